@@ -1,0 +1,87 @@
+// Makes a fresh clone ready: dependencies, native addon, compiled output. Each has a stamp with the hash of what it was
+// made from, so a second run costs a few milliseconds. Plain JavaScript on built-ins: it runs before npm has installed anything.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { requireTools } from './problems.mjs';
+import { runStep } from './step.mjs';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const at = (...parts) => join(root, ...parts);
+
+export const pinnedNodeHome = at('node_modules', `node-linux-${process.arch}`);
+export const pinnedNode = join(pinnedNodeHome, 'bin', 'node');
+
+/** The environment of every child: the pinned Node first, and no setting of the user's npm that names another Node. */
+export function childEnvironment(extra = {}) {
+  const env = { ...process.env, ...extra };
+  for (const name of Object.keys(env))
+    if (/^npm_config_(nodedir|node_gyp|target|runtime)$/i.test(name)) delete env[name];
+  env.PATH = `${join(pinnedNodeHome, 'bin')}:${at('node_modules', '.bin')}:${env.PATH ?? ''}`;
+  return env;
+}
+
+function filesBelow(path) {
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+    const child = join(path, entry.name);
+    return entry.isDirectory() ? filesBelow(child) : [child];
+  });
+}
+
+function hashOf(files, extra = '') {
+  const hash = createHash('sha256').update(extra);
+  for (const file of [...files].sort())
+    hash.update(relative(root, file)).update('\0').update(readFileSync(file)).update('\0');
+  return hash.digest('hex');
+}
+
+async function whenStale(stampFile, hash, work) {
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === hash) return false;
+  rmSync(stampFile, { force: true });
+  await work();
+  mkdirSync(dirname(stampFile), { recursive: true });
+  writeFileSync(stampFile, hash);
+  return true;
+}
+
+export async function ensureDependencies() {
+  const inputs = [at('package-lock.json'), at('package.json'), at('tools', 'pinned-node', 'package.json')];
+  await whenStale(at('node_modules', '.isthmus-stamp'), hashOf(inputs, process.arch), async () => {
+    const npm = process.env.npm_execpath;
+    const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
+    // Scripts of dependencies are not run: none of ours needs one, and what is not run cannot surprise.
+    const install = [...args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+    await runStep('installing dependencies (npm ci)', command, install, { cwd: root });
+  });
+  if (!existsSync(pinnedNode)) {
+    throw new Error(
+      `no pinned Node for linux/${process.arch}: tools/pinned-node/package.json lists the platforms`,
+    );
+  }
+}
+
+export async function ensureAddon({ sanitize = false } = {}) {
+  const inputs = [...filesBelow(at('native')), at('binding.gyp')].filter((file) => !/\.(md|ts)$/.test(file));
+  const directory = sanitize ? 'build-sanitize' : 'build';
+  const version = readFileSync(join(pinnedNodeHome, 'package.json'), 'utf8');
+  await whenStale(at(directory, '.isthmus-stamp'), hashOf(inputs, version), async () => {
+    requireTools(['make', 'c++', 'python3']);
+    const args = ['scripts/build-addon.mjs', ...(sanitize ? ['--sanitize'] : [])];
+    const title = sanitize
+      ? 'compiling the native addon with ASan and UBSan'
+      : 'compiling the native addon (node-gyp)';
+    await runStep(title, pinnedNode, args, { cwd: root, env: childEnvironment() });
+  });
+}
+
+export async function ensureCompiled() {
+  const sources = filesBelow(at('src')).filter((file) => !/\.(test|conformance)\.ts$/.test(file));
+  const inputs = [...sources, at('tsconfig.json'), at('tsconfig.build.json')];
+  await whenStale(at('dist', '.isthmus-stamp'), hashOf(inputs), async () => {
+    rmSync(at('dist'), { recursive: true, force: true });
+    const args = [at('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'];
+    await runStep('compiling TypeScript', pinnedNode, args, { cwd: root, env: childEnvironment() });
+  });
+}

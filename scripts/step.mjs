@@ -1,0 +1,44 @@
+// Runs one step of the set-up as a child process and keeps whoever waits informed; its output is shown only if it fails.
+import { spawn } from 'node:child_process';
+
+const TAIL_BYTES = 16 * 1024;
+
+export function runStep(title, command, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const started = Date.now();
+    const seconds = () => Math.round((Date.now() - started) / 1000);
+    const terminal = process.stderr.isTTY === true;
+    if (terminal) process.stderr.write(`· ${title} …`);
+    else process.stderr.write(`· ${title} …\n`);
+    const timer = setInterval(
+      () =>
+        process.stderr.write(
+          terminal ? `\r· ${title} … ${seconds()} s` : `  still at it: ${title}, ${seconds()} s\n`,
+        ),
+      terminal ? 1000 : 10_000,
+    );
+    let tail = '';
+    const keep = (chunk) => {
+      tail = (tail + chunk).slice(-TAIL_BYTES);
+    };
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    const finish = (problem) => {
+      clearInterval(timer);
+      if (problem === undefined) {
+        process.stderr.write(
+          terminal ? `\r✓ ${title} (${seconds()} s)\x1b[K\n` : `✓ ${title} (${seconds()} s)\n`,
+        );
+        resolve();
+        return;
+      }
+      process.stderr.write(`${terminal ? '\r' : ''}✗ ${title}: ${problem}\n${tail}\n`);
+      reject(new Error(`${title}: ${problem}`));
+    };
+    child.on('error', (error) => finish(error.message));
+    child.on('close', (code, signal) =>
+      finish(code === 0 ? undefined : `ended with ${signal ?? `exit code ${code}`}`),
+    );
+  });
+}

@@ -1,0 +1,146 @@
+// The entry of every npm script. It starts on whatever Node the machine has, sets up what is missing, and runs the task on the
+// pinned Node. `node scripts/task.mjs` alone lists the tasks.
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { openForwards } from './forward.mjs';
+import { MissingError, requireTools } from './problems.mjs';
+import { runInSandbox } from './sandbox.mjs';
+import {
+  childEnvironment,
+  ensureAddon,
+  ensureCompiled,
+  ensureDependencies,
+  pinnedNode,
+  root,
+} from './setup.mjs';
+
+const bin = (...parts) => join(root, 'node_modules', ...parts);
+const vitest = bin('vitest', 'vitest.mjs');
+
+function run(args, env = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(pinnedNode, args, { cwd: root, env: childEnvironment(env), stdio: 'inherit' });
+    for (const signal of ['SIGINT', 'SIGTERM'])
+      process.on(signal, () => signal === 'SIGTERM' && child.kill(signal));
+    child.on('error', reject);
+    child.on('close', (code) => resolve(code ?? 1));
+  });
+}
+
+const sandboxed = (args, env = {}) =>
+  runInSandbox(pinnedNode, args, { cwd: root, env: childEnvironment(env) });
+
+async function setup() {
+  await ensureDependencies();
+  await ensureAddon();
+  await ensureCompiled();
+}
+
+async function inOrder(commands) {
+  for (const args of commands) {
+    const code = await run(args);
+    if (code !== 0) return code;
+  }
+  return 0;
+}
+
+const tasks = {
+  setup: {
+    about:
+      'install dependencies, compile the addon and the TypeScript (the other tasks do this by themselves)',
+    run: async () => {
+      await setup();
+      return 0;
+    },
+  },
+  demo: {
+    about:
+      'two isolated clusters with the same address, reached by name through one port (-- --once: verify and exit)',
+    run: async (args) => {
+      requireTools(['unshare', 'mount', 'ip', 'openssl']);
+      await setup();
+      const directory = '/run/isthmus-demo';
+      let sandboxRoot = () => null;
+      const ports = await openForwards({ admin: 9580, proxy: 6443 }, directory, () => sandboxRoot());
+      return runInSandbox(pinnedNode, [join(root, 'dist', 'main.js'), 'demo', ...args], {
+        cwd: root,
+        env: childEnvironment({ ISTHMUS_DEMO_FORWARDS: JSON.stringify({ directory, ports }) }),
+        onStart: (found) => {
+          sandboxRoot = found;
+        },
+      });
+    },
+  },
+  test: {
+    about: 'all tests, in real network namespaces (-- <file> runs one)',
+    run: async (args) => {
+      requireTools(['unshare', 'mount', 'ip', 'openssl']);
+      await setup();
+      return sandboxed([vitest, 'run', ...args]);
+    },
+  },
+  'test:sanitize': {
+    about: "the addon's tests under AddressSanitizer and UndefinedBehaviorSanitizer",
+    run: async (args) => {
+      requireTools(['unshare', 'mount', 'ip', 'c++']);
+      await ensureDependencies();
+      await ensureAddon({ sanitize: true });
+      const { sanitizedEnvironment } = await import('./sanitizer.mjs');
+      return sandboxed([vitest, 'run', 'test/netns/addon', ...args], sanitizedEnvironment());
+    },
+  },
+  check: {
+    about: 'types, lint, format, import directions',
+    run: async () => {
+      await ensureDependencies();
+      return inOrder([
+        [bin('typescript', 'bin', 'tsc'), '-p', '.'],
+        [bin('@biomejs', 'biome', 'bin', 'biome'), 'check', '--error-on-warnings', '.'],
+        [vitest, 'run', 'test/imports.test.ts'],
+      ]);
+    },
+  },
+  format: {
+    about: 'write what `check` would ask for in format and imports',
+    run: async () => {
+      await ensureDependencies();
+      return run([bin('@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', '.']);
+    },
+  },
+  start: {
+    about: '`isthmus run` from this clone (-- --help teaches its flags)',
+    run: async (args) => {
+      await setup();
+      return run([join(root, 'dist', 'main.js'), 'run', ...args]);
+    },
+  },
+  bench: {
+    about: 'the benchmarks of bench/ (-- <name> runs one)',
+    run: async (args) => {
+      await setup();
+      const names = readdirSync(join(root, 'bench')).filter((name) => name.endsWith('.ts'));
+      const chosen = names.filter((name) => args.length === 0 || args.includes(name.replace(/\.ts$/, '')));
+      if (chosen.length === 0) throw new Error(`no such benchmark; there are: ${names.join(', ')}`);
+      return inOrder(chosen.map((name) => [join(root, 'bench', name)]));
+    },
+  },
+};
+
+const [name, ...args] = process.argv.slice(2);
+const task = Object.hasOwn(tasks, name ?? '') ? tasks[name] : undefined;
+if (task === undefined) {
+  console.error(name === undefined ? 'The tasks:' : `There is no task '${name}'. The tasks:`);
+  for (const [each, { about }] of Object.entries(tasks))
+    console.error(`  npm run ${each.padEnd(14)} ${about}`);
+  process.exit(name === undefined ? 0 : 2);
+}
+if (!existsSync(join(root, 'package-lock.json'))) throw new Error(`${root} is not a clone of the repository`);
+try {
+  process.exitCode = await task.run(args);
+} catch (error) {
+  if (error instanceof MissingError)
+    console.error(`npm run ${name} cannot start on this machine:\n${error.message}`);
+  else console.error(`npm run ${name} failed: ${error.message}`);
+  process.exitCode = 1;
+}

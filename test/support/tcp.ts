@@ -1,0 +1,111 @@
+// Small TCP servers and clients for tests, with every wait bounded.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+export interface TestServer {
+  readonly server: Server;
+  readonly port: number;
+  readonly address: string;
+  /** Sockets accepted so far, in order. */
+  readonly sockets: Socket[];
+  nextSocket(): Promise<Socket>;
+  close(): Promise<void>;
+}
+
+export async function tcpServer(
+  onSocket: (socket: Socket) => void = () => {},
+  host = '127.0.0.1',
+): Promise<TestServer> {
+  const sockets: Socket[] = [];
+  const waiting: ((socket: Socket) => void)[] = [];
+  let handedOut = 0;
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => {});
+    sockets.push(socket);
+    onSocket(socket);
+    const next = waiting.shift();
+    if (next) {
+      handedOut += 1;
+      next(socket);
+    }
+  });
+  server.listen(0, host);
+  await once(server, 'listening');
+  const { port, address } = server.address() as AddressInfo;
+  return {
+    server,
+    port,
+    address,
+    sockets,
+    nextSocket: () => {
+      const there = sockets[handedOut];
+      if (there !== undefined) {
+        handedOut += 1;
+        return Promise.resolve(there);
+      }
+      return within(5000, 'a connection at the backend', new Promise((resolve) => waiting.push(resolve)));
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** A connected client; allowHalfOpen, errors recorded instead of thrown. */
+export async function tcpClient(port: number, host = '127.0.0.1'): Promise<Socket & { errors: string[] }> {
+  const socket = Object.assign(connect({ port, host, allowHalfOpen: true }), { errors: [] as string[] });
+  socket.on('error', (error: NodeJS.ErrnoException) => socket.errors.push(error.code ?? error.message));
+  await within(5000, 'connect', once(socket, 'connect'));
+  return socket;
+}
+
+/** Everything until FIN (`end`) or the end of the socket in another way (`reset: true` when by an error). */
+export function readAll(socket: Socket): Promise<{ bytes: Buffer; reset: boolean }> {
+  return within(
+    20_000,
+    'the end of a stream',
+    new Promise((resolve) => {
+      const chunks: Buffer[] = [];
+      socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+      socket.once('end', () => resolve({ bytes: Buffer.concat(chunks), reset: false }));
+      socket.once('error', () => resolve({ bytes: Buffer.concat(chunks), reset: true }));
+      socket.once('close', () => resolve({ bytes: Buffer.concat(chunks), reset: false }));
+      socket.resume();
+    }),
+  );
+}
+
+/** Exactly the next `count` bytes; what follows is left in the stream. */
+export async function readBytes(socket: Socket, count: number): Promise<Buffer> {
+  for (;;) {
+    const chunk = socket.read(count) as Buffer | null;
+    if (chunk !== null) {
+      if (chunk.length !== count) throw new Error(`stream ended after ${chunk.length} of ${count} bytes`);
+      return chunk;
+    }
+    await within(5000, `${count} bytes`, once(socket, 'readable'));
+  }
+}
+
+export async function within<T>(milliseconds: number, what: string, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${milliseconds} ms for ${what}`)), milliseconds);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Polls until the condition holds: for states that no event announces. */
+export async function until(what: string, condition: () => boolean, milliseconds = 5000): Promise<void> {
+  const end = performance.now() + milliseconds;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`waited ${milliseconds} ms until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
