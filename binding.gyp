@@ -1,0 +1,59 @@
+# The addon linux-netns (native/README.md). ISTHMUS_SANITIZE=1 builds it with ASan and UBSan: scripts/build-addon.mjs --sanitize.
+{
+  'variables': {
+    'sanitize%': '<!(echo "${ISTHMUS_SANITIZE:-0}")',
+    # Warnings are errors in a clone. Not in an installed package, where a compiler newer than ours must not break it.
+    'strict%': '<!(test -e package-lock.json && echo 1 || echo 0)',
+  },
+  'targets': [
+    {
+      'target_name': 'linux_netns',
+      'sources': [
+        'native/addon.cc',
+        'native/binding/arguments.cc',
+        'native/binding/environment.cc',
+        'native/binding/netns_object.cc',
+        'native/binding/socket_functions.cc',
+        'native/binding/throw.cc',
+        'native/sys/netns_file.cc',
+        'native/sys/netns_handle.cc',
+        'native/sys/netns_scope.cc',
+        'native/sys/socket_options.cc',
+        'native/sys/sys_error.cc',
+      ],
+      'include_dirs': ['native'],
+      'defines': [
+        'NAPI_VERSION=9',
+        'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
+        'NODE_ADDON_API_DISABLE_DEPRECATED',
+        # In a worker that is being terminated nothing can be thrown; without this the wrapper ends the process for it.
+        'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
+        '_GNU_SOURCE',
+      ],
+      'cflags_cc': [
+        '-std=c++20',
+        '-fno-exceptions',
+        '-fvisibility=hidden',
+        '-fstack-protector-strong',
+        '-Wall',
+        '-Wextra',
+        '-Wshadow',
+        '-Wconversion',
+        '-Wno-missing-field-initializers',
+        '-isystem <!(node -p "require(\'path\').resolve(require(\'node-addon-api\').include_dir)")',
+      ],
+      'ldflags': ['-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack'],
+      'conditions': [
+        ['strict==1 or sanitize==1', { 'cflags_cc': ['-Werror'] }],
+        ['sanitize==1', {
+          # vptr needs RTTI, which Node's addons are built without.
+          'cflags_cc': ['-fsanitize=address,undefined', '-fno-sanitize=vptr', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer', '-g', '-O1'],
+          'cflags_cc!': ['-O3'],
+          'ldflags': ['-fsanitize=address,undefined'],
+        }, {
+          'cflags_cc': ['-U_FORTIFY_SOURCE', '-D_FORTIFY_SOURCE=2'],
+        }],
+      ],
+    },
+  ],
+}

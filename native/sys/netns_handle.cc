@@ -1,0 +1,45 @@
+#include "sys/netns_handle.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "sys/netns_file.h"
+
+namespace isthmus {
+namespace {
+
+constexpr const char* kReplaced =
+    "the descriptor of this handle is another network namespace by now: something else in this process closed it";
+
+}  // namespace
+
+Result<NetnsHandle> NetnsHandle::Open(const char* path, HomeNetns& home) {
+  auto fd = OpenNetnsFile(path);
+  if (!fd.Ok()) return fd.Error();
+
+  const NetnsScope inside(home, fd.Value());
+  if (inside.Error()) return *inside.Error();
+  auto identity = IdentityOfCurrentNetns(fd.Value());
+  if (!identity.Ok()) return identity.Error();
+  return NetnsHandle(std::move(fd.Value()), std::move(identity.Value()));
+}
+
+Result<UniqueFd> NetnsHandle::CreateTcpSocket(HomeNetns& home, AddressFamily family) const {
+  const int domain = family == AddressFamily::kIpv4 ? AF_INET : AF_INET6;
+  const NetnsScope inside(home, fd_);
+  if (inside.Error()) return *inside.Error();
+  // A socket belongs for ever to the netns in which it was created: connect() and all the rest need no switch.
+  UniqueFd socket(::socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  if (!socket.Valid()) return SysError{errno, "socket"};
+  // A descriptor closed twice elsewhere in the process may have been this one, and its number may by now be another
+  // tenant's netns: then the socket goes, and nobody dials.
+  auto identity = IdentityOfSocket(socket, fd_);
+  if (!identity.Ok()) return identity.Error();
+  if (identity.Value() != identity_) return SysError{EBADF, "setns", nullptr, kReplaced};
+  return socket;
+}
+
+}  // namespace isthmus
