@@ -1,0 +1,293 @@
+// Owns the one question a TLS proxy has before it can dial: which server does this ClientHello name? Pure: bytes
+// in, answer out. Never throws, never reads past the bytes, and never looks at a field twice.
+
+import type { InvalidHelloReason } from './invalid-hello-reason.ts';
+import { forgetField, newRecordReader, type RecordReader, take } from './record-reader.ts';
+import { MAX_NAME_BYTES_WITH_DOT, serverNameProblem, serverNameText } from './server-name.ts';
+
+export type { InvalidHelloReason } from './invalid-hello-reason.ts';
+
+export type HelloResult =
+  /** Lower-case ASCII, without a trailing dot. */
+  | { readonly kind: 'server-name'; readonly serverName: string }
+  | { readonly kind: 'no-server-name' }
+  /** The answer cannot change while fewer than `minBytes` bytes, counted from the first, have arrived. */
+  | { readonly kind: 'incomplete'; readonly minBytes: number }
+  | { readonly kind: 'invalid'; readonly reason: InvalidHelloReason };
+
+/** Go's limit too, so that a hello for a Kubernetes API server never ends here but would have been served there. */
+const MAX_BODY_BYTES = 65_536;
+const MESSAGE_HEADER_BYTES = 4;
+/** Version, random, and the least of a session id, cipher suites and compression methods. */
+const MIN_BODY_BYTES = 2 + 32 + 1 + 4 + 2;
+const RANDOM_BYTES = 32;
+const MAX_SESSION_ID_BYTES = 32;
+
+/** No hello takes more: its longest message, each byte in a record of its own. One that is incomplete has less. */
+export const MAX_HELLO_BYTES = (MESSAGE_HEADER_BYTES + MAX_BODY_BYTES) * 6;
+
+const CLIENT_HELLO = 1;
+const TLS_1_0 = 0x0301;
+const SERVER_NAME_EXTENSION = 0;
+const HOST_NAME = 0;
+
+/** The field that comes next. Fields in between that say nothing to us are skipped with the one before. */
+const MESSAGE_TYPE = 0;
+const MESSAGE_LENGTH = 1;
+const VERSION = 2;
+const SESSION_ID_LENGTH = 3;
+const CIPHER_SUITES_LENGTH = 4;
+const COMPRESSION_LENGTH = 5;
+const COMPRESSION_METHODS = 6;
+const EXTENSIONS_LENGTH = 7;
+const EXTENSION_HEADER = 8;
+const NAME_LIST_LENGTH = 9;
+const NAME_HEADER = 10;
+const NAME = 11;
+const END = 12;
+
+/** What it means that a field, by the lengths before it, would lie past the end of what contains it. */
+const OVERRUN: readonly InvalidHelloReason[] = [
+  'message-too-short',
+  'message-too-short',
+  'message-too-short',
+  'message-too-short',
+  'bad-cipher-suites',
+  'bad-compression',
+  'bad-compression',
+  'bad-extensions',
+  'bad-extensions',
+  'bad-server-name-list',
+  'bad-server-name-list',
+  'bad-server-name-list',
+  'bad-extensions',
+];
+
+/** Where the parser stands between calls on growing bytes, so that the whole is linear. Opaque to callers. */
+export interface HelloProgress {
+  readonly records: RecordReader;
+  step: number;
+  /** How many bytes the next field has. */
+  need: number;
+  /** Offset in the message of the next field. */
+  position: number;
+  /** Offsets in the message where it ends, and where the innermost thing that contains the next field does. */
+  end: number;
+  limit: number;
+  sawServerName: boolean;
+  serverName: string | undefined;
+  /** Once there is one it stays, whatever arrives later. */
+  answer: HelloResult | undefined;
+  /** Fields asked for, arrived or not: with `records.work` the proof that the work is linear. */
+  steps: number;
+}
+
+export function newHelloProgress(): HelloProgress {
+  return {
+    records: newRecordReader(),
+    step: MESSAGE_TYPE,
+    need: 1,
+    position: 0,
+    end: MESSAGE_HEADER_BYTES,
+    limit: MESSAGE_HEADER_BYTES,
+    sawServerName: false,
+    serverName: undefined,
+    answer: undefined,
+    steps: 0,
+  };
+}
+
+/**
+ * `bytes` are all the bytes received so far. With the same `progress` passed each time they have grown, all
+ * calls together do the work of one; without, each starts over.
+ */
+export function parseClientHello(bytes: Uint8Array, progress = newHelloProgress()): HelloResult {
+  if (progress.answer !== undefined) return progress.answer;
+  const result = walk(bytes, progress);
+  forgetField(progress.records);
+  if (result.kind !== 'incomplete') progress.answer = result;
+  return result;
+}
+
+function walk(bytes: Uint8Array, progress: HelloProgress): HelloResult {
+  const { records } = progress;
+  for (;;) {
+    progress.steps += 1;
+    if (progress.position + progress.need > progress.limit) return invalid(OVERRUN[progress.step]!);
+    if (!take(records, bytes, progress.need)) {
+      if (records.problem !== undefined) return invalid(records.problem);
+      return { kind: 'incomplete', minBytes: records.minBytes };
+    }
+    progress.position += progress.need;
+    if (progress.step === END) {
+      const { serverName } = progress;
+      return serverName === undefined ? { kind: 'no-server-name' } : { kind: 'server-name', serverName };
+    }
+    const problem =
+      progress.step < EXTENSION_HEADER
+        ? judgeFixedField(progress, records.field, records.fieldAt)
+        : judgeExtensionField(progress, records.field, records.fieldAt);
+    if (problem !== undefined) return invalid(problem);
+  }
+}
+
+function invalid(reason: InvalidHelloReason): HelloResult {
+  return { kind: 'invalid', reason };
+}
+
+/** Looks at the field at `field[at]`, which is there in full, and says which one comes next. */
+function judgeFixedField(
+  progress: HelloProgress,
+  field: Uint8Array,
+  at: number,
+): InvalidHelloReason | undefined {
+  switch (progress.step) {
+    case MESSAGE_TYPE:
+      if (field[at] !== CLIENT_HELLO) return 'not-client-hello';
+      return next(progress, MESSAGE_LENGTH, 3);
+
+    case MESSAGE_LENGTH: {
+      const length = (field[at]! << 16) | uint16(field, at + 1);
+      if (length > MAX_BODY_BYTES) return 'message-too-long';
+      if (length < MIN_BODY_BYTES) return 'message-too-short';
+      progress.end = MESSAGE_HEADER_BYTES + length;
+      progress.limit = progress.end;
+      return next(progress, VERSION, 2);
+    }
+
+    case VERSION:
+      // SSL 3.0 must be refused (RFC 8446 D.5). A version above those we know is legal: the server answers with
+      // its own (RFC 5246 E.1).
+      if (uint16(field, at) < TLS_1_0) return 'bad-client-version';
+      skip(progress, RANDOM_BYTES);
+      return next(progress, SESSION_ID_LENGTH, 1);
+
+    case SESSION_ID_LENGTH: {
+      const length = field[at]!;
+      if (length > MAX_SESSION_ID_BYTES || length > left(progress)) return 'bad-session-id';
+      skip(progress, length);
+      return next(progress, CIPHER_SUITES_LENGTH, 2);
+    }
+
+    case CIPHER_SUITES_LENGTH: {
+      const length = uint16(field, at);
+      if (length === 0 || length % 2 === 1 || length > left(progress)) return 'bad-cipher-suites';
+      skip(progress, length);
+      return next(progress, COMPRESSION_LENGTH, 1);
+    }
+
+    case COMPRESSION_LENGTH: {
+      const length = field[at]!;
+      return length === 0 ? 'bad-compression' : next(progress, COMPRESSION_METHODS, length);
+    }
+
+    case COMPRESSION_METHODS:
+      if (!hasNull(field, at, progress.need)) return 'bad-compression';
+      // A hello without any extensions is legal up to TLS 1.2 (RFC 5246 7.4.1.2).
+      return left(progress) === 0 ? next(progress, END, 0) : next(progress, EXTENSIONS_LENGTH, 2);
+
+    default:
+      return uint16(field, at) === left(progress) ? nextExtension(progress) : 'bad-extensions';
+  }
+}
+
+/** The same within extensions. Apart, since V8 inlines it then, and this is where a hello spends its time. */
+function judgeExtensionField(
+  progress: HelloProgress,
+  field: Uint8Array,
+  at: number,
+): InvalidHelloReason | undefined {
+  switch (progress.step) {
+    case EXTENSION_HEADER:
+      return judgeExtension(progress, uint16(field, at), uint16(field, at + 2));
+
+    case NAME_LIST_LENGTH: {
+      const length = uint16(field, at);
+      return length > 0 && length === left(progress) ? nextName(progress) : 'bad-server-name-list';
+    }
+
+    case NAME_HEADER:
+      return judgeNameHeader(progress, field[at]!, uint16(field, at + 1));
+
+    default: {
+      const problem = serverNameProblem(field, at, progress.need);
+      if (problem !== undefined) return problem;
+      progress.serverName = serverNameText(field, at, progress.need);
+      return nextName(progress);
+    }
+  }
+}
+
+/**
+ * RFC 8446 4.2 forbids any type to come twice; Go refuses that for all types, OpenSSL for those it knows. Here
+ * only server_name counts: a second one could be read one way by us and another by the backend, which is how a
+ * tenant is crossed. All other extensions mean nothing to us, and the backend, which knows them, answers with
+ * the right alert, where we could only guess.
+ */
+function judgeExtension(
+  progress: HelloProgress,
+  type: number,
+  length: number,
+): InvalidHelloReason | undefined {
+  if (length > left(progress)) return 'bad-extensions';
+  if (type !== SERVER_NAME_EXTENSION) {
+    skip(progress, length);
+    return nextExtension(progress);
+  }
+  if (progress.sawServerName) return 'duplicate-server-name';
+  progress.sawServerName = true;
+  progress.limit = progress.position + length;
+  return next(progress, NAME_LIST_LENGTH, 2);
+}
+
+/** Names of unknown types are skipped: RFC 6066 3 promises that they begin with a 16-bit length as well. */
+function judgeNameHeader(
+  progress: HelloProgress,
+  type: number,
+  length: number,
+): InvalidHelloReason | undefined {
+  if (length > left(progress)) return 'bad-server-name-list';
+  if (type !== HOST_NAME) {
+    skip(progress, length);
+    return nextName(progress);
+  }
+  if (progress.serverName !== undefined) return 'duplicate-server-name';
+  if (length > MAX_NAME_BYTES_WITH_DOT) return 'name-too-long';
+  return next(progress, NAME, length);
+}
+
+function nextExtension(progress: HelloProgress): undefined {
+  return left(progress) === 0 ? next(progress, END, 0) : next(progress, EXTENSION_HEADER, 4);
+}
+
+function nextName(progress: HelloProgress): undefined {
+  if (left(progress) > 0) return next(progress, NAME_HEADER, 3);
+  progress.limit = progress.end;
+  return nextExtension(progress);
+}
+
+function next(progress: HelloProgress, step: number, need: number): undefined {
+  progress.step = step;
+  progress.need = need;
+}
+
+/** Passes over bytes whose values are the backend's business, without waiting for them to arrive. */
+function skip(progress: HelloProgress, count: number): void {
+  progress.position += count;
+  progress.records.toSkip += count;
+}
+
+function left(progress: HelloProgress): number {
+  return progress.limit - progress.position;
+}
+
+function hasNull(field: Uint8Array, at: number, count: number): boolean {
+  for (let i = at; i < at + count; i += 1) {
+    if (field[i] === 0) return true;
+  }
+  return false;
+}
+
+function uint16(field: Uint8Array, at: number): number {
+  return (field[at]! << 8) | field[at + 1]!;
+}

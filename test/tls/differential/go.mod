@@ -1,0 +1,3 @@
+module isthmus.dev/differential
+
+go 1.21
