@@ -1,0 +1,111 @@
+// What the monitor does when there is more to probe than the rate allows.
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { busiestWindow } from '../../test/health/busiest-window.ts';
+import { FakeProbe, targets } from '../../test/health/fake-probe.ts';
+import { HealthMonitor } from './health-monitor.ts';
+import { DEFAULT_HEALTH_SETTINGS } from './health-settings.ts';
+
+describe('the health monitor with many targets', () => {
+  let probe: FakeProbe;
+  let changes: { key: string; up: boolean; atMs: number }[];
+  const monitors: HealthMonitor[] = [];
+
+  function monitor(): HealthMonitor {
+    const made = new HealthMonitor({
+      probe,
+      settings: DEFAULT_HEALTH_SETTINGS,
+      onChange: (key, { up }) => changes.push({ key, up, atMs: performance.now() }),
+      random: () => 0.5,
+    });
+    monitors.push(made);
+    return made;
+  }
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  const upKeys = (of: HealthMonitor) => [...of.snapshot()].filter(([, { up }]) => up).map(([key]) => key);
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: 1_700_000_000_000 });
+    probe = new FakeProbe();
+    changes = [];
+  });
+  afterEach(async () => {
+    await Promise.all(monitors.splice(0).map((each) => each.stop()));
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+
+  it('probes 1000 targets that are added at once without a burst, each at the stretched interval', async () => {
+    const health = monitor();
+    health.setTargets(targets(1000));
+    await pass(12_000);
+    expect(upKeys(health)).toHaveLength(1000);
+    await pass(48_000);
+    const starts = probe.starts.map(({ atMs }) => atMs);
+    expect(busiestWindow(starts, 1000)).toBeLessThanOrEqual(200);
+    expect(busiestWindow(starts, 100)).toBeLessThanOrEqual(25);
+    expect(starts.length).toBeGreaterThan(60 * 190);
+    for (const key of ['t0', 't500', 't999']) {
+      const all = probe.startsOf(key);
+      const gaps = all.slice(1).map((atMs, index) => ({ atMs, gapMs: atMs - all[index]! }));
+      // At first every target needs two probes before any needs a third; then they are 5 s and some waiting apart.
+      expect(Math.max(...gaps.map(({ gapMs }) => gapMs))).toBeLessThan(10_000);
+      expect(Math.max(...gaps.filter(({ atMs }) => atMs > 30_000).map(({ gapMs }) => gapMs))).toBeLessThan(
+        6000,
+      );
+    }
+  });
+
+  it('brings the first of 1000 targets up while the last ones still wait for their first probe', async () => {
+    const health = monitor();
+    health.setTargets(targets(1000));
+    await pass(1000);
+    expect(upKeys(health).length).toBeGreaterThan(50);
+  });
+
+  it('sees one of 1000 fail within an interval, and at once when its traffic fails, though the rate is used up', async () => {
+    const health = monitor();
+    health.setTargets(targets(1000));
+    await pass(60_000);
+    probe.broken.set('t7', 'ECONNREFUSED').set('t8', 'ECONNREFUSED');
+    const brokenMs = performance.now();
+    health.dialFailed('t7');
+    await pass(8000);
+    const fell = (key: string) => changes.find((each) => each.key === key && !each.up)!.atMs - brokenMs;
+    expect(fell('t7')).toBeLessThan(300);
+    expect(fell('t8')).toBeLessThan(7000);
+  });
+
+  it('finds the one reachable of 1000 that never answer', async () => {
+    const health = monitor();
+    for (const { key } of targets(1000)) if (key !== 't999') probe.broken.set(key, 'ETIMEDOUT');
+    probe.durationMs = 1000;
+    health.setTargets(targets(1000));
+    await pass(12_000);
+    expect(upKeys(health)).toEqual(['t999']);
+    expect(probe.mostRunning).toBeLessThanOrEqual(256);
+  });
+
+  it('does not let flapping targets starve the others', async () => {
+    const health = monitor();
+    health.setTargets(targets(100));
+    await pass(20_000);
+    const flapping = targets(80).map(({ key }) => key);
+    const flap = setInterval(() => {
+      for (const key of flapping) {
+        if (probe.broken.has(key)) probe.broken.delete(key);
+        else probe.broken.set(key, 'ECONNRESET');
+      }
+    }, 205);
+    await pass(20_000);
+    probe.starts.length = 0;
+    await pass(20_000);
+    clearInterval(flap);
+    expect(probe.startsOf('t99').length).toBeGreaterThanOrEqual(4);
+    expect(
+      busiestWindow(
+        probe.starts.map(({ atMs }) => atMs),
+        1000,
+      ),
+    ).toBeLessThanOrEqual(200);
+  });
+});

@@ -1,0 +1,183 @@
+// Probes every target again and again and keeps what is known of each. One timer for all; it never starts more probes than the
+// settings allow, however many targets are added or dials fail at once.
+import type { NetnsRef } from '../netns/netns-ref.ts';
+import type { HealthSettings } from './health-settings.ts';
+import { Pacer } from './pacer.ts';
+import type { Probe } from './probe.ts';
+import type { ProbeTarget } from './probe-target.ts';
+import {
+  type Due,
+  delayAfterProbeMs,
+  firstDueMs,
+  pickDue,
+  stretchedIntervalMs,
+  type Urgency,
+  urgencyAfterProbe,
+} from './schedule.ts';
+import type { TargetHealth } from './target-health.ts';
+import { nextVerdict, UNPROVEN, type Verdict } from './verdict.ts';
+
+interface Tracked extends Due {
+  target: ProbeTarget;
+  verdict: Verdict;
+  health: TargetHealth;
+  /** Infinity while a probe is under way. */
+  dueMs: number;
+  urgency: Urgency;
+  startedMs: number;
+  running: AbortController | null;
+  dialFailedMeanwhile: boolean;
+}
+
+export interface HealthMonitorDeps {
+  readonly probe: Probe;
+  readonly settings: HealthSettings;
+  /** Told when `up` changed, and only then: every probe changes `lastProbe`, which `snapshot` shows. */
+  readonly onChange: (key: string, health: TargetHealth) => void;
+  readonly random?: () => number;
+}
+
+export class HealthMonitor {
+  readonly #probe: Probe;
+  readonly #settings: HealthSettings;
+  readonly #onChange: HealthMonitorDeps['onChange'];
+  readonly #random: () => number;
+  readonly #pacer: Pacer;
+  readonly #tracked = new Map<string, Tracked>();
+  /** Includes probes of targets that were removed while they ran. */
+  readonly #runs = new Set<Promise<void>>();
+  #timer: NodeJS.Timeout | null = null;
+  #stopped = false;
+
+  constructor({ probe, settings, onChange, random = Math.random }: HealthMonitorDeps) {
+    this.#probe = probe;
+    this.#settings = settings;
+    this.#onChange = onChange;
+    this.#random = random;
+    this.#pacer = new Pacer(settings.maxProbesPerSecond);
+  }
+
+  /** A target whose key stays keeps its state; a new one starts down and is probed soon. */
+  setTargets(targets: readonly ProbeTarget[]): void {
+    if (this.#stopped) return;
+    const wanted = new Set(targets.map(({ key }) => key));
+    for (const [key, tracked] of this.#tracked) {
+      if (wanted.has(key)) continue;
+      this.#tracked.delete(key);
+      tracked.running?.abort();
+    }
+    const nowMs = performance.now();
+    let added = 0;
+    for (const target of targets) {
+      const known = this.#tracked.get(target.key);
+      if (known !== undefined) known.target = target;
+      else this.#tracked.set(target.key, newcomer(target, firstDueMs(this.#settings, nowMs, added++)));
+    }
+    this.#probe.retain(
+      targets.map(({ netns }) => netns).filter((netns): netns is NetnsRef => netns !== null),
+    );
+    this.#turn();
+  }
+
+  /** Real traffic could not reach it: look at once, though never more often than at the fast interval. */
+  dialFailed(key: string): void {
+    const tracked = this.#tracked.get(key);
+    if (tracked === undefined || !tracked.health.up) return; // what is down is not in use: a dial that was still under way
+    if (tracked.running !== null) {
+      tracked.dialFailedMeanwhile = true;
+      return;
+    }
+    const soonestMs = Math.max(performance.now(), tracked.startedMs + this.#settings.fastIntervalMs);
+    tracked.dueMs = Math.min(tracked.dueMs, soonestMs);
+    tracked.urgency = 2;
+    this.#turn();
+  }
+
+  snapshot(): ReadonlyMap<string, TargetHealth> {
+    return new Map(Array.from(this.#tracked, ([key, { health }]) => [key, health]));
+  }
+
+  /** Cancels the probes under way; when it resolves, no socket and no netns is held any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const { running } of this.#tracked.values()) running?.abort();
+    await Promise.all(this.#runs);
+    this.#probe.close();
+  }
+
+  /** Starts what is due and allowed now, and sets the timer to when there may be more. */
+  #turn(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    while (!this.#stopped && this.#runs.size < this.#settings.maxConcurrent) {
+      const nowMs = performance.now();
+      const waitMs = this.#pacer.waitMs(nowMs);
+      if (waitMs > 0) {
+        this.#wakeIn(waitMs);
+        return;
+      }
+      const intervalMs = stretchedIntervalMs(this.#settings, this.#tracked.size);
+      const { pick, wakeMs } = pickDue(this.#tracked.values(), nowMs, intervalMs);
+      if (pick === null) {
+        this.#wakeIn(wakeMs - nowMs);
+        return;
+      }
+      this.#pacer.started(nowMs);
+      this.#start(pick, nowMs);
+    }
+    // At the limit of concurrency the end of a probe is the next turn.
+  }
+
+  #wakeIn(ms: number): void {
+    if (ms === Number.POSITIVE_INFINITY) return;
+    this.#timer = setTimeout(() => this.#turn(), Math.ceil(ms));
+  }
+
+  #start(tracked: Tracked, nowMs: number): void {
+    const controller = new AbortController();
+    tracked.startedMs = nowMs;
+    tracked.dueMs = Number.POSITIVE_INFINITY;
+    tracked.running = controller;
+    tracked.dialFailedMeanwhile = false;
+    const run = this.#runOnce(tracked, controller.signal).finally(() => {
+      this.#runs.delete(run);
+      this.#turn();
+    });
+    this.#runs.add(run);
+  }
+
+  async #runOnce(tracked: Tracked, signal: AbortSignal): Promise<void> {
+    const { ok, error, durationMs } = await this.#probe.run(tracked.target, signal);
+    if (signal.aborted) return; // removed, perhaps even added again: what was found belongs to nobody
+    tracked.running = null;
+    const verdict = nextVerdict(tracked.verdict, ok, this.#settings);
+    const flipped = verdict.up !== tracked.verdict.up;
+    const atMs = Date.now();
+    tracked.verdict = verdict;
+    tracked.health = Object.freeze({
+      up: verdict.up,
+      sinceMs: flipped ? atMs : tracked.health.sinceMs,
+      lastProbe: Object.freeze({ atMs, ok, durationMs, error }),
+    });
+    const delayMs = delayAfterProbeMs(verdict, this.#settings, this.#tracked.size, this.#random());
+    const hurried = tracked.dialFailedMeanwhile && verdict.up;
+    tracked.dueMs =
+      performance.now() + (hurried ? Math.min(delayMs, this.#settings.fastIntervalMs) : delayMs);
+    tracked.urgency = hurried ? 2 : urgencyAfterProbe(verdict);
+    if (flipped) this.#onChange(tracked.target.key, tracked.health);
+  }
+}
+
+function newcomer(target: ProbeTarget, dueMs: number): Tracked {
+  return {
+    target,
+    verdict: UNPROVEN,
+    health: Object.freeze({ up: false, sinceMs: Date.now(), lastProbe: null }),
+    dueMs,
+    urgency: 1,
+    startedMs: Number.NEGATIVE_INFINITY,
+    running: null,
+    dialFailedMeanwhile: false,
+  };
+}

@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_HEALTH_SETTINGS as SETTINGS } from './health-settings.ts';
+import {
+  delayAfterProbeMs,
+  firstDueMs,
+  pickDue,
+  stretchedIntervalMs,
+  type Urgency,
+  urgencyAfterProbe,
+} from './schedule.ts';
+import { nextVerdict, UNPROVEN } from './verdict.ts';
+
+const MIDDLE = 0.5; // of the jitter
+const verdictAfter = (results: string) =>
+  Array.from(results).reduce((state, each) => nextVerdict(state, each === '+', SETTINGS), UNPROVEN);
+
+describe('the next probe', () => {
+  const rows: [sentence: string, results: string, delayMs: number][] = [
+    ['follows fast after the first failure of a new target', '-', 200],
+    ['slows down while a new target keeps failing', '--', 400],
+    ['slows down further', '---', 800],
+    ['slows down further still', '----', 1600],
+    ['comes at the plain interval once a target is settled down', '-----', 2000],
+    ['stays at the plain interval however long it is down', '-'.repeat(2000), 2000],
+    ['follows fast after the first success of a new target', '+', 200],
+    ['follows fast after the first success of a settled down target', '--------+', 200],
+    ['follows fast after a target came up', '++', 200],
+    ['slows down while an up target stays up', '+++', 400],
+    ['comes at the plain interval once a target is settled up', '+++++++', 2000],
+    ['follows fast after the first failure of an up target', '+++++++-', 200],
+    ['follows fast after a target went down', '+++++++--', 200],
+    ['follows fast after a failure that did not repeat', '+++++++-+', 200],
+  ];
+  for (const [sentence, results, delayMs] of rows) {
+    it(`${sentence}: ${delayMs} ms`, () => {
+      expect(delayAfterProbeMs(verdictAfter(results), SETTINGS, 1, MIDDLE)).toBe(delayMs);
+    });
+  }
+
+  it('is jittered by a tenth either way', () => {
+    const settled = verdictAfter('+++++++');
+    expect(delayAfterProbeMs(settled, SETTINGS, 1, 0)).toBeCloseTo(1800);
+    expect(delayAfterProbeMs(settled, SETTINGS, 1, 0.999999)).toBeCloseTo(2200, 1);
+  });
+});
+
+describe('a target', () => {
+  for (const [sentence, results, urgency] of [
+    ['is routine while it is down', '---', 0],
+    ['is waited for when it is down and passed once', '---+', 1],
+    ['is routine while it is up', '+++', 0],
+    ['is most urgent when it is up and failed once', '+++-', 2],
+    ['is routine again once it is known to be down', '+++--', 0],
+  ] as const) {
+    it(sentence, () => expect(urgencyAfterProbe(verdictAfter(results))).toBe(urgency));
+  }
+});
+
+describe('the interval', () => {
+  for (const [targets, ms] of [
+    [0, 2000],
+    [1, 2000],
+    [400, 2000],
+    [401, 2005],
+    [1000, 5000],
+    [10_000, 50_000],
+  ] as const) {
+    it(`is ${ms} ms with ${targets} targets`, () => expect(stretchedIntervalMs(SETTINGS, targets)).toBe(ms));
+  }
+
+  it('spreads the first probes of 1000 new targets over 5 seconds', () => {
+    expect([0, 1, 999].map((index) => firstDueMs(SETTINGS, 100, index))).toEqual([100, 105, 5095]);
+  });
+});
+
+describe('of several waiting targets', () => {
+  const at = (dueMs: number, urgency: Urgency = 0) => ({ dueMs, urgency });
+
+  it('none is taken before it is due, and the first one sets the time to wake', () => {
+    expect(pickDue([at(30, 1), at(20)], 10, 2000)).toEqual({ pick: null, wakeMs: 20 });
+  });
+  it('nothing is to be waited for when there is none', () => {
+    expect(pickDue([], 10, 2000)).toEqual({ pick: null, wakeMs: Number.POSITIVE_INFINITY });
+  });
+  it('the one that waits longest goes first', () => {
+    expect(pickDue([at(5), at(3), at(4)], 10, 2000).pick).toEqual(at(3));
+  });
+  it('an urgent one overtakes routine ones', () => {
+    expect(pickDue([at(5), at(9, 1), at(4)], 10, 2000).pick).toEqual(at(9, 1));
+  });
+  it('one that clients are sent to overtakes one that they are not', () => {
+    expect(pickDue([at(5, 1), at(9, 2), at(4)], 10, 2000).pick).toEqual(at(9, 2));
+  });
+  it('a routine one that is late by an interval is no longer overtaken', () => {
+    expect(pickDue([at(0), at(2001, 1)], 2010, 2000).pick).toEqual(at(0));
+  });
+
+  it('one is taken exactly when one is due', () => {
+    const due = fc.record({
+      dueMs: fc.integer({ min: 0, max: 100 }),
+      urgency: fc.constantFrom<Urgency>(0, 1, 2),
+    });
+    fc.assert(
+      fc.property(fc.array(due), fc.integer({ min: 0, max: 100 }), (waiting, nowMs) => {
+        const { pick, wakeMs } = pickDue(waiting, nowMs, 50);
+        expect(pick !== null).toBe(waiting.some(({ dueMs }) => dueMs <= nowMs));
+        expect(pick === null || pick.dueMs <= nowMs).toBe(true);
+        expect(wakeMs).toBe(Math.min(Number.POSITIVE_INFINITY, ...waiting.map(({ dueMs }) => dueMs)));
+      }),
+    );
+  });
+});

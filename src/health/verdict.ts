@@ -1,0 +1,25 @@
+// Decides from one probe result after the other whether a target is up. Pure: no clock, no I/O.
+
+export interface Verdict {
+  readonly up: boolean;
+  /** Results in a row that contradict `up`; at `rise` or `fall` of them `up` flips. */
+  readonly against: number;
+  /** Results in a row that confirm `up`, the one that flipped it included. */
+  readonly agreeing: number;
+}
+
+export interface VerdictRules {
+  readonly rise: number;
+  readonly fall: number;
+}
+
+/** Down until proven up: on most nodes most backends can never be reached, and a wrong "up" blackholes real clients. */
+export const UNPROVEN: Verdict = Object.freeze({ up: false, against: 0, agreeing: 0 });
+
+export function nextVerdict(state: Verdict, ok: boolean, rules: VerdictRules): Verdict {
+  if (ok === state.up) return { up: state.up, against: 0, agreeing: state.agreeing + 1 };
+  const against = state.against + 1;
+  const needed = state.up ? rules.fall : rules.rise;
+  if (against >= needed) return { up: ok, against: 0, agreeing: 1 };
+  return { up: state.up, against, agreeing: 0 };
+}

@@ -1,0 +1,67 @@
+// Looks at one name in the netns directory: which network namespace it is, or why it is none, in words for an operator at night.
+// It keeps no handle: an open one would keep a deleted namespace and its devices alive.
+import { type Dirent, lstatSync, statfsSync } from 'node:fs';
+import type { NativeAddon } from './native.ts';
+
+export type Identified =
+  | { readonly kind: 'netns'; readonly identity: string }
+  | { readonly kind: 'problem'; readonly reason: string }
+  /** It went away between listing and looking. */
+  | { readonly kind: 'vanished' };
+
+const NSFS_MAGIC = 0x6e736673;
+
+export function identify(addon: Pick<NativeAddon, 'openNetns'>, path: string, file: Dirent): Identified {
+  // Devices and FIFOs are not even opened: opening can have effects. A symbolic link is followed, some tools make such.
+  const wrong = wrongKind(file);
+  if (wrong !== null) return { kind: 'problem', reason: `${wrong}, not a network namespace` };
+  try {
+    const netns = addon.openNetns(path);
+    const { identity } = netns;
+    netns.close();
+    return { kind: 'netns', identity };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !exists(path)) return { kind: 'vanished' };
+    return { kind: 'problem', reason: reasonFor(code, message, path) };
+  }
+}
+
+function wrongKind(file: Dirent): string | null {
+  if (file.isDirectory()) return 'a directory';
+  if (file.isFIFO()) return 'a FIFO';
+  if (file.isSocket()) return 'a Unix socket';
+  if (file.isBlockDevice() || file.isCharacterDevice()) return 'a device';
+  return null;
+}
+
+function reasonFor(code: string | undefined, message: string, path: string): string {
+  switch (code) {
+    case 'ENOTNETNS':
+      return isNamespace(path)
+        ? 'a namespace of another kind (mount, PID, …), not a network namespace'
+        : 'a plain file on which no network namespace is mounted: a leftover of a deleted one, or a mount that is not ' +
+            'visible here (a container needs this directory with mountPropagation: HostToContainer)';
+    case 'ENOENT':
+      return 'a symbolic link that leads nowhere';
+    case 'ELOOP':
+      return 'a symbolic link that leads to itself';
+    case 'EACCES':
+    case 'EPERM':
+      return `not permitted (${code}): it takes CAP_SYS_ADMIN to enter a network namespace; ${message}`;
+    default:
+      return `cannot be opened: ${message}`;
+  }
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function isNamespace(path: string): boolean {
+  try {
+    return statfsSync(path).type === NSFS_MAGIC;
+  } catch {
+    return false; // it is only about the wording
+  }
+}

@@ -1,0 +1,181 @@
+// Knows which network namespaces are in the netns directory, and tells when that changed. It looks after every event, several
+// times, and never trusts an event's content: a namespace is mounted on its file after the file appears, and a mount is silent.
+import { type Dirent, readdirSync, type watch } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { DirectoryWatch } from './directory-watch.ts';
+import { identify } from './identify.ts';
+import type { NativeAddon } from './native.ts';
+import type { NetnsEntry, NetnsSnapshot } from './netns-snapshot.ts';
+
+export interface NetnsDirectoryDeps {
+  readonly directory: string;
+  readonly addon: Pick<NativeAddon, 'openNetns'>;
+  /** The snapshot is another one now: also after the first look. */
+  readonly onChange: () => void;
+  /** Trouble with the directory as a whole, in one sentence, once each time it begins. */
+  readonly onProblem?: (message: string) => void;
+  /** Tests stand in for inotify. */
+  readonly watch?: typeof watch;
+}
+
+/** Measured: in 19 of 20 the event comes before the mount. */
+const RECHECKS_MS = [5, 20, 100, 500];
+
+/** No longer than this in one piece: the loop answers others between. */
+const SLICE_MS = 5;
+
+/** In a storm of events, looking takes at most this part of the time. 1000 netns take 25 ms. */
+const BUSY_SHARE = 0.5;
+
+export class NetnsDirectory {
+  readonly #directory: string;
+  readonly #addon: NetnsDirectoryDeps['addon'];
+  readonly #onChange: () => void;
+  readonly #onProblem: (message: string) => void;
+  readonly #watch: DirectoryWatch;
+  #snapshot: NetnsSnapshot = Object.freeze({ complete: false, entries: [], problems: [] });
+  #unreadable: string | null = null;
+  #scanning: Promise<void> | null = null;
+  #scanAgain = false;
+  #eventMs = Number.NEGATIVE_INFINITY;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  #restUntilMs = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #timerMs = Number.POSITIVE_INFINITY;
+  #stopped = false;
+
+  constructor({ directory, addon, onChange, onProblem = () => {}, watch }: NetnsDirectoryDeps) {
+    this.#directory = resolve(directory);
+    this.#addon = addon;
+    this.#onChange = onChange;
+    this.#onProblem = onProblem;
+    this.#watch = new DirectoryWatch({
+      directory: this.#directory,
+      onEvent: () => this.#event(),
+      onPoll: () => this.rescan(),
+      onProblem,
+      ...(watch && { watch }),
+    });
+  }
+
+  /** Resolves after the first look. */
+  start(): Promise<void> {
+    return this.#look();
+  }
+
+  snapshot(): NetnsSnapshot {
+    return this.#snapshot;
+  }
+
+  /** Looks again, in case something happened without an event (a mount does). */
+  rescan(): void {
+    void this.#look();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#watch.stop();
+    this.#disarm();
+  }
+
+  #event(): void {
+    this.#eventMs = performance.now();
+    this.#armForNextCheck();
+  }
+
+  /** Sets the timer to the first recheck of the last event that no look has covered yet. A timer that fires sooner stays. */
+  #armForNextCheck(): void {
+    if (this.#stopped || this.#scanning !== null) return; // the end of a look comes here again
+    const delay = RECHECKS_MS.find((each) => this.#eventMs + each > this.#lookedMs);
+    if (delay === undefined) return;
+    const dueMs = Math.max(this.#eventMs + delay, this.#restUntilMs);
+    if (dueMs >= this.#timerMs) return;
+    this.#disarm();
+    this.#timerMs = dueMs;
+    this.#timer = setTimeout(
+      () => {
+        this.#disarm();
+        void this.#look();
+      },
+      Math.ceil(dueMs - performance.now()),
+    );
+  }
+
+  #disarm(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#timerMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** One look at a time: a wish that comes meanwhile is one more look afterwards. */
+  #look(): Promise<void> {
+    if (this.#scanning !== null) this.#scanAgain = true;
+    else
+      this.#scanning = this.#lookUntilCalm().finally(() => {
+        this.#scanning = null;
+        this.#armForNextCheck();
+      });
+    return this.#scanning;
+  }
+
+  async #lookUntilCalm(): Promise<void> {
+    do {
+      this.#scanAgain = false;
+      this.#lookedMs = performance.now();
+      this.#watch.ensure();
+      const found = await this.#scan();
+      if (this.#stopped) return;
+      if (isDeepStrictEqual(found, this.#snapshot)) continue;
+      this.#snapshot = found;
+      this.#onChange();
+    } while (this.#scanAgain);
+  }
+
+  async #scan(): Promise<NetnsSnapshot> {
+    const files = this.#list();
+    const entries: NetnsEntry[] = [];
+    const problems: { name: string; reason: string }[] = [];
+    let busyMs = 0;
+    let sliceMs = performance.now();
+    for (const file of files ?? []) {
+      if (performance.now() - sliceMs > SLICE_MS) {
+        busyMs += performance.now() - sliceMs;
+        await new Promise((resolve) => setImmediate(resolve));
+        if (this.#stopped) break;
+        sliceMs = performance.now();
+      }
+      const path = join(this.#directory, file.name);
+      const found = identify(this.#addon, path, file);
+      if (found.kind === 'netns')
+        entries.push(Object.freeze({ name: file.name, path, identity: found.identity }));
+      if (found.kind === 'problem') problems.push(Object.freeze({ name: file.name, reason: found.reason }));
+    }
+    const nowMs = performance.now();
+    busyMs += nowMs - sliceMs;
+    this.#restUntilMs = nowMs + busyMs * (1 / BUSY_SHARE - 1);
+    return Object.freeze({
+      complete: files !== null,
+      entries: Object.freeze(entries),
+      problems: Object.freeze(problems),
+    });
+  }
+
+  /** Sorted by name; null when the directory cannot be read. A missing one is empty: the first `ip netns add` makes it. */
+  #list(): Dirent[] | null {
+    try {
+      const files = readdirSync(this.#directory, { withFileTypes: true });
+      this.#unreadable = null;
+      return files.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') {
+        this.#unreadable = null;
+        return [];
+      }
+      if (this.#unreadable !== message) this.#onProblem(`cannot read the netns directory: ${message}`);
+      this.#unreadable = message;
+      return null;
+    }
+  }
+}

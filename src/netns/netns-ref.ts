@@ -1,0 +1,7 @@
+// How the rest of the program names a network namespace: by path and by identity, never by descriptor number.
+
+/** A netns recreated under the same path has another identity, so a route made for the old one can never reach the new one. */
+export interface NetnsRef {
+  readonly path: string;
+  readonly identity: string;
+}

@@ -1,0 +1,50 @@
+// The route table: plain frozen data, built new by the control side and swapped into the data plane by one reference.
+// It knows names and backends; it never asks anything of the outside.
+import type { NetnsRef } from '../netns/netns-ref.ts';
+
+/** One way to an API server: an address inside a netns. */
+export interface Backend {
+  /** Names this backend in reports, health and metrics: stable while address, port and netns stay the same. */
+  readonly key: string;
+  readonly address: string;
+  readonly port: number;
+  readonly netns: NetnsRef | null;
+}
+
+export interface Route {
+  readonly cluster: string;
+  readonly namespace: string;
+  /** Healthy backends in the order in which they are tried; empty while there is none. */
+  readonly backends: readonly Backend[];
+}
+
+export interface RouteTable {
+  /** By server name: lower case, no trailing dot. */
+  readonly byServerName: ReadonlyMap<string, Route>;
+  /** For clients that send no server name; null refuses them. */
+  readonly defaultRoute: Route | null;
+}
+
+export const EMPTY_ROUTE_TABLE: RouteTable = Object.freeze({ byServerName: new Map(), defaultRoute: null });
+
+export interface RouteEntry {
+  readonly serverNames: readonly string[];
+  readonly route: Route;
+}
+
+/** The first entry that claims a name keeps it: callers sort, so that every instance decides alike. */
+export function routeTable(entries: Iterable<RouteEntry>, defaultRoute: Route | null): RouteTable {
+  const byServerName = new Map<string, Route>();
+  for (const { serverNames, route } of entries) {
+    Object.freeze(route.backends);
+    Object.freeze(route);
+    for (const name of serverNames) if (!byServerName.has(name)) byServerName.set(name, route);
+  }
+  return Object.freeze({ byServerName, defaultRoute });
+}
+
+export function backendKey(backend: Omit<Backend, 'key'>): string {
+  const host = backend.address.includes(':') ? `[${backend.address}]` : backend.address;
+  const where = backend.netns === null ? '' : `@${backend.netns.path}#${backend.netns.identity}`;
+  return `${host}:${backend.port}${where}`;
+}

@@ -1,0 +1,48 @@
+// A probe that touches no network, for tests on a clock of their own.
+import type { Probe, ProbeOutcome } from '../../src/health/probe.ts';
+import type { ProbeTarget } from '../../src/health/probe-target.ts';
+import type { NetnsRef } from '../../src/netns/netns-ref.ts';
+
+/** Answers after 1 ms with what `broken` says; every start is written down. */
+export class FakeProbe implements Probe {
+  readonly starts: { key: string; atMs: number }[] = [];
+  readonly broken = new Map<string, string>();
+  durationMs = 1;
+  running = 0;
+  mostRunning = 0;
+  retained: NetnsRef[] = [];
+  closed = false;
+
+  run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
+    this.starts.push({ key: target.key, atMs: performance.now() });
+    this.running++;
+    this.mostRunning = Math.max(this.mostRunning, this.running);
+    return new Promise((resolve) => {
+      const end = (error: string | null) => {
+        this.running--;
+        clearTimeout(timer);
+        resolve({ ok: error === null, error, durationMs: this.durationMs });
+      };
+      const timer = setTimeout(() => end(this.broken.get(target.key) ?? null), this.durationMs);
+      signal.addEventListener('abort', () => end('ECANCELED'), { once: true });
+    });
+  }
+  retain(refs: Iterable<NetnsRef>): void {
+    this.retained = [...refs];
+  }
+  close(): void {
+    this.closed = true;
+  }
+  startsOf(key: string): number[] {
+    return this.starts.filter((each) => each.key === key).map(({ atMs }) => atMs);
+  }
+}
+
+export const target = (key: string): ProbeTarget => ({
+  key,
+  address: '10.0.0.1',
+  port: 6443,
+  netns: { path: `/run/netns/${key}`, identity: `cookie:${key}` },
+  serverName: `${key}.magnum-system`,
+});
+export const targets = (count: number) => Array.from({ length: count }, (_, index) => target(`t${index}`));

@@ -1,0 +1,9 @@
+// The reference of a namespace that exists now.
+import { native } from '../../src/netns/native.ts';
+import type { NetnsRef } from '../../src/netns/netns-ref.ts';
+
+export function netnsRefOf(path: string): NetnsRef {
+  const netns = native.openNetns(path);
+  netns.close();
+  return { path, identity: netns.identity };
+}

@@ -1,0 +1,118 @@
+// The TLS check against real servers in a real netns.
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createProbe, type Probe } from '../../src/health/probe.ts';
+import { native } from '../../src/netns/native.ts';
+import { makeNetns } from '../support/netns.ts';
+import { openDescriptors } from '../support/process.ts';
+import { netnsRefOf } from './netns-ref-of.ts';
+import { startNodeBackend, type TlsBackend } from './tls-backend.ts';
+
+const never = new AbortController().signal;
+
+describe('the TLS check', () => {
+  const netns = makeNetns({ addresses: ['10.6.0.1/32'] });
+  const ref = netnsRefOf(netns.path);
+  const plain: Server[] = [];
+  const accepted = new Set<Socket>();
+  let backend: TlsBackend;
+  let probe: Probe;
+  const run = (port: number, signal = never, serverName = 'a.magnum-system') =>
+    probe.run({ key: 'k', address: '10.6.0.1', port, netns: ref, serverName }, signal);
+
+  /** A server in our own netns that speaks no TLS; the check of a target without netns is the same code. */
+  async function plainServer(onConnection: (socket: Socket) => void): Promise<number> {
+    const server = createServer((socket) => {
+      accepted.add(socket.on('error', () => {}).on('close', () => accepted.delete(socket)));
+      onConnection(socket);
+      socket.resume(); // or it would never see us close
+    });
+    plain.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return (server.address() as { port: number }).port;
+  }
+  const runPlain = (port: number) =>
+    probe.run({ key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a.magnum-system' }, never);
+
+  beforeAll(async () => {
+    backend = await startNodeBackend(netns.name, '10.6.0.1');
+    probe = createProbe({ addon: native, kind: 'tls', timeoutMs: 500 });
+  });
+  afterAll(async () => {
+    probe.close();
+    for (const socket of accepted) socket.destroy();
+    for (const server of plain) server.close();
+    await backend.stop();
+    netns.remove();
+  });
+
+  it('passes, names the cluster and hangs up politely, though the certificate is signed by nobody we know', async () => {
+    expect(await run(backend.port)).toMatchObject({ ok: true, error: null });
+    await expect.poll(() => backend.count('end')).toBe(1);
+    expect(backend.events.slice(1)).toEqual([
+      { event: 'connection' },
+      { event: 'secure', servername: 'a.magnum-system' },
+      { event: 'end' },
+    ]);
+  });
+
+  it('sends no server name when all it has is an address', async () => {
+    expect(await run(backend.port, never, '10.6.0.1')).toMatchObject({ ok: true });
+    await expect
+      .poll(() => backend.events.findLast(({ event }) => event === 'secure'))
+      .toMatchObject({ servername: false });
+  });
+
+  it('passes a hundred times without an error on the server or a descriptor left on ours', async () => {
+    await run(backend.port);
+    const before = openDescriptors();
+    const durations: number[] = [];
+    for (let round = 0; round < 100; round++) {
+      const outcome = await run(backend.port);
+      expect(outcome.error).toBeNull();
+      durations.push(outcome.durationMs);
+    }
+    expect(backend.count('error') + backend.count('tlsClientError')).toBe(0);
+    expect(openDescriptors()).toBe(before);
+    console.log(`TLS check: median ${durations.sort((a, b) => a - b)[50]!.toFixed(2)} ms`);
+  });
+
+  it('fails with ECONNREFUSED where nobody listens', async () => {
+    expect(await run(1)).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
+  });
+
+  it('fails where the server speaks something else', async () => {
+    const port = await plainServer((socket) => socket.end('HTTP/1.0 400 Bad Request\r\n\r\n'));
+    const outcome = await runPlain(port);
+    expect(outcome.ok).toBe(false);
+    expect(outcome.error).toMatch(/^ERR_SSL_/);
+  });
+
+  it('fails with ECONNRESET where the server hangs up in the middle of the handshake', async () => {
+    const port = await plainServer((socket) => socket.once('data', () => socket.destroy()));
+    expect(await runPlain(port)).toMatchObject({ ok: false, error: 'ECONNRESET' });
+  });
+
+  it('fails with ETIMEDOUT where a server accepts and then is silent, which the TCP check cannot see', async () => {
+    const port = await plainServer(() => {});
+    const before = openDescriptors();
+    const outcome = await runPlain(port);
+    expect(outcome).toMatchObject({ ok: false, error: 'ETIMEDOUT' });
+    expect(outcome.durationMs).toBeLessThan(800);
+    await expect.poll(() => accepted.size).toBe(0);
+    await expect.poll(() => openDescriptors()).toBe(before);
+  });
+
+  it('ends with ECANCELED when it is aborted in the middle of the handshake', async () => {
+    const controller = new AbortController();
+    const port = await plainServer(() => setTimeout(() => controller.abort(), 20));
+    const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
+    expect(await probe.run(target, controller.signal)).toMatchObject({ ok: false, error: 'ECANCELED' });
+  });
+
+  it('does not call a backend dead because our own event loop was blocked beyond the timeout', async () => {
+    const running = run(backend.port);
+    process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)); // right after connect()
+    expect(await running).toMatchObject({ ok: true, error: null });
+  });
+});

@@ -1,0 +1,219 @@
+// Dialling in real network namespaces: that it reaches the right one of two with the same address, and that no handle or
+// descriptor stays behind, whatever goes wrong.
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type DialOptions, type DialTarget, dial } from '../../src/netns/dial.ts';
+import { native } from '../../src/netns/native.ts';
+import { NetnsHandles } from '../../src/netns/netns-handles.ts';
+import type { NetnsRef } from '../../src/netns/netns-ref.ts';
+import { netnsRefOf } from '../health/netns-ref-of.ts';
+import { makeNetns } from '../support/netns.ts';
+import { NetnsServer } from '../support/netns-server.ts';
+import { openDescriptors, threadNetns } from '../support/process.ts';
+import { readBytes, tcpServer, until, within } from '../support/tcp.ts';
+
+const ADDRESS = '10.21.22.23';
+const ADDRESS_6 = 'fd00:21::23';
+const PORT = 6443;
+const OPTIONS: DialOptions = { allowHalfOpen: true };
+
+/** Descriptors of this process on network namespaces by name (the addon keeps one on its own, without a name). */
+function netnsDescriptors(): number {
+  return readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith('/run/netns/');
+    } catch {
+      return false; // the one that read the directory
+    }
+  }).length;
+}
+
+let handles: NetnsHandles;
+const sockets: Socket[] = [];
+beforeEach(() => {
+  handles = new NetnsHandles(native);
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) {
+    if (!socket.closed) await within(5000, 'close', once(socket.destroy(), 'close'));
+  }
+  handles.close();
+});
+
+function start(target: DialTarget, options: DialOptions = OPTIONS): Socket {
+  const socket = dial(handles, target, options);
+  sockets.push(socket);
+  return socket;
+}
+
+/** Sends its word to an echo and returns what came back. */
+async function echo(target: DialTarget): Promise<string> {
+  const socket = start(target);
+  await within(5000, 'connect', once(socket, 'connect'));
+  socket.write('word');
+  return (await readBytes(socket, 4)).toString();
+}
+
+async function errorOf(socket: Socket): Promise<string | undefined> {
+  const [error] = (await within(5000, 'an error', once(socket, 'error'))) as [NodeJS.ErrnoException];
+  return error.code;
+}
+
+describe('a dial', () => {
+  const netns = makeNetns({ addresses: [`${ADDRESS}/32`, `${ADDRESS_6}/128`] });
+  const empty = makeNetns({ addresses: [`${ADDRESS}/32`, `${ADDRESS_6}/128`] });
+  const ref = netnsRefOf(netns.path);
+  const emptyRef = netnsRefOf(empty.path);
+  const servers: NetnsServer[] = [];
+  beforeAll(async () => {
+    servers.push(
+      ...(await Promise.all(
+        [ADDRESS, ADDRESS_6].map((address) => NetnsServer.start(netns.name, 'echo', address, String(PORT))),
+      )),
+    );
+  });
+  afterAll(() => Promise.all(servers.map((server) => server.stop())));
+
+  it.each([
+    ['IPv4', ADDRESS],
+    ['IPv6', ADDRESS_6],
+  ])(
+    'reaches a server over %s in its netns, and not the same address in another',
+    async (_family, address) => {
+      expect(await echo({ address, port: PORT, netns: ref })).toBe('word');
+      expect(await errorOf(start({ address, port: PORT, netns: emptyRef }))).toBe('ECONNREFUSED');
+      expect(threadNetns()).toHaveLength(1);
+    },
+  );
+
+  it('shows the descriptor of the very connection before connect()', async () => {
+    const seen: string[] = [];
+    const socket = start(
+      { address: ADDRESS, port: PORT, netns: ref },
+      { ...OPTIONS, beforeConnect: (fd) => seen.push(readlinkSync(`/proc/self/fd/${fd}`)) },
+    );
+    await within(5000, 'connect', once(socket, 'connect'));
+    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle;
+    expect(seen).toEqual([readlinkSync(`/proc/self/fd/${fd}`)]);
+  });
+
+  it.each(['example.org', 'localhost', '10.0.0', '10.0.0.1:80', '[::1]', ''])(
+    'of %j, which is no numeric address, opens nothing',
+    (address) => {
+      const before = openDescriptors();
+      for (const netnsRef of [ref, null]) {
+        expect(() => dial(handles, { address, port: PORT, netns: netnsRef }, OPTIONS)).toThrow(
+          `not an IP address: ${address}`,
+        );
+      }
+      expect(handles.size).toBe(0);
+      expect(openDescriptors()).toBe(before);
+    },
+  );
+
+  it.each<[string, Partial<DialTarget>, Partial<DialOptions>]>([
+    [
+      'beforeConnect throws',
+      {},
+      {
+        beforeConnect: () => {
+          throw new Error('it throws');
+        },
+      },
+    ],
+    ['the port is none', { port: 70_000 }, {}],
+  ])('leaves no descriptor behind where %s', async (_title, target, options) => {
+    await echo({ address: ADDRESS, port: PORT, netns: ref }); // the handle is open, and stays
+    const before = openDescriptors();
+    for (let i = 0; i < 10; i += 1) {
+      expect(() =>
+        dial(handles, { address: ADDRESS, port: PORT, netns: ref, ...target }, { ...OPTIONS, ...options }),
+      ).toThrow();
+    }
+    await until('the descriptors are closed', () => openDescriptors() <= before);
+    expect(openDescriptors()).toBe(before);
+  });
+
+  it('without a netns is one in our own', async () => {
+    const server = await tcpServer((socket) => socket.pipe(socket));
+    expect(await echo({ address: server.address, port: server.port, netns: null })).toBe('word');
+    expect(handles.size).toBe(0);
+    await server.close();
+  });
+
+  it('goes on when its handle is closed meanwhile', async () => {
+    const socket = start({ address: ADDRESS, port: PORT, netns: ref });
+    handles.close();
+    expect(netnsDescriptors()).toBe(0);
+    await within(5000, 'connect', once(socket, 'connect'));
+    socket.write('word');
+    expect((await readBytes(socket, 4)).toString()).toBe('word');
+  });
+
+  it('a hundred times leaves nothing but the one handle', async () => {
+    await echo({ address: ADDRESS, port: PORT, netns: ref });
+    await within(5000, 'close', once((sockets.pop() as Socket).destroy(), 'close'));
+    const before = openDescriptors();
+    for (let i = 0; i < 100; i += 1) {
+      const socket = dial(handles, { address: ADDRESS, port: i % 2 === 0 ? PORT : 1, netns: ref }, OPTIONS);
+      await once(socket, i % 2 === 0 ? 'connect' : 'error');
+      if (!socket.closed) await once(socket.destroy(), 'close');
+    }
+    expect(openDescriptors()).toBe(before);
+    expect(netnsDescriptors()).toBe(1);
+    expect(threadNetns()).toHaveLength(1);
+  });
+});
+
+describe('handles', () => {
+  it('on what is retained stay open, all others close', () => {
+    const refs = [1, 2, 3].map(() => netnsRefOf(makeNetns({ addresses: [`${ADDRESS}/32`] }).path)) as [
+      NetnsRef,
+      NetnsRef,
+      NetnsRef,
+    ];
+    for (const netns of refs) start({ address: ADDRESS, port: PORT, netns }).on('error', () => {});
+    expect(netnsDescriptors()).toBe(3);
+    handles.retain([refs[1]]);
+    expect(netnsDescriptors()).toBe(1);
+    expect(handles.size).toBe(1);
+    handles.close();
+    expect(netnsDescriptors()).toBe(0);
+  });
+
+  it('refuse a netns made again under the same name, until the route names the new one', async () => {
+    const old = makeNetns({ addresses: [`${ADDRESS}/32`] });
+    const oldRef = netnsRefOf(old.path);
+    old.remove();
+    const renewed = makeNetns({ name: old.name, addresses: [`${ADDRESS}/32`] });
+    const newRef = netnsRefOf(renewed.path);
+    expect(newRef.identity).not.toBe(oldRef.identity);
+
+    const before = openDescriptors();
+    const target = { address: ADDRESS, port: PORT };
+    const changed = expect.objectContaining({
+      code: 'ENETNSCHANGED',
+      message: expect.stringContaining(newRef.identity),
+    });
+    expect(() => dial(handles, { ...target, netns: oldRef }, OPTIONS)).toThrow(changed);
+    expect(openDescriptors()).toBe(before);
+    expect(handles.size).toBe(0);
+
+    const server = await NetnsServer.start(renewed.name, 'echo', ADDRESS, String(PORT));
+    expect(await echo({ ...target, netns: newRef })).toBe('word');
+    expect(() => dial(handles, { ...target, netns: oldRef }, OPTIONS)).toThrow(changed);
+    await server.stop();
+  });
+
+  it('name a netns that is gone as open() does', () => {
+    const gone = makeNetns();
+    const netns = netnsRefOf(gone.path);
+    gone.remove();
+    expect(() => dial(handles, { address: ADDRESS, port: PORT, netns }, OPTIONS)).toThrow(
+      expect.objectContaining({ code: 'ENOENT', syscall: 'open' }),
+    );
+    expect(handles.size).toBe(0);
+  });
+});

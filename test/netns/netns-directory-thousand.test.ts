@@ -1,0 +1,46 @@
+// The netns directory of a large node.
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { native } from '../../src/netns/native.ts';
+import { NetnsDirectory } from '../../src/netns/netns-directory.ts';
+import { ip } from '../support/netns.ts';
+
+const batch = '/run/netns-batch';
+
+describe('the netns directory', () => {
+  it('reads 1000 namespaces without blocking the event loop, and sees one more at once', async () => {
+    const add = [...Array(1000).keys()].map((index) => `netns add n${index}`);
+    writeFileSync(batch, `${add.join('\n')}\n`);
+    ip('-batch', batch);
+    const watched = new NetnsDirectory({ directory: '/run/netns', addon: native, onChange: () => {} });
+    const names = () => watched.snapshot().entries.map(({ name }) => name);
+    let longestMs = 0;
+    let lastMs = performance.now();
+    const beat = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - lastMs);
+      lastMs = performance.now();
+    }, 1);
+    try {
+      const startMs = performance.now();
+      await watched.start();
+      const tookMs = performance.now() - startMs;
+      await new Promise((resolve) => setTimeout(resolve, 5)); // one more beat
+      clearInterval(beat);
+      expect(names().filter((name) => /^n\d+$/.test(name))).toHaveLength(1000);
+      expect(longestMs).toBeLessThan(250); // 15 ms at rest; this machine may be busy with other things
+
+      const sinceMs = performance.now();
+      ip('netns', 'add', 'newcomer');
+      await expect.poll(names, { timeout: 3000, interval: 2 }).toContain('newcomer');
+      console.log(
+        `1000 netns read in ${tookMs.toFixed(0)} ms, loop blocked for at most ${longestMs.toFixed(0)} ms; ` +
+          `one more seen ${(performance.now() - sinceMs).toFixed(0)} ms after \`ip netns add\` was started`,
+      );
+    } finally {
+      clearInterval(beat);
+      watched.stop();
+      writeFileSync(batch, `${[...add, 'netns add newcomer'].join('\n').replaceAll(' add ', ' delete ')}\n`);
+      ip('-force', '-batch', batch);
+    }
+  });
+});

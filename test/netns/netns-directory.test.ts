@@ -1,0 +1,296 @@
+// The netns directory against real namespaces: what `ip netns` and the accidents of an operator's night do to it.
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { native } from '../../src/netns/native.ts';
+import { NetnsDirectory, type NetnsDirectoryDeps } from '../../src/netns/netns-directory.ts';
+import { makeNetns } from '../support/netns.ts';
+import { openDescriptors, threadNetns } from '../support/process.ts';
+
+const run = (command: string, ...args: string[]) =>
+  execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** Mounts the own netns of a new process on a file, as `ip netns add` does, but wherever we like. */
+function mountNewNetns(path: string): void {
+  writeFileSync(path, '');
+  run('unshare', `--net=${path}`, 'true');
+}
+
+describe('the netns directory', () => {
+  let directory: string;
+  let changes: number;
+  let problems: string[];
+  let open: NetnsDirectory[];
+  const mounts: string[] = [];
+
+  beforeEach(() => {
+    directory = mkdtempSync('/run/netns-dir-');
+    changes = 0;
+    problems = [];
+    open = [];
+  });
+  afterEach(() => {
+    for (const each of open) each.stop();
+    for (const mount of mounts.splice(0)) spawnSync('umount', ['-l', mount]); // most are gone already
+  });
+
+  async function start(deps: Partial<NetnsDirectoryDeps> = {}): Promise<NetnsDirectory> {
+    const made = new NetnsDirectory({
+      directory,
+      addon: native,
+      onChange: () => changes++,
+      onProblem: (message) => problems.push(message),
+      ...deps,
+    });
+    open.push(made);
+    await made.start();
+    return made;
+  }
+  function add(name: string): string {
+    const path = join(directory, name);
+    mountNewNetns(path);
+    mounts.push(path);
+    return path;
+  }
+  function remove(name: string): void {
+    run('umount', '-l', join(directory, name));
+    rmSync(join(directory, name));
+  }
+  const names = (of: NetnsDirectory) => of.snapshot().entries.map(({ name }) => name);
+  const soon = { timeout: 3000, interval: 2 };
+
+  it('is incomplete before the first look and complete after it', async () => {
+    const unstarted = new NetnsDirectory({ directory, addon: native, onChange: () => {} });
+    expect(unstarted.snapshot()).toEqual({ complete: false, entries: [], problems: [] });
+    const watched = await start();
+    expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
+  });
+
+  it('lists what is there, sorted, each with the identity that the kernel gives it', async () => {
+    const identities = ['qdhcp-b', 'ovnmeta-a'].map((name) => {
+      const netns = native.openNetns(add(name));
+      netns.close();
+      return netns.identity;
+    });
+    const watched = await start();
+    expect(watched.snapshot()).toEqual({
+      complete: true,
+      entries: [
+        { name: 'ovnmeta-a', path: join(directory, 'ovnmeta-a'), identity: identities[1] },
+        { name: 'qdhcp-b', path: join(directory, 'qdhcp-b'), identity: identities[0] },
+      ],
+      problems: [],
+    });
+    expect(changes).toBe(1);
+  });
+
+  it('follows `ip netns add` and `ip netns delete` in /run/netns', async () => {
+    const watched = await start({ directory: '/run/netns' });
+    const netns = makeNetns();
+    await expect.poll(() => names(watched), soon).toContain(netns.name);
+    netns.remove();
+    await expect.poll(() => names(watched), soon).not.toContain(netns.name);
+  });
+
+  it('sees a namespace that is mounted long after its file appeared', async () => {
+    const watched = await start();
+    for (const delayMs of [0, 15, 60, 300]) {
+      const path = join(directory, `late-${delayMs}`);
+      writeFileSync(path, '');
+      await new Promise((resolve) => setTimeout(resolve, delayMs));
+      run('unshare', `--net=${path}`, 'true');
+      mounts.push(path);
+      await expect.poll(() => names(watched), soon).toContain(`late-${delayMs}`);
+    }
+    expect(watched.snapshot().problems).toEqual([]);
+  });
+
+  it('sees a namespace recreated under the same name as another one, every time', async () => {
+    const watched = await start();
+    const seen = new Set<string>();
+    for (let round = 0; round < 10; round++) {
+      add('qdhcp-x');
+      const netns = native.openNetns(join(directory, 'qdhcp-x'));
+      netns.close();
+      seen.add(netns.identity);
+      await expect
+        .poll(() => watched.snapshot().entries.map(({ identity }) => identity), soon)
+        .toEqual([netns.identity]);
+      remove('qdhcp-x');
+    }
+    expect(seen.size).toBe(10);
+    await expect.poll(() => names(watched), soon).toEqual([]);
+  });
+
+  it('finds at the next rescan what was mounted over a namespace without an event', async () => {
+    const path = add('qdhcp-x');
+    const watched = await start();
+    const [before] = watched.snapshot().entries;
+    run('unshare', `--net=${path}`, 'true');
+    watched.rescan();
+    await expect.poll(() => watched.snapshot().entries[0]?.identity, soon).not.toBe(before!.identity);
+    run('umount', path);
+  });
+
+  it('keeps no descriptor open and no namespace alive', async () => {
+    await start();
+    const before = openDescriptors();
+    const watched = await start();
+    const perWatch = openDescriptors() - before; // inotify, shared by all watches of a loop
+    for (const name of ['a', 'b', 'c']) add(name);
+    await expect.poll(() => names(watched), soon).toEqual(['a', 'b', 'c']);
+    expect(openDescriptors()).toBe(before + perWatch);
+    expect(threadNetns()).toHaveLength(1);
+  });
+
+  it('reports what is no namespace with a reason, and the others are undisturbed', async () => {
+    add('good');
+    writeFileSync(join(directory, 'file'), 'hello');
+    writeFileSync(join(directory, 'leftover'), '');
+    chmodSync(join(directory, 'leftover'), 0); // what a reboot or a lost mount leaves of `ip netns add`
+    mkdirSync(join(directory, 'directory'));
+    run('mkfifo', join(directory, 'fifo'));
+    symlinkSync(join(directory, 'fifo'), join(directory, 'link-fifo'));
+    symlinkSync('/nowhere', join(directory, 'link-nowhere'));
+    symlinkSync(join(directory, 'link-itself'), join(directory, 'link-itself'));
+    symlinkSync(join(directory, 'good'), join(directory, 'link-good'));
+    symlinkSync('/proc/self/ns/uts', join(directory, 'uts'));
+    const server = createServer().listen(join(directory, 'socket'));
+    await new Promise((resolve) => server.once('listening', resolve));
+    const watched = await start();
+    expect(names(watched)).toEqual(['good', 'link-good']);
+    const reasons = Object.fromEntries(watched.snapshot().problems.map(({ name, reason }) => [name, reason]));
+    expect(reasons).toEqual({
+      directory: 'a directory, not a network namespace',
+      fifo: 'a FIFO, not a network namespace',
+      file: expect.stringMatching(/^a plain file on which no network namespace is mounted/),
+      leftover: expect.stringMatching(
+        /^a plain file on which no network namespace is mounted.*mountPropagation/,
+      ),
+      'link-fifo': expect.stringMatching(/^a plain file|^not a network namespace|FIFO/),
+      'link-itself': 'a symbolic link that leads to itself',
+      'link-nowhere': 'a symbolic link that leads nowhere',
+      socket: 'a Unix socket, not a network namespace',
+      uts: 'a namespace of another kind (mount, PID, …), not a network namespace',
+    });
+    server.close();
+  });
+
+  it('turns an entry that lost its mount into a problem', async () => {
+    const path = add('a');
+    const watched = await start();
+    run('umount', '-l', path);
+    watched.rescan();
+    await expect.poll(() => watched.snapshot().problems, soon).toMatchObject([{ name: 'a' }]);
+    expect(names(watched)).toEqual([]);
+  });
+
+  it('says nothing when nothing changed', async () => {
+    add('a');
+    const watched = await start();
+    expect(changes).toBe(1);
+    writeFileSync(join(directory, 'b'), '');
+    rmSync(join(directory, 'b'));
+    for (let round = 0; round < 5; round++) watched.rescan();
+    await new Promise((resolve) => setTimeout(resolve, 650));
+    expect(changes).toBe(1);
+  });
+
+  it('calls a missing directory empty, and sees it appear, go and come back', async () => {
+    const deep = join(directory, 'x', 'y', 'netns');
+    const watched = await start({ directory: deep });
+    expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
+    directory = deep;
+    for (let round = 0; round < 3; round++) {
+      mkdirSync(deep, { recursive: true });
+      await new Promise((resolve) => setTimeout(resolve, round * 30));
+      add('a');
+      await expect.poll(() => names(watched), soon).toEqual(['a']);
+      remove('a');
+      rmdirSync(deep);
+      if (round > 0) rmdirSync(join(deep, '..'));
+      await expect.poll(() => names(watched), soon).toEqual([]);
+      expect(watched.snapshot().complete).toBe(true);
+    }
+  });
+
+  it('follows the name when another directory takes the place of the watched one', async () => {
+    const watched = await start();
+    renameSync(directory, `${directory}-old`);
+    mkdirSync(directory);
+    add('a');
+    await expect.poll(() => names(watched), soon).toEqual(['a']);
+  });
+
+  it('follows what is mounted over the directory, from the next rescan on', async () => {
+    const watched = await start();
+    run('mount', '-t', 'tmpfs', 'over', directory);
+    watched.rescan();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    add('a');
+    await expect.poll(() => names(watched), soon).toEqual(['a']);
+    watched.stop();
+    run('umount', '-l', directory);
+  });
+
+  it('is incomplete, and says why once, while the directory cannot be read', async () => {
+    const path = join(directory, 'netns');
+    writeFileSync(path, 'a file where the directory should be');
+    const watched = await start({ directory: path });
+    watched.rescan();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(watched.snapshot()).toEqual({ complete: false, entries: [], problems: [] });
+    expect(problems).toEqual([expect.stringContaining('ENOTDIR')]);
+    rmSync(path);
+    mkdirSync(path);
+    directory = path;
+    add('a');
+    await expect.poll(() => watched.snapshot().complete && names(watched), soon).toEqual(['a']);
+  });
+
+  it('looks every second where inotify is used up, says so once, and returns to inotify', async () => {
+    let exhausted = true;
+    const { watch: real } = await import('node:fs');
+    const watch = ((...args: Parameters<typeof real>) => {
+      if (exhausted)
+        throw Object.assign(new Error('ENOSPC: System limit for number of file watchers reached'), {
+          code: 'ENOSPC',
+        });
+      return real(...args);
+    }) as typeof real;
+    const watched = await start({ watch });
+    add('a');
+    await expect.poll(() => names(watched), soon).toEqual(['a']);
+    add('b');
+    await expect.poll(() => names(watched), soon).toEqual(['a', 'b']);
+    expect(problems).toEqual([
+      expect.stringMatching(/looking every 1000 ms instead: ENOSPC.*max_user_watches/),
+    ]);
+    exhausted = false;
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    const sinceMs = performance.now();
+    add('c');
+    await expect.poll(() => names(watched), soon).toEqual(['a', 'b', 'c']);
+    expect(performance.now() - sinceMs).toBeLessThan(400);
+  });
+
+  it('stops: no change is told any more, and nothing keeps running', async () => {
+    const watched = await start();
+    watched.stop();
+    add('a');
+    watched.rescan();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(changes).toBe(1);
+  });
+});
