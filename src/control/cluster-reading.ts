@@ -1,0 +1,14 @@
+// What every reading has, whatever its kind.
+import type { ClusterReading } from './cluster-source.ts';
+
+/** Of the object: `<namespace>/<metadata.name>`. */
+export const keyOf = (reading: ClusterReading): string => common(reading).key;
+export const originOf = (reading: ClusterReading): string => common(reading).origin;
+/** Of the cluster, from its label; empty where the object has none. */
+export const nameOf = (reading: ClusterReading): string => common(reading).name;
+export const namespaceOf = (reading: ClusterReading): string => common(reading).namespace;
+/** Infinity where it is not known: whoever can prove an age comes first. */
+export const createdAtOf = (reading: ClusterReading): number =>
+  common(reading).createdAtMs ?? Number.POSITIVE_INFINITY;
+
+const common = (reading: ClusterReading) => (reading.kind === 'proxied' ? reading.facts : reading);

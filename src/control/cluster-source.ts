@@ -1,0 +1,67 @@
+// What a source of clusters hands over: plain data about OpenStackClusters, wherever they come from (files now, the
+// Kubernetes API in its own source). A source knows nothing of netns, health or routes.
+
+/** The facts of one OpenStackCluster that the proxy needs, whatever API version they were written in. */
+export interface ClusterFacts {
+  /** `<namespace>/<metadata.name>`: the object, not the cluster's name. */
+  readonly key: string;
+  /** From the label `cluster.x-k8s.io/cluster-name`. */
+  readonly name: string;
+  readonly namespace: string;
+  /** Where it was read: a file's name and document number, or the API. For messages. */
+  readonly origin: string;
+  /** `metadata.creationTimestamp`: of two objects that claim one cluster name, the older keeps it. */
+  readonly createdAtMs?: number | null;
+  /** Neutron network ids whose netns may reach the API server, best first (the load balancer's own network before the cluster's). */
+  readonly networkIds: readonly string[];
+  /** Address of the API server inside that network: canonical text, IPv6 without brackets. */
+  readonly address: string;
+  readonly port: number;
+}
+
+/** One object as read; `name` may be empty when the object does not even carry one. */
+export type ClusterReading =
+  | { readonly kind: 'proxied'; readonly facts: ClusterFacts }
+  | (Unproxied & { readonly kind: 'not-proxied' })
+  | (Unproxied & { readonly kind: 'pending' })
+  | (Unproxied & { readonly kind: 'invalid' });
+
+export interface Unproxied {
+  readonly key: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly origin: string;
+  readonly createdAtMs?: number | null;
+  readonly reason: string;
+}
+
+/** Which clusters are proxied: those without a floating IP, or all of them. */
+export interface ReadingSettings {
+  readonly proxyAlways: boolean;
+}
+
+/** Something that could not be used, by name with the reason: a file, a document in it, a flag that names nothing. */
+export interface Problem {
+  readonly origin: string;
+  readonly reason: string;
+}
+
+export interface SourceSnapshot {
+  /**
+   * False until everything was read once, and while anything could not be read: then nothing is concluded from an absence.
+   * What a source read before and cannot read now stays in `clusters`; an object leaves only when it is known to be gone.
+   */
+  readonly complete: boolean;
+  /** Sorted by key, then origin. */
+  readonly clusters: readonly ClusterReading[];
+  /** What could not be read at all (a file, a document in it), by name with the reason. */
+  readonly problems: readonly Problem[];
+}
+
+export interface ClusterSource {
+  /** Resolves once the first snapshot is there. `onChange` only says "look again". */
+  start(onChange: () => void): Promise<void>;
+  /** The same reference while nothing changed. */
+  snapshot(): SourceSnapshot;
+  stop(): Promise<void>;
+}

@@ -1,0 +1,24 @@
+// What status, metrics and log say about one cluster. Part of the desired state, so showing it costs nothing.
+
+export type ClusterState = 'serving' | 'unhealthy' | 'no-netns' | 'pending' | 'not-proxied' | 'invalid';
+
+export interface BackendStatus {
+  readonly key: string;
+  readonly address: string;
+  readonly port: number;
+  /** Name of the netns, such as `qdhcp-<network id>`. */
+  readonly netns: string;
+  readonly up: boolean;
+}
+
+export interface ClusterStatus {
+  readonly name: string;
+  readonly namespace: string;
+  readonly origin: string;
+  readonly state: ClusterState;
+  /** One sentence for an operator: why the cluster is in this state, and where it is not `serving`, what would change it. */
+  readonly reason: string;
+  readonly serverNames: readonly string[];
+  /** Every backend that is probed, best first. */
+  readonly backends: readonly BackendStatus[];
+}

@@ -1,0 +1,106 @@
+// Looks at the world whenever something says "look again", decides, and hands over what changed. Holds no logic of its
+// own: triggers carry no data, turns never overlap, and a turn that fails is reported and tried again.
+import type { ProbeTarget } from '../health/probe-target.ts';
+import type { TargetHealth } from '../health/target-health.ts';
+import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import type { ClusterSource } from './cluster-source.ts';
+import { settledDesired } from './desired-equality.ts';
+import { type Desired, type DesiredSettings, desiredState } from './desired-state.ts';
+import { type World, worldOf } from './world.ts';
+
+export type TriggerReason = 'start' | 'source' | 'netns' | 'health' | 'tick';
+
+export interface ControlLoopDependencies {
+  readonly source: ClusterSource;
+  readonly netns: {
+    snapshot(): NetnsSnapshot;
+    /** Asked for at each tick; what it finds is told by `trigger('netns')`, or seen in this same turn if it is quick. */
+    rescan(): unknown;
+  };
+  readonly health: {
+    snapshot(): ReadonlyMap<string, TargetHealth>;
+    /** Called only when the set changed. */
+    setTargets(targets: readonly ProbeTarget[]): void;
+  };
+  readonly settings: DesiredSettings;
+  /** Called only when something changed; parts that did not are the same references as before. */
+  readonly publish: (desired: Desired) => void;
+  readonly onTurnError: (error: unknown) => void;
+  readonly intervalMs: number;
+}
+
+export class ControlLoop {
+  readonly #dependencies: ControlLoopDependencies;
+  #world: World | null = null;
+  #desired: Desired | null = null;
+  #state: 'new' | 'starting' | 'running' | 'stopped' = 'new';
+  #ticker: NodeJS.Timeout | null = null;
+  #pending: NodeJS.Immediate | null = null;
+
+  constructor(dependencies: ControlLoopDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Starts the source; resolves after the first turn. Rejects only if the source cannot be started at all. */
+  async start(): Promise<void> {
+    if (this.#state !== 'new') throw new Error('a control loop starts once');
+    this.#state = 'starting';
+    await this.#dependencies.source.start(() => this.trigger('source'));
+    // Stopped meanwhile: TypeScript cannot know that `stop` ran during the await.
+    if ((this.#state as string) === 'stopped') return;
+    this.#state = 'running';
+    this.#turn();
+    this.#ticker = setInterval(() => this.#tick(), this.#dependencies.intervalMs);
+  }
+
+  /** Any number of triggers until the event loop comes round make one turn. */
+  trigger(_reason: TriggerReason): void {
+    // Before the source has spoken once there is nothing to decide from.
+    if (this.#state !== 'running' || this.#pending !== null) return;
+    this.#pending = setImmediate(() => {
+      this.#pending = null;
+      this.#turn();
+    });
+  }
+
+  /** What was last handed over. */
+  last(): Desired | null {
+    return this.#desired;
+  }
+
+  async stop(): Promise<void> {
+    this.#state = 'stopped';
+    if (this.#ticker !== null) clearInterval(this.#ticker);
+    if (this.#pending !== null) clearImmediate(this.#pending);
+    this.#ticker = null;
+    this.#pending = null;
+    await this.#dependencies.source.stop();
+  }
+
+  #tick(): void {
+    try {
+      this.#dependencies.netns.rescan();
+    } catch (error) {
+      this.#dependencies.onTurnError(error);
+    }
+    this.trigger('tick');
+  }
+
+  #turn(): void {
+    const { source, netns, health, settings, publish, onTurnError } = this.#dependencies;
+    try {
+      const observed = { source: source.snapshot(), netns: netns.snapshot(), health: health.snapshot() };
+      this.#world = worldOf(observed, this.#world);
+      const before = this.#desired;
+      const desired = settledDesired(before, desiredState(this.#world, settings));
+      if (desired === before) return;
+      // A backend is probed before it is routed to: new ones are not up yet, so they are in no route of this turn.
+      if (desired.backends !== before?.backends) health.setTargets(desired.backends);
+      publish(desired);
+      // Last: a turn that failed halfway counts as not done, and the next one does all of it again.
+      this.#desired = desired;
+    } catch (error) {
+      onTurnError(error);
+    }
+  }
+}

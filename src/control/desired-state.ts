@@ -1,0 +1,157 @@
+// What should be: the route table, the backends to probe, and for each cluster the state it is in and why. A pure function
+// of the world, so that every instance that sees the same decides the same, and one bad cluster stays one bad cluster.
+import type { ProbeTarget } from '../health/probe-target.ts';
+import { type Route, type RouteEntry, type RouteTable, routeTable } from '../routing/route-table.ts';
+import { type Candidate, clusterCandidates, isUp } from './cluster-candidates.ts';
+import { isClusterName, serverNamesOf } from './cluster-name.ts';
+import { keyOf, nameOf, namespaceOf, originOf } from './cluster-reading.ts';
+import type { ClusterReading, Problem } from './cluster-source.ts';
+import type { ClusterState, ClusterStatus } from './cluster-status.ts';
+import { type NameClaims, nameClaims } from './name-claims.ts';
+import { type NetnsIndex, netnsIndex } from './netns-index.ts';
+import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
+import { byText } from './text-order.ts';
+import type { World } from './world.ts';
+
+export interface DesiredSettings {
+  /** The Kubernetes namespace in server names. */
+  readonly namespace: string;
+  /** The cluster for clients without a server name. */
+  readonly defaultCluster: string | null;
+}
+
+export interface Desired {
+  /** What the world was when this was decided: nothing may be cleaned up on the word of an incomplete one. */
+  readonly complete: boolean;
+  readonly routes: RouteTable;
+  /** Sorted by name, then namespace, then origin. */
+  readonly clusters: readonly ClusterStatus[];
+  /** Every backend worth probing, each key once, sorted by it. */
+  readonly backends: readonly ProbeTarget[];
+  /** What is wrong beside the clusters themselves: files, documents, settings. Sorted. */
+  readonly problems: readonly Problem[];
+}
+
+export function desiredState(world: World, settings: DesiredSettings): Desired {
+  const index = netnsIndex(world.netns, world.netnsProblems);
+  const claims = nameClaims(world.clusters, world.lastKnown, settings.namespace);
+
+  const entries: RouteEntry[] = [];
+  const statuses: ClusterStatus[] = [];
+  const targets = new Map<string, ProbeTarget>();
+  const byCluster = new Map<string, Route>();
+  for (const reading of world.clusters) {
+    const { status, candidates, routed } = placed(reading, world, index, claims, settings.namespace);
+    statuses.push(status);
+    if (!routed) continue;
+    const backends = candidates.filter(isUp).map(({ backend }) => backend);
+    const route: Route = { cluster: status.name, namespace: status.namespace, backends };
+    byCluster.set(status.name, route);
+    entries.push({ serverNames: status.serverNames, route });
+    for (const { backend } of candidates) {
+      if (targets.has(backend.key)) continue;
+      targets.set(
+        backend.key,
+        Object.freeze({ ...backend, serverName: status.serverNames[0] ?? status.name }),
+      );
+    }
+  }
+
+  const problems = [
+    ...world.sourceProblems,
+    ...world.netnsProblems.map(({ name, reason }) => ({ origin: `netns ${name}`, reason })),
+  ];
+  const defaultRoute =
+    settings.defaultCluster === null ? null : (byCluster.get(settings.defaultCluster) ?? null);
+  if (settings.defaultCluster !== null && defaultRoute === null) {
+    const reason = `no proxied cluster is named ${settings.defaultCluster}: clients without a server name are refused`;
+    problems.push({ origin: '--default-cluster', reason });
+  }
+  return Object.freeze({
+    complete: world.complete,
+    routes: routeTable(entries, defaultRoute),
+    clusters: Object.freeze(statuses.sort(byName)),
+    backends: Object.freeze([...targets.values()].sort((a, b) => byText(a.key, b.key))),
+    problems: Object.freeze(
+      problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),
+    ),
+  });
+}
+
+interface Placed {
+  readonly status: ClusterStatus;
+  readonly candidates: readonly Candidate[];
+  /** In the table: its clients are told "not now" rather than "never heard of it". */
+  readonly routed: boolean;
+}
+
+function placed(
+  reading: ClusterReading,
+  world: World,
+  index: NetnsIndex,
+  claims: NameClaims,
+  namespace: string,
+): Placed {
+  const name = nameOf(reading);
+  const outside = (state: ClusterState, reason: string): Placed => ({
+    status: statusOf(reading, state, reason, [], []),
+    candidates: [],
+    routed: false,
+  });
+  if (reading.kind === 'not-proxied') return outside('not-proxied', reading.reason);
+  if (!isClusterName(name)) {
+    return outside(
+      'invalid',
+      reading.kind === 'invalid' ? reading.reason : `${name} is no name a Service can carry`,
+    );
+  }
+  if (claims.holder(name) !== keyOf(reading)) {
+    const also = reading.kind === 'invalid' ? `; besides, ${reading.reason}` : '';
+    return outside('invalid', `${claims.refusal(reading)}${also}`);
+  }
+
+  const serverNames = serverNamesOf(name, namespace);
+  const inside = (state: ClusterState, reason: string, candidates: readonly Candidate[]): Placed => ({
+    status: statusOf(reading, state, reason, serverNames, candidates),
+    candidates,
+    routed: true,
+  });
+  if (reading.kind === 'proxied') {
+    const candidates = clusterCandidates(reading.facts, index, world.health);
+    if (candidates.length === 0)
+      return inside('no-netns', noNetnsReason(reading.facts, index, world.netnsComplete), []);
+    if (candidates.some(isUp)) return inside('serving', servingReason(candidates), candidates);
+    return inside('unhealthy', unhealthyReason(candidates), candidates);
+  }
+
+  // What cannot be understood now takes nothing away that was understood before, as long as it still claims to be the same
+  // cluster: a lost status after a restore, or a typing error, must not cut off a cluster that works.
+  const known = world.lastKnown.get(keyOf(reading));
+  const candidates = known?.name === name ? clusterCandidates(known, index, world.health) : [];
+  return inside(reading.kind, keptRouteReason(reading.reason, candidates), candidates);
+}
+
+function statusOf(
+  reading: ClusterReading,
+  state: ClusterState,
+  reason: string,
+  serverNames: readonly string[],
+  candidates: readonly Candidate[],
+): ClusterStatus {
+  const backends = candidates.map((candidate) => {
+    const { key, address, port } = candidate.backend;
+    return Object.freeze({ key, address, port, netns: candidate.netnsName, up: isUp(candidate) });
+  });
+  return Object.freeze({
+    name: nameOf(reading),
+    namespace: namespaceOf(reading),
+    origin: originOf(reading),
+    state,
+    reason,
+    serverNames: Object.freeze(serverNames),
+    backends: Object.freeze(backends),
+  });
+}
+
+const byName = (a: ClusterStatus, b: ClusterStatus): number =>
+  byText(a.name, b.name) || byText(a.namespace, b.namespace) || byText(a.origin, b.origin);

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { manifestFile } from './manifest-file.ts';
+
+const cluster = (name: string) =>
+  `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: OpenStackCluster\nmetadata:\n  name: ${name}\n`;
+const object = (name: string) => ({
+  apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+  kind: 'OpenStackCluster',
+  metadata: { name },
+});
+
+describe('the text of a manifest file', () => {
+  test('with one document names it by the file alone', async () => {
+    expect(await manifestFile('a.yaml', cluster('a'))).toEqual({
+      clusters: [{ origin: 'a.yaml', object: object('a') }],
+      errors: [],
+      skipped: [],
+    });
+  });
+
+  test('with several documents numbers them, empty ones too', async () => {
+    const { clusters, errors, skipped } = await manifestFile(
+      'a.yaml',
+      `${cluster('a')}---\n---\n${cluster('b')}`,
+    );
+    expect(clusters.map(({ origin }) => origin)).toEqual(['a.yaml document 1', 'a.yaml document 3']);
+    expect([...errors, ...skipped]).toEqual([]);
+  });
+
+  test.each([
+    [
+      'a List',
+      { apiVersion: 'v1', kind: 'List', items: [object('a'), object('b')] },
+      ['a.json item 1', 'a.json item 2'],
+    ],
+    [
+      'a typed List',
+      { apiVersion: 'x/v1', kind: 'OpenStackClusterList', items: [object('a')] },
+      ['a.json item 1'],
+    ],
+    [
+      'a List in a List',
+      { kind: 'List', items: [{ kind: 'List', items: [object('a')] }] },
+      ['a.json item 1 item 1'],
+    ],
+    ['an empty List', { kind: 'List', items: [] }, []],
+    ['a plain array', [object('a')], ['a.json item 1']],
+  ])('with %s is unwrapped', async (_title, value, origins) => {
+    const { clusters, errors, skipped } = await manifestFile('a.json', JSON.stringify(value));
+    expect(clusters.map(({ origin }) => origin)).toEqual(origins);
+    expect([...errors, ...skipped]).toEqual([]);
+  });
+
+  test.each([
+    [
+      'another kind',
+      'kind: Secret\nmetadata:\n  name: cloud-config\n',
+      'kind "Secret" "cloud-config" is not an OpenStackCluster: skipped',
+    ],
+    [
+      'a template',
+      cluster('a').replace('OpenStackCluster', 'OpenStackClusterTemplate'),
+      'kind "OpenStackClusterTemplate" "a" is not',
+    ],
+    ['no kind', 'a: 1\n', 'an object without a kind is not an OpenStackCluster'],
+    ['plain text', 'hello\n', '"hello" is not an OpenStackCluster'],
+    ['a List whose items are none', 'kind: List\nitems: 7\n', 'kind "List" is not an OpenStackCluster'],
+  ])('with %s beside a cluster skips it in one line', async (_title, text, reason) => {
+    const { clusters, errors, skipped } = await manifestFile('a.yaml', `${text}---\n${cluster('b')}`);
+    expect(clusters.map(({ origin }) => origin)).toEqual(['a.yaml document 2']);
+    expect(errors).toEqual([]);
+    expect(skipped).toEqual([{ origin: 'a.yaml document 1', reason: expect.stringContaining(reason) }]);
+  });
+
+  test.each([
+    ['bad indentation', 'a: 1\n b: 2\n', /^not YAML at line 1, column 4: /],
+    ['an open bracket', `${'#\n'.repeat(5)}a: [1\n`, /^not YAML at line 7, column 1: /],
+    ['a key twice', 'a: 1\na: 2\n', /^not YAML at line 2, column 1: .*unique/],
+    ['an alias to nothing', 'a: *b\n', /^not usable YAML: .*alias/i],
+    ['a tab as indentation', '\ta: 1\n', /^not YAML at line 1, column 1: /],
+  ])('with %s says where', async (_title, text, reason) => {
+    const { clusters, errors } = await manifestFile('a.yaml', text);
+    expect(clusters).toEqual([]);
+    expect(errors).toEqual([{ origin: 'a.yaml', reason: expect.stringMatching(reason) }]);
+    expect(errors[0]?.reason).not.toContain('\n');
+  });
+
+  test('with one bad document still gives the others', async () => {
+    const { clusters, errors } = await manifestFile(
+      'a.yaml',
+      `${cluster('a')}---\nx: [\n---\n${cluster('c')}`,
+    );
+    expect(clusters.map(({ origin }) => origin)).toEqual(['a.yaml document 1', 'a.yaml document 3']);
+    expect(errors).toEqual([{ origin: 'a.yaml document 2', reason: expect.stringContaining('line 7') }]);
+  });
+
+  test('that is cut off in JSON says where', async () => {
+    const { clusters, errors } = await manifestFile('a.json', '{"kind": "OpenStackCluster",\n "meta');
+    expect(clusters).toEqual([]);
+    expect(errors).toEqual([{ origin: 'a.json', reason: expect.stringMatching(/^not JSON: .*line 2/) }]);
+  });
+
+  test('of expanding aliases is refused in no time', async () => {
+    const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x,x]'];
+    for (let i = 1; i < 12; i++)
+      lines.push(
+        `a${i}: &a${i} [${Array(10)
+          .fill(`*a${i - 1}`)
+          .join(',')}]`,
+      );
+    const start = performance.now();
+    const { errors } = await manifestFile('bomb.yaml', lines.join('\n'));
+    expect(errors).toEqual([{ origin: 'bomb.yaml', reason: expect.stringContaining('alias') }]);
+    expect(performance.now() - start).toBeLessThan(2000);
+  });
+
+  test.each([
+    ['bottomless.yaml', `a: ${'['.repeat(50_000)}`],
+    ['bottomless.json', '['.repeat(500_000)],
+    ['lists.json', `${'['.repeat(3000)}${']'.repeat(3000)}`],
+    ['cycle.yaml', 'kind: List\nitems: &a\n- *a\n'],
+    [
+      'proto.yaml',
+      '__proto__:\n  kind: OpenStackCluster\n  apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n',
+    ],
+  ])('%s ends in a problem, not in a crash', async (name, text) => {
+    const { clusters, errors, skipped } = await manifestFile(name, text);
+    expect(clusters).toEqual([]);
+    expect(errors.length + skipped.length).toBeGreaterThan(0);
+  });
+
+  test.each(['a.yaml', 'a.json'])('that is empty (%s) holds nothing, and that is no error', async (name) => {
+    expect(await manifestFile(name, '\n \n')).toEqual({ clusters: [], errors: [], skipped: [] });
+  });
+});

@@ -1,0 +1,123 @@
+// One manifest file from disk: what it is, whether it changed, what is in it. Every failure is a value; nothing here
+// blocks on what is no regular file, and nothing larger than its limit is read.
+import { constants } from 'node:fs';
+import { lstat, open, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ClusterReading, Problem, ReadingSettings } from './cluster-source.ts';
+import { manifestFile } from './manifest-file.ts';
+import { readOpenStackCluster } from './openstack-cluster.ts';
+
+export interface ManifestLimits {
+  /** YAML takes some 0.7 s per MiB to parse, JSON next to nothing. */
+  readonly yamlBytes: number;
+  readonly jsonBytes: number;
+}
+
+export interface ManifestReading {
+  /** Identifies this content; null when it must be read again at the next look, changed or not. */
+  readonly stamp: string | null;
+  readonly clusters: readonly ClusterReading[];
+  /** What made the file, or a document in it, unreadable. */
+  readonly errors: readonly Problem[];
+  readonly skipped: readonly Problem[];
+}
+
+export type ManifestLook =
+  | { readonly kind: 'unchanged' }
+  /** It changed or went just now. Only a listing of the directory tells which, or whether that went too. */
+  | { readonly kind: 'unsteady' }
+  | { readonly kind: 'read'; readonly reading: ManifestReading };
+
+/**
+ * A file that changed this recently may still be half written: cut off, YAML is often valid and just says less. It is also
+ * as long as two writes may carry one time stamp (the kernel's tick, 4 to 10 ms, with room to spare).
+ */
+const REST_MS = 50;
+
+export async function lookAtManifest(
+  directory: string,
+  name: string,
+  knownStamp: string | null,
+  /** Better late than half: leave a file alone that has not come to rest. The first look of all cannot wait. */
+  patient: boolean,
+  settings: ReadingSettings,
+  limits: ManifestLimits,
+): Promise<ManifestLook> {
+  const path = join(directory, name);
+  const unreadable = (stamp: string | null, reason: string): ManifestLook => ({
+    kind: 'read',
+    reading: { stamp, clusters: [], errors: [{ origin: name, reason }], skipped: [] },
+  });
+
+  try {
+    const before = await stat(path, { bigint: true });
+    const stamp = stampOf(before);
+    if (stamp === knownStamp) return { kind: 'unchanged' };
+    if (!before.isFile()) return unreadable(stamp, 'not a regular file');
+    const ageMs = Date.now() - Number(before.mtimeMs);
+    // Less than nothing: somebody else's clock.
+    const young = ageMs >= 0 && ageMs < REST_MS;
+    if (young && patient) return { kind: 'unsteady' };
+    const limit = name.endsWith('.json') ? limits.jsonBytes : limits.yamlBytes;
+    if (before.size > limit) {
+      return unreadable(
+        stamp,
+        `${before.size} bytes are more than the ${limit} that are read: split the file`,
+      );
+    }
+
+    // O_NONBLOCK: should a FIFO have taken the file's place since, opening it must not hang.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    let bytes: Buffer;
+    try {
+      if (stampOf(await handle.stat({ bigint: true })) !== stamp) return { kind: 'unsteady' };
+      bytes = await handle.readFile();
+      if (stampOf(await handle.stat({ bigint: true })) !== stamp) return { kind: 'unsteady' };
+    } finally {
+      await handle.close();
+    }
+
+    const text = textOf(bytes);
+    if (text === null) return unreadable(stamp, 'not UTF-8 text');
+    const { clusters, errors, skipped } = await manifestFile(name, text);
+    return {
+      kind: 'read',
+      reading: {
+        stamp: young ? null : stamp,
+        clusters: clusters.map(({ object, origin }) => readOpenStackCluster(object, origin, settings)),
+        errors,
+        skipped,
+      },
+    };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !(await exists(path))) return { kind: 'unsteady' };
+    return unreadable(null, code === 'ENOENT' ? 'a symbolic link to a file that is not there' : message);
+  }
+}
+
+function stampOf(stats: {
+  dev: bigint;
+  ino: bigint;
+  size: bigint;
+  mtimeNs: bigint;
+  ctimeNs: bigint;
+}): string {
+  return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
+}
+
+function textOf(bytes: Buffer): string | null {
+  try {
+    // Also drops a byte order mark, which neither JSON nor every YAML parser takes.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}

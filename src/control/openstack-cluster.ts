@@ -1,0 +1,206 @@
+// One OpenStackCluster object, of any API version we know, read into the facts the proxy needs, or into the reason why it
+// cannot be used. Pure: the same object always gives the same reading, and no object makes it throw.
+import { addressVerdict } from './api-server-address.ts';
+import { CLUSTER_NAME_LABEL, isClusterName } from './cluster-name.ts';
+import type { ClusterReading, ReadingSettings, Unproxied } from './cluster-source.ts';
+import { type ManifestFields, manifestFields } from './manifest-fields.ts';
+import { networkId } from './network-id.ts';
+import {
+  isOpenStackCluster,
+  KNOWN_VERSIONS,
+  OPENSTACK_CLUSTER_GROUP,
+  type OpenStackClusterLayout,
+  openStackClusterLayout,
+} from './openstack-cluster-layout.ts';
+import { shownValue } from './shown-value.ts';
+
+const DEFAULT_PORT = 6443;
+const CAPO = 'cluster-api-provider-openstack';
+
+/**
+ * An object with `metadata.deletionTimestamp` is read like any other: Cluster API drains and deletes machines through the
+ * API server, so it must stay reachable until the object is gone.
+ */
+export function readOpenStackCluster(
+  object: unknown,
+  origin: string,
+  settings: ReadingSettings,
+): ClusterReading {
+  const fields = manifestFields(object);
+  const apiVersion = fields.text('apiVersion');
+  const kind = fields.text('kind');
+  const identity = readIdentity(fields, origin);
+  const unproxied = (outcome: 'invalid' | 'pending' | 'not-proxied', reason: string): ClusterReading =>
+    Object.freeze({ kind: outcome, ...identity.known, reason });
+
+  if (!isOpenStackCluster(apiVersion, kind)) {
+    const found = fields.problems[0] ?? `apiVersion is ${shownValue(apiVersion)}, kind ${shownValue(kind)}`;
+    return unproxied('invalid', `this is not an OpenStackCluster of ${OPENSTACK_CLUSTER_GROUP} (${found})`);
+  }
+  const layout = openStackClusterLayout(apiVersion ?? '');
+  if (layout === null) {
+    return unproxied(
+      'invalid',
+      `apiVersion ${shownValue(apiVersion)} is not known; known are ${KNOWN_VERSIONS.join(', ')}`,
+    );
+  }
+
+  const { path, isolatedWhen } = layout.floatingIp;
+  const before = fields.problems.length;
+  const flag = fields.flag(path);
+  const flagUnreadable = fields.problems.length > before;
+  const isolated = flag === isolatedWhen;
+  if (!isolated && !settings.proxyAlways && !flagUnreadable) {
+    // What nobody asked us to proxy is not reported as broken either, whatever else is in it.
+    return unproxied(
+      'not-proxied',
+      `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
+        `${isolatedWhen} there, or --proxy-always, would have it proxied`,
+    );
+  }
+
+  identity.check();
+  const networkIds = readNetworkIds(fields, layout);
+  const address = readAddress(fields, layout);
+  const port = readPort(fields, layout);
+  if (fields.problems.length > 0) return unproxied('invalid', fields.problems.join('; '));
+
+  const missing = [
+    ...(networkIds.length === 0
+      ? [
+          `status.network.id is missing: ${CAPO} writes it when it reconciles the cluster ` +
+            '(after a restore or move: once the cluster is no longer paused)',
+        ]
+      : []),
+    ...(address.kind === 'missing' ? [address.reason] : []),
+  ];
+  if (missing.length > 0 || address.kind === 'missing') return unproxied('pending', missing.join('; '));
+
+  return Object.freeze({
+    kind: 'proxied',
+    facts: Object.freeze({
+      ...identity.known,
+      networkIds: Object.freeze(networkIds),
+      address: address.address,
+      port,
+    }),
+  });
+}
+
+function readIdentity(
+  fields: ManifestFields,
+  origin: string,
+): { readonly known: Omit<Unproxied, 'reason'>; check(): void } {
+  const objectName = fields.text('metadata.name');
+  // kubectl always writes a namespace; a manifest by hand may leave it out, and means what kubectl would mean.
+  const namespace = fields.text('metadata.namespace') ?? 'default';
+  const label = ['metadata', 'labels', CLUSTER_NAME_LABEL];
+  const name = fields.text(label);
+  const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
+
+  const objectNameFits = objectName !== null && /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(objectName);
+  const namespaceFits = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace);
+  return {
+    known: {
+      // Two objects without a usable name are still two objects.
+      key: objectNameFits && namespaceFits ? `${namespace}/${objectName}` : `(unnamed) ${origin}`,
+      // A name no Service can carry is still shown, so that the operator finds the object, but nothing unprintable is.
+      name: name !== null && /^[\x21-\x7e]{1,253}$/.test(name) ? name : '',
+      namespace: namespaceFits ? namespace : '',
+      origin,
+      createdAtMs: Number.isNaN(createdAtMs) ? null : createdAtMs,
+    },
+    check() {
+      if (!objectNameFits)
+        fields.refuse('metadata.name', objectName, 'the name of a Kubernetes object belongs there');
+      if (!namespaceFits)
+        fields.refuse('metadata.namespace', namespace, 'a Kubernetes namespace belongs there');
+      if (name === null) {
+        fields.refuse(
+          label,
+          name,
+          'Cluster API sets this label to the name of the Cluster that owns the object',
+        );
+      } else if (!isClusterName(name)) {
+        fields.refuse(
+          label,
+          name,
+          'no Service can carry that name; it needs 1 to 63 of a-z, 0-9 and "-", a letter first and no "-" last',
+        );
+      }
+    },
+  };
+}
+
+/** Best first: the load balancer's own network, as status tells it, then as spec asks for it, then the cluster's. */
+function readNetworkIds(fields: ManifestFields, layout: OpenStackClusterLayout): string[] {
+  const enabled = fields.flag(`${layout.loadBalancerSpec}.enabled`);
+  const paths = [
+    `${layout.loadBalancerStatus}.loadBalancerNetwork.id`,
+    // CAPO up to 0.12 resolves the network in spec but does not always write it to status.
+    ...(enabled === false ? [] : [`${layout.loadBalancerSpec}.network.id`]),
+    'status.network.id',
+  ];
+  const ids = new Set<string>();
+  for (const path of paths) {
+    const text = fields.text(path);
+    if (text === null) continue;
+    const id = networkId(text);
+    if (id === null) fields.refuse(path, text, 'a Neutron network id belongs there, such as a UUID');
+    else ids.add(id);
+  }
+  return [...ids];
+}
+
+type ReadAddress =
+  | { readonly kind: 'address'; readonly address: string }
+  | { readonly kind: 'missing'; readonly reason: string };
+
+/** The load balancer's address, else the fixed one, else the endpoint's host if that can be an address inside the network. */
+function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): ReadAddress {
+  const internalIp = `${layout.loadBalancerStatus}.internalIP`;
+  const hostPath = 'spec.controlPlaneEndpoint.host';
+  const candidates: string[] = [];
+  for (const path of [internalIp, layout.fixedIp]) {
+    const text = fields.text(path);
+    if (text === null) continue;
+    const verdict = addressVerdict(text);
+    if (verdict.kind === 'private' || verdict.kind === 'public') candidates.push(verdict.address);
+    else
+      fields.refuse(path, text, verdict.kind === 'refused' ? verdict.reason : 'an IP address belongs there');
+  }
+  const host = fields.text(hostPath);
+  const [best] = candidates;
+  if (best !== undefined) return { kind: 'address', address: best };
+
+  const absent =
+    `there is no address to dial: ${internalIp} is missing (${CAPO} writes it once the load balancer exists), ` +
+    `${layout.fixedIp} is not set`;
+  if (host === null) return { kind: 'missing', reason: `${absent}, and neither is ${hostPath}` };
+  const verdict = addressVerdict(host);
+  switch (verdict.kind) {
+    case 'private':
+      return { kind: 'address', address: verdict.address };
+    case 'refused':
+      fields.refuse(hostPath, host, verdict.reason);
+      return { kind: 'missing', reason: '' };
+    // A public address or a name is the way in from outside: dialled in the netns it would leave the tenant's network.
+    case 'public':
+    case 'not-an-address':
+      return {
+        kind: 'missing',
+        reason: `${absent}, and ${hostPath} ${shownValue(host)} is no private IP address`,
+      };
+  }
+}
+
+/**
+ * In CAPO's own order (`getAPIServerPort`): the endpoint's port once the endpoint is set, as that is the port its load
+ * balancer listens on even where `apiServerPort` says otherwise; then `apiServerPort`; then 6443.
+ */
+function readPort(fields: ManifestFields, layout: OpenStackClusterLayout): number {
+  const endpointPort = fields.port('spec.controlPlaneEndpoint.port');
+  const specPort = fields.port(layout.port);
+  const endpointIsSet = fields.text('spec.controlPlaneEndpoint.host') !== null;
+  return (endpointIsSet ? endpointPort : null) ?? specPort ?? endpointPort ?? DEFAULT_PORT;
+}

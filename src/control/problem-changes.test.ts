@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { problemChanges } from './problem-changes.ts';
+
+const problem = (origin: string, reason = 'broken') => ({ origin, reason });
+
+describe('a problem', () => {
+  it.each([
+    ['that is new has appeared', [], [problem('a')], [problem('a')], []],
+    ['that stays is not told again', [problem('a')], [problem('a')], [], []],
+    [
+      'whose reason changes is told again',
+      [problem('a')],
+      [problem('a', 'worse')],
+      [problem('a', 'worse')],
+      [],
+    ],
+    ['that goes has recovered', [problem('a'), problem('b')], [problem('b')], [], ['a']],
+    [
+      'of two at one origin that goes is no recovery yet',
+      [problem('a'), problem('a', 'x')],
+      [problem('a')],
+      [],
+      [],
+    ],
+    ['pair at one origin that goes is one recovery', [problem('a'), problem('a', 'x')], [], [], ['a']],
+  ])('%s', (_title, before, now, appeared, recovered) => {
+    expect(problemChanges(before, now)).toEqual({ appeared, recovered });
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import type { ClusterFacts, ClusterReading, SourceSnapshot } from './cluster-source.ts';
+import { worldOf } from './world.ts';
+
+const facts = (name: string): ClusterFacts => ({
+  key: `ns/${name}`,
+  name,
+  namespace: 'ns',
+  origin: `${name}.yaml`,
+  networkIds: ['net'],
+  address: '10.0.0.1',
+  port: 6443,
+});
+const proxied = (name: string): ClusterReading => ({ kind: 'proxied', facts: facts(name) });
+const other = (kind: 'pending' | 'invalid' | 'not-proxied', name: string): ClusterReading => {
+  const { key, namespace, origin } = facts(name);
+  return { kind, key, name, namespace, origin, reason: 'because' };
+};
+const source = (clusters: readonly ClusterReading[], complete = true): SourceSnapshot => ({
+  complete,
+  clusters,
+  problems: [],
+});
+const entry = (name: string, identity = '1'): NetnsEntry => ({ name, path: `/run/netns/${name}`, identity });
+const netns = (
+  entries: readonly NetnsEntry[],
+  complete = true,
+  problems: NetnsSnapshot['problems'] = [],
+): NetnsSnapshot => ({
+  complete,
+  entries,
+  problems,
+});
+const observed = (clusters: SourceSnapshot, namespaces = netns([])) => ({
+  source: clusters,
+  netns: namespaces,
+  health: new Map(),
+});
+
+describe('a world', () => {
+  test('is frozen and sorted, whatever the order of what was observed', () => {
+    const world = worldOf(
+      observed(source([proxied('b'), proxied('a')]), netns([entry('z'), entry('y')])),
+      null,
+    );
+    expect(world.clusters).toEqual([proxied('a'), proxied('b')]);
+    expect(world.netns.map(({ name }) => name)).toEqual(['y', 'z']);
+    expect(Object.isFrozen(world) && Object.isFrozen(world.clusters) && Object.isFrozen(world.netns)).toBe(
+      true,
+    );
+  });
+
+  test.each([
+    [true, true, true],
+    [false, true, false],
+    [true, false, false],
+  ])('with source complete %s and netns complete %s is complete %s', (clusters, namespaces, complete) => {
+    expect(worldOf(observed(source([], clusters), netns([], namespaces)), null).complete).toBe(complete);
+  });
+
+  test('keeps a key once: the first by origin', () => {
+    const second: ClusterReading = { kind: 'proxied', facts: { ...facts('a'), origin: 'z.yaml' } };
+    expect(worldOf(observed(source([second, proxied('a')])), null).clusters).toEqual([proxied('a')]);
+  });
+});
+
+describe('what was last known of a cluster', () => {
+  const before = worldOf(observed(source([proxied('a')])), null);
+  test.each<[string, SourceSnapshot, readonly string[]]>([
+    ['stays while it is pending', source([other('pending', 'a')]), ['ns/a']],
+    ['stays while it is invalid', source([other('invalid', 'a')]), ['ns/a']],
+    ['goes when it is no longer proxied', source([other('not-proxied', 'a')]), []],
+    ['goes when it is gone from a complete snapshot', source([]), []],
+    ['stays when it is gone from an incomplete one', source([], false), ['ns/a']],
+    [
+      'goes when an incomplete one says that it is not proxied',
+      source([other('not-proxied', 'a')], false),
+      [],
+    ],
+    [
+      'is not made up for one that was never proxied',
+      source([other('pending', 'b'), proxied('a')]),
+      ['ns/a'],
+    ],
+  ])('%s', (_title, now, keys) => {
+    expect([...worldOf(observed(now), before).lastKnown.keys()]).toEqual(keys);
+  });
+
+  test('survives any number of turns, and follows the newest facts', () => {
+    let world = worldOf(observed(source([{ kind: 'proxied', facts: { ...facts('a'), port: 7 } }])), before);
+    for (let i = 0; i < 3; i++) world = worldOf(observed(source([other('pending', 'a')])), world);
+    expect(world.lastKnown.get('ns/a')?.port).toBe(7);
+  });
+});
+
+describe('netns of a directory that cannot be read', () => {
+  const before = worldOf(observed(source([]), netns([entry('a'), entry('b'), entry('c')])), null);
+  test('stand, below what can be seen now', () => {
+    const now = netns([entry('b', 'new')], false, [{ name: 'c', reason: 'not a netns' }]);
+    expect(worldOf(observed(source([]), now), before).netns).toEqual([entry('a'), entry('b', 'new')]);
+  });
+  test('stand over several turns', () => {
+    const blind = worldOf(observed(source([]), netns([], false)), before);
+    expect(worldOf(observed(source([]), netns([], false)), blind).netns).toEqual(before.netns);
+  });
+  test('go once it can be read again', () => {
+    expect(worldOf(observed(source([]), netns([entry('a')])), before).netns).toEqual([entry('a')]);
+  });
+});

@@ -1,0 +1,90 @@
+// Everything one turn of the loop decides from, as one frozen value: sorted, so that equal observations are equal values,
+// and with what earlier turns knew where the present ones cannot tell. Pure.
+import type { TargetHealth } from '../health/target-health.ts';
+import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import { keyOf, originOf } from './cluster-reading.ts';
+import type { ClusterFacts, ClusterReading, Problem, SourceSnapshot } from './cluster-source.ts';
+import { byText } from './text-order.ts';
+
+export interface Observed {
+  readonly source: SourceSnapshot;
+  readonly netns: NetnsSnapshot;
+  /** By backend key; a backend that is not in it counts as down. */
+  readonly health: ReadonlyMap<string, TargetHealth>;
+}
+
+export interface World {
+  /** False while anything could not be observed: then an absence proves nothing, and nothing may be cleaned up. */
+  readonly complete: boolean;
+  readonly netnsComplete: boolean;
+  /** One per key, sorted by it. */
+  readonly clusters: readonly ClusterReading[];
+  /** By key: what was last known of each object that was proxied once, until it is gone or asks not to be proxied. */
+  readonly lastKnown: ReadonlyMap<string, ClusterFacts>;
+  /** Sorted by name. */
+  readonly netns: readonly NetnsEntry[];
+  readonly netnsProblems: NetnsSnapshot['problems'];
+  readonly health: ReadonlyMap<string, TargetHealth>;
+  readonly sourceProblems: readonly Problem[];
+}
+
+export function worldOf(observed: Observed, previous: World | null): World {
+  const { source, netns, health } = observed;
+  const clusters = sortedReadings(source.clusters);
+  return Object.freeze({
+    complete: source.complete && netns.complete,
+    netnsComplete: netns.complete,
+    clusters,
+    lastKnown: lastKnownFacts(clusters, source.complete, previous?.lastKnown ?? new Map()),
+    netns: knownNetns(netns, previous?.netns ?? []),
+    netnsProblems: Object.freeze([...netns.problems].sort((a, b) => byText(a.name, b.name))),
+    // A copy: the prober goes on writing to its own.
+    health: new Map(health),
+    sourceProblems: Object.freeze(
+      [...source.problems].sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),
+    ),
+  });
+}
+
+function sortedReadings(readings: readonly ClusterReading[]): readonly ClusterReading[] {
+  const sorted = [...readings].sort((a, b) => byText(keyOf(a), keyOf(b)) || byText(originOf(a), originOf(b)));
+  // Sources hand over each key once; should one not, the first counts, and it is the same on every instance.
+  return Object.freeze(sorted.filter((reading, i) => i === 0 || keyOf(sorted[i - 1]!) !== keyOf(reading)));
+}
+
+function lastKnownFacts(
+  clusters: readonly ClusterReading[],
+  complete: boolean,
+  before: ReadonlyMap<string, ClusterFacts>,
+): ReadonlyMap<string, ClusterFacts> {
+  const facts = new Map<string, ClusterFacts>(complete ? [] : before);
+  for (const reading of clusters) {
+    const key = keyOf(reading);
+    const known = before.get(key);
+    switch (reading.kind) {
+      case 'proxied':
+        facts.set(key, reading.facts);
+        break;
+      case 'not-proxied':
+        // Somebody decided that; should it be proxied again, its facts come with it.
+        facts.delete(key);
+        break;
+      case 'pending':
+      case 'invalid':
+        if (known !== undefined) facts.set(key, known);
+        break;
+    }
+  }
+  return facts;
+}
+
+/** A directory that cannot be read takes no netns away: what it held before stands, below what can be seen of it now. */
+function knownNetns(now: NetnsSnapshot, before: readonly NetnsEntry[]): readonly NetnsEntry[] {
+  const byName = new Map<string, NetnsEntry>();
+  if (!now.complete) {
+    for (const entry of before) byName.set(entry.name, entry);
+    for (const { name } of now.problems) byName.delete(name);
+  }
+  for (const entry of now.entries) byName.set(entry.name, entry);
+  return Object.freeze([...byName.values()].sort((a, b) => byText(a.name, b.name)));
+}
