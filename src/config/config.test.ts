@@ -1,0 +1,502 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type ConfigProblem,
+  type ConfigResult,
+  formatProblems,
+  type RunConfig,
+  readConfig,
+} from './config.ts';
+import { environmentName, FLAG_NAMES, FLAGS, type FlagName } from './flags.ts';
+
+const SOURCE = ['--source', 'file:/etc/isthmus/clusters'];
+
+function configOf(result: ConfigResult): RunConfig {
+  if ('problems' in result) expect.fail(formatProblems(result.problems));
+  return result.config;
+}
+
+function problemsOf(result: ConfigResult): readonly ConfigProblem[] {
+  return 'problems' in result ? result.problems : [];
+}
+
+const read = (args: readonly string[], environment: Record<string, string> = {}) =>
+  readConfig([...SOURCE, ...args], environment);
+
+const ENDPOINT =
+  'a port or <address>:<port>, such as 6443, 127.0.0.1:6443 or [::1]:6443 (port 0 takes any free one)';
+const NAME = 'a name of lower-case letters, digits and dashes, at most 63';
+const SOURCE_WANTED = 'file:<directory> with OpenStackCluster manifests, such as file:/etc/isthmus/clusters';
+const duration = (range: string) => `a duration from ${range}, such as 500ms, 10s or 2m`;
+const count = (range: string) => `a whole number from ${range}`;
+const cidrs = (bad: string) =>
+  `addresses or CIDRs separated by commas, such as 10.0.0.0/8,fd00::/8 (not one: ${bad})`;
+
+const BAD_ENDPOINTS = [
+  'http', '65536', '123456', '-1', '127.0.0.1', '127.0.0.1:', '127.0.0.1:x', '256.0.0.1:80', 'example.org:80',
+  '::1:80', '[::1]', '[]:80', '[127.0.0.1]:80', '[::g]:80', ' 80', '80 ', '',
+] as const;
+const BAD_DURATIONS = ['5', 's', '5 s', '5d', '-5s', '1.5s', '1e3s', '9999999999s', '5S', ''] as const;
+const BAD_NAMES = ['Upper', '-a', 'a-', 'a.b', 'a_b', 'ä', 'a'.repeat(64), ''] as const;
+const BAD_COUNTS = ['0', '-1', '1.5', '1e3', '0x10', ' 1', 'many', '99999999999', ''] as const;
+
+/** Every flag: what it must not take, and what it then asks for. */
+const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly values: readonly string[] } } = {
+  source: { wanted: SOURCE_WANTED, values: ['/etc/clusters', 'file:', 'File:/x', 'http://x', ''] },
+  namespace: { wanted: NAME, values: BAD_NAMES },
+  'netns-dir': { wanted: 'a path, such as /run/netns', values: ['run/netns', '~', 'x', ''] },
+  'proxy-always': { wanted: 'true or false', values: ['sure', '2', 'truee', ' '] },
+  'default-cluster': { wanted: NAME, values: BAD_NAMES },
+  interval: { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '25h'] },
+  listen: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
+  admin: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
+  'health-listen': { wanted: ENDPOINT, values: BAD_ENDPOINTS },
+  'trust-proxy-protocol': { wanted: '', values: [] }, // its answer names the bad part: a table of its own, below
+  health: { wanted: 'one of tcp, tls', values: ['http', 'TCP', 'tcp,tls', ''] },
+  'health-interval': { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '1441m'] },
+  'health-timeout': { wanted: duration('10ms to 1m'), values: [...BAD_DURATIONS, '9ms', '61s'] },
+  'health-rise': { wanted: count('1 to 100'), values: [...BAD_COUNTS, '101'] },
+  'health-fall': { wanted: count('1 to 100'), values: [...BAD_COUNTS, '101'] },
+  'max-connections': { wanted: count('1 to 1000000'), values: [...BAD_COUNTS, '1000001'] },
+  'max-connections-per-cluster': { wanted: count('1 to 1000000'), values: [...BAD_COUNTS, '1000001'] },
+  'max-pending-dials': { wanted: count('1 to 100000'), values: [...BAD_COUNTS, '100001'] },
+  'hello-timeout': { wanted: duration('10ms to 10m'), values: [...BAD_DURATIONS, '9ms', '601s'] },
+  'connect-timeout': { wanted: duration('10ms to 10m'), values: [...BAD_DURATIONS, '9ms', '601s'] },
+  'dead-peer-timeout': { wanted: duration('0ms to 24h'), values: [...BAD_DURATIONS, '25h'] },
+  'drain-timeout': { wanted: duration('0ms to 24h'), values: [...BAD_DURATIONS, '25h'] },
+  'log-level': {
+    wanted: 'one of trace, debug, info, warn, error, fatal',
+    values: ['verbose', 'INFO', 'silent', ''],
+  },
+  'log-format': { wanted: 'one of pretty, json', values: ['text', 'JSON', ''] },
+};
+
+describe('a value that is not valid is one problem with its flag, itself and what is wanted', () => {
+  const rows = FLAG_NAMES.flatMap((name) => BAD[name].values.map((value) => ({ name, value })));
+  test.each(rows)('--$name=$value', ({ name, value }) => {
+    const { wanted } = BAD[name];
+    const others = name === 'source' ? [] : SOURCE;
+    const flag = [{ where: `--${name}`, value, wanted }];
+    expect(readConfig([...others, `--${name}=${value}`], {})).toEqual({ problems: flag });
+    const variable = environmentName(name);
+    expect(readConfig(others, { [variable]: value })).toEqual({
+      problems: [{ where: variable, value, wanted }],
+    });
+    if (name !== 'proxy-always')
+      expect(readConfig([...others, `--${name}`, value], {})).toEqual({ problems: flag });
+  });
+
+  test.each<[title: string, value: string, bad: string]>([
+    ['an address that is none', '10.0.0', '10.0.0'],
+    ['a prefix over 32', '10.0.0.0/33', '10.0.0.0/33'],
+    ['a prefix over 128', 'fd00::/129', 'fd00::/129'],
+    ['a name', 'balancer.local', 'balancer.local'],
+    ['an empty part', '10.0.0.0/8,', ''],
+    ['nothing at all', '', ''],
+    ['only the bad ones of many', '10.0.0.0/8, x ,::1,y/8', 'x, y/8'],
+    ['a mask', '10.0.0.0/255.0.0.0', '10.0.0.0/255.0.0.0'],
+  ])('--trust-proxy-protocol names %s', (_title, value, bad) => {
+    const where = '--trust-proxy-protocol';
+    expect(read([`${where}=${value}`])).toEqual({ problems: [{ where, value, wanted: cidrs(bad) }] });
+  });
+
+  test('a source of a later version is named as such', () => {
+    const wanted = 'file:<directory>; this version does not read clusters from the Kubernetes API yet';
+    expect(readConfig(['--source=kubernetes'], {})).toEqual({
+      problems: [{ where: '--source', value: 'kubernetes', wanted }],
+    });
+  });
+
+  test('no default is a problem itself', () => {
+    expect(problemsOf(readConfig(SOURCE, {}))).toEqual([]);
+  });
+});
+
+describe('what is valid', () => {
+  test('defaults are as documented', () => {
+    expect(readConfig(SOURCE, {})).toEqual({
+      warnings: [],
+      config: {
+        source: { kind: 'file', directory: '/etc/isthmus/clusters' },
+        namespace: 'magnum-system',
+        netnsDirectory: '/run/netns',
+        proxyAlways: false,
+        defaultCluster: null,
+        intervalMs: 10_000,
+        listen: { host: undefined, port: 6443 },
+        admin: { host: '127.0.0.1', port: 9580 },
+        healthListen: null,
+        trustedProxies: null,
+        health: { kind: 'tcp', intervalMs: 2000, timeoutMs: 1000, rise: 2, fall: 2 },
+        maxConnections: 8192,
+        maxConnectionsPerCluster: 4096,
+        maxPendingDials: 1024,
+        helloTimeoutMs: 5000,
+        connectTimeoutMs: 5000,
+        deadPeerTimeoutMs: 120_000,
+        drainTimeoutMs: 30_000,
+        logLevel: 'info',
+        logFormat: null,
+      },
+    });
+  });
+
+  const GOOD: readonly [
+    flag: FlagName,
+    value: string,
+    pick: (config: RunConfig) => unknown,
+    expected: unknown,
+  ][] = [
+    ['source', 'file:./clusters', (config) => config.source, { kind: 'file', directory: './clusters' }],
+    ['namespace', 'other', (config) => config.namespace, 'other'],
+    ['netns-dir', './netns', (config) => config.netnsDirectory, './netns'],
+    ['proxy-always', 'true', (config) => config.proxyAlways, true],
+    ['default-cluster', 'kube-1', (config) => config.defaultCluster, 'kube-1'],
+    ['interval', '100ms', (config) => config.intervalMs, 100],
+    ['listen', '[::1]:0', (config) => config.listen, { host: '::1', port: 0 }],
+    ['admin', 'localhost:1', (config) => config.admin, { host: '127.0.0.1', port: 1 }],
+    ['health-listen', '*:9000', (config) => config.healthListen, { host: undefined, port: 9000 }],
+    ['trust-proxy-protocol', '10.0.0.0/8, ::1', (config) => config.trustedProxies, ['10.0.0.0/8', '::1']],
+    ['health', 'tls', (config) => config.health.kind, 'tls'],
+    ['health-interval', '24h', (config) => config.health.intervalMs, 86_400_000],
+    ['health-timeout', '1m', (config) => config.health.timeoutMs, 60_000],
+    ['health-rise', '1', (config) => config.health.rise, 1],
+    ['health-fall', '100', (config) => config.health.fall, 100],
+    ['max-connections', '1', (config) => config.maxConnections, 1],
+    ['max-connections-per-cluster', '7', (config) => config.maxConnectionsPerCluster, 7],
+    ['max-pending-dials', '100000', (config) => config.maxPendingDials, 100_000],
+    ['hello-timeout', '10ms', (config) => config.helloTimeoutMs, 10],
+    ['connect-timeout', '10m', (config) => config.connectTimeoutMs, 600_000],
+    ['dead-peer-timeout', '0s', (config) => config.deadPeerTimeoutMs, 0],
+    ['drain-timeout', '0ms', (config) => config.drainTimeoutMs, 0],
+    ['log-level', 'trace', (config) => config.logLevel, 'trace'],
+    ['log-format', 'json', (config) => config.logFormat, 'json'],
+  ];
+
+  test('every flag has a row below', () => {
+    expect(GOOD.map(([name]) => name)).toEqual(FLAG_NAMES);
+  });
+
+  test.each(GOOD)(
+    '--%s %s lands in its field, from a flag in either form and from its variable',
+    (name, value, pick, expected) => {
+      const others = name === 'source' ? [] : SOURCE;
+      expect(pick(configOf(readConfig([...others, `--${name}=${value}`], {})))).toEqual(expected);
+      expect(pick(configOf(readConfig(others, { [environmentName(name)]: value })))).toEqual(expected);
+      if (FLAGS[name].placeholder !== '')
+        expect(pick(configOf(readConfig([...others, `--${name}`, value], {})))).toEqual(expected);
+    },
+  );
+
+  test.each<[form: string, args: string[], expected: boolean]>([
+    ['alone means true', ['--proxy-always'], true],
+    ['alone before another flag means true', ['--proxy-always', '--listen', '1'], true],
+    ['=yes means true', ['--proxy-always=yes'], true],
+    ['=ON means true', ['--proxy-always=ON'], true],
+    ['=1 means true', ['--proxy-always=1'], true],
+    ['=false means false', ['--proxy-always=false'], false],
+    ['=No means false', ['--proxy-always=No'], false],
+    ['=0 means false', ['--proxy-always=0'], false],
+    ['= means false', ['--proxy-always='], false],
+  ])('the switch --proxy-always%s', (_title, args, expected) => {
+    expect(configOf(read(args)).proxyAlways).toBe(expected);
+  });
+
+  test('a value may contain =', () => {
+    expect(configOf(readConfig(['--source=file:/a=b'], {})).source.directory).toBe('/a=b');
+  });
+});
+
+describe('precedence', () => {
+  const ALL = { ISTHMUS_LISTEN: '2', PROXY_PORT: '3', ISTHMUS_PROXY_ALWAYS: 'false', PROXY_ALWAYS: 'true' };
+  const { ISTHMUS_LISTEN: _1, ISTHMUS_PROXY_ALWAYS: _2, ...LEGACY } = ALL;
+
+  test.each<
+    [title: string, args: string[], environment: Record<string, string>, port: number, always: boolean]
+  >([
+    ['a flag wins over everything', ['--listen', '1', '--proxy-always'], ALL, 1, true],
+    ['a variable of ours wins over one of the old program', [], ALL, 2, false],
+    ['one of the old program wins over the default', [], LEGACY, 3, true],
+    ['else it is the default', [], {}, 6443, false],
+  ])('%s', (_title, args, environment, port, always) => {
+    const config = configOf(read(args, environment));
+    expect(config.listen.port).toBe(port);
+    expect(config.proxyAlways).toBe(always);
+  });
+
+  test('what is overruled is not even read, and nothing is warned of', () => {
+    const environment = { ISTHMUS_LISTEN: 'bad', PROXY_PORT: 'bad', PROXY_ALWAYS: '0' };
+    expect(read(['--listen=1', '--proxy-always'], environment)).toMatchObject({ warnings: [] });
+  });
+});
+
+describe('the environment of the program we replace', () => {
+  test.each<[title: string, environment: Record<string, string>, listen: RunConfig['listen']]>([
+    ['a port alone listens everywhere', { PROXY_PORT: '8443' }, { host: undefined, port: 8443 }],
+    ['an address alone has the default port', { PROXY_BIND: '10.0.0.1' }, { host: '10.0.0.1', port: 6443 }],
+    ['both', { PROXY_PORT: '8443', PROXY_BIND: '10.0.0.1' }, { host: '10.0.0.1', port: 8443 }],
+    ['everywhere, as * has it', { PROXY_BIND: '*' }, { host: undefined, port: 6443 }],
+    [
+      'an empty address listens everywhere',
+      { PROXY_BIND: '', PROXY_PORT: '1' },
+      { host: undefined, port: 1 },
+    ],
+    ['an IPv6 address', { PROXY_BIND: 'fd00::1' }, { host: 'fd00::1', port: 6443 }],
+    ['an IPv6 address in brackets', { PROXY_BIND: '[::]', PROXY_PORT: '1' }, { host: '::', port: 1 }],
+  ])('%s', (_title, environment, listen) => {
+    expect(configOf(read([], environment)).listen).toEqual(listen);
+  });
+
+  test.each<[environment: Record<string, string>, where: string, value: string]>([
+    [{ PROXY_PORT: 'https' }, 'PROXY_PORT', 'https'],
+    [{ PROXY_PORT: '' }, 'PROXY_PORT', ''],
+    [{ PROXY_BIND: 'example.org' }, 'PROXY_BIND', 'example.org:6443'],
+    [{ PROXY_BIND: 'fd00::g' }, 'PROXY_BIND', '[fd00::g]:6443'],
+    [{ PROXY_BIND: '10.0.0.1', PROXY_PORT: '70000' }, 'PROXY_PORT and PROXY_BIND', '10.0.0.1:70000'],
+  ])('%o is one problem', (environment, where, value) => {
+    expect(read([], environment)).toEqual({ problems: [{ where, value, wanted: ENDPOINT }] });
+  });
+
+  test.each<[value: string, always: boolean, warnings: number]>([
+    ['1', true, 0],
+    ['true', true, 0],
+    ['yes', true, 0],
+    ['on', true, 0],
+    ['0', false, 1],
+    ['false', false, 1],
+    ['No', false, 1],
+    ['off', false, 1],
+    ['', false, 1],
+  ])('PROXY_ALWAYS=%s means %s, with %i warnings', (value, always, warnings) => {
+    const result = read([], { PROXY_ALWAYS: value });
+    expect(configOf(result).proxyAlways).toBe(always);
+    const warning = `PROXY_ALWAYS=${value} means false here; magnum-cluster-api-proxy took any value for true`;
+    expect('warnings' in result && result.warnings).toEqual(new Array(warnings).fill(warning));
+  });
+
+  test('PROXY_ALWAYS with a value that says neither is a problem: it is not guessed', () => {
+    expect(read([], { PROXY_ALWAYS: 'sure' })).toEqual({
+      problems: [{ where: 'PROXY_ALWAYS', value: 'sure', wanted: 'true or false' }],
+    });
+  });
+});
+
+describe('the command line', () => {
+  const problem = (where: string, wanted: string, value: string | null = null) => ({ where, value, wanted });
+  const noFlag = 'this is no flag; flags start with --';
+
+  test.each<[title: string, args: string[], problems: ConfigProblem[]]>([
+    [
+      'a flag at the end without its value',
+      ['--listen'],
+      [problem('--listen', `a value is missing: ${ENDPOINT}`)],
+    ],
+    [
+      'a flag whose value is the next flag',
+      ['--netns-dir', '--log-level', 'info'],
+      [problem('--netns-dir', 'a value is missing: a path, such as /run/netns')],
+    ],
+    [
+      'a flag given twice',
+      ['--listen=1', '--listen', '2'],
+      [problem('--listen', 'the flag once, it is given twice', '2')],
+    ],
+    [
+      'a switch given twice',
+      ['--proxy-always', '--proxy-always=false'],
+      [problem('--proxy-always', 'the flag once, it is given twice', 'false')],
+    ],
+    ['a misspelt flag', ['--lisen=1'], [problem('--lisen', 'no such flag; did you mean --listen?')]],
+    [
+      'a misspelt flag with its value apart',
+      ['--lisen', '1', '--admin', '2'],
+      [problem('--lisen', 'no such flag; did you mean --listen?')],
+    ],
+    ['a flag like no other', ['--verbose'], [problem('--verbose', 'no such flag')]],
+    [
+      'an unknown flag before a known one',
+      ['--verbose', '--listen', '1'],
+      [problem('--verbose', 'no such flag')],
+    ],
+    [
+      'a flag named like a property of every object',
+      ['--constructor=1'],
+      [problem('--constructor', 'no such flag')],
+    ],
+    ['a word', ['start'], [problem('start', noFlag)]],
+    ['a single dash', ['-l'], [problem('-l', noFlag)]],
+    ['dashes alone', ['--'], [problem('--', noFlag)]],
+    ['no name', ['--=1'], [problem('--=1', noFlag)]],
+    ['an empty word', [''], [problem('', noFlag)]],
+    ['a value after a switch', ['--proxy-always', 'true'], [problem('true', noFlag)]],
+  ])('%s is one problem', (_title, args, problems) => {
+    expect(read(args)).toEqual({ problems });
+  });
+
+  test.each<[title: string, args: string[], wanted: string]>([
+    ['not given', [], `it is required: ${SOURCE_WANTED}`],
+    ['given without a value', ['--source'], `a value is missing: ${SOURCE_WANTED}`],
+  ])('the required source %s is one problem', (_title, args, wanted) => {
+    expect(readConfig(args, {})).toEqual({ problems: [problem('--source', wanted)] });
+  });
+});
+
+describe('variables', () => {
+  test.each<[variable: string, wanted: string]>([
+    ['ISTHMUS_LISTN', 'no such setting; did you mean ISTHMUS_LISTEN?'],
+    ['ISTHMUS_NETNS_DIRECTORY', 'no such setting'],
+    ['ISTHMUS_', 'no such setting'],
+    ['ISTHMUS_LISTEN_PORT', 'no such setting'],
+  ])('%s is one problem', (variable, wanted) => {
+    expect(read([], { [variable]: '1' })).toEqual({ problems: [{ where: variable, value: null, wanted }] });
+  });
+
+  test('what is not ours, or is for the demo, the tests and the addon, is left alone', () => {
+    const environment = {
+      PATH: '/bin',
+      ISTHMUSX: '1',
+      isthmus_listen: 'x',
+      ISTHMUS_DEMO_FORWARDS: '{}',
+      ISTHMUS_TEST_X: '1',
+      ISTHMUS_ADDON: '/x',
+    };
+    expect(problemsOf(read([], environment))).toEqual([]);
+  });
+
+  test('the variables that Kubernetes makes of Services named isthmus… are none of our settings', () => {
+    // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+    const environment = {
+      ISTHMUS_SERVICE_HOST: '10.0.0.11',
+      ISTHMUS_SERVICE_PORT: '6443',
+      ISTHMUS_SERVICE_PORT_HTTPS: '6443',
+      ISTHMUS_PORT: 'tcp://10.0.0.11:6443',
+      ISTHMUS_PORT_6443_TCP: 'tcp://10.0.0.11:6443',
+      ISTHMUS_PORT_6443_TCP_PROTO: 'tcp',
+      ISTHMUS_PORT_6443_TCP_PORT: '6443',
+      ISTHMUS_PORT_6443_TCP_ADDR: '10.0.0.11',
+      ISTHMUS_ADMIN_SERVICE_HOST: '10.0.0.12',
+      ISTHMUS_ADMIN_PORT: 'udp://10.0.0.12:9580',
+    };
+    expect(problemsOf(read([], environment))).toEqual([]);
+  });
+});
+
+describe('contradictions', () => {
+  test.each<[title: string, args: string[], where: string[]]>([
+    ['clients and admin everywhere on one port', ['--listen=7000', '--admin=7000'], ['--admin']],
+    [
+      'clients everywhere, admin on one address of it',
+      ['--listen=7000', '--admin=127.0.0.1:7000'],
+      ['--admin'],
+    ],
+    [
+      'clients on 0.0.0.0, admin on one address of it',
+      ['--listen=0.0.0.0:7000', '--admin=127.0.0.1:7000'],
+      ['--admin'],
+    ],
+    [
+      'clients on ::, which takes IPv4 as well',
+      ['--listen=[::]:7000', '--admin=127.0.0.1:7000'],
+      ['--admin'],
+    ],
+    [
+      'admin and health on the same',
+      ['--admin=127.0.0.1:7000', '--health-listen=127.0.0.1:7000'],
+      ['--health-listen'],
+    ],
+    [
+      'all three on one port',
+      ['--listen=7', '--admin=7', '--health-listen=7'],
+      ['--admin', '--health-listen', '--health-listen'],
+    ],
+    ['one port on two addresses is none', ['--listen=127.0.0.1:7000', '--admin=127.0.0.2:7000'], []],
+    ['0.0.0.0 and an IPv6 address is none', ['--listen=0.0.0.0:7000', '--admin=[::1]:7000'], []],
+    ['any free port twice is none', ['--listen=0', '--admin=0', '--health-listen=0'], []],
+  ])('%s', (_title, args, where) => {
+    const problems = problemsOf(read(args));
+    expect(problems.map((problem) => problem.where)).toEqual(where);
+    for (const { value, wanted } of problems) {
+      expect(args.join(' ')).toContain(`${value}`);
+      expect(wanted).toMatch(/^a port other than that of --(listen|admin)$/);
+    }
+  });
+});
+
+test('all problems come at once, with nothing hidden behind the first', () => {
+  const args = ['--listen=x', '--nope', '--health-rise=0', '--interval'];
+  const problems = problemsOf(
+    readConfig(args, { ISTHMUS_HEALTH: 'udp', ISTHMUS_WRONG: '1', PROXY_ALWAYS: 'sure' }),
+  );
+  expect(problems.map(({ where }) => where).sort()).toEqual([
+    '--health-rise',
+    '--interval',
+    '--listen',
+    '--nope',
+    '--source',
+    'ISTHMUS_HEALTH',
+    'ISTHMUS_WRONG',
+    'PROXY_ALWAYS',
+  ]);
+});
+
+describe('problems as text', () => {
+  test('one', () => {
+    const problem = { where: '--admin', value: 'a "b"', wanted: 'a port' };
+    expect(formatProblems([problem])).toBe(
+      'One problem with the configuration:\n  --admin: "a \\"b\\"" is not valid; wanted a port\n\n' +
+        'isthmus run --help explains every flag.',
+    );
+  });
+
+  test('many, with and without a value; control characters cannot move the cursor', () => {
+    const text = formatProblems([
+      { where: '--source', value: null, wanted: 'it is required' },
+      { where: '--health', value: '\u001b[2J', wanted: 'one of tcp, tls' },
+    ]);
+    expect(text.split('\n').slice(0, 3)).toEqual([
+      '2 problems with the configuration:',
+      '  --source: it is required',
+      '  --health: "\\u001b[2J" is not valid; wanted one of tcp, tls',
+    ]);
+  });
+});
+
+test('no arguments and no environment make it throw, and a refusal always says why', () => {
+  const name = fc.oneof(fc.constantFrom<string>(...FLAG_NAMES), fc.string());
+  const value = fc.oneof(
+    fc.string(),
+    fc.constantFrom('1', '5s', '::1', '[::1]:1', 'file:/x', '10.0.0.0/8', 'true'),
+  );
+  const arg = fc.oneof(
+    fc.string(),
+    value,
+    name.map((flag) => `--${flag}`),
+    fc.tuple(name, value).map(([flag, text]) => `--${flag}=${text}`),
+  );
+  const variable = fc.oneof(
+    fc.constantFrom(
+      ...FLAG_NAMES.map(environmentName),
+      'PROXY_PORT',
+      'PROXY_BIND',
+      'PROXY_ALWAYS',
+      '__proto__',
+    ),
+    fc.string().map((text) => `ISTHMUS_${text}`),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(fc.array(arg), fc.dictionary(variable, value), (args, environment) => {
+      const result = readConfig(args, environment);
+      if ('config' in result) {
+        expect(Number.isInteger(result.config.listen.port)).toBe(true);
+        return;
+      }
+      expect(result.problems.length).toBeGreaterThan(0);
+      for (const problem of result.problems) expect(problem.wanted).not.toBe('');
+      expect(formatProblems(result.problems).split('\n').length).toBeGreaterThanOrEqual(
+        result.problems.length + 3,
+      );
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,265 @@
+// Reads the configuration of `isthmus run` once, before anything is opened: flags, then environment, then defaults. Every
+// problem is listed at once, each with its flag or variable, its value, and what would be right.
+import { isIPv4 } from 'node:net';
+import { environmentName, FLAG_NAMES, FLAGS, type Flag, type FlagName } from './flags.ts';
+import { nearest } from './nearest.ts';
+import type { Endpoint, FileSourceSetting } from './values.ts';
+
+export interface RunConfig {
+  readonly source: FileSourceSetting;
+  readonly namespace: string;
+  readonly netnsDirectory: string;
+  readonly proxyAlways: boolean;
+  readonly defaultCluster: string | null;
+  readonly intervalMs: number;
+  readonly listen: Endpoint;
+  readonly admin: Endpoint;
+  readonly healthListen: Endpoint | null;
+  readonly trustedProxies: readonly string[] | null;
+  readonly health: {
+    readonly kind: 'tcp' | 'tls';
+    readonly intervalMs: number;
+    readonly timeoutMs: number;
+    readonly rise: number;
+    readonly fall: number;
+  };
+  readonly maxConnections: number;
+  readonly maxConnectionsPerCluster: number;
+  readonly maxPendingDials: number;
+  readonly helloTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly deadPeerTimeoutMs: number;
+  readonly drainTimeoutMs: number;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+  readonly logFormat: 'pretty' | 'json' | null;
+}
+
+export interface ConfigProblem {
+  /** The flag or variable, as it was written. */
+  readonly where: string;
+  /** null when there is none. */
+  readonly value: string | null;
+  readonly wanted: string;
+}
+
+export type ConfigResult =
+  | { readonly config: RunConfig; readonly warnings: readonly string[] }
+  | { readonly problems: readonly ConfigProblem[] };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+interface Given {
+  readonly where: string;
+  readonly text: string;
+}
+
+export function readConfig(args: readonly string[], environment: Environment): ConfigResult {
+  const problems: ConfigProblem[] = [];
+  const warnings: string[] = [];
+  const fromFlags = readArguments(args, problems);
+  const given = (name: FlagName): Given | null =>
+    fromFlags.get(name) ??
+    fromVariable(environment, environmentName(name)) ??
+    legacy(name, environment, warnings);
+
+  type Value<N extends FlagName> = (typeof FLAGS)[N] extends Flag<infer T> ? T : never;
+  const get = <N extends FlagName>(name: N): Value<N> | null => {
+    const flag = FLAGS[name] as Flag<Value<N>>;
+    const found = given(name);
+    if (found === null && flag.fallback === null) {
+      // Given without a value it is a problem already.
+      if (flag.required && !problems.some(({ where }) => where === `--${name}`))
+        problems.push({ where: `--${name}`, value: null, wanted: `it is required: ${wantedBy(flag)}` });
+      return null;
+    }
+    const read = flag.reader(found?.text ?? (flag.fallback as string));
+    if ('value' in read) return read.value;
+    problems.push({
+      where: found?.where ?? `--${name}`,
+      value: found?.text ?? flag.fallback,
+      wanted: read.wanted,
+    });
+    return null;
+  };
+  // After a problem the value does not matter: nothing but the problems is returned.
+  const must = <N extends FlagName>(name: N): Value<N> => get(name) as Value<N>;
+
+  const config: RunConfig = {
+    source: must('source'),
+    namespace: must('namespace'),
+    netnsDirectory: must('netns-dir'),
+    proxyAlways: must('proxy-always'),
+    defaultCluster: get('default-cluster'),
+    intervalMs: must('interval'),
+    listen: must('listen'),
+    admin: must('admin'),
+    healthListen: get('health-listen'),
+    trustedProxies: get('trust-proxy-protocol'),
+    health: {
+      kind: must('health'),
+      intervalMs: must('health-interval'),
+      timeoutMs: must('health-timeout'),
+      rise: must('health-rise'),
+      fall: must('health-fall'),
+    },
+    maxConnections: must('max-connections'),
+    maxConnectionsPerCluster: must('max-connections-per-cluster'),
+    maxPendingDials: must('max-pending-dials'),
+    helloTimeoutMs: must('hello-timeout'),
+    connectTimeoutMs: must('connect-timeout'),
+    deadPeerTimeoutMs: must('dead-peer-timeout'),
+    drainTimeoutMs: must('drain-timeout'),
+    logLevel: must('log-level'),
+    logFormat: get('log-format'),
+  };
+  problems.push(...unknownVariables(environment));
+  if (problems.length === 0) problems.push(...contradictions(config));
+  return problems.length > 0 ? { problems } : { config, warnings };
+}
+
+export function formatProblems(problems: readonly ConfigProblem[]): string {
+  const lines = problems.map(({ where, value, wanted }) =>
+    value === null
+      ? `  ${where}: ${wanted}`
+      : `  ${where}: ${JSON.stringify(value)} is not valid; wanted ${wanted}`,
+  );
+  const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
+  return `${count} with the configuration:\n${lines.join('\n')}\n\nisthmus run --help explains every flag.`;
+}
+
+function readArguments(args: readonly string[], problems: ConfigProblem[]): Map<FlagName, Given> {
+  const found = new Map<FlagName, Given>();
+  for (let i = 0; i < args.length; i += 1) {
+    const arg = args[i] as string;
+    const match = /^--([^=]+)(?:=(.*))?$/s.exec(arg);
+    if (match === null) {
+      problems.push({ where: arg, value: null, wanted: 'this is no flag; flags start with --' });
+      continue;
+    }
+    const name = match[1] as string;
+    if (!isFlag(name)) {
+      const close = nearest(name, FLAG_NAMES);
+      problems.push({
+        where: `--${name}`,
+        value: null,
+        wanted: `no such flag${close ? `; did you mean --${close}?` : ''}`,
+      });
+      if (match[2] === undefined && args[i + 1]?.startsWith('--') === false) i += 1; // its value is no problem of its own
+      continue;
+    }
+    const isSwitch = FLAGS[name].placeholder === '';
+    let text = match[2] ?? (isSwitch ? 'true' : undefined);
+    if (text === undefined) {
+      text = args[i + 1];
+      if (text === undefined || text.startsWith('--')) {
+        problems.push({
+          where: `--${name}`,
+          value: null,
+          wanted: `a value is missing: ${wantedBy(FLAGS[name])}`,
+        });
+        continue;
+      }
+      i += 1;
+    }
+    if (found.has(name))
+      problems.push({ where: `--${name}`, value: text, wanted: 'the flag once, it is given twice' });
+    found.set(name, { where: `--${name}`, text });
+  }
+  return found;
+}
+
+function isFlag(name: string): name is FlagName {
+  return Object.hasOwn(FLAGS, name);
+}
+
+/** What a flag takes, in its reader's own words. */
+function wantedBy(flag: Flag<unknown>): string {
+  const read = flag.reader('\0');
+  return 'wanted' in read ? read.wanted : flag.help;
+}
+
+function fromVariable(environment: Environment, variable: string): Given | null {
+  const text = environment[variable];
+  return text === undefined ? null : { where: variable, text };
+}
+
+/** The environment of the program we replace, honoured where ours says nothing. */
+function legacy(name: FlagName, environment: Environment, warnings: string[]): Given | null {
+  if (name === 'listen') {
+    const port = environment.PROXY_PORT;
+    const bind = environment.PROXY_BIND;
+    if (port === undefined && bind === undefined) return null;
+    const where = [port !== undefined && 'PROXY_PORT', bind !== undefined && 'PROXY_BIND']
+      .filter(Boolean)
+      .join(' and ');
+    const host = bind?.includes(':') && !bind.startsWith('[') ? `[${bind}]` : (bind ?? '');
+    return { where, text: host === '' ? (port ?? '6443') : `${host}:${port ?? '6443'}` };
+  }
+  if (name === 'proxy-always') {
+    const given = fromVariable(environment, 'PROXY_ALWAYS');
+    if (given !== null && /^(0|false|no|off|)$/i.test(given.text)) {
+      warnings.push(
+        `PROXY_ALWAYS=${given.text} means false here; magnum-cluster-api-proxy took any value for true`,
+      );
+    }
+    return given;
+  }
+  return null;
+}
+
+/** What Kubernetes puts into every pod for a Service named isthmus or isthmus-…: `_PORT` alone is told by its value. */
+function isServiceLink(variable: string, value: string | undefined): boolean {
+  if (/_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(variable))
+    return true;
+  return variable.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value ?? '');
+}
+
+/** A misspelt variable is as wrong as a misspelt flag, and much harder to see. */
+function unknownVariables(environment: Environment): ConfigProblem[] {
+  const known = new Set<string>([...FLAG_NAMES.map(environmentName), 'ISTHMUS_ADDON']);
+  return Object.keys(environment)
+    .filter(
+      (variable) =>
+        variable.startsWith('ISTHMUS_') &&
+        !/^ISTHMUS_(DEMO|TEST)/.test(variable) &&
+        !known.has(variable) &&
+        !isServiceLink(variable, environment[variable]),
+    )
+    .sort()
+    .map((variable) => {
+      const close = nearest(variable, [...known]);
+      return {
+        where: variable,
+        value: null,
+        wanted: `no such setting${close ? `; did you mean ${close}?` : ''}`,
+      };
+    });
+}
+
+function contradictions(config: RunConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const named: [string, Endpoint | null][] = [
+    ['--listen', config.listen],
+    ['--admin', config.admin],
+    ['--health-listen', config.healthListen],
+  ];
+  for (const [i, [name, one]] of named.entries()) {
+    for (const [otherName, other] of named.slice(i + 1)) {
+      if (one === null || other === null || one.port === 0 || one.port !== other.port) continue;
+      if (!overlap(one.host, other.host)) continue;
+      problems.push({
+        where: otherName,
+        value: String(other.port),
+        wanted: `a port other than that of ${name}`,
+      });
+    }
+  }
+  return problems;
+}
+
+/** Whether the kernel refuses to listen on both with one port: `::` takes IPv4 as well, as no address at all does. */
+function overlap(one: string | undefined, other: string | undefined): boolean {
+  const isAll = (host: string | undefined) => host === undefined || host === '::';
+  if (isAll(one) || isAll(other) || one === other) return true;
+  return [one, other].includes('0.0.0.0') && isIPv4(one ?? '') && isIPv4(other ?? '');
+}

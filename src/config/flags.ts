@@ -1,0 +1,162 @@
+// The table of flags of `isthmus run`: one row is a flag, its default, its environment variables and its help. Configuration,
+// help and documentation are all made from this table.
+import * as read from './values.ts';
+
+export interface Flag<T> {
+  readonly reader: read.Reader<T>;
+  /** As a user would write it; null: no default, the flag is off (or required, where `required` says so). */
+  readonly fallback: string | null;
+  readonly placeholder: string;
+  readonly help: string;
+  readonly required?: true;
+  readonly group: 'What it proxies' | 'Where it listens' | 'Health checks' | 'Limits' | 'Log';
+}
+
+const define = <T>(
+  group: Flag<T>['group'],
+  placeholder: string,
+  fallback: string | null,
+  reader: read.Reader<T>,
+  help: string,
+): Flag<T> => ({ group, placeholder, fallback, reader, help });
+
+const minutes = 60_000;
+const day = 24 * 60 * minutes;
+
+export const FLAGS = {
+  source: {
+    ...define(
+      'What it proxies',
+      'file:<dir>',
+      null,
+      read.source,
+      'OpenStackCluster manifests, reloaded on change',
+    ),
+    required: true as const,
+  },
+  namespace: define(
+    'What it proxies',
+    '<name>',
+    'magnum-system',
+    read.label,
+    'namespace in the server names',
+  ),
+  'netns-dir': define(
+    'What it proxies',
+    '<dir>',
+    '/run/netns',
+    read.directory,
+    'where network namespaces are',
+  ),
+  'proxy-always': define('What it proxies', '', 'false', read.flag, 'clusters with a floating IP too'),
+  'default-cluster': define(
+    'What it proxies',
+    '<name>',
+    null,
+    read.label,
+    'for clients that send no server name',
+  ),
+  interval: define(
+    'What it proxies',
+    '<time>',
+    '10s',
+    read.duration(100, day),
+    'look again even if nothing told us to',
+  ),
+
+  listen: define(
+    'Where it listens',
+    '<addr:port>',
+    '6443',
+    read.endpoint,
+    'clients; port 0 takes any free one',
+  ),
+  admin: define(
+    'Where it listens',
+    '<addr:port>',
+    '127.0.0.1:9580',
+    read.endpoint,
+    'status, metrics, health',
+  ),
+  'health-listen': define('Where it listens', '<addr:port>', null, read.endpoint, 'health and metrics only'),
+  'trust-proxy-protocol': define(
+    'Where it listens',
+    '<cidrs>',
+    null,
+    read.cidrs,
+    'believe PROXY headers from these',
+  ),
+
+  health: define(
+    'Health checks',
+    'tcp|tls',
+    'tcp',
+    read.oneOf('tcp', 'tls'),
+    'connect only, or a TLS handshake too',
+  ),
+  'health-interval': define('Health checks', '<time>', '2s', read.duration(100, day), 'between two checks'),
+  'health-timeout': define('Health checks', '<time>', '1s', read.duration(10, minutes), 'for one check'),
+  'health-rise': define(
+    'Health checks',
+    '<n>',
+    '2',
+    read.integer(1, 100),
+    'passed checks until a backend is used',
+  ),
+  'health-fall': define('Health checks', '<n>', '2', read.integer(1, 100), 'failed checks until it is not'),
+
+  'max-connections': define('Limits', '<n>', '8192', read.integer(1, 1_000_000), 'in total'),
+  'max-connections-per-cluster': define(
+    'Limits',
+    '<n>',
+    '4096',
+    read.integer(1, 1_000_000),
+    'for one cluster',
+  ),
+  'max-pending-dials': define('Limits', '<n>', '1024', read.integer(1, 100_000), 'being opened to backends'),
+  'hello-timeout': define(
+    'Limits',
+    '<time>',
+    '5s',
+    read.duration(10, 10 * minutes),
+    'for the whole ClientHello',
+  ),
+  'connect-timeout': define('Limits', '<time>', '5s', read.duration(10, 10 * minutes), 'for one backend'),
+  'dead-peer-timeout': define(
+    'Limits',
+    '<time>',
+    '2m',
+    read.duration(0, day),
+    'nothing acknowledged; 0s: kernel default',
+  ),
+  'drain-timeout': define(
+    'Limits',
+    '<time>',
+    '30s',
+    read.duration(0, day),
+    'for open connections after SIGTERM',
+  ),
+
+  'log-level': define(
+    'Log',
+    '<level>',
+    'info',
+    read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
+    'debug shows refused clients too',
+  ),
+  'log-format': define(
+    'Log',
+    'pretty|json',
+    null,
+    read.oneOf('pretty', 'json'),
+    'pretty on a terminal, else json',
+  ),
+} satisfies Record<string, Flag<unknown>>;
+
+export type FlagName = keyof typeof FLAGS;
+
+export const FLAG_NAMES = Object.keys(FLAGS) as FlagName[];
+
+export function environmentName(name: FlagName): string {
+  return `ISTHMUS_${name.replaceAll('-', '_').toUpperCase()}`;
+}

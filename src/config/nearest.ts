@@ -1,0 +1,28 @@
+// Finds what somebody probably meant. Pure.
+
+/** The choice within two edits (a third of the word at most), or null. */
+export function nearest(word: string, choices: readonly string[]): string | null {
+  let best: string | null = null;
+  let bestDistance = Math.min(3, Math.floor(word.length / 3) + 1);
+  for (const choice of choices) {
+    const distance = editDistance(word, choice);
+    if (distance < bestDistance) {
+      best = choice;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const change = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

@@ -1,0 +1,29 @@
+// The inner end of the ports that `npm run demo` carries into its sandbox: Unix sockets that lead to the demo's own TCP ports.
+import { mkdirSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+
+export interface DemoForwards {
+  /** Where the Unix sockets are expected, on the sandbox's own /run. */
+  readonly directory: string;
+  /** The ports on the machine's own loopback. */
+  readonly ports: { readonly admin: number; readonly proxy: number };
+}
+
+export function readForwards(text: string | undefined): DemoForwards | null {
+  return text === undefined ? null : (JSON.parse(text) as DemoForwards);
+}
+
+export function serveForwards(forwards: DemoForwards, inside: DemoForwards['ports']): void {
+  mkdirSync(forwards.directory, { recursive: true });
+  for (const name of ['admin', 'proxy'] as const) {
+    const server = createServer({ allowHalfOpen: true }, (outer) => {
+      const inner = connect({ host: '127.0.0.1', port: inside[name], allowHalfOpen: true });
+      outer.on('error', () => inner.destroy());
+      inner.on('error', () => outer.destroy());
+      outer.pipe(inner).pipe(outer);
+    });
+    server.listen(join(forwards.directory, `${name}.sock`));
+    server.unref();
+  }
+}

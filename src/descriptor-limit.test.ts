@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { descriptorLimit, effectiveMaxConnections } from './descriptor-limit.ts';
+
+const limits = (soft: string, hard: string) =>
+  [
+    'Limit                     Soft Limit           Hard Limit           Units     ',
+    'Max processes             63431                63431                processes ',
+    `Max open files            ${soft.padEnd(21)}${hard.padEnd(21)}files     `,
+    'Max locked memory         8388608              8388608              bytes     ',
+  ].join('\n');
+
+test.each<[title: string, text: string, limit: number]>([
+  ['the soft limit counts, not the hard one', limits('1024', '524288'), 1024],
+  ['no limit is infinite', limits('unlimited', 'unlimited'), Number.POSITIVE_INFINITY],
+  ['a kernel that does not say has none', 'Max processes 1 1 processes\n', Number.POSITIVE_INFINITY],
+])('%s', (_title, text, limit) => {
+  expect(descriptorLimit(text)).toBe(limit);
+});
+
+test('this process has a limit that it can live with', () => {
+  expect(descriptorLimit()).toBeGreaterThan(64);
+});
+
+test.each<[title: string, wanted: number, descriptors: number, connections: number]>([
+  ['what is wanted, where there is room', 8192, 524_288, 8192],
+  ['what is wanted, without a limit', 8192, Number.POSITIVE_INFINITY, 8192],
+  ['what is wanted, where it just fits', 8192, 2 * 8192 + 512, 8192],
+  ['one less, where one descriptor is missing', 8192, 2 * 8192 + 511, 8191],
+  ['half of what is left after 512', 8192, 1024, 256],
+  ['one, where there is no room at all', 8192, 100, 1],
+])('the connections are %s', (_title, wanted, descriptors, connections) => {
+  expect(effectiveMaxConnections(wanted, descriptors)).toBe(connections);
+});

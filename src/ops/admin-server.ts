@@ -1,0 +1,82 @@
+// Serves health, metrics and status over HTTP. It only reads: nothing can be changed through it, and it never waits for anything
+// slower than a snapshot.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Endpoint } from '../config/values.ts';
+
+export interface AdminPage {
+  readonly status: number;
+  readonly type: 'text' | 'json' | 'metrics';
+  readonly body: string;
+}
+
+/** By path. */
+export type AdminPages = Readonly<Record<string, () => AdminPage | Promise<AdminPage>>>;
+
+const TYPES: Record<AdminPage['type'], string> = {
+  text: 'text/plain; charset=utf-8',
+  json: 'application/json; charset=utf-8',
+  metrics: 'text/plain; version=0.0.4; charset=utf-8',
+};
+
+export class AdminServer {
+  readonly #server: Server;
+  readonly #pages: AdminPages;
+
+  constructor(pages: AdminPages) {
+    this.#pages = pages;
+    this.#server = createServer(
+      // Small bounds: the clients are kubelet, Prometheus and a person with curl.
+      { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 5_000, maxHeaderSize: 16 * 1024 },
+      (request, response) => void this.#answer(request, response),
+    );
+    this.#server.maxConnections = 128;
+  }
+
+  listen(endpoint: Endpoint): Promise<{ address: string; port: number }> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      const where = endpoint.host === undefined ? {} : { host: endpoint.host };
+      this.#server.listen({ ...where, port: endpoint.port }, () => {
+        this.#server.off('error', reject);
+        this.#server.on('error', () => {}); // accepting one connection failed: the next may succeed
+        const { address, port } = this.#server.address() as AddressInfo;
+        resolve({ address, port });
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? '/').split('?', 1)[0] as string;
+    let page: AdminPage;
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('Allow', 'GET, HEAD');
+      page = { status: 405, type: 'text', body: 'only GET\n' };
+    } else if (Object.hasOwn(this.#pages, path)) {
+      page = await this.#render(path);
+    } else {
+      page = { status: 404, type: 'text', body: `there are: ${Object.keys(this.#pages).join(' ')}\n` };
+    }
+    response.writeHead(page.status, {
+      'Content-Type': TYPES[page.type],
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    response.end(request.method === 'HEAD' ? undefined : page.body);
+  }
+
+  async #render(path: string): Promise<AdminPage> {
+    try {
+      return await (this.#pages[path] as AdminPages[string])();
+    } catch (error) {
+      return { status: 500, type: 'text', body: `${String(error)}\n` };
+    }
+  }
+}

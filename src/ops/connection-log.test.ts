@@ -1,0 +1,165 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { ConnectionRecord } from '../proxy/connection-record.ts';
+import { ConnectionLog } from './connection-log.ts';
+import type { Logger } from './logger.ts';
+
+const RECORD: ConnectionRecord = {
+  level: 'info',
+  listener: 'tls',
+  client: '192.0.2.1:40000',
+  via: null,
+  serverName: 'kube.magnum-system',
+  cluster: 'kube',
+  namespace: 'magnum-system',
+  netns: '/run/netns/a',
+  backend: '10.0.0.5:6443',
+  bytesFromClient: 1,
+  bytesFromBackend: 2,
+  durationMs: 3,
+  outcome: 'finished',
+  reason: 'finished',
+  failedDials: [],
+};
+const WARNING: ConnectionRecord = {
+  ...RECORD,
+  level: 'warn',
+  backend: null,
+  outcome: 'alert-sent',
+  reason: 'no-healthy-backend',
+};
+
+interface Line {
+  readonly level: string;
+  readonly fields: Record<string, unknown>;
+  readonly message: string;
+}
+
+let lines: Line[];
+let nowMs: number;
+let log: ConnectionLog;
+beforeEach(() => {
+  lines = [];
+  nowMs = 1000;
+  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    lines.push({ level, fields, message });
+  const logger = {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  } as unknown as Logger;
+  log = new ConnectionLog(logger, () => nowMs);
+});
+
+const writeMany = (count: number, record = WARNING) => {
+  for (let i = 0; i < count; i += 1) log.write(record);
+};
+
+test.each(['debug', 'info', 'warn', 'error'] as const)(
+  'a record of level %s is one line of it, with all other fields',
+  (level) => {
+    log.write({ ...RECORD, level });
+    const { level: _, ...fields } = RECORD;
+    expect(lines).toEqual([{ level, fields, message: 'connection ended' }]);
+  },
+);
+
+test.each<[message: string, parts: Partial<ConnectionRecord>]>([
+  ['connection ended', {}],
+  ['connection ended', { outcome: 'backend-reset' }],
+  ['connection refused', { backend: null, outcome: 'alert-sent' }],
+  ['connection refused', { backend: null, outcome: 'closed' }],
+  ['connection refused', { backend: null, outcome: 'refused-connections' }],
+  ['connection refused', { backend: null, outcome: 'refused-dials' }],
+  ['connection failed', { backend: null, outcome: 'dial-failed' }],
+  ['connection failed', { backend: null, outcome: 'hello-timeout' }],
+  ['connection failed', { backend: null, outcome: 'policy-error' }],
+])('"%s" is the message for %o', (message, parts) => {
+  log.write({ ...RECORD, ...parts });
+  expect(lines.map((line) => line.message)).toEqual([message]);
+});
+
+describe('warnings', () => {
+  test('are five in ten seconds, and the next one says how many were left out', () => {
+    writeMany(12);
+    expect(lines).toHaveLength(5);
+    nowMs += 9999;
+    writeMany(1);
+    expect(lines).toHaveLength(5);
+    nowMs += 1;
+    writeMany(1);
+    expect(lines).toHaveLength(6);
+    expect(lines.map(({ fields }) => fields.suppressed)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      8,
+    ]);
+  });
+
+  test('after a window in which none was left out have no count', () => {
+    writeMany(5);
+    nowMs += 10_000;
+    writeMany(1);
+    expect(lines.map(({ fields }) => 'suppressed' in fields)).toEqual(new Array(6).fill(false));
+  });
+
+  test('are told once of what was left out', () => {
+    writeMany(6);
+    nowMs += 10_000;
+    writeMany(2);
+    nowMs += 10_000;
+    writeMany(1);
+    expect(lines.map(({ fields }) => fields.suppressed)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      1,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('a new window lets five through again', () => {
+    writeMany(100);
+    nowMs += 10_000;
+    writeMany(100);
+    expect(lines).toHaveLength(10);
+  });
+
+  test.each<[title: string, other: Partial<ConnectionRecord>]>([
+    ['of another reason', { reason: 'cluster-connections' }],
+    ['of another cluster', { cluster: 'other' }],
+    ['of no cluster', { cluster: null }],
+  ])('%s are counted apart', (_title, other) => {
+    writeMany(10);
+    writeMany(10, { ...WARNING, ...other });
+    expect(lines).toHaveLength(10);
+  });
+
+  test('do not take from other levels', () => {
+    writeMany(10);
+    writeMany(10, { ...RECORD, level: 'info', reason: WARNING.reason });
+    writeMany(10, { ...RECORD, level: 'error' });
+    expect(lines.map(({ level }) => level)).toEqual([
+      ...Array(5).fill('warn'),
+      ...Array(10).fill('info'),
+      ...Array(10).fill('error'),
+    ]);
+  });
+
+  test('of more reasons and clusters than it remembers still all come through, and forgetting costs a few more lines', () => {
+    writeMany(10, { ...WARNING, cluster: 'first' });
+    lines.length = 0;
+    for (let i = 0; i < 4095; i += 1) log.write({ ...WARNING, cluster: `c${i}` });
+    writeMany(1, { ...WARNING, cluster: 'first' });
+    expect(lines).toHaveLength(4095);
+    log.write({ ...WARNING, cluster: 'one too many' });
+    writeMany(1, { ...WARNING, cluster: 'first' });
+    expect(lines).toHaveLength(4097);
+  });
+});

@@ -1,0 +1,170 @@
+// The metrics of one instance, in Prometheus' text format. Labels are bounded: outcomes, reasons and clusters that exist, never
+// a name or an address that a client chose.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
+import type { ConnectionRecord } from '../proxy/connection-record.ts';
+import type { EngineStats } from '../proxy/engine.ts';
+
+const STATES: readonly ClusterState[] = [
+  'serving',
+  'unhealthy',
+  'no-netns',
+  'pending',
+  'not-proxied',
+  'invalid',
+];
+
+export interface MetricsSources {
+  readonly version: string;
+  readonly engineStats: () => EngineStats;
+  readonly clusters: () => readonly ClusterStatus[];
+  readonly connectionsPerCluster: () => ReadonlyMap<string, number>;
+  readonly ready: () => boolean;
+}
+
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #ended: Counter<'outcome' | 'reason'>;
+  readonly #bytes: Counter<'namespace' | 'cluster' | 'direction'>;
+  readonly #dialFailures: Counter<'error'>;
+  readonly #duration: Histogram<'outcome'>;
+  readonly #turns: Counter<string>;
+  readonly #flips: Counter<'to'>;
+  readonly #bytesClusters = new Map<string, { namespace: string; cluster: string }>();
+
+  constructor(sources: MetricsSources) {
+    const registers = [this.registry];
+    collectDefaultMetrics({ register: this.registry });
+    this.#ended = new Counter({
+      name: 'isthmus_connections_ended_total',
+      help: 'Connections that ended, by how and why',
+      labelNames: ['outcome', 'reason'],
+      registers,
+    });
+    this.#bytes = new Counter({
+      name: 'isthmus_relayed_bytes_total',
+      help: 'Bytes relayed by cluster and direction (counted when a connection ends)',
+      labelNames: ['namespace', 'cluster', 'direction'],
+      registers,
+    });
+    this.#dialFailures = new Counter({
+      name: 'isthmus_dial_failures_total',
+      help: 'Backends that could not be reached for a client, by error code',
+      labelNames: ['error'],
+      registers,
+    });
+    this.#duration = new Histogram({
+      name: 'isthmus_connection_duration_seconds',
+      help: 'How long connections lasted, by how they ended',
+      labelNames: ['outcome'],
+      buckets: [0.01, 0.1, 1, 10, 60, 600, 3600],
+      registers,
+    });
+    this.#turns = new Counter({
+      name: 'isthmus_route_tables_total',
+      help: 'Route tables swapped in',
+      registers,
+    });
+    this.#flips = new Counter({
+      name: 'isthmus_backend_health_changes_total',
+      help: 'Health verdicts that changed, by the new verdict',
+      labelNames: ['to'],
+      registers,
+    });
+    this.#gauges(sources);
+  }
+
+  connectionEnded(record: ConnectionRecord): void {
+    // The text of an exception would be a label without bound.
+    const reason = record.outcome === 'policy-error' ? record.outcome : record.reason;
+    this.#ended.inc({ outcome: record.outcome, reason });
+    this.#duration.observe({ outcome: record.outcome }, record.durationMs / 1000);
+    if (record.backend === null || record.cluster === null || record.namespace === null) return;
+    const labels = { namespace: record.namespace, cluster: record.cluster };
+    this.#bytesClusters.set(`${labels.namespace}/${labels.cluster}`, labels);
+    this.#bytes.inc({ ...labels, direction: 'from-client' }, record.bytesFromClient);
+    this.#bytes.inc({ ...labels, direction: 'from-backend' }, record.bytesFromBackend);
+  }
+
+  dialFailed(error: string): void {
+    this.#dialFailures.inc({ error });
+  }
+
+  healthChanged(up: boolean): void {
+    this.#flips.inc({ to: up ? 'up' : 'down' });
+  }
+
+  /** A new route table; series of clusters that are gone go with them. */
+  routesSwapped(clusters: readonly ClusterStatus[]): void {
+    this.#turns.inc();
+    const known = new Set(clusters.map(({ namespace, name }) => `${namespace}/${name}`));
+    for (const [key, labels] of this.#bytesClusters) {
+      if (known.has(key)) continue;
+      this.#bytesClusters.delete(key);
+      for (const direction of ['from-client', 'from-backend']) this.#bytes.remove({ ...labels, direction });
+    }
+  }
+
+  #gauges(sources: MetricsSources): void {
+    const registers = [this.registry];
+    const gauge = (name: string, help: string, value: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(value());
+        },
+      });
+    new Gauge({ name: 'isthmus_build_info', help: 'Always 1', labelNames: ['version'], registers }).set(
+      { version: sources.version },
+      1,
+    );
+    gauge('isthmus_ready', '1 while new connections are served', () => (sources.ready() ? 1 : 0));
+    gauge('isthmus_connections', 'Open connections', () => sources.engineStats().connections);
+    gauge('isthmus_pending_dials', 'Backends being dialled', () => sources.engineStats().pendingDials);
+    gauge(
+      'isthmus_hello_memory_bytes',
+      'Memory held for hellos',
+      () => sources.engineStats().helloMemoryBytes,
+    );
+    gauge(
+      'isthmus_netns_handles',
+      'Open handles on network namespaces',
+      () => sources.engineStats().netnsHandles,
+    );
+    new Gauge({
+      name: 'isthmus_clusters',
+      help: 'Clusters by state',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        for (const state of STATES) {
+          this.set({ state }, sources.clusters().filter((cluster) => cluster.state === state).length);
+        }
+      },
+    });
+    new Gauge({
+      name: 'isthmus_cluster_serving',
+      help: '1 for a cluster that is served, 0 for one that should be and is not',
+      labelNames: ['namespace', 'cluster'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { namespace, name: cluster, state } of sources.clusters()) {
+          if (state !== 'not-proxied') this.set({ namespace, cluster }, state === 'serving' ? 1 : 0);
+        }
+      },
+    });
+    new Gauge({
+      name: 'isthmus_cluster_connections',
+      help: 'Open connections by cluster',
+      labelNames: ['cluster'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [cluster, count] of sources.connectionsPerCluster()) this.set({ cluster }, count);
+      },
+    });
+  }
+}

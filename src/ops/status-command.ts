@@ -1,0 +1,73 @@
+// `isthmus status`: asks the admin port of a running proxy and prints it for a person.
+import { get } from 'node:http';
+import { formatProblems } from '../config/config.ts';
+import { endpoint } from '../config/values.ts';
+import type { StatusView } from './status.ts';
+
+export async function showStatus(args: readonly string[]): Promise<number> {
+  const json = args.includes('--json');
+  const rest = args.filter((arg) => arg !== '--json');
+  const inline = rest[0]?.startsWith('--admin=') ? rest[0].slice('--admin='.length) : undefined;
+  const text =
+    inline ?? (rest[0] === '--admin' ? rest[1] : undefined) ?? process.env.ISTHMUS_ADMIN ?? '127.0.0.1:9580';
+  const read = endpoint(text ?? '');
+  const expected = inline === undefined ? (rest[0] === '--admin' ? 2 : 0) : 1;
+  if (rest.length !== expected) {
+    process.stderr.write('isthmus status takes --admin <addr:port> and --json, nothing else\n');
+    return 2;
+  }
+  if ('wanted' in read) {
+    process.stderr.write(
+      `${formatProblems([{ where: '--admin', value: text ?? '', wanted: read.wanted }])}\n`,
+    );
+    return 2;
+  }
+  const { host = '127.0.0.1', port } = read.value;
+  try {
+    const status = await fetchStatus(host, port);
+    process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : statusText(status));
+    return status.ready ? 0 : 1;
+  } catch (error) {
+    process.stderr.write(
+      `no proxy answers at ${host}:${port} (${(error as Error).message}); is it running? --admin names its port\n`,
+    );
+    return 1;
+  }
+}
+
+function fetchStatus(host: string, port: number): Promise<StatusView> {
+  return new Promise((resolve, reject) => {
+    const request = get({ host, port, path: '/status', timeout: 5000 }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        try {
+          resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')) as StatusView);
+        } catch {
+          reject(new Error('the answer is no status'));
+        }
+      });
+    });
+    request.on('timeout', () => request.destroy(new Error('timed out')));
+    request.on('error', reject);
+  });
+}
+
+export function statusText(status: StatusView): string {
+  const ready = status.ready ? 'ready' : `not ready: ${status.notReadyBecause ?? 'unknown'}`;
+  const lines = [
+    `isthmus ${status.version} on ${status.instance}, listening on ${status.listen ?? 'nothing yet'}: ${ready}`,
+    `${status.clusters.length} clusters, ${status.connections} open connections`,
+  ];
+  const width = Math.max(7, ...status.clusters.map(({ name }) => name.length));
+  for (const cluster of status.clusters) {
+    const via =
+      cluster.state === 'serving'
+        ? `${cluster.backend} in ${cluster.netns}, ${cluster.connections} connections`
+        : cluster.reason;
+    lines.push(`  ${cluster.name.padEnd(width)}  ${cluster.state.padEnd(11)}  ${via}`);
+  }
+  for (const { origin, reason } of status.problems) lines.push(`  ! ${origin}: ${reason}`);
+  return `${lines.join('\n')}\n`;
+}

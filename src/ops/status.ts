@@ -1,0 +1,75 @@
+// Composes what /status says. Pure: everything in it is a snapshot that somebody else keeps.
+import type { BackendStatus, ClusterStatus } from '../control/cluster-status.ts';
+import type { ProbeResult, TargetHealth } from '../health/target-health.ts';
+
+export interface StatusInput {
+  readonly instance: string;
+  readonly version: string;
+  readonly listen: string | null;
+  readonly ready: boolean;
+  readonly notReadyBecause: string | null;
+  readonly connections: number;
+  readonly clusters: readonly ClusterStatus[];
+  readonly health: ReadonlyMap<string, TargetHealth>;
+  readonly connectionsPerCluster: ReadonlyMap<string, number>;
+  readonly problems: readonly { readonly origin: string; readonly reason: string }[];
+}
+
+interface ProbeView {
+  readonly at: string;
+  readonly ok: boolean;
+  readonly durationMs: number;
+  readonly error: string | null;
+}
+
+interface BackendView extends Omit<BackendStatus, 'key'> {
+  readonly lastProbe: ProbeView | null;
+}
+
+export interface ClusterView extends Omit<ClusterStatus, 'backends'> {
+  /** The netns and the backend in use: the first that is up, else the first. */
+  readonly netns: string | null;
+  readonly backend: string | null;
+  readonly lastProbe: ProbeView | null;
+  readonly connections: number;
+  readonly backends: readonly BackendView[];
+}
+
+export interface StatusView extends Omit<StatusInput, 'clusters' | 'health' | 'connectionsPerCluster'> {
+  readonly clusters: readonly ClusterView[];
+  /** Additional listeners; none in this version. */
+  readonly listeners: readonly never[];
+}
+
+export function statusView(input: StatusInput): StatusView {
+  const { clusters, health, connectionsPerCluster, ...rest } = input;
+  return {
+    ...rest,
+    clusters: clusters.map(({ backends, ...cluster }) => {
+      const chosen = backends.find((backend) => backend.up) ?? backends[0] ?? null;
+      const probeOf = (backend: BackendStatus) => probeView(health.get(backend.key)?.lastProbe ?? null);
+      return {
+        ...cluster,
+        netns: chosen?.netns ?? null,
+        backend: chosen === null ? null : endpoint(chosen),
+        lastProbe: chosen === null ? null : probeOf(chosen),
+        connections: connectionsPerCluster.get(`${cluster.namespace}/${cluster.name}`) ?? 0,
+        backends: backends.map((backend) => {
+          const { key: _, ...shown } = backend;
+          return { ...shown, lastProbe: probeOf(backend) };
+        }),
+      };
+    }),
+    listeners: [],
+  };
+}
+
+function probeView(probe: ProbeResult | null): ProbeView | null {
+  if (probe === null) return null;
+  const { atMs, ok, durationMs, error } = probe;
+  return { at: new Date(atMs).toISOString(), ok, durationMs: Math.round(durationMs * 10) / 10, error };
+}
+
+function endpoint({ address, port }: { address: string; port: number }): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}

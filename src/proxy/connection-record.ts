@@ -1,0 +1,102 @@
+// The one record of how a connection ended, in field names that stay: log, metrics and tests read these. Pure.
+import type { ConnectionReport, Outcome, Peer } from './engine.ts';
+
+export type RecordLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface ConnectionRecord {
+  readonly level: RecordLevel;
+  readonly listener: string;
+  readonly client: string;
+  /** The trusted proxy in front of us, when its PROXY header named the client. */
+  readonly via: string | null;
+  readonly serverName: string | null;
+  readonly cluster: string | null;
+  readonly namespace: string | null;
+  readonly netns: string | null;
+  readonly backend: string | null;
+  readonly bytesFromClient: number;
+  readonly bytesFromBackend: number;
+  readonly durationMs: number;
+  readonly outcome: Outcome;
+  /** Why it ended so, in one stable word. */
+  readonly reason: string;
+  /** Attempts that failed before one succeeded or all had: `<backend>: <code>`. */
+  readonly failedDials: readonly string[];
+}
+
+interface Findings {
+  readonly source: Peer | null;
+  readonly serverName: string | null;
+  readonly route: { readonly cluster: string; readonly namespace: string } | null;
+  readonly refusal: string | null;
+}
+
+export function connectionRecord(report: ConnectionReport, findings: Findings | null): ConnectionRecord {
+  const peer = endpoint(report.client.address, report.client.port);
+  const source = findings?.source ?? null;
+  const reason = findings?.refusal ?? failureOf(report) ?? report.outcome;
+  return {
+    level: levelOf(report.outcome, reason),
+    listener: report.listener,
+    client: source === null ? peer : endpoint(source.address, source.port),
+    via: source === null ? null : peer,
+    serverName: findings?.serverName ?? null,
+    cluster: findings?.route?.cluster ?? null,
+    namespace: findings?.route?.namespace ?? null,
+    netns: report.backend?.netns?.path ?? null,
+    backend: report.backend === null ? null : endpoint(report.backend.address, report.backend.port),
+    bytesFromClient: report.bytesFromClient,
+    bytesFromBackend: report.bytesFromBackend,
+    durationMs: Math.round(report.durationMs * 10) / 10,
+    outcome: report.outcome,
+    reason,
+    failedDials: report.attempts
+      .filter((attempt) => attempt.error !== null)
+      .map(({ backend, error }) => `${endpoint(backend.address, backend.port)}: ${error}`),
+  };
+}
+
+function failureOf(report: ConnectionReport): string | null {
+  if (report.outcome === 'policy-error') return String(report.note);
+  if (report.outcome !== 'dial-failed') return null;
+  return report.attempts.at(-1)?.error ?? 'no-candidate';
+}
+
+/**
+ * | who                                              | level |
+ * | ------------------------------------------------ | ----- |
+ * | was served, however it ended (resets are normal) | info  |
+ * | scanners, health checks, unknown names           | debug |
+ * | a cluster or a bound of ours refused a client    | warn  |
+ * | a bug of ours                                    | error |
+ */
+function levelOf(outcome: Outcome, reason: string): RecordLevel {
+  switch (outcome) {
+    case 'finished':
+    case 'client-reset':
+    case 'backend-reset':
+    case 'client-timeout':
+    case 'backend-timeout':
+    case 'drain-expired':
+    case 'stopped':
+      return 'info';
+    case 'closed':
+    case 'client-left':
+    case 'hello-timeout':
+    case 'hello-too-large':
+      return 'debug';
+    case 'alert-sent':
+      return reason === 'no-healthy-backend' || reason === 'cluster-connections' ? 'warn' : 'debug';
+    case 'dial-failed':
+    case 'refused-connections':
+    case 'refused-dials':
+    case 'refused-hello-memory':
+      return 'warn';
+    case 'policy-error':
+      return 'error';
+  }
+}
+
+function endpoint(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}

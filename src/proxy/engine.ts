@@ -1,0 +1,144 @@
+// The border between mechanism and policy. An engine knows sockets, network namespaces and bytes; it never parses TLS and
+// never knows a cluster. A policy knows those; it never touches a socket. Every engine passes test/conformance/engine.ts.
+import type { NetnsRef } from '../netns/netns-ref.ts';
+import type { Backend } from '../routing/route-table.ts';
+
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** What the engine asks when a connection is new (`immediate`) or has new bytes (`hello`). Valid during the call only. */
+export interface Question {
+  readonly listener: string;
+  readonly client: Peer;
+  /** All bytes received so far, from the first; empty in `immediate` mode. Must not be kept: the buffer is reused. */
+  readonly bytes: Uint8Array;
+  /** What the last answer for this connection carried as `note`; undefined at the first question. */
+  readonly note: unknown;
+}
+
+/** `note` is the policy's own: the engine hands it back with the next question and in the report, and never looks inside. */
+export type Decision =
+  /** Ask again once at least `minBytes` bytes (counted from the first) have arrived. */
+  | { readonly kind: 'more'; readonly minBytes: number; readonly note: unknown }
+  | {
+      readonly kind: 'candidates';
+      /** Tried in order until one connects. */
+      readonly backends: readonly Backend[];
+      /** How many of the bytes received are not for the backend (a PROXY header); the rest is replayed exactly once. */
+      readonly skipBytes: number;
+      /** Sent to the client when no candidate could be reached; null closes without a word. */
+      readonly farewell: Uint8Array | null;
+      readonly note: unknown;
+    }
+  /** Send these bytes, then close so that they arrive. */
+  | { readonly kind: 'alert'; readonly bytes: Uint8Array; readonly note: unknown }
+  | { readonly kind: 'close'; readonly note: unknown };
+
+export type Outcome =
+  | 'finished' // both sides closed in order
+  | 'client-reset' // a reset of one side was passed on to the other
+  | 'backend-reset'
+  | 'client-timeout' // a dead peer: nothing acknowledged for the dead-peer timeout
+  | 'backend-timeout'
+  | 'alert-sent' // the policy's answer was `alert`
+  | 'closed' // the policy's answer was `close`
+  | 'client-left' // before there was anything to decide or to connect
+  | 'hello-timeout'
+  | 'hello-too-large'
+  | 'dial-failed' // no candidate could be reached
+  | 'refused-connections' // over a bound: refused at once
+  | 'refused-dials'
+  | 'refused-hello-memory'
+  | 'policy-error' // the policy threw: a bug, contained in this connection
+  | 'drain-expired' // reset at the end of the drain
+  | 'stopped'; // reset because the engine was closed
+
+export interface DialAttempt {
+  readonly backend: Backend;
+  readonly durationMs: number;
+  /** null when it connected; else a code such as ECONNREFUSED, ETIMEDOUT, ENETNSCHANGED. */
+  readonly error: string | null;
+}
+
+/** How one connection ended. There is exactly one for each accepted connection. */
+export interface ConnectionReport {
+  readonly listener: string;
+  readonly client: Peer;
+  /** undefined when the connection ended before the policy was asked. */
+  readonly note: unknown;
+  readonly outcome: Outcome;
+  readonly attempts: readonly DialAttempt[];
+  /** The backend that was connected. */
+  readonly backend: Backend | null;
+  readonly bytesFromClient: number;
+  readonly bytesFromBackend: number;
+  readonly durationMs: number;
+}
+
+export interface Policy {
+  decide(question: Question): Decision;
+  /** A candidate could not be reached: told at once, since health wants to know before the connection has ended. */
+  dialFailed(backend: Backend, error: string): void;
+  ended(report: ConnectionReport): void;
+}
+
+export interface ListenerSpec {
+  readonly name: string;
+  /** undefined listens on all addresses, IPv4 and IPv6. */
+  readonly host: string | undefined;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** `hello` reads first and asks about the bytes; `immediate` asks before reading (SSH, for one, has no hello). */
+  readonly mode: 'hello' | 'immediate';
+  readonly policy: Policy;
+}
+
+export interface Listener {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  /** Stops accepting; connections go on. */
+  close(): Promise<void>;
+}
+
+export interface EngineLimits {
+  readonly maxConnections: number;
+  /** Connections being opened to backends, in total and to one backend, so that one black hole cannot take all. */
+  readonly maxPendingDials: number;
+  readonly maxPendingDialsPerBackend: number;
+  /** From accept to a complete hello, in total. */
+  readonly helloTimeoutMs: number;
+  readonly maxHelloBytes: number;
+  /** Hello bytes held for all connections together. */
+  readonly maxHelloMemoryBytes: number;
+  readonly connectTimeoutMs: number;
+  /** TCP_USER_TIMEOUT on both sides, and keepalive after a third of it; 0 leaves both to the kernel. */
+  readonly deadPeerTimeoutMs: number;
+  /** How long we wait for a client to read an alert and close. */
+  readonly lingerMs: number;
+}
+
+export interface EngineStats {
+  readonly connections: number;
+  readonly pendingDials: number;
+  readonly helloMemoryBytes: number;
+  readonly netnsHandles: number;
+}
+
+export interface DrainResult {
+  readonly finished: number;
+  readonly reset: number;
+}
+
+export interface Engine {
+  openListener(spec: ListenerSpec): Promise<Listener>;
+  /** The netns that routes name now: handles on all others are closed. Established connections are not touched. */
+  retainNetns(refs: Iterable<NetnsRef>): void;
+  stats(): EngineStats;
+  /** Stops accepting everywhere, lets connections finish, resets after `timeoutMs` what is left. */
+  drain(timeoutMs: number): Promise<DrainResult>;
+  /** Ends everything at once. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,147 @@
+// Decides about TLS connections by their server name: PROXY header (from trusted peers) → ClientHello → route table. Pure but
+// for the counts of connections per cluster; it never touches a socket.
+import { type BlockList, isIP } from 'node:net';
+import type { Backend, Route, RouteTable } from '../routing/route-table.ts';
+import { alertRecord } from '../tls/alert.ts';
+import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
+import { type ConnectionRecord, connectionRecord } from './connection-record.ts';
+import type { ConnectionReport, Decision, Peer, Policy, Question } from './engine.ts';
+import { parseProxyHeader } from './proxy-protocol.ts';
+
+/** What the policy found out about a connection; travels as the engine's `note`. */
+export class ConnectionNote {
+  /** The client as a trusted PROXY header names it. */
+  source: Peer | null = null;
+  serverName: string | null = null;
+  route: Route | null = null;
+  /** Why it was refused, in one stable word; null when it was routed. */
+  refusal: string | null = null;
+  /** Counted among the cluster's connections. */
+  counted = false;
+  headerBytes: number | null = null;
+  readonly progress: HelloProgress = newHelloProgress();
+}
+
+export interface SniPolicyDependencies {
+  /** Asked for each connection: the table is swapped while we run. */
+  readonly routes: () => RouteTable;
+  /** Peers whose PROXY header is believed; null believes none. */
+  readonly trustedProxies: BlockList | null;
+  readonly maxConnectionsPerCluster: number;
+  readonly onRecord: (record: ConnectionRecord) => void;
+  readonly onDialFailed: (backend: Backend, error: string) => void;
+}
+
+export class SniPolicy implements Policy {
+  readonly #deps: SniPolicyDependencies;
+  readonly #perCluster = new Map<string, number>();
+
+  constructor(deps: SniPolicyDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Open connections by cluster (`<namespace>/<name>`). */
+  get connectionsPerCluster(): ReadonlyMap<string, number> {
+    return this.#perCluster;
+  }
+
+  decide(question: Question): Decision {
+    const note = question.note instanceof ConnectionNote ? question.note : new ConnectionNote();
+    if (note.headerBytes === null) {
+      const waiting = this.#readProxyHeader(question, note);
+      if (waiting !== null) return waiting;
+    }
+    const skipBytes = note.headerBytes ?? 0;
+    const hello = parseClientHello(question.bytes.subarray(skipBytes), note.progress);
+    switch (hello.kind) {
+      case 'incomplete':
+        return { kind: 'more', minBytes: skipBytes + hello.minBytes, note };
+      case 'invalid':
+        return refuse(note, hello.reason, null);
+      case 'no-server-name': {
+        const route = this.#deps.routes().defaultRoute;
+        return route === null
+          ? refuse(note, 'no-server-name', 'unrecognized_name')
+          : this.#routed(note, route, skipBytes);
+      }
+      case 'server-name': {
+        note.serverName = hello.serverName;
+        const route = this.#deps.routes().byServerName.get(hello.serverName);
+        return route === undefined
+          ? refuse(note, 'unknown-server-name', 'unrecognized_name')
+          : this.#routed(note, route, skipBytes);
+      }
+    }
+  }
+
+  dialFailed(backend: Backend, error: string): void {
+    this.#deps.onDialFailed(backend, error);
+  }
+
+  ended(report: ConnectionReport): void {
+    const note = report.note instanceof ConnectionNote ? report.note : null;
+    if (note?.counted && note.route !== null) this.#count(note.route, -1);
+    this.#deps.onRecord(connectionRecord(report, note));
+  }
+
+  /** Null once it is known where the hello starts. */
+  #readProxyHeader(question: Question, note: ConnectionNote): Decision | null {
+    const { trustedProxies } = this.#deps;
+    const { address } = question.client;
+    if (trustedProxies === null || !trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')) {
+      note.headerBytes = 0;
+      return null;
+    }
+    const header = parseProxyHeader(question.bytes);
+    switch (header.kind) {
+      case 'incomplete':
+        return { kind: 'more', minBytes: header.minBytes, note };
+      case 'invalid':
+        return refuse(note, `proxy-header-${header.reason}`, null);
+      case 'absent': // a balancer's own health check, or a client on the same host: no header is no harm
+        note.headerBytes = 0;
+        return null;
+      case 'header':
+        note.headerBytes = header.length;
+        note.source = header.source ?? null;
+        return null;
+    }
+  }
+
+  #routed(note: ConnectionNote, route: Route, skipBytes: number): Decision {
+    note.route = route;
+    if (route.backends.length === 0) return refuse(note, 'no-healthy-backend', 'internal_error');
+    if ((this.#perCluster.get(clusterKey(route)) ?? 0) >= this.#deps.maxConnectionsPerCluster) {
+      return refuse(note, 'cluster-connections', 'internal_error');
+    }
+    this.#count(route, 1);
+    note.counted = true;
+    return {
+      kind: 'candidates',
+      backends: route.backends,
+      skipBytes,
+      farewell: alertRecord('internal_error'),
+      note,
+    };
+  }
+
+  #count(route: Route, change: 1 | -1): void {
+    const key = clusterKey(route);
+    const count = (this.#perCluster.get(key) ?? 0) + change;
+    if (count === 0) this.#perCluster.delete(key);
+    else this.#perCluster.set(key, count);
+  }
+}
+
+export function clusterKey(route: Pick<Route, 'namespace' | 'cluster'>): string {
+  return `${route.namespace}/${route.cluster}`;
+}
+
+function refuse(
+  note: ConnectionNote,
+  reason: string,
+  alert: 'unrecognized_name' | 'internal_error' | null,
+): Decision {
+  note.refusal = reason;
+  return alert === null ? { kind: 'close', note } : { kind: 'alert', bytes: alertRecord(alert), note };
+}

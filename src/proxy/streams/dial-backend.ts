@@ -1,0 +1,94 @@
+// One attempt to connect to one backend, with its deadline, and the count of those under way.
+import type { Socket } from 'node:net';
+import { dial } from '../../netns/dial.ts';
+import type { NativeAddon } from '../../netns/native.ts';
+import type { NetnsHandles } from '../../netns/netns-handles.ts';
+import type { Backend } from '../../routing/route-table.ts';
+import type { EngineLimits } from '../engine.ts';
+import { armDeadPeerTimeout, descriptorOf } from './peer-timeout.ts';
+
+export type Dialled = { readonly durationMs: number } & (
+  | { readonly socket: Socket; readonly error: null }
+  | { readonly socket: null; readonly error: string }
+);
+
+export interface DialContext {
+  readonly limits: EngineLimits;
+  readonly addon: NativeAddon;
+  readonly handles: NetnsHandles;
+}
+
+/** Never rejects: that a backend cannot be reached is an outcome. */
+export function dialBackend(
+  backend: Backend,
+  context: DialContext,
+  /** Sees the socket while it is connecting: destroying it cancels the attempt. */
+  connecting: (socket: Socket) => void,
+): Promise<Dialled> {
+  const { limits, addon, handles } = context;
+  const startedMs = performance.now();
+  return new Promise((resolve) => {
+    const failed = (error: string) =>
+      resolve({ socket: null, error, durationMs: performance.now() - startedMs });
+    let socket: Socket;
+    try {
+      socket = dial(handles, backend, { allowHalfOpen: true });
+    } catch (error) {
+      failed(codeOf(error));
+      return;
+    }
+    connecting(socket);
+    const deadline = setTimeout(() => socket.destroy(TIMED_OUT), limits.connectTimeoutMs);
+    const onError = (error: Error) => failed(codeOf(error));
+    const onClose = () => {
+      clearTimeout(deadline);
+      failed('ECANCELED'); // counts only if no error came first
+    };
+    socket.once('error', onError).once('close', onClose);
+    socket.once('connect', () => {
+      clearTimeout(deadline);
+      socket.off('error', onError).off('close', onClose);
+      socket.setNoDelay(true);
+      armDeadPeerTimeout(addon, socket, descriptorOf(socket), limits.deadPeerTimeoutMs);
+      resolve({ socket, error: null, durationMs: performance.now() - startedMs });
+    });
+  });
+}
+
+const TIMED_OUT: NodeJS.ErrnoException = Object.assign(new Error('connect timed out'), { code: 'ETIMEDOUT' });
+
+function codeOf(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  return typeof code === 'string' ? code : String(error);
+}
+
+/** Bounds the dials under way, in total and to each backend, so that one black hole cannot use up what the others need. */
+export class PendingDials {
+  readonly #limits: Pick<EngineLimits, 'maxPendingDials' | 'maxPendingDialsPerBackend'>;
+  readonly #perBackend = new Map<string, number>();
+  #total = 0;
+
+  constructor(limits: Pick<EngineLimits, 'maxPendingDials' | 'maxPendingDialsPerBackend'>) {
+    this.#limits = limits;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  enter(key: string): boolean {
+    const here = this.#perBackend.get(key) ?? 0;
+    if (this.#total >= this.#limits.maxPendingDials || here >= this.#limits.maxPendingDialsPerBackend)
+      return false;
+    this.#total += 1;
+    this.#perBackend.set(key, here + 1);
+    return true;
+  }
+
+  leave(key: string): void {
+    this.#total -= 1;
+    const left = (this.#perBackend.get(key) ?? 1) - 1;
+    if (left === 0) this.#perBackend.delete(key);
+    else this.#perBackend.set(key, left);
+  }
+}

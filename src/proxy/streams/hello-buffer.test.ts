@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { HelloBuffer, HelloMemory } from './hello-buffer.ts';
+
+test('bytes come back in order, however they were cut', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 20 }), (chunks) => {
+      const buffer = new HelloBuffer(new HelloMemory(1e9));
+      for (const chunk of chunks) expect(buffer.append(Buffer.from(chunk))).toBe(true);
+      const all = Buffer.concat(chunks);
+      expect(buffer.length).toBe(all.length);
+      expect(buffer.bytes.equals(all)).toBe(true);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('a chunk is copied: what happens to it later does not matter', () => {
+  const buffer = new HelloBuffer(new HelloMemory(4096));
+  const chunk = Buffer.from('hello');
+  buffer.append(chunk);
+  chunk.fill(0);
+  expect(buffer.bytes.toString()).toBe('hello');
+});
+
+test('byte by byte the memory doubles instead of growing with each', () => {
+  const memory = new HelloMemory(1e6);
+  const buffer = new HelloBuffer(memory);
+  const sizes = new Set<number>();
+  for (let i = 0; i < 10_000; i += 1) {
+    buffer.append(Buffer.of(i & 0xff));
+    sizes.add(memory.used);
+  }
+  expect([...sizes]).toEqual([2048, 4096, 8192, 16_384]);
+  expect(buffer.bytes.every((byte, i) => byte === (i & 0xff))).toBe(true);
+});
+
+test('a chunk larger than twice the buffer takes what it needs', () => {
+  const memory = new HelloMemory(1e6);
+  const buffer = new HelloBuffer(memory);
+  buffer.append(Buffer.alloc(10));
+  buffer.append(Buffer.alloc(9000, 1));
+  expect(memory.used).toBe(9010);
+  expect(buffer.length).toBe(9010);
+});
+
+test('nothing is held before the first byte', () => {
+  const memory = new HelloMemory(0);
+  const buffer = new HelloBuffer(memory);
+  expect(buffer.length).toBe(0);
+  expect(buffer.bytes).toHaveLength(0);
+  expect(buffer.append(Buffer.alloc(0))).toBe(true);
+  expect(memory.used).toBe(0);
+});
+
+test('all buffers share one bound, to the byte', () => {
+  const memory = new HelloMemory(4096);
+  const [one, two, three] = [1, 2, 3].map(() => new HelloBuffer(memory)) as [
+    HelloBuffer,
+    HelloBuffer,
+    HelloBuffer,
+  ];
+  expect(one.append(Buffer.of(1))).toBe(true);
+  expect(two.append(Buffer.of(2))).toBe(true);
+  expect(memory.used).toBe(4096);
+  expect(three.append(Buffer.of(3))).toBe(false);
+  expect(memory.used).toBe(4096);
+  two.release();
+  expect(three.append(Buffer.of(3))).toBe(true);
+});
+
+test('an append that is refused leaves the bytes and the account as they were', () => {
+  const memory = new HelloMemory(3000);
+  const buffer = new HelloBuffer(memory);
+  buffer.append(Buffer.alloc(2048, 7));
+  expect(buffer.append(Buffer.of(1))).toBe(false);
+  expect(buffer.bytes.equals(Buffer.alloc(2048, 7))).toBe(true);
+  expect(memory.used).toBe(2048);
+});
+
+test('releasing gives everything back, once, and leaves the bytes to whoever has them', () => {
+  const memory = new HelloMemory(1e6);
+  const buffer = new HelloBuffer(memory);
+  buffer.append(Buffer.from('replay me'));
+  const replay = buffer.bytes;
+  buffer.release();
+  buffer.release();
+  expect(memory.used).toBe(0);
+  expect(buffer.length).toBe(0);
+  expect(replay.toString()).toBe('replay me');
+  buffer.append(Buffer.from('another'));
+  expect(replay.toString()).toBe('replay me');
+  expect(buffer.bytes.toString()).toBe('another');
+});

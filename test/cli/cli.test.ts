@@ -1,0 +1,124 @@
+// The command line as a user meets it: help, mistakes, exit codes.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { mainScript } from '../support/isthmus.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-cli-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+function isthmus(...args: string[]) {
+  return isthmusWith({}, ...args);
+}
+
+function isthmusWith(environment: Record<string, string>, ...args: string[]) {
+  return spawnSync(process.execPath, [mainScript, ...args], {
+    encoding: 'utf8',
+    timeout: 20_000,
+    env: { PATH: process.env.PATH ?? '', ...environment },
+  });
+}
+
+describe('help', () => {
+  it('is shown without arguments, which is a mistake, and with --help, which is not', () => {
+    expect(isthmus()).toMatchObject({
+      status: 2,
+      stdout: expect.stringContaining('Usage: isthmus <command>'),
+    });
+    expect(isthmus('--help')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('Usage: isthmus <command>'),
+    });
+  });
+
+  it.each(['run', 'status', 'demo'])('%s --help teaches by examples', (command) => {
+    const { status, stdout } = isthmus(command, '--help');
+    expect(status).toBe(0);
+    expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} --`);
+  });
+
+  it('names the version', () => {
+    expect(isthmus('version').stdout).toMatch(/^isthmus \d+\.\d+\.\d+ \(Node \d+/);
+    expect(isthmus('--version').stdout).toBe(isthmus('version').stdout);
+  });
+});
+
+describe('mistakes', () => {
+  it('in the command are answered with the one that was probably meant', () => {
+    expect(isthmus('runn')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("did you mean 'run'?"),
+    });
+  });
+
+  it('in the configuration are listed all at once, with exit code 2', () => {
+    const { status, stderr, stdout } = isthmusWith(
+      { ISTHMUS_HEALTH_RISE: 'two' },
+      'run',
+      '--listen',
+      'example.org:6443',
+      '--hello-timeout',
+      '5',
+      '--helth',
+      'tls',
+    );
+    expect(status).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('5 problems with the configuration:');
+    expect(stderr).toContain('--listen: "example.org:6443" is not valid; wanted a port or <address>:<port>');
+    expect(stderr).toContain('--hello-timeout: "5" is not valid; wanted a duration');
+    expect(stderr).toContain('--helth: no such flag; did you mean --health?');
+    expect(stderr).toContain('ISTHMUS_HEALTH_RISE: "two" is not valid; wanted a whole number from 1 to 100');
+    expect(stderr).toContain('--source: it is required');
+  });
+
+  it.each([
+    ['a directory that is not there', '/nonexistent/clusters', 'a directory that exists'],
+    ['a file', '/etc/hostname', 'a directory, this is a file'],
+  ])('%s as source is a mistake of configuration', (_what, path, wanted) => {
+    expect(isthmus('run', '--source', `file:${path}`)).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(wanted),
+    });
+  });
+
+  it('a busy port is named, with what to do', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as { port: number };
+    writeFileSync(join(directory, 'none.yaml'), '');
+    const { status, stdout } = isthmus(
+      'run',
+      '--source',
+      `file:${directory}`,
+      '--listen',
+      `127.0.0.1:${port}`,
+      '--admin',
+      '127.0.0.1:0',
+      '--log-format',
+      'json',
+    );
+    server.close();
+    expect(status).toBe(1);
+    const last = JSON.parse(stdout.trim().split('\n').at(-1) as string) as { level: string; msg: string };
+    expect(last.level).toBe('fatal');
+    expect(last.msg).toContain(`EADDRINUSE: address already in use 127.0.0.1:${port}`);
+    expect(last.msg).toContain('choose another --listen');
+  });
+
+  it('status without a proxy says so and exits 1', () => {
+    expect(isthmus('status', '--admin', '127.0.0.1:1')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('no proxy answers at 127.0.0.1:1 (connect ECONNREFUSED'),
+    });
+    expect(isthmus('status', '--admn', 'x').status).toBe(2);
+  });
+
+  it('demo outside its sandbox sends to npm', () => {
+    expect(isthmus('demo')).toMatchObject({ status: 1, stderr: expect.stringContaining('npm run demo') });
+    expect(isthmus('demo', '--twice').status).toBe(2);
+  });
+});

@@ -1,0 +1,276 @@
+// The part of the conformance suite that needs real network namespaces: every engine passes it too.
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { native } from '../../src/netns/native.ts';
+import type { Decision, Engine, EngineLimits, Listener, Policy } from '../../src/proxy/engine.ts';
+import { type Backend, backendKey } from '../../src/routing/route-table.ts';
+import { ip, makeNetns } from '../support/netns.ts';
+import { NetnsServer } from '../support/netns-server.ts';
+import { openDescriptors, threadNetns } from '../support/process.ts';
+import { readAll, readBytes, tcpClient, until, within } from '../support/tcp.ts';
+import { candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
+
+const ADDRESS = '10.0.0.5';
+const PORT = 6443;
+
+export function backendIn(path: string, address = ADDRESS, port = PORT): Backend {
+  const netns = native.openNetns(path);
+  const plain = { address, port, netns: { path, identity: netns.identity } };
+  netns.close();
+  return { ...plain, key: backendKey(plain) };
+}
+
+export function engineNetnsConformance(name: string, create: (limits: EngineLimits) => Engine): void {
+  describe(`engine ${name} in network namespaces`, () => {
+    let engine: Engine;
+    const cleanups: (() => unknown)[] = [];
+
+    beforeEach(() => {
+      engine = create(TEST_LIMITS);
+    });
+    afterEach(async () => {
+      await engine.close();
+      for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+    });
+
+    const netnsWith = async (mode: string, ...args: string[]) => {
+      const netns = makeNetns({ addresses: [`${ADDRESS}/32`, 'fd00::5/128'] });
+      cleanups.push(() => ip('netns', 'delete', netns.name));
+      const server = await NetnsServer.start(netns.name, mode, ADDRESS, String(PORT), ...args);
+      cleanups.push(() => server.stop());
+      return { netns, server };
+    };
+    const open = (policy: Policy): Promise<Listener> =>
+      engine.openListener({ name: 'test', host: '127.0.0.1', port: 0, mode: 'hello', policy });
+    const client = async (listener: Listener) => {
+      const socket = await tcpClient(listener.port);
+      cleanups.push(() => socket.destroy());
+      return socket;
+    };
+
+    it('reaches the same address in two namespaces as two different servers', async () => {
+      const one = await netnsWith('source', '10');
+      const two = await netnsWith('source', '20');
+      const [first, second] = [backendIn(one.netns.path), backendIn(two.netns.path)];
+      const policy = new RecordingPolicy(({ bytes }) => candidates(bytes[0] === 0x31 ? first : second));
+      const listener = await open(policy);
+      for (let i = 0; i < 5; i += 1) {
+        const [a, b] = [await client(listener), await client(listener)];
+        a.write('1');
+        b.write('2');
+        expect((await readAll(a)).bytes.length).toBe(10);
+        expect((await readAll(b)).bytes.length).toBe(20);
+        a.end();
+        b.end();
+      }
+      expect(threadNetns()).toHaveLength(1);
+    });
+
+    it('reaches an IPv6 address', async () => {
+      const netns = makeNetns({ addresses: ['fd00::5/128'] });
+      cleanups.push(() => netns.remove());
+      const server = await NetnsServer.start(netns.name, 'echo', 'fd00::5', String(PORT));
+      cleanups.push(() => server.stop());
+      const listener = await open(new RecordingPolicy(() => candidates(backendIn(netns.path, 'fd00::5'))));
+      const near = await client(listener);
+      near.write('six');
+      expect((await readBytes(near, 3)).toString()).toBe('six');
+    });
+
+    it('keeps a connection whose netns is deleted, fails new ones, and never mistakes a new netns for the old', async () => {
+      const old = await netnsWith('echo');
+      const stale = backendIn(old.netns.path);
+      const policy = new RecordingPolicy(() => candidates(stale));
+      const listener = await open(policy);
+      const live = await client(listener);
+      live.write('hello');
+      await readBytes(live, 5);
+
+      ip('netns', 'delete', old.netns.name);
+      engine.retainNetns([]);
+      live.write('still here');
+      expect((await readBytes(live, 10)).toString()).toBe('still here');
+      const refused = await client(listener);
+      refused.write('hello');
+      expect((await readAll(refused)).bytes.toString()).toBe('sorry');
+      expect(policy.dialFailures).toEqual(['ENOENT']);
+
+      makeNetns({ name: old.netns.name, addresses: [`${ADDRESS}/32`] });
+      const again = await NetnsServer.start(old.netns.name, 'source', ADDRESS, String(PORT), '3');
+      cleanups.push(() => again.stop());
+      const wrong = await client(listener);
+      wrong.write('hello');
+      expect((await readAll(wrong)).bytes.toString()).toBe('sorry');
+      expect(policy.dialFailures.at(-1)).toBe('ENETNSCHANGED');
+
+      const fresh = backendIn(old.netns.path);
+      const right = await client(await open(new RecordingPolicy(() => candidates(fresh))));
+      right.write('hello');
+      expect((await readAll(right)).bytes.length).toBe(3);
+    });
+
+    it('holds handles only on the namespaces that are retained', async () => {
+      const { netns } = await netnsWith('echo');
+      const backend = backendIn(netns.path);
+      const listener = await open(new RecordingPolicy(() => candidates(backend)));
+      const near = await client(listener);
+      near.write('hello');
+      await readBytes(near, 5);
+      expect(engine.stats().netnsHandles).toBe(1);
+      engine.retainNetns([backend.netns as NonNullable<Backend['netns']>]);
+      expect(engine.stats().netnsHandles).toBe(1);
+      engine.retainNetns([]);
+      expect(engine.stats().netnsHandles).toBe(0);
+      near.write('hello');
+      expect((await readBytes(near, 5)).toString()).toBe('hello');
+    });
+
+    describe('a backend that swallows packets', () => {
+      /** SYNs go out to a neighbour that does not exist. */
+      const blackHole = (): Backend => {
+        const netns = makeNetns();
+        cleanups.push(() => netns.remove());
+        ip('-n', netns.name, 'link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1');
+        ip('-n', netns.name, 'address', 'add', '192.0.2.1/24', 'dev', 'v0');
+        for (const link of ['v0', 'v1']) ip('-n', netns.name, 'link', 'set', link, 'up');
+        ip('-n', netns.name, 'neighbour', 'add', '192.0.2.99', 'lladdr', '02:00:00:00:00:99', 'dev', 'v0');
+        return backendIn(netns.path, '192.0.2.99');
+      };
+      const recreate = async (limits: Partial<EngineLimits>) => {
+        await engine.close();
+        engine = create({ ...TEST_LIMITS, ...limits });
+      };
+
+      it('costs the connect timeout, then the next candidate is tried', async () => {
+        await recreate({ connectTimeoutMs: 200 });
+        const { netns } = await netnsWith('echo');
+        const policy = new RecordingPolicy(() => candidates(blackHoleBackend, backendIn(netns.path)));
+        const blackHoleBackend = blackHole();
+        const near = await client(await open(policy));
+        near.write('hello');
+        expect((await readBytes(near, 5)).toString()).toBe('hello');
+        expect(policy.dialFailures).toEqual(['ETIMEDOUT']);
+      });
+
+      it('takes no more than its share of the pending dials, so that others are served', async () => {
+        await recreate({ connectTimeoutMs: 3000, maxPendingDials: 10, maxPendingDialsPerBackend: 3 });
+        const { netns } = await netnsWith('echo');
+        const [hole, good] = [blackHole(), backendIn(netns.path)];
+        const policy = new RecordingPolicy(({ bytes }) => candidates(bytes[0] === 0x68 ? hole : good));
+        const listener = await open(policy);
+        for (let i = 0; i < 3; i += 1) (await client(listener)).write('hole');
+        await until('three dials are pending', () => engine.stats().pendingDials === 3);
+        const fourth = await client(listener);
+        fourth.write('hole');
+        expect((await readAll(fourth)).bytes.toString()).toBe('sorry');
+        fourth.end();
+        expect((await policy.nextReport()).outcome).toBe('refused-dials');
+        const other = await client(listener);
+        other.write('good');
+        expect((await readBytes(other, 4)).toString()).toBe('good');
+      });
+
+      it('does not hold up the end of the engine', async () => {
+        await recreate({ connectTimeoutMs: 60_000 });
+        const policy = new RecordingPolicy(() => candidates(hole));
+        const hole = blackHole();
+        (await client(await open(policy))).write('hello');
+        await until('the dial is pending', () => engine.stats().pendingDials === 1);
+        expect(await within(3000, 'the drain', engine.drain(50))).toEqual({ finished: 0, reset: 1 });
+        expect(engine.stats()).toMatchObject({ connections: 0, pendingDials: 0 });
+      });
+
+      it('is given up when the client has gone meanwhile', async () => {
+        await recreate({ connectTimeoutMs: 300 });
+        const policy = new RecordingPolicy(() => candidates(hole));
+        const hole = blackHole();
+        const near = await client(await open(policy));
+        near.write('hello');
+        await until('the dial is pending', () => engine.stats().pendingDials === 1);
+        near.resetAndDestroy();
+        const report = await policy.nextReport();
+        expect(['client-left', 'dial-failed']).toContain(report.outcome);
+        expect(engine.stats().connections).toBe(0);
+      });
+    });
+
+    it('passes on a backend that resets right after it accepted', async () => {
+      const { netns, server } = await netnsWith('hold');
+      const policy = new RecordingPolicy(() => candidates(backendIn(netns.path)));
+      const near = await client(await open(policy));
+      near.write('hello');
+      expect(await server.nextLine()).toBe('accepted');
+      const end = readAll(near);
+      server.send('reset');
+      expect((await end).reset).toBe(true);
+      expect((await policy.nextReport()).outcome).toBe('backend-reset');
+    });
+
+    it('leaks no descriptor and leaves no thread in a foreign netns over 10 000 connections of every kind', {
+      timeout: 120_000,
+    }, async () => {
+      const { netns } = await netnsWith('echo');
+      const good = backendIn(netns.path);
+      const closed = { ...good, port: 1, key: 'closed port' };
+      const answers: Record<string, Decision> = {
+        g: candidates(good),
+        f: candidates(closed, good),
+        d: candidates(closed),
+        a: { kind: 'alert', bytes: Buffer.from('alert'), note: null },
+        c: { kind: 'close', note: null },
+      };
+      const policy = new RecordingPolicy(
+        ({ bytes }) => answers[String.fromCharCode(bytes[0] as number)] as Decision,
+      );
+      const listener = await open(policy);
+      await engine.openListener({ name: 'warm', host: '127.0.0.1', port: 0, mode: 'hello', policy });
+      const kinds = 'ggggfdacgr'; // r: the client resets without waiting
+      const one = async (i: number) => {
+        const kind = kinds[i % kinds.length] as string;
+        const near = await tcpClient(listener.port);
+        near.write(kind === 'r' ? 'g' : kind);
+        if (kind === 'r') near.resetAndDestroy();
+        else {
+          if (kind === 'g' || kind === 'f') await readBytes(near, 1);
+          near.end();
+          await readAll(near);
+        }
+        near.destroy();
+      };
+      await Promise.all(Array.from({ length: 20 }, (_, i) => one(i)));
+      await until('all ended', () => engine.stats().connections === 0);
+      const before = openDescriptors();
+
+      const total = 10_000;
+      let next = 0;
+      const worker = async () => {
+        while (next < total) await one(next++);
+      };
+      await Promise.all(Array.from({ length: 40 }, worker));
+      await until('all ended', () => engine.stats().connections === 0, 20_000);
+
+      expect(policy.reports.length).toBe(total + 20);
+      expect(openDescriptors()).toBeLessThanOrEqual(before);
+      expect(engine.stats()).toMatchObject({ connections: 0, pendingDials: 0, helloMemoryBytes: 0 });
+      expect(threadNetns()).toHaveLength(1);
+    });
+
+    it('is not disturbed by a process that lives in the netns and dies', async () => {
+      const { netns, server } = await netnsWith('echo');
+      const policy = new RecordingPolicy(() => candidates(backendIn(netns.path)));
+      const listener = await open(policy);
+      const near = await client(listener);
+      near.write('hello');
+      await readBytes(near, 5);
+      const end = once(near, 'close');
+      near.on('end', () => near.end());
+      near.resume();
+      await server.stop(); // SIGKILL: the kernel closes its sockets
+      await within(5000, 'the end of the connection', end);
+      const next = await client(listener);
+      next.write('hello');
+      expect((await readAll(next)).bytes.toString()).toBe('sorry');
+      expect(policy.dialFailures).toEqual(['ECONNREFUSED']);
+    });
+  });
+}

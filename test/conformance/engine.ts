@@ -1,0 +1,492 @@
+// The conformance suite of the engine interface: every engine passes it, on real sockets. The policies here are plain
+// functions of bytes, so a failure is the engine's.
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type {
+  ConnectionReport,
+  Decision,
+  Engine,
+  EngineLimits,
+  Listener,
+  ListenerSpec,
+  Policy,
+  Question,
+} from '../../src/proxy/engine.ts';
+import { type Backend, backendKey } from '../../src/routing/route-table.ts';
+import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until, within } from '../support/tcp.ts';
+
+export const TEST_LIMITS: EngineLimits = {
+  maxConnections: 200,
+  maxPendingDials: 50,
+  maxPendingDialsPerBackend: 50,
+  helloTimeoutMs: 2000,
+  maxHelloBytes: 64 * 1024,
+  maxHelloMemoryBytes: 1024 * 1024,
+  connectTimeoutMs: 1000,
+  deadPeerTimeoutMs: 60_000,
+  lingerMs: 500,
+};
+
+export class RecordingPolicy implements Policy {
+  readonly questions: { bytes: string; note: unknown }[] = [];
+  readonly reports: ConnectionReport[] = [];
+  readonly dialFailures: string[] = [];
+  readonly #answer: (question: Question) => Decision;
+
+  constructor(answer: (question: Question) => Decision) {
+    this.#answer = answer;
+  }
+
+  decide(question: Question): Decision {
+    this.questions.push({ bytes: Buffer.from(question.bytes).toString('latin1'), note: question.note });
+    return this.#answer(question);
+  }
+
+  dialFailed(_backend: Backend, error: string): void {
+    this.dialFailures.push(error);
+  }
+
+  ended(report: ConnectionReport): void {
+    this.reports.push(report);
+  }
+
+  async nextReport(count = 1): Promise<ConnectionReport> {
+    await until(`report ${count}`, () => this.reports.length >= count);
+    return this.reports[count - 1] as ConnectionReport;
+  }
+}
+
+export function backendOf(server: { address: string; port: number }): Backend {
+  const plain = { address: server.address, port: server.port, netns: null };
+  return { ...plain, key: backendKey(plain) };
+}
+
+export const candidates = (...backends: Backend[]): Decision => ({
+  kind: 'candidates',
+  backends,
+  skipBytes: 0,
+  farewell: Buffer.from('sorry'),
+  note: 'routed',
+});
+
+export function engineConformance(name: string, create: (limits: EngineLimits) => Engine): void {
+  describe(`engine ${name}`, () => {
+    let engine: Engine;
+    let backend: TestServer;
+    const cleanups: (() => unknown)[] = [];
+
+    beforeEach(async () => {
+      engine = create(TEST_LIMITS);
+      backend = await tcpServer();
+    });
+    afterEach(async () => {
+      await engine.close();
+      await backend.close();
+      for (const cleanup of cleanups.splice(0)) await cleanup();
+    });
+
+    const open = (policy: Policy, spec: Partial<ListenerSpec> = {}): Promise<Listener> =>
+      engine.openListener({ name: 'test', host: '127.0.0.1', port: 0, mode: 'hello', policy, ...spec });
+    const client = async (listener: Listener): Promise<Socket & { errors: string[] }> => {
+      const socket = await tcpClient(listener.port);
+      cleanups.push(() => socket.destroy());
+      return socket;
+    };
+    const withLimits = async (limits: Partial<EngineLimits>) => {
+      await engine.close();
+      engine = create({ ...TEST_LIMITS, ...limits });
+    };
+    /** A connection that is relayed, both ends in hand. */
+    const established = async (policy = new RecordingPolicy(() => candidates(backendOf(backend)))) => {
+      const listener = await open(policy);
+      const near = await client(listener);
+      near.write('hello');
+      const far = await backend.nextSocket();
+      expect((await readBytes(far, 5)).toString()).toBe('hello');
+      return { listener, policy, near, far };
+    };
+
+    describe('asking', () => {
+      it('asks once when the first bytes decide, and replays them exactly once before what follows', async () => {
+        const { policy, near, far } = await established();
+        near.write('-more');
+        expect((await readBytes(far, 5)).toString()).toBe('-more');
+        expect(policy.questions).toEqual([{ bytes: 'hello', note: undefined }]);
+      });
+
+      it('asks again only once minBytes have arrived, with all bytes and the note of the last answer', async () => {
+        const policy = new RecordingPolicy(({ bytes }) =>
+          bytes.length < 10
+            ? { kind: 'more', minBytes: 10, note: 'waiting' }
+            : candidates(backendOf(backend)),
+        );
+        const near = await client(await open(policy));
+        near.setNoDelay(true);
+        for (const byte of 'abcdefghij') {
+          near.write(byte);
+          await new Promise((resolve) => setTimeout(resolve, 3));
+        }
+        const far = await backend.nextSocket();
+        expect((await readBytes(far, 10)).toString()).toBe('abcdefghij');
+        const [first, ...others] = policy.questions;
+        expect(first?.note).toBeUndefined();
+        expect(others).toEqual([{ bytes: 'abcdefghij', note: 'waiting' }]);
+      });
+
+      it('drops skipBytes from the replay and nothing else', async () => {
+        const policy = new RecordingPolicy(() => ({
+          kind: 'candidates',
+          backends: [backendOf(backend)],
+          skipBytes: 7,
+          farewell: null,
+          note: null,
+        }));
+        const near = await client(await open(policy));
+        near.end('HEADER:payload');
+        const far = await backend.nextSocket();
+        expect((await readAll(far)).bytes.toString()).toBe('payload');
+      });
+
+      it('asks before reading in immediate mode, so a backend that speaks first is heard', async () => {
+        const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
+        const near = await client(await open(policy, { mode: 'immediate' }));
+        const far = await backend.nextSocket();
+        far.write('SSH-2.0-test\r\n');
+        expect((await readBytes(near, 14)).toString()).toBe('SSH-2.0-test\r\n');
+        near.write('SSH-2.0-client\r\n');
+        expect((await readBytes(far, 16)).toString()).toBe('SSH-2.0-client\r\n');
+        expect(policy.questions).toEqual([{ bytes: '', note: undefined }]);
+      });
+
+      it('contains a policy that throws in its own connection, and serves the next one', async () => {
+        let thrown = false;
+        const policy = new RecordingPolicy(() => {
+          if (thrown) return candidates(backendOf(backend));
+          thrown = true;
+          throw new Error('a bug');
+        });
+        const listener = await open(policy);
+        const first = await client(listener);
+        first.write('hello');
+        await readAll(first);
+        expect((await policy.nextReport()).outcome).toBe('policy-error');
+        const second = await client(listener);
+        second.write('hello');
+        expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
+      });
+    });
+
+    describe('parting', () => {
+      it('delivers the bytes of an alert before FIN although the client has sent more than was read', async () => {
+        const policy = new RecordingPolicy(() => ({
+          kind: 'alert',
+          bytes: Buffer.from('alert!!'),
+          note: 'n',
+        }));
+        const near = await client(await open(policy));
+        near.write(Buffer.alloc(200_000, 'x'));
+        const { bytes, reset } = await readAll(near);
+        expect(bytes.toString()).toBe('alert!!');
+        expect(reset).toBe(false);
+        near.end();
+        const report = await policy.nextReport();
+        expect(report).toMatchObject({
+          outcome: 'alert-sent',
+          note: 'n',
+          backend: null,
+          bytesFromBackend: 0,
+        });
+      });
+
+      it('closes without a byte when told to', async () => {
+        const policy = new RecordingPolicy(() => ({ kind: 'close', note: 'not TLS' }));
+        const near = await client(await open(policy));
+        near.write('GET / HTTP/1.1\r\n\r\n');
+        expect(await readAll(near)).toEqual({ bytes: Buffer.alloc(0), reset: false });
+        near.end();
+        expect(await policy.nextReport()).toMatchObject({ outcome: 'closed', note: 'not TLS' });
+      });
+
+      it('does not wait longer than the linger time for a client that never closes', async () => {
+        await withLimits({ lingerMs: 100 });
+        const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
+        const near = await client(await open(policy));
+        near.write('hello');
+        await readAll(near);
+        expect((await policy.nextReport()).outcome).toBe('alert-sent');
+      });
+    });
+
+    describe('bounds', () => {
+      it('gives the whole hello one deadline, which single bytes cannot stretch', async () => {
+        await withLimits({ helloTimeoutMs: 300 });
+        const policy = new RecordingPolicy(() => ({ kind: 'more', minBytes: 1000, note: null }));
+        const near = await client(await open(policy));
+        const drip = setInterval(() => near.writable && near.write('x'), 20);
+        cleanups.push(() => clearInterval(drip));
+        await readAll(near);
+        const report = await policy.nextReport();
+        expect(report.outcome).toBe('hello-timeout');
+        expect(report.durationMs).toBeLessThan(3000);
+      });
+
+      it('ends a connection that never says anything at the same deadline', async () => {
+        await withLimits({ helloTimeoutMs: 100 });
+        const policy = new RecordingPolicy(() => ({ kind: 'more', minBytes: 1, note: null }));
+        const near = await client(await open(policy));
+        await readAll(near);
+        expect(await policy.nextReport()).toMatchObject({ outcome: 'hello-timeout', note: undefined });
+        expect(policy.questions).toEqual([]);
+      });
+
+      it('refuses a hello over its bound', async () => {
+        await withLimits({ maxHelloBytes: 1000 });
+        const policy = new RecordingPolicy(({ bytes }) => ({
+          kind: 'more',
+          minBytes: bytes.length + 1,
+          note: null,
+        }));
+        const near = await client(await open(policy));
+        near.write(Buffer.alloc(1001, 'x'));
+        await readAll(near);
+        expect((await policy.nextReport()).outcome).toBe('hello-too-large');
+      });
+
+      it('refuses the hello that would exceed the memory shared by all, and gives the memory back', async () => {
+        await withLimits({ maxHelloMemoryBytes: 5000 });
+        const policy = new RecordingPolicy(({ bytes }) => ({
+          kind: 'more',
+          minBytes: bytes.length + 1,
+          note: null,
+        }));
+        const listener = await open(policy);
+        const first = await client(listener);
+        first.write(Buffer.alloc(4000, 'x'));
+        await until('the first hello is held', () => engine.stats().helloMemoryBytes >= 4000);
+        const second = await client(listener);
+        second.write(Buffer.alloc(4000, 'x'));
+        await readAll(second);
+        expect((await policy.nextReport()).outcome).toBe('refused-hello-memory');
+        first.destroy();
+        await until('the memory is given back', () => engine.stats().helloMemoryBytes === 0);
+      });
+
+      it('refuses the connection over the bound at once and leaves those being served alone', async () => {
+        await withLimits({ maxConnections: 1 });
+        const { listener, policy, near, far } = await established();
+        await tcpClient(listener.port).then(readAll, () => {}); // the reset may be faster than the connect event
+        expect(await policy.nextReport()).toMatchObject({ outcome: 'refused-connections', note: undefined });
+        near.write('still here');
+        expect((await readBytes(far, 10)).toString()).toBe('still here');
+        near.resetAndDestroy();
+        await until('the place is free', () => engine.stats().connections === 0);
+        const next = await client(listener);
+        next.write('hello');
+        expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
+      });
+
+      it('reports a client that leaves before it has said enough', async () => {
+        const policy = new RecordingPolicy(({ bytes }) => ({
+          kind: 'more',
+          minBytes: bytes.length + 1,
+          note: 'n',
+        }));
+        const listener = await open(policy);
+        const polite = await client(listener);
+        polite.end('hel');
+        await readAll(polite);
+        const rude = await client(listener);
+        rude.write('hel');
+        await until('both are heard', () => policy.questions.length === 2);
+        rude.resetAndDestroy();
+        const reports = [await policy.nextReport(1), await policy.nextReport(2)];
+        expect(reports.map((report) => report.outcome)).toEqual(['client-left', 'client-left']);
+      });
+    });
+
+    describe('dialling', () => {
+      const refusedPort = async (): Promise<Backend> => {
+        const gone = await tcpServer();
+        await gone.close();
+        return backendOf(gone);
+      };
+
+      it('tries the candidates in order and reports each attempt', async () => {
+        const dead = await refusedPort();
+        const policy = new RecordingPolicy(() => candidates(dead, backendOf(backend)));
+        const near = await client(await open(policy));
+        near.write('hello');
+        const far = await backend.nextSocket();
+        expect((await readBytes(far, 5)).toString()).toBe('hello');
+        expect(policy.dialFailures).toEqual(['ECONNREFUSED']); // told before the connection ends
+        near.end();
+        far.end();
+        const report = await policy.nextReport();
+        expect(report.attempts.map(({ error }) => error)).toEqual(['ECONNREFUSED', null]);
+        expect(report.backend).toEqual(backendOf(backend));
+      });
+
+      it('says farewell when no candidate answers', async () => {
+        const policy = new RecordingPolicy(() => candidates({ ...dead }, { ...dead }));
+        const dead = await refusedPort();
+        const near = await client(await open(policy));
+        near.write('hello');
+        expect(await readAll(near)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
+        near.end();
+        const report = await policy.nextReport();
+        expect(report).toMatchObject({ outcome: 'dial-failed', backend: null, bytesFromBackend: 0 });
+        expect(policy.dialFailures).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
+      });
+
+      it('reports an address that is no address, and goes on with the next candidate', async () => {
+        const nonsense: Backend = { key: 'x', address: 'api.example', port: 1, netns: null };
+        const policy = new RecordingPolicy(() => candidates(nonsense, backendOf(backend)));
+        const near = await client(await open(policy));
+        near.write('hello');
+        expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
+        expect(policy.dialFailures).toHaveLength(1);
+      });
+
+      it('reports a netns that is not there, and goes on with the next candidate', async () => {
+        const netns = { path: '/run/netns/there-is-no-such-netns', identity: 'cookie:1' };
+        const policy = new RecordingPolicy(() =>
+          candidates({ ...backendOf(backend), netns }, backendOf(backend)),
+        );
+        const near = await client(await open(policy));
+        near.write('hello');
+        expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
+        expect(policy.dialFailures).toEqual(['ENOENT']);
+      });
+    });
+
+    describe('relaying', () => {
+      it('passes a half-close of the client on and keeps the other direction open', async () => {
+        const { policy, near, far } = await established();
+        near.end('last words');
+        expect((await readAll(far)).bytes.toString()).toBe('last words');
+        far.end('the answer');
+        expect((await readAll(near)).bytes.toString()).toBe('the answer');
+        expect(await policy.nextReport()).toMatchObject({
+          outcome: 'finished',
+          bytesFromClient: 15,
+          bytesFromBackend: 10,
+        });
+      });
+
+      it('passes a half-close of the backend on and keeps the other direction open', async () => {
+        const { policy, near, far } = await established();
+        far.end('goodbye');
+        expect((await readAll(near)).bytes.toString()).toBe('goodbye');
+        near.end('thanks');
+        expect((await readAll(far)).bytes.toString()).toBe('thanks');
+        expect((await policy.nextReport()).outcome).toBe('finished');
+      });
+
+      it('passes a reset of the client on as a reset', async () => {
+        const { policy, near, far } = await established();
+        const end = readAll(far);
+        near.resetAndDestroy();
+        expect((await end).reset).toBe(true);
+        expect((await policy.nextReport()).outcome).toBe('client-reset');
+      });
+
+      it('passes a reset of the backend on as a reset', async () => {
+        const { policy, near, far } = await established();
+        const end = readAll(near);
+        far.resetAndDestroy();
+        expect((await end).reset).toBe(true);
+        expect((await policy.nextReport()).outcome).toBe('backend-reset');
+      });
+
+      it('stops reading from a sender whose receiver has stalled, and loses nothing when it goes on', async () => {
+        const { near, far } = await established();
+        near.pause();
+        const chunk = Buffer.alloc(1024 * 1024, 'z');
+        let sent = 0;
+        let stalled = false;
+        // A sender that is never held back within 256 MiB is being buffered without bound.
+        for (let i = 0; i < 256 && !stalled; i += 1) {
+          sent += chunk.length;
+          if (!far.write(chunk)) {
+            stalled = await Promise.race([
+              once(far, 'drain').then(() => false),
+              new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 500)),
+            ]);
+          }
+        }
+        expect(stalled).toBe(true);
+        far.end();
+        const { bytes } = await readAll(near);
+        expect(bytes.length).toBe(sent);
+        expect(bytes.every((byte) => byte === 0x7a)).toBe(true);
+      });
+
+      it('carries a client that says everything and closes its side before the backend is connected', async () => {
+        const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
+        const near = await client(await open(policy));
+        near.end('hello and goodbye');
+        const far = await backend.nextSocket();
+        expect((await readAll(far)).bytes.toString()).toBe('hello and goodbye');
+        far.end('welcome');
+        expect((await readAll(near)).bytes.toString()).toBe('welcome');
+        expect((await policy.nextReport()).outcome).toBe('finished');
+      });
+
+      it('does not cut a silent connection', async () => {
+        await withLimits({ helloTimeoutMs: 100, connectTimeoutMs: 100, lingerMs: 100 });
+        const { near, far } = await established();
+        await new Promise((resolve) => setTimeout(resolve, 600));
+        far.write('an event, at last');
+        expect((await readBytes(near, 17)).toString()).toBe('an event, at last');
+      });
+    });
+
+    describe('listeners and the end', () => {
+      it('opens and closes listeners while connections of theirs go on', async () => {
+        const { listener, near, far } = await established();
+        const other = await open(new RecordingPolicy(() => candidates(backendOf(backend))));
+        await listener.close();
+        await expect(tcpClient(listener.port)).rejects.toThrow();
+        near.write('still here');
+        expect((await readBytes(far, 10)).toString()).toBe('still here');
+        const second = await client(other);
+        second.write('hello');
+        expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
+      });
+
+      it('names the address that is busy when a listener cannot open', async () => {
+        const { listener, policy } = await established();
+        await expect(open(policy, { port: listener.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+      });
+
+      it('drains: accepts nothing new, waits for what is there, and says so', async () => {
+        const { listener, policy, near, far } = await established();
+        const drained = engine.drain(5000);
+        await expect(tcpClient(listener.port)).rejects.toThrow();
+        near.end('done');
+        await readAll(far);
+        far.end();
+        expect(await within(4000, 'the drain', drained)).toEqual({ finished: 1, reset: 0 });
+        expect((await policy.nextReport()).outcome).toBe('finished');
+      });
+
+      it('resets what is left when the drain time is over', async () => {
+        const { policy, near, far } = await established();
+        const [nearEnd, farEnd] = [readAll(near), readAll(far)];
+        expect(await engine.drain(100)).toEqual({ finished: 0, reset: 1 });
+        expect([(await nearEnd).reset, (await farEnd).reset]).toEqual([true, true]);
+        expect((await policy.nextReport()).outcome).toBe('drain-expired');
+      });
+
+      it('ends at once when closed during a drain', async () => {
+        const { policy } = await established();
+        const drained = engine.drain(60_000);
+        await within(2000, 'close', engine.close());
+        await within(2000, 'the drain', drained);
+        expect((await policy.nextReport()).outcome).toBe('stopped');
+        expect(engine.stats().connections).toBe(0);
+      });
+    });
+  });
+}

@@ -1,0 +1,98 @@
+// Much data, slow readers: every byte arrives, once, in order, and memory stays where it was.
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { clientHello } from '../support/client-hello.ts';
+import { Isthmus, manifest } from '../support/isthmus.ts';
+import { makeNetns } from '../support/netns.ts';
+import { NetnsServer } from '../support/netns-server.ts';
+import { patternChunks, patternHash } from '../support/pattern.ts';
+import { openDescriptors } from '../support/process.ts';
+import { tcpClient, within } from '../support/tcp.ts';
+
+const GIB = 1024 ** 3;
+const NETWORK = '11111111-2222-4333-8444-555555555555';
+const isthmus = new Isthmus();
+const servers: NetnsServer[] = [];
+const netns = makeNetns({ name: `qdhcp-${NETWORK}`, addresses: ['10.9.9.9/32'] });
+
+beforeAll(async () => {
+  servers.push(await NetnsServer.start(netns.name, 'hash', '10.9.9.9', '6443'));
+  servers.push(await NetnsServer.start(netns.name, 'source', '10.9.9.9', '6444', String(GIB)));
+  isthmus.writeManifest('hash.yaml', manifest({ name: 'hash', networkId: NETWORK, address: '10.9.9.9' }));
+  isthmus.writeManifest(
+    'source.yaml',
+    manifest({ name: 'source', networkId: NETWORK, address: '10.9.9.9', port: 6444 }),
+  );
+  await isthmus.start();
+});
+afterAll(async () => {
+  await isthmus.stop();
+  for (const server of servers) await server.stop();
+  netns.remove();
+});
+
+async function routed(cluster: string): Promise<{ socket: Socket; hello: Buffer }> {
+  const socket = await tcpClient(isthmus.port);
+  const hello = await clientHello(`${cluster}.magnum-system`);
+  socket.write(hello);
+  return { socket, hello };
+}
+
+function residentBytes(): number {
+  const match = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${isthmus.pid}/status`, 'utf8'));
+  return Number(match?.[1]) * 1024;
+}
+
+it('1 GiB from client to backend arrives byte for byte', { timeout: 120_000 }, async () => {
+  const { socket, hello } = await routed('hash');
+  const expected = createHash('sha256').update(hello);
+  for (const chunk of patternChunks(GIB)) {
+    expected.update(chunk);
+    if (!socket.write(chunk)) await once(socket, 'drain');
+  }
+  socket.end();
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  expect(answer).toBe(expected.digest('hex'));
+});
+
+it('1 GiB from backend to client arrives byte for byte', { timeout: 120_000 }, async () => {
+  const { socket } = await routed('source');
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of socket) {
+    hash.update(chunk as Buffer);
+    bytes += (chunk as Buffer).length;
+  }
+  expect(bytes).toBe(GIB);
+  expect(hash.digest('hex')).toBe(patternHash(GIB));
+});
+
+it('a hundred readers that stall while a GiB each waits for them cost bounded memory, and disturb nobody', {
+  timeout: 60_000,
+}, async () => {
+  const before = { resident: residentBytes(), descriptors: openDescriptors(isthmus.pid) };
+  const stalled = await Promise.all(Array.from({ length: 100 }, () => routed('source')));
+  for (const { socket } of stalled) socket.pause();
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  // 100 GiB want to come; what may be held is a few socket buffers each.
+  expect(residentBytes() - before.resident).toBeLessThan(100 * 1024 * 1024);
+
+  const { socket } = await routed('hash');
+  socket.end('while the others stall');
+  const [answer] = (await within(5000, 'an answer', once(socket, 'data'))) as [Buffer];
+  expect(answer.length).toBe(64);
+
+  for (const each of stalled) each.socket.destroy();
+  await within(
+    10_000,
+    'all descriptors back',
+    (async () => {
+      while (openDescriptors(isthmus.pid) > before.descriptors + 2)
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    })(),
+  );
+});

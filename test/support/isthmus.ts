@@ -1,0 +1,137 @@
+// Runs the built program as users run it, with its log and its admin port in hand.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { ClusterView, StatusView } from '../../src/ops/status.ts';
+import { until, within } from './tcp.ts';
+
+export const mainScript = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+export type LogLine = Record<string, unknown> & { readonly msg: string; readonly level: string };
+
+export class Isthmus {
+  readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-test-clusters-'));
+  readonly log: LogLine[] = [];
+  /** Added to the environment of the process. */
+  readonly environment: Record<string, string> = {};
+  /** null leaves the flag away. */
+  listen: string | null = '127.0.0.1:0';
+  #child: ChildProcess | null = null;
+  port = 0;
+  adminPort = 0;
+
+  writeManifest(file: string, text: string): void {
+    writeFileSync(join(this.directory, file), text);
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? -1;
+  }
+
+  async start(...flags: readonly string[]): Promise<void> {
+    const args = ['run', '--source', `file:${this.directory}`, '--admin', '127.0.0.1:0'];
+    if (this.listen !== null) args.push('--listen', this.listen);
+    args.push('--log-format', 'json', '--log-level', 'debug', ...flags);
+    const child = spawn(process.execPath, [mainScript, ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...this.environment },
+    });
+    this.#child = child;
+    createInterface({ input: child.stdout }).on('line', (line) => this.log.push(JSON.parse(line) as LogLine));
+    await until(
+      'isthmus is serving',
+      () => this.#logged('serving') !== undefined || child.exitCode !== null,
+      20_000,
+    );
+    const serving = this.#logged('serving');
+    if (serving === undefined) throw new Error(`isthmus ended: ${JSON.stringify(this.log.at(-1))}`);
+    this.port = portOf(serving.listen);
+    this.adminPort = portOf(serving.admin);
+  }
+
+  async get(path: string): Promise<{ status: number; body: string }> {
+    const response = await fetch(`http://127.0.0.1:${this.adminPort}${path}`);
+    return { status: response.status, body: await response.text() };
+  }
+
+  async status(): Promise<StatusView> {
+    return JSON.parse((await this.get('/status')).body) as StatusView;
+  }
+
+  async untilState(name: string, state: string, milliseconds = 10_000): Promise<ClusterView> {
+    const end = performance.now() + milliseconds;
+    for (;;) {
+      const cluster = (await this.status()).clusters.find((each) => each.name === name);
+      if (cluster?.state === state) return cluster;
+      if (performance.now() > end) {
+        throw new Error(
+          `${name} is ${cluster?.state} (${cluster?.reason}), waited ${milliseconds} ms for ${state}`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** The record of a connection for which the condition holds. */
+  async record(condition: (line: LogLine) => boolean): Promise<LogLine> {
+    const find = () => this.log.find((line) => line.outcome !== undefined && condition(line));
+    await until('the record of a connection', () => find() !== undefined, 10_000);
+    return find() as LogLine;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child?.kill(name);
+  }
+
+  /** The exit code, once it has ended by itself. */
+  async ended(milliseconds = 20_000): Promise<number | null> {
+    const child = this.#child as ChildProcess;
+    if (child.exitCode === null && child.signalCode === null)
+      await within(milliseconds, 'the end', once(child, 'exit'));
+    return child.exitCode;
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child !== null && child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #logged(msg: string): LogLine | undefined {
+    return this.log.find((line) => line.msg === msg);
+  }
+}
+
+function portOf(endpoint: unknown): number {
+  return Number(String(endpoint).split(':').at(-1));
+}
+
+/** An OpenStackCluster as `kubectl get -o yaml` shows it, without a floating IP. */
+export function manifest(options: {
+  name: string;
+  networkId: string;
+  address: string;
+  port?: number;
+}): string {
+  const { name, networkId, address, port = 6443 } = options;
+  return `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: OpenStackCluster
+metadata:
+  name: ${name}-abcde
+  namespace: magnum-system
+  labels: { cluster.x-k8s.io/cluster-name: ${name} }
+spec:
+  disableAPIServerFloatingIP: true
+  apiServerPort: ${port}
+status:
+  network: { id: ${networkId} }
+  apiServerLoadBalancer: { internalIP: "${address}" }
+`;
+}

@@ -1,0 +1,72 @@
+// The server that NetnsServer starts: `<mode> <address> <port> [name cert key]`. Modes:
+//   https  answers every request with its name     echo  sends back what it gets      hash  prints the hash of what it got
+//   source sends <n> bytes of a known pattern, then FIN    hold  accepts and says nothing; `reset`, `end`, `data` on stdin act
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer as createHttps } from 'node:https';
+import { createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { patternChunks } from './pattern.ts';
+
+const [mode, address, port, ...rest] = process.argv.slice(2) as [string, string, string, ...string[]];
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const open = new Set<Socket>();
+
+const handlers: Record<string, (socket: Socket) => void> = {
+  echo: (socket) => void socket.pipe(socket),
+  hash: (socket) => {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      hash.update(chunk);
+    });
+    socket.on('end', () => {
+      const digest = hash.digest('hex');
+      say(`${bytes} ${digest}`);
+      socket.end(digest);
+    });
+  },
+  source: (socket) => {
+    socket.resume();
+    Readable.from(patternChunks(Number(rest[0]))).pipe(socket);
+  },
+  hold: (socket) => {
+    say('accepted');
+    socket.on('data', (chunk: Buffer) => say(`got ${chunk.length}`));
+    socket.on('end', () => say('end'));
+    socket.on('close', () => say('close'));
+  },
+};
+
+function listen(): void {
+  if (mode === 'https') {
+    const [name, cert, key] = rest as [string, string, string];
+    const server = createHttps({ cert: readFileSync(cert), key: readFileSync(key) }, (_request, response) => {
+      response.end(`I am ${name}\n`);
+    });
+    server.on('tlsClientError', () => {});
+    server.listen(Number(port), address, 4096, () => say('listening'));
+    return;
+  }
+  const handler = handlers[mode];
+  if (handler === undefined) throw new Error(`no mode ${mode}`);
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    open.add(socket);
+    socket.on('error', (error: NodeJS.ErrnoException) => mode === 'hold' && say(`error ${error.code}`));
+    socket.on('close', () => open.delete(socket));
+    handler(socket);
+  });
+  server.listen(Number(port), address, 4096, () => say('listening'));
+}
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  for (const socket of open) {
+    if (line === 'reset') socket.resetAndDestroy();
+    else if (line === 'end') socket.end();
+    else socket.write(line);
+  }
+});
+process.stdin.on('end', () => process.exit(0));
+listen();
