@@ -11,6 +11,8 @@ test.each<[word: string, meant: string | null]>([
   ['Listen', 'listen'],
   ['helth', 'health'],
   ['health-ries', 'health-rise'],
+  ['health-rxxe', 'health-rise'],
+  ['health-rxxx', null],
   ['rum', 'run'],
   ['rux', 'run'],
   ['rxx', null],

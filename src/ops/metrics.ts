@@ -151,8 +151,12 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const { namespace, name: cluster, state } of sources.clusters()) {
-          if (state !== 'not-proxied') this.set({ namespace, cluster }, state === 'serving' ? 1 : 0);
+        // Two objects may claim one cluster's name: that one of them is refused does not make the other one unserved.
+        const key = ({ namespace, name }: ClusterStatus) => `${namespace}/${name}`;
+        const shown = sources.clusters().filter(({ state }) => state !== 'not-proxied');
+        const served = new Set(shown.filter(({ state }) => state === 'serving').map(key));
+        for (const each of shown) {
+          this.set({ namespace: each.namespace, cluster: each.name }, served.has(key(each)) ? 1 : 0);
         }
       },
     });

@@ -8,28 +8,29 @@ export async function showStatus(args: readonly string[]): Promise<number> {
   const json = args.includes('--json');
   const rest = args.filter((arg) => arg !== '--json');
   const inline = rest[0]?.startsWith('--admin=') ? rest[0].slice('--admin='.length) : undefined;
-  const text =
-    inline ?? (rest[0] === '--admin' ? rest[1] : undefined) ?? process.env.ISTHMUS_ADMIN ?? '127.0.0.1:9580';
-  const read = endpoint(text ?? '');
+  const flag = inline ?? (rest[0] === '--admin' ? rest[1] : undefined);
+  const variable = process.env.ISTHMUS_ADMIN;
+  const text = flag ?? variable ?? '127.0.0.1:9580';
+  const read = endpoint(text);
   const expected = inline === undefined ? (rest[0] === '--admin' ? 2 : 0) : 1;
   if (rest.length !== expected) {
     process.stderr.write('isthmus status takes --admin <addr:port> and --json, nothing else\n');
     return 2;
   }
   if ('wanted' in read) {
-    process.stderr.write(
-      `${formatProblems([{ where: '--admin', value: text ?? '', wanted: read.wanted }])}\n`,
-    );
+    const where = flag === undefined && variable !== undefined ? 'ISTHMUS_ADMIN' : '--admin';
+    process.stderr.write(`${formatProblems([{ where, value: text, wanted: read.wanted }])}\n`);
     return 2;
   }
   const { host = '127.0.0.1', port } = read.value;
+  const shown = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   try {
     const status = await fetchStatus(host, port);
     process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : statusText(status));
     return status.ready ? 0 : 1;
   } catch (error) {
     process.stderr.write(
-      `no proxy answers at ${host}:${port} (${(error as Error).message}); is it running? --admin names its port\n`,
+      `no proxy answers at ${shown} (${(error as Error).message}); is it running? --admin names its port\n`,
     );
     return 1;
   }

@@ -105,6 +105,13 @@ describe('the level', () => {
     const record = connectionRecord(report({ outcome: 'alert-sent' }), { ...FINDINGS, refusal });
     expect(record).toMatchObject({ level, reason: refusal, outcome: 'alert-sent' });
   });
+
+  test.each<[refusal: string, level: RecordLevel]>([
+    ['proxy-header-bad-address', 'warn'],
+    ['plain-http', 'debug'],
+  ])('of a close for %s is %s', (refusal, level) => {
+    expect(connectionRecord(report({ outcome: 'closed' }), { ...FINDINGS, refusal }).level).toBe(level);
+  });
 });
 
 describe('the reason', () => {

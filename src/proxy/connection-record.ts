@@ -67,7 +67,8 @@ function failureOf(report: ConnectionReport): string | null {
  * | ------------------------------------------------ | ----- |
  * | was served, however it ended (resets are normal) | info  |
  * | scanners, health checks, unknown names           | debug |
- * | a cluster or a bound of ours refused a client    | warn  |
+ * | a cluster or a bound of ours refused a client,   | warn  |
+ * | or a trusted balancer sent a broken header       |       |
  * | a bug of ours                                    | error |
  */
 function levelOf(outcome: Outcome, reason: string): RecordLevel {
@@ -81,6 +82,8 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
     case 'stopped':
       return 'info';
     case 'closed':
+      // Only a trusted balancer's header is read at all: that it is wrong is somebody's mistake.
+      return reason.startsWith('proxy-header-') ? 'warn' : 'debug';
     case 'client-left':
     case 'hello-timeout':
     case 'hello-too-large':
