@@ -1,6 +1,7 @@
 // Registers the exports that src/netns/native.ts declares; once per environment, on that environment's own thread.
 #include <napi.h>
 
+#include "binding/engine_object.h"
 #include "binding/environment.h"
 #include "binding/netns_object.h"
 #include "binding/socket_functions.h"
@@ -30,6 +31,8 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
       Napi::PropertyDescriptor::Function(env, exports, "setUserTimeout", SetUserTimeoutFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "setLinger", SetLingerFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "setQuickAck", SetQuickAckFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "tcpState", TcpStateFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "createEngine", CreateEngine, napi_enumerable),
   });
   return exports;
 }

@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const sanitize = process.argv.includes('--sanitize');
+// npm runs us for every install of the package. In a clone the other scripts do so when it is needed, with the pinned Node.
+if (process.argv.includes('--if-installed') && existsSync(join(root, 'package-lock.json'))) process.exit(0);
 
 const homes = [join(root, 'node_modules', `node-linux-${process.arch}`), dirname(dirname(process.execPath))];
 const home = homes.find((candidate) => existsSync(join(candidate, 'include', 'node', 'node_api.h')));

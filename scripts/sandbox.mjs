@@ -86,6 +86,18 @@ function lineage() {
   }
 }
 
+/** npm killed with -9 leaves us behind: then we go, and the lifeline takes the sandbox along. */
+export function leaveWithNpm() {
+  const ours = lineage();
+  setInterval(() => lineage() !== ours && process.exit(1), 500).unref();
+}
+
+/** Throws what is missing for a sandbox on this machine. */
+export function requireSandbox() {
+  requireTools(['unshare', 'mount', 'ip', 'openssl']);
+  workingWay();
+}
+
 /**
  * Resolves with the exit code of the command. `onStart` gets a function that names the sandbox's root directory as we can
  * reach it from outside (/proc/<its PID 1>/root), or null before and after.
@@ -117,12 +129,8 @@ export function runInSandbox(command, args, { cwd, env, onStart = () => {} }) {
       }
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
-    // npm killed with -9 leaves us behind: then we go, and the lifeline takes the sandbox along.
-    const ours = lineage();
-    const orphaned = setInterval(() => lineage() !== ours && process.exit(1), 500);
     child.on('error', reject);
     child.on('close', (code, signal) => {
-      clearInterval(orphaned);
       resolve(code ?? (signal === 'SIGKILL' ? 137 : 143));
     });
   });

@@ -1,9 +1,18 @@
 // Makes a fresh clone ready: dependencies, native addon, compiled output. Each has a stamp with the hash of what it was
 // made from, so a second run costs a few milliseconds. Plain JavaScript on built-ins: it runs before npm has installed anything.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withLock } from './lock.mjs';
 import { requireTools } from './problems.mjs';
 import { runStep } from './step.mjs';
 
@@ -46,14 +55,28 @@ async function whenStale(stampFile, hash, work) {
   return true;
 }
 
-export async function ensureDependencies() {
+/** npm leaves out optional packages whose `engines` this Node does not satisfy; the newest of those we use want 20.19. */
+function isTooOldForOptionalPackages() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  return major < 20 || (major === 20 && minor < 19);
+}
+
+async function ensureDependencies() {
   const inputs = [at('package-lock.json'), at('package.json'), at('tools', 'pinned-node', 'package.json')];
   await whenStale(at('node_modules', '.isthmus-stamp'), hashOf(inputs, process.arch), async () => {
-    const npm = process.env.npm_execpath;
-    const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
+    // npm's own script where we know it, so that it can be run by another Node than the one on the PATH.
+    const script = process.env.npm_execpath?.endsWith('.js') ? process.env.npm_execpath : undefined;
     // Scripts of dependencies are not run: none of ours needs one, and what is not run cannot surprise.
-    const install = [...args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    await runStep('installing dependencies (npm ci)', command, install, { cwd: root });
+    const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+    const [command, first] = script ? [process.execPath, [script]] : ['npm', []];
+    await runStep('installing dependencies (npm ci)', command, [...first, ...args], { cwd: root });
+    if (!isTooOldForOptionalPackages() || !script) return;
+    mkdirSync(at('.cache'), { recursive: true });
+    const copy = at('.cache', 'node'); // npm ci removes the one that it runs on
+    copyFileSync(pinnedNode, copy);
+    const title = `installing them again with the pinned Node, since this machine's is ${process.versions.node}`;
+    await runStep(title, copy, [script, ...args], { cwd: root });
+    rmSync(copy);
   });
   if (!existsSync(pinnedNode)) {
     throw new Error(
@@ -62,11 +85,16 @@ export async function ensureDependencies() {
   }
 }
 
-export async function ensureAddon({ sanitize = false } = {}) {
+const addonDirectory = (sanitize) => (sanitize ? 'build-sanitize' : 'build');
+
+function isBuilt(sanitize) {
+  return existsSync(at(addonDirectory(sanitize), '.isthmus-stamp'));
+}
+
+async function ensureAddon({ sanitize = false } = {}) {
   const inputs = [...filesBelow(at('native')), at('binding.gyp')].filter((file) => !/\.(md|ts)$/.test(file));
-  const directory = sanitize ? 'build-sanitize' : 'build';
   const version = readFileSync(join(pinnedNodeHome, 'package.json'), 'utf8');
-  await whenStale(at(directory, '.isthmus-stamp'), hashOf(inputs, version), async () => {
+  await whenStale(at(addonDirectory(sanitize), '.isthmus-stamp'), hashOf(inputs, version), async () => {
     requireTools(['make', 'c++', 'python3']);
     const args = ['scripts/build-addon.mjs', ...(sanitize ? ['--sanitize'] : [])];
     const title = sanitize
@@ -76,7 +104,17 @@ export async function ensureAddon({ sanitize = false } = {}) {
   });
 }
 
-export async function ensureCompiled() {
+/** Everything that a task needs, one set-up at a time. What is missing on the machine is said before anything is downloaded. */
+export function setUp({ addon = true, compiled = true, sanitize = false } = {}) {
+  if (addon && !isBuilt(sanitize)) requireTools(['make', 'c++', 'python3']);
+  return withLock(at('.cache', 'setup.lock'), async () => {
+    await ensureDependencies();
+    if (addon) await ensureAddon({ sanitize });
+    if (compiled) await ensureCompiled();
+  });
+}
+
+async function ensureCompiled() {
   const sources = filesBelow(at('src')).filter((file) => !/\.(test|conformance)\.ts$/.test(file));
   const inputs = [...sources, at('tsconfig.json'), at('tsconfig.build.json')];
   await whenStale(at('dist', '.isthmus-stamp'), hashOf(inputs), async () => {

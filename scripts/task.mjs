@@ -4,16 +4,9 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openForwards } from './forward.mjs';
-import { MissingError, requireTools } from './problems.mjs';
-import { runInSandbox } from './sandbox.mjs';
-import {
-  childEnvironment,
-  ensureAddon,
-  ensureCompiled,
-  ensureDependencies,
-  pinnedNode,
-  root,
-} from './setup.mjs';
+import { MissingError } from './problems.mjs';
+import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
+import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
 
 const bin = (...parts) => join(root, 'node_modules', ...parts);
 const vitest = bin('vitest', 'vitest.mjs');
@@ -31,12 +24,6 @@ function run(args, env = {}) {
 const sandboxed = (args, env = {}) =>
   runInSandbox(pinnedNode, args, { cwd: root, env: childEnvironment(env) });
 
-async function setup() {
-  await ensureDependencies();
-  await ensureAddon();
-  await ensureCompiled();
-}
-
 async function inOrder(commands) {
   for (const args of commands) {
     const code = await run(args);
@@ -50,7 +37,7 @@ const tasks = {
     about:
       'install dependencies, compile the addon and the TypeScript (the other tasks do this by themselves)',
     run: async () => {
-      await setup();
+      await setUp();
       return 0;
     },
   },
@@ -58,8 +45,8 @@ const tasks = {
     about:
       'two isolated clusters with the same address, reached by name through one port (-- --once: verify and exit)',
     run: async (args) => {
-      requireTools(['unshare', 'mount', 'ip', 'openssl']);
-      await setup();
+      requireSandbox();
+      await setUp();
       const directory = '/run/isthmus-demo';
       let sandboxRoot = () => null;
       const ports = await openForwards({ admin: 9580, proxy: 6443 }, directory, () => sandboxRoot());
@@ -75,17 +62,16 @@ const tasks = {
   test: {
     about: 'all tests, in real network namespaces (-- <file> runs one)',
     run: async (args) => {
-      requireTools(['unshare', 'mount', 'ip', 'openssl']);
-      await setup();
+      requireSandbox();
+      await setUp();
       return sandboxed([vitest, 'run', ...args]);
     },
   },
   'test:sanitize': {
     about: "the addon's tests under AddressSanitizer and UndefinedBehaviorSanitizer",
     run: async (args) => {
-      requireTools(['unshare', 'mount', 'ip', 'c++']);
-      await ensureDependencies();
-      await ensureAddon({ sanitize: true });
+      requireSandbox();
+      await setUp({ compiled: false, sanitize: true });
       const { sanitizedEnvironment } = await import('./sanitizer.mjs');
       return sandboxed([vitest, 'run', 'test/netns/addon', ...args], sanitizedEnvironment());
     },
@@ -93,7 +79,7 @@ const tasks = {
   check: {
     about: 'types, lint, format, import directions',
     run: async () => {
-      await ensureDependencies();
+      await setUp({ addon: false, compiled: false });
       return inOrder([
         [bin('typescript', 'bin', 'tsc'), '-p', '.'],
         [bin('@biomejs', 'biome', 'bin', 'biome'), 'check', '--error-on-warnings', '.'],
@@ -104,21 +90,21 @@ const tasks = {
   format: {
     about: 'write what `check` would ask for in format and imports',
     run: async () => {
-      await ensureDependencies();
+      await setUp({ addon: false, compiled: false });
       return run([bin('@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', '.']);
     },
   },
   start: {
     about: '`isthmus run` from this clone (-- --help teaches its flags)',
     run: async (args) => {
-      await setup();
+      await setUp();
       return run([join(root, 'dist', 'main.js'), 'run', ...args]);
     },
   },
   bench: {
     about: 'the benchmarks of bench/ (-- <name> runs one)',
     run: async (args) => {
-      await setup();
+      await setUp();
       const names = readdirSync(join(root, 'bench')).filter((name) => name.endsWith('.ts'));
       const chosen = names.filter((name) => args.length === 0 || args.includes(name.replace(/\.ts$/, '')));
       if (chosen.length === 0) throw new Error(`no such benchmark; there are: ${names.join(', ')}`);
@@ -127,6 +113,7 @@ const tasks = {
   },
 };
 
+leaveWithNpm();
 const [name, ...args] = process.argv.slice(2);
 const task = Object.hasOwn(tasks, name ?? '') ? tasks[name] : undefined;
 if (task === undefined) {

@@ -7,7 +7,7 @@ import { ControlLoop } from './control/control-loop.ts';
 import type { Desired } from './control/desired-state.ts';
 import { FileSource } from './control/file-source.ts';
 import { problemChanges } from './control/problem-changes.ts';
-import { descriptorLimit, effectiveMaxConnections } from './descriptor-limit.ts';
+import { descriptorBudget, descriptorLimit } from './descriptor-limit.ts';
 import { HealthMonitor } from './health/health-monitor.ts';
 import { DEFAULT_HEALTH_SETTINGS } from './health/health-settings.ts';
 import { createProbe } from './health/probe.ts';
@@ -22,8 +22,10 @@ import type { Logger } from './ops/logger.ts';
 import { Metrics } from './ops/metrics.ts';
 import { statusView } from './ops/status.ts';
 import type { Engine, EngineLimits, Listener } from './proxy/engine.ts';
+import { NativeEngine } from './proxy/native/native-engine.ts';
 import { SniPolicy } from './proxy/sni-policy.ts';
 import { StreamsEngine } from './proxy/streams/streams-engine.ts';
+import { endpointText } from './routing/endpoint.ts';
 import { EMPTY_ROUTE_TABLE, type RouteTable } from './routing/route-table.ts';
 import { MAX_HELLO_BYTES } from './tls/client-hello.ts';
 
@@ -50,6 +52,7 @@ export class App {
   #listener: Listener | null = null;
   #notReadyBecause: string | null = 'starting';
   #stopping = false;
+  #retainTimer: NodeJS.Timeout | undefined;
 
   constructor(config: RunConfig, logger: Logger, version: string) {
     this.#config = config;
@@ -58,7 +61,10 @@ export class App {
     const limits = engineLimits(config, logger);
     const connectionLog = new ConnectionLog(logger);
     this.#clusterLog = new ClusterLog(logger);
-    this.#engine = new StreamsEngine(limits, native);
+    this.#engine =
+      config.engine === 'native'
+        ? new NativeEngine(limits, native, config.threads)
+        : new StreamsEngine(limits, native);
     this.#policy = new SniPolicy({
       routes: () => this.#routes,
       trustedProxies: config.trustedProxies === null ? null : blockList(config.trustedProxies),
@@ -117,6 +123,11 @@ export class App {
     if (healthListen !== null) await this.#serve(this.#healthPages(), healthListen);
     await this.#netns.start();
     await this.#loop.start();
+    // A connection that was decided by the last table may open a netns that the new one no longer names.
+    this.#retainTimer = setInterval(
+      () => this.#retainNetns(this.#loop.last()?.backends ?? []),
+      this.#config.intervalMs,
+    );
     if (!this.#stopping) this.#notReadyBecause = 'the first health checks are under way';
     await this.#firstVerdicts();
     if (this.#stopping) return; // told to stop before we were ready
@@ -127,9 +138,10 @@ export class App {
       mode: 'hello',
       policy: this.#policy,
     });
+    if (this.#stopping) return; // told to stop while it opened: the drain has closed it, or will
     this.#notReadyBecause = null;
     this.#logger.info(
-      { listen: formatEndpoint(this.#listener), admin: formatEndpoint(adminAddress), version: this.#version },
+      { listen: endpointText(this.#listener), admin: endpointText(adminAddress), version: this.#version },
       'serving',
     );
   }
@@ -150,6 +162,7 @@ export class App {
   async close(): Promise<void> {
     this.#stopping = true;
     this.#notReadyBecause = 'stopping';
+    clearInterval(this.#retainTimer);
     await this.#loop.stop();
     await Promise.all([this.#netns.stop(), this.#health.stop(), this.#engine.close()]);
     await Promise.all(this.#servers.splice(0).map((server) => server.close()));
@@ -157,16 +170,20 @@ export class App {
 
   #publish(desired: Desired): void {
     this.#routes = desired.routes;
-    this.#engine.retainNetns(
-      desired.backends.map((backend) => backend.netns).filter((netns): netns is NetnsRef => netns !== null),
-    );
+    this.#retainNetns(desired.backends);
     this.#metrics.routesSwapped(desired.clusters);
     this.#clusterLog.write(desired.clusters);
     const { appeared, recovered } = problemChanges(this.#problems, desired.problems);
     this.#problems = desired.problems;
     for (const { origin, reason } of appeared)
       this.#logger.warn({ origin, reason }, 'something cannot be used');
-    for (const origin of recovered) this.#logger.info({ origin }, 'it can be used again');
+    for (const origin of recovered) this.#logger.info({ origin }, `${origin}: well again`);
+  }
+
+  #retainNetns(backends: Desired['backends']): void {
+    this.#engine.retainNetns(
+      backends.map((backend) => backend.netns).filter((netns): netns is NetnsRef => netns !== null),
+    );
   }
 
   /** A client that connects while the first checks run would be told that its cluster is down: so they come first. */
@@ -210,7 +227,7 @@ export class App {
     return statusView({
       instance: hostname(),
       version: this.#version,
-      listen: this.#listener === null ? null : formatEndpoint(this.#listener),
+      listen: this.#listener === null ? null : endpointText(this.#listener),
       ready: this.#notReadyBecause === null,
       notReadyBecause: this.#notReadyBecause,
       connections: this.#engine.stats().connections,
@@ -228,9 +245,9 @@ function isSettled(health: TargetHealth): boolean {
 
 function engineLimits(config: RunConfig, logger: Logger): EngineLimits {
   const descriptors = descriptorLimit();
-  const maxConnections = effectiveMaxConnections(config.maxConnections, descriptors);
-  const facts = { maxConnections, wanted: config.maxConnections, descriptors };
-  if (maxConnections < config.maxConnections) {
+  const budget = descriptorBudget(descriptors, config.maxConnections);
+  const facts = { ...budget, wanted: config.maxConnections, descriptors };
+  if (budget.maxConnections < config.maxConnections) {
     logger.warn(
       facts,
       'the limit on open files allows fewer connections than --max-connections (raise LimitNOFILE or ulimit -n)',
@@ -239,7 +256,7 @@ function engineLimits(config: RunConfig, logger: Logger): EngineLimits {
     logger.debug(facts, 'limits');
   }
   return {
-    maxConnections,
+    ...budget,
     maxPendingDials: config.maxPendingDials,
     maxPendingDialsPerBackend: Math.max(1, Math.floor(config.maxPendingDials / 4)),
     helloTimeoutMs: config.helloTimeoutMs,
@@ -249,8 +266,4 @@ function engineLimits(config: RunConfig, logger: Logger): EngineLimits {
     deadPeerTimeoutMs: config.deadPeerTimeoutMs,
     lingerMs: 1000,
   };
-}
-
-function formatEndpoint({ address, port }: { address: string; port: number }): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { descriptorLimit, effectiveMaxConnections } from './descriptor-limit.ts';
+import { descriptorBudget, descriptorLimit } from './descriptor-limit.ts';
 
 const limits = (soft: string, hard: string) =>
   [
@@ -21,13 +21,22 @@ test('this process has a limit that it can live with', () => {
   expect(descriptorLimit()).toBeGreaterThan(64);
 });
 
+const MOST_RESERVED = 128 + 256 + 1024 + 2 * 256;
+
 test.each<[title: string, wanted: number, descriptors: number, connections: number]>([
   ['what is wanted, where there is room', 8192, 524_288, 8192],
   ['what is wanted, without a limit', 8192, Number.POSITIVE_INFINITY, 8192],
-  ['what is wanted, where it just fits', 8192, 2 * 8192 + 512, 8192],
-  ['one less, where one descriptor is missing', 8192, 2 * 8192 + 511, 8191],
-  ['half of what is left after 512', 8192, 1024, 256],
+  ['what is wanted, where it just fits', 8192, 2 * 8192 + MOST_RESERVED, 8192],
+  ['one less, where one descriptor is missing', 8192, 2 * 8192 + MOST_RESERVED - 1, 8191],
+  ['half of what the others leave of a small limit', 8192, 1024, 320],
   ['one, where there is no room at all', 8192, 100, 1],
 ])('the connections are %s', (_title, wanted, descriptors, connections) => {
-  expect(effectiveMaxConnections(wanted, descriptors)).toBe(connections);
+  expect(descriptorBudget(descriptors, wanted).maxConnections).toBe(connections);
+});
+
+test('what is shared out never exceeds the limit', () => {
+  for (let limit = 320; limit < 30_000; limit += 7) {
+    const { maxConnections, maxNetnsHandles, maxPipes } = descriptorBudget(limit, 1_000_000);
+    expect(2 * maxConnections + maxNetnsHandles + 2 * maxPipes).toBeLessThanOrEqual(limit);
+  }
 });

@@ -1,9 +1,5 @@
-// How many connections this process may hold, by its limit on open descriptors. Said at the start rather than found out under load.
+// How the descriptors that this process may open are shared out. Said at the start rather than found out under load.
 import { readFileSync } from 'node:fs';
-
-/** Two per connection, and room for listeners, probes, netns handles and the admin port. */
-const DESCRIPTORS_PER_CONNECTION = 2;
-const RESERVED_DESCRIPTORS = 512;
 
 /** The soft limit (Node raises it to the hard one at its start); Infinity when there is none. */
 export function descriptorLimit(limits: string = readFileSync('/proc/self/limits', 'utf8')): number {
@@ -11,7 +7,25 @@ export function descriptorLimit(limits: string = readFileSync('/proc/self/limits
   return soft === undefined || soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-export function effectiveMaxConnections(wanted: number, descriptors: number): number {
-  const possible = Math.floor((descriptors - RESERVED_DESCRIPTORS) / DESCRIPTORS_PER_CONNECTION);
-  return Math.max(1, Math.min(wanted, possible));
+export interface DescriptorBudget {
+  readonly maxConnections: number;
+  readonly maxNetnsHandles: number;
+  /** Pipes through which bulk is spliced: two descriptors each; without one, bytes are copied. */
+  readonly maxPipes: number;
+}
+
+const OTHERS = 128; // the program itself, its listeners, the admin port, files being read
+const DESCRIPTORS_PER_CONNECTION = 2;
+const DESCRIPTORS_PER_PIPE = 2;
+
+/** Probes, handles and pipes get a share that grows with the limit up to what is useful; connections get the rest. */
+export function descriptorBudget(limit: number, wantedConnections: number): DescriptorBudget {
+  const share = (part: number, least: number, most: number) =>
+    Math.min(most, Math.max(least, Math.floor(limit / part)));
+  const probes = share(8, 32, 256);
+  const maxNetnsHandles = share(16, 16, 1024);
+  const maxPipes = share(32, 8, 256);
+  const left = limit - OTHERS - probes - maxNetnsHandles - maxPipes * DESCRIPTORS_PER_PIPE;
+  const possible = Math.max(1, Math.floor(left / DESCRIPTORS_PER_CONNECTION));
+  return { maxConnections: Math.min(wantedConnections, possible), maxNetnsHandles, maxPipes };
 }

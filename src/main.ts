@@ -3,7 +3,7 @@
 // 0 done, 1 failed, 2 wrong configuration, 128 + n ended by a second signal.
 import { statSync } from 'node:fs';
 import { constants } from 'node:os';
-import { type ConfigProblem, formatProblems, type RunConfig, readConfig } from './config/config.ts';
+import { formatProblems, type RunConfig, readConfig } from './config/config.ts';
 import { MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
 import { nearest } from './config/nearest.ts';
 import { createLogger, type Logger } from './ops/logger.ts';
@@ -23,7 +23,17 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   version: async () => print(`isthmus ${version()} (Node ${process.versions.node})\n`),
 };
 
+/** Above it everything we use is there; below it the first thing that is not would be a riddle. */
+const OLDEST_NODE = [22, 19] as const;
+
 async function main([command, ...args]: readonly string[]): Promise<number> {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
+    complain(
+      `isthmus needs Node ${OLDEST_NODE.join('.')} or later; this is ${process.versions.node} (${process.execPath})\n`,
+    );
+    return 1;
+  }
   if (command === undefined || command === 'help' || command === '--help' || command === '-h') {
     print(MAIN_HELP);
     return command === undefined ? 2 : 0;
@@ -39,22 +49,28 @@ async function main([command, ...args]: readonly string[]): Promise<number> {
 
 async function run(args: readonly string[]): Promise<number> {
   if (wantsHelp(args)) return print(runHelp());
-  const result = readConfig(args, process.env);
-  const problems = 'problems' in result ? result.problems : machineProblems(result.config);
-  if ('problems' in result || problems.length > 0) {
-    complain(`${formatProblems(problems)}\n`);
+  const result = readConfig(args, process.env, directoryProblem);
+  if ('problems' in result) {
+    complain(`${formatProblems(result.problems)}\n`);
     return 2;
   }
   const { config, warnings } = result;
-  const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  const { logger, close } = createLogger({ level: config.logLevel, format: config.logFormat });
   for (const warning of warnings) logger.warn(warning);
   try {
     return await serve(config, logger);
   } catch (error) {
-    logger.fatal({ err: error }, startFailure(error));
+    const expected = startFailure(error);
+    if (expected === null) logger.fatal({ err: error }, (error as Error).message);
+    else logger.fatal({ code: (error as NodeJS.ErrnoException).code }, expected);
     return 1;
+  } finally {
+    await close();
   }
 }
+
+/** To end in order is worth so long to somebody who has asked twice. */
+const AT_ONCE_MS = 1000;
 
 async function serve(config: RunConfig, logger: Logger): Promise<number> {
   // Late, so that --help and configuration errors need no compiled addon.
@@ -70,7 +86,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   const second = await Promise.race([app.drain().then(() => null), signal.second]);
   if (second === null) return 0;
   logger.warn({ signal: second }, 'second signal: ending at once');
-  await app.close();
+  await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
   return 128 + constants.signals[second];
 }
 
@@ -87,35 +103,27 @@ function untilSignal(): { first: Promise<NodeJS.Signals>; second: Promise<NodeJS
   return { first: first.promise, second: second.promise };
 }
 
-/** What only the machine can tell, in the same words as the configuration's own problems. */
-function machineProblems(config: RunConfig): ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  const { directory } = config.source;
+/** What is wrong with a directory, in the words of the configuration's other problems. */
+function directoryProblem(path: string): string | null {
   try {
-    if (!statSync(directory).isDirectory()) {
-      problems.push({ where: '--source', value: `file:${directory}`, wanted: 'a directory, this is a file' });
-    }
+    return statSync(path).isDirectory() ? null : 'a directory, this is a file';
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    problems.push({
-      where: '--source',
-      value: `file:${directory}`,
-      wanted: code === 'ENOENT' ? 'a directory that exists' : `a directory that can be read (${code})`,
-    });
+    return code === 'ENOENT' ? 'a directory that exists' : `a directory that can be read (${code})`;
   }
-  return problems;
 }
 
-function startFailure(error: unknown): string {
+/** What to do about a start that failed for a reason of the machine; null for one that nobody foresaw. */
+function startFailure(error: unknown): string | null {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE')
     return `${message}: another program listens there; choose another --listen or --admin`;
   if (code === 'EACCES') return `${message}: this address or port needs a privilege we do not have`;
   if (code === 'EADDRNOTAVAIL') return `${message}: this machine does not have that address`;
   if (code === 'MODULE_NOT_FOUND' || code === 'ERR_DLOPEN_FAILED') {
-    return `the native addon is missing or does not load: npm run setup builds it (${message.split('\n', 1)[0]})`;
+    return `the native addon is missing or does not load: npm rebuild isthmus, or npm run setup in a clone (${message.split('\n', 1)[0]})`;
   }
-  return message;
+  return null;
 }
 
 function wantsHelp(args: readonly string[]): boolean {

@@ -23,7 +23,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   health: { anything: ['netns'] },
   control: { anything: ['health', 'netns', 'routing'] },
   proxy: { anything: ['netns', 'routing', 'tls'] },
-  ops: { anything: ['config'], types: ['control', 'health', 'proxy'] },
+  ops: { anything: ['config', 'routing'], types: ['control', 'health', 'proxy'] },
   demo: { types: ['ops'] },
   'version.ts': {},
   'descriptor-limit.ts': {},

@@ -8,7 +8,10 @@ Environment::Environment(napi_env env, napi_ref netns_class) : env_(env), netns_
   if (auto home = HomeNetns::OfCallingThread(); home.Ok()) home_.emplace(std::move(home.Value()));
 }
 
-Environment::~Environment() { napi_delete_reference(env_, netns_class_); }
+Environment::~Environment() {
+  for (const auto& [object, free] : kept_) free(object);
+  napi_delete_reference(env_, netns_class_);
+}
 
 Result<HomeNetns*> Environment::Home() {
   if (!home_) {

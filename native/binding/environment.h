@@ -5,6 +5,8 @@
 #include <napi.h>
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "sys/netns_scope.h"
 #include "sys/sys_error.h"
@@ -22,6 +24,8 @@ class Environment {
 
   // Saved when the addon is loaded; tried again here if that failed (no /proc, no free descriptor).
   Result<HomeNetns*> Home();
+  // Frees the object when the environment ends.
+  void Keep(void* object, void (*free)(void*)) { kept_.emplace_back(object, free); }
   // The class `Netns`, or nullptr in an environment that is going down.
   napi_value NetnsClass() const;
 
@@ -29,6 +33,7 @@ class Environment {
   napi_env env_;
   napi_ref netns_class_;
   std::optional<HomeNetns> home_;
+  std::vector<std::pair<void*, void (*)(void*)>> kept_;
 };
 
 }  // namespace isthmus

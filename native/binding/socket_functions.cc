@@ -5,6 +5,7 @@
 #include "binding/arguments.h"
 #include "binding/throw.h"
 #include "sys/socket_options.h"
+#include "sys/tcp_state.h"
 
 namespace isthmus {
 namespace {
@@ -39,6 +40,20 @@ Napi::Value SetQuickAckFunction(const Napi::CallbackInfo& info) {
   const auto on = BoolArgument(info, 1, "on");
   if (!on) return {};
   return Finish(info, SetQuickAck(*fd, *on));
+}
+
+Napi::Value TcpStateFunction(const Napi::CallbackInfo& info) {
+  const auto fd = IntArgument(info, 0, "fd");
+  if (!fd) return {};
+  const auto state = StateOfTcp(*fd);
+  if (!state) return info.Env().Null();
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("closed", state->closed);
+  result.Set("windowClosed", state->window_closed);
+  result.Set("lastAckMs", state->last_ack_ms);
+  result.Set("probes", state->probes);
+  result.Set("queuedBytes", state->queued_bytes);
+  return result;
 }
 
 }  // namespace isthmus

@@ -23,6 +23,8 @@ export interface RunConfig {
     readonly rise: number;
     readonly fall: number;
   };
+  readonly engine: 'native' | 'streams';
+  readonly threads: number;
   readonly maxConnections: number;
   readonly maxConnectionsPerCluster: number;
   readonly maxPendingDials: number;
@@ -53,7 +55,12 @@ interface Given {
   readonly text: string;
 }
 
-export function readConfig(args: readonly string[], environment: Environment): ConfigResult {
+/** `directoryProblem` tells what is wrong with a directory, if anything: only the machine knows. */
+export function readConfig(
+  args: readonly string[],
+  environment: Environment,
+  directoryProblem: (path: string) => string | null = () => null,
+): ConfigResult {
   const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
   const fromFlags = readArguments(args, problems);
@@ -102,6 +109,8 @@ export function readConfig(args: readonly string[], environment: Environment): C
       rise: must('health-rise'),
       fall: must('health-fall'),
     },
+    engine: must('engine'),
+    threads: must('threads'),
     maxConnections: must('max-connections'),
     maxConnectionsPerCluster: must('max-connections-per-cluster'),
     maxPendingDials: must('max-pending-dials'),
@@ -113,7 +122,10 @@ export function readConfig(args: readonly string[], environment: Environment): C
     logFormat: get('log-format'),
   };
   problems.push(...unknownVariables(environment));
-  if (problems.length === 0) problems.push(...contradictions(config));
+  problems.push(...contradictions(config));
+  const missing = config.source === null ? null : directoryProblem(config.source.directory);
+  if (missing !== null)
+    problems.push({ where: '--source', value: `file:${config.source.directory}`, wanted: missing });
   return problems.length > 0 ? { problems } : { config, warnings };
 }
 

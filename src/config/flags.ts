@@ -9,7 +9,7 @@ export interface Flag<T> {
   readonly placeholder: string;
   readonly help: string;
   readonly required?: true;
-  readonly group: 'What it proxies' | 'Where it listens' | 'Health checks' | 'Limits' | 'Log';
+  readonly group: 'What it proxies' | 'Where it listens' | 'Health checks' | 'Engine and limits' | 'Log';
 }
 
 const define = <T>(
@@ -105,32 +105,52 @@ export const FLAGS = {
   ),
   'health-fall': define('Health checks', '<n>', '2', read.integer(1, 100), 'failed checks until it is not'),
 
-  'max-connections': define('Limits', '<n>', '8192', read.integer(1, 1_000_000), 'in total'),
+  engine: define(
+    'Engine and limits',
+    'native|streams',
+    'native',
+    read.oneOf('native', 'streams'),
+    'its own threads, or plain Node streams',
+  ),
+  threads: define('Engine and limits', '<n>', '1', read.integer(1, 16), 'of the native engine'),
+  'max-connections': define('Engine and limits', '<n>', '8192', read.integer(1, 1_000_000), 'in total'),
   'max-connections-per-cluster': define(
-    'Limits',
+    'Engine and limits',
     '<n>',
     '4096',
     read.integer(1, 1_000_000),
     'for one cluster',
   ),
-  'max-pending-dials': define('Limits', '<n>', '1024', read.integer(1, 100_000), 'being opened to backends'),
+  'max-pending-dials': define(
+    'Engine and limits',
+    '<n>',
+    '1024',
+    read.integer(1, 100_000),
+    'being opened to backends',
+  ),
   'hello-timeout': define(
-    'Limits',
+    'Engine and limits',
     '<time>',
     '5s',
     read.duration(10, 10 * minutes),
     'for the whole ClientHello',
   ),
-  'connect-timeout': define('Limits', '<time>', '5s', read.duration(10, 10 * minutes), 'for one backend'),
+  'connect-timeout': define(
+    'Engine and limits',
+    '<time>',
+    '5s',
+    read.duration(10, 10 * minutes),
+    'for one backend',
+  ),
   'dead-peer-timeout': define(
-    'Limits',
+    'Engine and limits',
     '<time>',
     '2m',
     read.duration(0, day),
     'nothing acknowledged; 0s: kernel default',
   ),
   'drain-timeout': define(
-    'Limits',
+    'Engine and limits',
     '<time>',
     '30s',
     read.duration(0, day),

@@ -32,7 +32,7 @@ export function runHelp(): string {
     '  isthmus run --source file:/etc/isthmus/clusters',
     '  isthmus run --source file:./clusters --listen 127.0.0.1:16443 --log-level debug',
     '  kubectl get openstackcluster -A -o yaml > clusters/all.yaml     # reloaded while it runs',
-    '  curl -s 127.0.0.1:9580/status                                   # why is my cluster not reachable?',
+    '  isthmus status                                                  # why is my cluster not reachable?',
   ];
   let group = '';
   for (const name of FLAG_NAMES) {

@@ -1,5 +1,6 @@
 // The sentences of status: why a cluster is in its state and what would change that, for somebody who was woken by it.
 // They hold no clock, so that an unchanged world gives an unchanged status.
+import { endpointText } from '../routing/endpoint.ts';
 import { type Candidate, isUp } from './cluster-candidates.ts';
 import type { ClusterFacts } from './cluster-source.ts';
 import { expectedNetnsNames, isOvnNetns, type NetnsIndex } from './netns-index.ts';
@@ -52,5 +53,5 @@ function failureOf({ health }: Candidate): string {
 }
 
 function placeOf({ backend: { address, port }, netnsName }: Candidate): string {
-  return `${address.includes(':') ? `[${address}]` : address}:${port} in ${netnsName}`;
+  return `${endpointText({ address, port })} in ${netnsName}`;
 }

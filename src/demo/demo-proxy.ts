@@ -17,7 +17,7 @@ export class DemoProxy {
     const main = fileURLToPath(new URL('../main.js', import.meta.url));
     const args = [main, 'run', '--source', `file:${options.manifests}`];
     args.push('--listen', `127.0.0.1:${options.listenPort}`, '--admin', `127.0.0.1:${options.adminPort}`);
-    args.push('--log-format', 'json', '--drain-timeout', '2s');
+    args.push('--log-format', 'json', '--log-level', 'debug', '--drain-timeout', '2s');
     this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       if (stream === null) continue;

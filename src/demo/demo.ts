@@ -46,7 +46,12 @@ export async function demo(args: readonly string[]): Promise<number> {
     const clusters = await story.clusters(world);
     proxy = new DemoProxy({ manifests: world.manifests, listenPort: PROXY_PORT, adminPort: ADMIN_PORT });
     serveForwards(forwards, { admin: ADMIN_PORT, proxy: PROXY_PORT });
-    await Promise.race([tell(story, world, proxy, clusters), stopped]);
+    const told = tell(story, world, proxy, clusters).then(() => true);
+    if (!(await Promise.race([told, stopped.then(() => false)]))) {
+      told.catch(() => {}); // what it was just doing fails now, and nobody minds
+      say('\nInterrupted before the end.');
+      return 130;
+    }
     if (args.includes('--once')) {
       say(`\n${story.checks} checks, all true, in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
       return 0;
@@ -179,15 +184,19 @@ It stays up until Ctrl-C. From another terminal:
   curl -s http://127.0.0.1:${ports.admin}/status
   curl -sk --connect-to alpha.magnum-system:6443:127.0.0.1:${ports.proxy} https://alpha.magnum-system:6443/version
   openssl s_client -connect 127.0.0.1:${ports.proxy} -servername nobody.magnum-system </dev/null
-Each connection leaves one line:`);
-  proxy.onLog = (line) => say(`  ${shortened(line)}`);
+Each connection leaves one line, refused ones too:`);
+  proxy.onLog = (line) => {
+    const short = shortened(line);
+    if (short !== null) say(`  ${short}`);
+  };
 }
 
-function shortened(line: string): string {
+/** null for what is not worth a line here. */
+function shortened(line: string): string | null {
   try {
     const {
       time: _t,
-      level: _l,
+      level,
       msg,
       client,
       serverName,
@@ -198,9 +207,9 @@ function shortened(line: string): string {
       bytesFromClient,
       bytesFromBackend,
     } = JSON.parse(line) as Record<string, unknown>;
-    if (outcome === undefined) return `${msg}`;
+    if (outcome === undefined) return level === 'debug' ? null : `${msg}`;
     const where = netns === null ? '' : ` in ${netns}`;
-    return `${client} asked for ${serverName}: ${cluster ?? 'nobody'}${where}, ${bytesFromClient}/${bytesFromBackend} bytes, ${reason}`;
+    return `${client} asked for ${serverName}: ${cluster ?? 'refused'}${where}, ${bytesFromClient}/${bytesFromBackend} bytes, ${reason}`;
   } catch {
     return line;
   }

@@ -31,7 +31,7 @@ type ProbeAddon = Pick<NativeAddon, 'openNetns' | 'setQuickAck'>;
 
 export function createProbe(deps: { addon: ProbeAddon; kind: 'tcp' | 'tls'; timeoutMs: number }): Probe {
   const check = deps.kind === 'tls' ? tlsCheck : tcpCheck(deps.addon);
-  return new NetnsProbe(new NetnsHandles(deps.addon), check, deps.timeoutMs);
+  return new NetnsProbe(new NetnsHandles(deps.addon, 0), check, deps.timeoutMs);
 }
 
 class NetnsProbe implements Probe {

@@ -17,6 +17,20 @@ export interface Netns {
   close(): void;
 }
 
+/** What the kernel knows about a TCP connection that no read or write tells. */
+export interface TcpState {
+  /** Reset, or given up by the kernel. */
+  readonly closed: boolean;
+  /** Bytes wait because the peer takes none: it is slow, which is not dead. */
+  readonly windowClosed: boolean;
+  /** Since the peer last acknowledged anything. */
+  readonly lastAckMs: number;
+  /** Sent since then without an answer. */
+  readonly probes: number;
+  /** Sent and not acknowledged, or not sent yet. */
+  readonly queuedBytes: number;
+}
+
 export interface NativeAddon {
   /** Throws an error with `code`, `errno`, `syscall` and `path`; `ENOTNETNS` when the path is something else than a netns. */
   openNetns(path: string): Netns;
@@ -28,6 +42,71 @@ export interface NativeAddon {
   setLinger(fd: number, seconds: number | null): void;
   /** TCP_QUICKACK. Switched off before connect(), the handshake's last ACK is held back (see src/health/tcp-check.ts). */
   setQuickAck(fd: number, on: boolean): void;
+  /** null when the descriptor is no TCP socket. */
+  tcpState(fd: number): TcpState | null;
+  /** Starts the native engine (native/engine/) with so many threads; the limits are EngineLimits of src/proxy/engine.ts. */
+  createEngine(
+    limits: Readonly<Record<string, number>>,
+    threads: number,
+    handlers: NativeEngineHandlers,
+  ): NativeEngineHandle;
+}
+
+/** What the native engine tells; IPv4 addresses come as numbers. Called in batches, on the thread that made the engine. */
+export interface NativeEngineHandlers {
+  /** The bytes are in the slab at `offset`, or, when they did not fit there (offset < 0), in `copy`. */
+  question(
+    connection: number,
+    listener: number,
+    address: number | string,
+    port: number,
+    offset: number,
+    length: number,
+    copy?: Uint8Array,
+  ): void;
+  dialFailed(connection: number, candidate: number, error: string, durationMs: number): void;
+  /** `candidate` is the one that was connected, or -1. */
+  ended(
+    connection: number,
+    listener: number,
+    address: number | string,
+    port: number,
+    outcome: number,
+    candidate: number,
+    dialMs: number,
+    bytesFromClient: number,
+    bytesFromBackend: number,
+    durationMs: number,
+  ): void;
+}
+
+/** The engine's own threads, as one object. Every question must be answered exactly once, by one of the first four. */
+export interface NativeEngineHandle {
+  readonly slab: ArrayBuffer;
+  more(connection: number, minBytes: number): void;
+  candidates(connection: number, skipBytes: number, farewell: Uint8Array | null, ...targets: number[]): void;
+  part(connection: number, lastWords: Uint8Array | null): void;
+  policyError(connection: number): void;
+  listen(
+    id: number,
+    host: string | undefined,
+    port: number,
+    immediate: boolean,
+    backlog: number,
+  ): { readonly address: string; readonly port: number };
+  closeListener(id: number): void;
+  addTarget(netnsPath: string | null, identity: string | null, address: string, port: number): number;
+  dropTarget(id: number): void;
+  /** `outcome` is a number of src/proxy/native/outcomes.ts. */
+  abortAll(outcome: number): void;
+  stats(): {
+    readonly connections: number;
+    readonly pendingDials: number;
+    readonly helloMemoryBytes: number;
+    readonly netnsHandles: number;
+  };
+  /** Ends the threads and every connection with them. Idempotent. */
+  stop(): void;
 }
 
 const require = createRequire(import.meta.url);

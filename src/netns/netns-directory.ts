@@ -98,7 +98,7 @@ export class NetnsDirectory {
         this.#disarm();
         void this.#look();
       },
-      Math.ceil(dueMs - performance.now()),
+      Math.max(0, Math.ceil(dueMs - performance.now())),
     );
   }
 

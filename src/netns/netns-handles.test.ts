@@ -14,7 +14,7 @@ let handles: NetnsHandles;
 beforeEach(() => {
   disk = new Map([A, B].map(({ path, identity }) => [path, identity]));
   done = [];
-  handles = new NetnsHandles({ openNetns });
+  handles = new NetnsHandles({ openNetns }, 10);
 });
 
 function openNetns(path: string): Netns {
@@ -114,4 +114,21 @@ test('close closes everything, once', () => {
   handles.close();
   expect(done).toEqual(['close cookie:1', 'close cookie:2']);
   expect(handles.size).toBe(0);
+});
+
+test('beyond its bound a handle is opened for each socket and closed at once', () => {
+  handles = new NetnsHandles({ openNetns }, 1);
+  handles.createTcpSocket(A, 4);
+  handles.createTcpSocket(B, 4);
+  handles.createTcpSocket(B, 4);
+  expect(handles.size).toBe(1);
+  expect(done.filter((step) => step.startsWith('open'))).toEqual([
+    `open ${A.identity}`,
+    `open ${B.identity}`,
+    `open ${B.identity}`,
+  ]);
+  expect(done.filter((step) => step.startsWith('close'))).toEqual([
+    `close ${B.identity}`,
+    `close ${B.identity}`,
+  ]);
 });

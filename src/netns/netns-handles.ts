@@ -16,25 +16,37 @@ const keyOf = (ref: NetnsRef) => `${ref.identity} ${ref.path}`;
 export class NetnsHandles {
   readonly #open = new Map<string, Netns>();
   readonly #addon: Pick<NativeAddon, 'openNetns'>;
+  readonly #most: number;
 
-  constructor(addon: Pick<NativeAddon, 'openNetns'>) {
+  /** Keeps at most so many open: beyond it one is opened for each socket, which costs some 15 µs and no descriptor. */
+  constructor(addon: Pick<NativeAddon, 'openNetns'>, most: number) {
     this.#addon = addon;
+    this.#most = most;
   }
 
   /** A new unconnected TCP socket in the netns; the caller owns the descriptor. */
   createTcpSocket(ref: NetnsRef, family: 4 | 6): number {
     const key = keyOf(ref);
-    let netns = this.#open.get(key);
-    if (netns === undefined) {
-      netns = this.#addon.openNetns(ref.path);
-      if (netns.identity !== ref.identity) {
-        const found = netns.identity;
-        netns.close();
-        throw new NetnsChangedError(ref, found);
-      }
+    const kept = this.#open.get(key);
+    if (kept !== undefined) return kept.createTcpSocket(family);
+    const netns = this.#opened(ref);
+    if (this.#open.size < this.#most) {
       this.#open.set(key, netns);
+      return netns.createTcpSocket(family);
     }
-    return netns.createTcpSocket(family);
+    try {
+      return netns.createTcpSocket(family);
+    } finally {
+      netns.close();
+    }
+  }
+
+  #opened(ref: NetnsRef): Netns {
+    const netns = this.#addon.openNetns(ref.path);
+    if (netns.identity === ref.identity) return netns;
+    const found = netns.identity;
+    netns.close();
+    throw new NetnsChangedError(ref, found);
   }
 
   /** Closes every handle that is not among these. */

@@ -39,7 +39,7 @@ test.each<[state: ClusterState, level: string]>([
   ['not-proxied', 'info'],
   ['pending', 'info'],
   ['no-netns', 'info'],
-  ['unhealthy', 'warn'],
+  ['unhealthy', 'info'],
   ['invalid', 'warn'],
 ])('a cluster found %s is told at level %s', (state, level) => {
   log.write([cluster(state)]);
@@ -55,7 +55,7 @@ test.each<[from: ClusterState, to: ClusterState, level: string]>([
   ['unhealthy', 'serving', 'info'],
   ['no-netns', 'serving', 'info'],
   ['unhealthy', 'no-netns', 'info'],
-  ['no-netns', 'unhealthy', 'warn'],
+  ['no-netns', 'unhealthy', 'info'],
 ])('a cluster that was %s and is %s is told at level %s', (from, to, level) => {
   log.write([cluster(from)]);
   log.write([cluster(to)]);
@@ -70,7 +70,7 @@ test('what stays as it is, is told once', () => {
 test('another reason for the same state is told, unless the cluster is served all the same', () => {
   log.write([cluster('unhealthy', 'refused')]);
   log.write([cluster('unhealthy', 'timed out')]);
-  expect(lines.slice(1)).toEqual([['warn', facts('unhealthy', 'unhealthy', 'timed out'), 'cluster changed']]);
+  expect(lines.slice(1)).toEqual([['info', facts('unhealthy', 'unhealthy', 'timed out'), 'cluster changed']]);
   log.write([cluster('serving', 'one of two')]);
   log.write([cluster('serving', 'two of two')]);
   expect(lines).toHaveLength(3);

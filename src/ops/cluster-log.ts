@@ -3,7 +3,13 @@ import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
 import type { Logger } from './logger.ts';
 
 /** Not being reachable from this node is normal on many sites; a cluster that was served and no longer is, is not. */
-const QUIET: ReadonlySet<ClusterState> = new Set(['serving', 'not-proxied', 'pending', 'no-netns']);
+const QUIET: ReadonlySet<ClusterState> = new Set([
+  'serving',
+  'unhealthy',
+  'not-proxied',
+  'pending',
+  'no-netns',
+]);
 
 export class ClusterLog {
   readonly #logger: Logger;

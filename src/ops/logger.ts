@@ -1,11 +1,12 @@
 // Makes the program's logger: JSON for machines, one readable line for people. Nothing secret is ever handed to it: the proxy
 // sees no plaintext of TLS, and kubeconfigs are never logged.
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
-import pretty from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 
 export type { Logger };
 
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
+const LAST_LINES_MS = 1000;
 
 export interface LoggerSettings {
   readonly level: string;
@@ -13,24 +14,45 @@ export interface LoggerSettings {
   readonly format: 'pretty' | 'json' | null;
 }
 
-export function createLogger(settings: LoggerSettings): Logger {
+export interface OwnedLogger {
+  readonly logger: Logger;
+  /** Writes what is left, if anybody reads it: at most a second. To be called before the process ends, and nothing logged after. */
+  close(): Promise<void>;
+}
+
+export function createLogger(settings: LoggerSettings): OwnedLogger {
   const options = {
     level: settings.level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  const format = settings.format ?? (process.stdout.isTTY ? 'pretty' : 'json');
   // Asynchronous: a reader of our output that stalls must not stall the proxy. Bounded: then lines are dropped, not memory eaten.
-  if (format === 'json') return pino(options, destination({ sync: false, maxLength: MAX_BUFFERED_BYTES }));
+  const output = destination({ fd: 1, sync: false, maxLength: MAX_BUFFERED_BYTES });
+  const format = settings.format ?? (process.stdout.isTTY ? 'pretty' : 'json');
   // In this thread, not as a transport: a worker thread would lose the last lines of a process that is killed.
-  return pino(
-    options,
-    pretty({
-      colorize: process.stdout.isTTY === true,
-      translateTime: 'SYS:HH:MM:ss.l',
-      sync: true,
-      singleLine: true,
-    }),
-  );
+  const prettify = prettyFactory({
+    colorize: process.stdout.isTTY === true,
+    translateTime: 'SYS:HH:MM:ss.l',
+    singleLine: true,
+  });
+  // Nothing but write(): pino would flush synchronously after a fatal line, and wait for ever if nobody reads any more.
+  const stream = {
+    write: (line: string) => void output.write(format === 'json' ? line : (prettify(line) ?? '')),
+  };
+  return { logger: pino(options, stream), close: () => closeOutput(output) };
+}
+
+function closeOutput(output: ReturnType<typeof destination>): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(deadline);
+      // The same at the exit of the process.
+      output.flushSync = () => {};
+      resolve();
+    };
+    const deadline = setTimeout(done, LAST_LINES_MS);
+    for (const event of ['finish', 'close', 'error']) output.once(event, done);
+    output.end();
+  });
 }

@@ -162,7 +162,7 @@ describe('connections', () => {
   test('that are open are shown by cluster, and no longer once they are not', async () => {
     open.set('magnum-system/kube', 3);
     expect(named(await samples(), 'isthmus_cluster_connections')).toEqual({
-      'isthmus_cluster_connections{cluster="magnum-system/kube"}': 3,
+      'isthmus_cluster_connections{namespace="magnum-system",cluster="kube"}': 3,
     });
     open.clear();
     expect(named(await samples(), 'isthmus_cluster_connections')).toEqual({});

@@ -163,11 +163,26 @@ export class Metrics {
     new Gauge({
       name: 'isthmus_cluster_connections',
       help: 'Open connections by cluster',
-      labelNames: ['cluster'],
+      labelNames: ['namespace', 'cluster'],
       registers,
       collect() {
         this.reset();
-        for (const [cluster, count] of sources.connectionsPerCluster()) this.set({ cluster }, count);
+        for (const [key, count] of sources.connectionsPerCluster()) {
+          const [namespace = '', cluster = ''] = key.split('/');
+          this.set({ namespace, cluster }, count);
+        }
+      },
+    });
+    new Gauge({
+      name: 'isthmus_backend_up',
+      help: '1 for a backend that passed its health checks, 0 for one that did not',
+      labelNames: ['namespace', 'cluster', 'netns'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { namespace, name: cluster, backends } of sources.clusters()) {
+          for (const { netns, up } of backends) this.set({ namespace, cluster, netns }, up ? 1 : 0);
+        }
       },
     });
   }

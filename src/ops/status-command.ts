@@ -2,6 +2,7 @@
 import { get } from 'node:http';
 import { formatProblems } from '../config/config.ts';
 import { endpoint } from '../config/values.ts';
+import { endpointText } from '../routing/endpoint.ts';
 import type { StatusView } from './status.ts';
 
 export async function showStatus(args: readonly string[]): Promise<number> {
@@ -23,7 +24,7 @@ export async function showStatus(args: readonly string[]): Promise<number> {
     return 2;
   }
   const { host = '127.0.0.1', port } = read.value;
-  const shown = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  const shown = endpointText({ address: host, port });
   try {
     const status = await fetchStatus(host, port);
     process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : statusText(status));

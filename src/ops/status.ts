@@ -1,6 +1,7 @@
 // Composes what /status says. Pure: everything in it is a snapshot that somebody else keeps.
 import type { BackendStatus, ClusterStatus } from '../control/cluster-status.ts';
 import type { ProbeResult, TargetHealth } from '../health/target-health.ts';
+import { endpointText } from '../routing/endpoint.ts';
 
 export interface StatusInput {
   readonly instance: string;
@@ -51,7 +52,7 @@ export function statusView(input: StatusInput): StatusView {
       return {
         ...cluster,
         netns: chosen?.netns ?? null,
-        backend: chosen === null ? null : endpoint(chosen),
+        backend: chosen === null ? null : endpointText(chosen),
         lastProbe: chosen === null ? null : probeOf(chosen),
         connections: connectionsPerCluster.get(`${cluster.namespace}/${cluster.name}`) ?? 0,
         backends: backends.map((backend) => {
@@ -68,8 +69,4 @@ function probeView(probe: ProbeResult | null): ProbeView | null {
   if (probe === null) return null;
   const { atMs, ok, durationMs, error } = probe;
   return { at: new Date(atMs).toISOString(), ok, durationMs: Math.round(durationMs * 10) / 10, error };
-}
-
-function endpoint({ address, port }: { address: string; port: number }): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

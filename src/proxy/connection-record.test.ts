@@ -88,6 +88,7 @@ describe('the level', () => {
     'alert-sent': 'debug',
     'dial-failed': 'warn',
     'refused-connections': 'warn',
+    'refused-descriptors': 'warn',
     'refused-dials': 'warn',
     'refused-hello-memory': 'warn',
     'policy-error': 'error',

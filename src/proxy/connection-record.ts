@@ -1,4 +1,5 @@
 // The one record of how a connection ended, in field names that stay: log, metrics and tests read these. Pure.
+import { endpointText } from '../routing/endpoint.ts';
 import type { ConnectionReport, Outcome, Peer } from './engine.ts';
 
 export type RecordLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -92,6 +93,7 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
       return reason === 'no-healthy-backend' || reason === 'cluster-connections' ? 'warn' : 'debug';
     case 'dial-failed':
     case 'refused-connections':
+    case 'refused-descriptors':
     case 'refused-dials':
     case 'refused-hello-memory':
       return 'warn';
@@ -101,5 +103,6 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
 }
 
 function endpoint(address: string, port: number): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+  // '' had gone before it could be asked.
+  return address === '' ? 'unknown' : endpointText({ address, port });
 }

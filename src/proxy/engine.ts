@@ -49,6 +49,7 @@ export type Outcome =
   | 'hello-too-large'
   | 'dial-failed' // no candidate could be reached
   | 'refused-connections' // over a bound: refused at once
+  | 'refused-descriptors'
   | 'refused-dials'
   | 'refused-hello-memory'
   | 'policy-error' // the policy threw: a bug, contained in this connection
@@ -114,8 +115,15 @@ export interface EngineLimits {
   /** Hello bytes held for all connections together. */
   readonly maxHelloMemoryBytes: number;
   readonly connectTimeoutMs: number;
-  /** TCP_USER_TIMEOUT on both sides, and keepalive after a third of it; 0 leaves both to the kernel. */
+  /**
+   * A peer that has acknowledged nothing for so long is dead: TCP_USER_TIMEOUT and keepalive, on both sides. One that
+   * acknowledges but takes no bytes is slow, and is not cut. 0 leaves it to the kernel.
+   */
   readonly deadPeerTimeoutMs: number;
+  /** Handles on network namespaces that are kept open; beyond it one is opened for each dial. */
+  readonly maxNetnsHandles: number;
+  /** Pipes for an engine that splices. */
+  readonly maxPipes: number;
   /** How long we wait for a client to read an alert and close. */
   readonly lingerMs: number;
 }

@@ -1,6 +1,7 @@
 // The route table: plain frozen data, built new by the control side and swapped into the data plane by one reference.
 // It knows names and backends; it never asks anything of the outside.
 import type { NetnsRef } from '../netns/netns-ref.ts';
+import { endpointText } from './endpoint.ts';
 
 /** One way to an API server: an address inside a netns. */
 export interface Backend {
@@ -44,7 +45,6 @@ export function routeTable(entries: Iterable<RouteEntry>, defaultRoute: Route | 
 }
 
 export function backendKey(backend: Omit<Backend, 'key'>): string {
-  const host = backend.address.includes(':') ? `[${backend.address}]` : backend.address;
   const where = backend.netns === null ? '' : `@${backend.netns.path}#${backend.netns.identity}`;
-  return `${host}:${backend.port}${where}`;
+  return `${endpointText(backend)}${where}`;
 }

@@ -170,6 +170,21 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(other, 4)).toString()).toBe('good');
       });
 
+      it('with its share of the pending dials used up is passed over for the next candidate', async () => {
+        await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 10, maxPendingDialsPerBackend: 1 });
+        const { netns } = await netnsWith('echo');
+        const [hole, good] = [blackHole(), backendIn(netns.path)];
+        const policy = new RecordingPolicy(({ bytes }) =>
+          bytes[0] === 0x68 ? candidates(hole) : candidates(hole, good),
+        );
+        const listener = await open(policy);
+        (await client(listener)).write('hole');
+        await until('the dial is pending', () => engine.stats().pendingDials === 1);
+        const lucky = await client(listener);
+        lucky.write('good');
+        expect((await readBytes(lucky, 4)).toString()).toBe('good');
+      });
+
       it('does not hold up the end of the engine', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const policy = new RecordingPolicy(() => candidates(hole));
@@ -181,17 +196,46 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       });
 
       it('is given up when the client has gone meanwhile', async () => {
-        await recreate({ connectTimeoutMs: 300 });
+        await recreate({ connectTimeoutMs: 60_000 });
         const policy = new RecordingPolicy(() => candidates(hole));
         const hole = blackHole();
         const near = await client(await open(policy));
         near.write('hello');
         await until('the dial is pending', () => engine.stats().pendingDials === 1);
         near.resetAndDestroy();
-        const report = await policy.nextReport();
-        expect(['client-left', 'dial-failed']).toContain(report.outcome);
-        expect(engine.stats().connections).toBe(0);
+        expect((await policy.nextReport()).outcome).toBe('client-left');
+        expect(engine.stats()).toMatchObject({ connections: 0, pendingDials: 0 });
       });
+    });
+
+    it('notices a backend that is gone without a word', { timeout: 30_000 }, async () => {
+      await engine.close();
+      engine = create({ ...TEST_LIMITS, deadPeerTimeoutMs: 1500 });
+      const [here, there] = [makeNetns(), makeNetns()];
+      cleanups.push(
+        () => here.remove(),
+        () => there.remove(),
+      );
+      ip('-n', here.name, 'link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1', 'netns', there.name);
+      for (const [netns, link, address] of [
+        [here, 'v0', '192.0.2.1/24'],
+        [there, 'v1', '192.0.2.2/24'],
+      ] as const) {
+        ip('-n', netns.name, 'address', 'add', address, 'dev', link);
+        ip('-n', netns.name, 'link', 'set', link, 'up');
+      }
+      const server = await NetnsServer.start(there.name, 'echo', '192.0.2.2', String(PORT));
+      cleanups.push(() => server.stop());
+      const policy = new RecordingPolicy(() => candidates(backendIn(here.path, '192.0.2.2')));
+      const near = await client(await open(policy));
+      near.write('hello');
+      await readBytes(near, 5);
+      ip('-n', there.name, 'address', 'delete', '192.0.2.2/24', 'dev', 'v1');
+      near.write('anybody there?');
+      const end = readAll(near);
+      await until('it is given up', () => policy.reports.length === 1, 20_000);
+      expect(policy.reports[0]?.outcome).toBe('backend-timeout');
+      expect((await end).reset).toBe(true);
     });
 
     it('passes on a backend that resets right after it accepted', async () => {
@@ -247,7 +291,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         while (next < total) await one(next++);
       };
       await Promise.all(Array.from({ length: 40 }, worker));
-      await until('all ended', () => engine.stats().connections === 0, 20_000);
+      await until('all are reported', () => policy.reports.length >= total + 20, 20_000);
 
       expect(policy.reports.length).toBe(total + 20);
       expect(openDescriptors()).toBeLessThanOrEqual(before);

@@ -25,6 +25,8 @@ export const TEST_LIMITS: EngineLimits = {
   maxHelloMemoryBytes: 1024 * 1024,
   connectTimeoutMs: 1000,
   deadPeerTimeoutMs: 60_000,
+  maxNetnsHandles: 100,
+  maxPipes: 16,
   lingerMs: 500,
 };
 
@@ -253,23 +255,39 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('hello-too-large');
       });
 
-      it('refuses the hello that would exceed the memory shared by all, and gives the memory back', async () => {
-        await withLimits({ maxHelloMemoryBytes: 5000 });
-        const policy = new RecordingPolicy(({ bytes }) => ({
-          kind: 'more',
-          minBytes: bytes.length + 1,
-          note: null,
-        }));
+      it('refuses the long hello that would exceed the memory shared by all, hears short ones, and gives it back', async () => {
+        await withLimits({ maxHelloMemoryBytes: 40_000 });
+        const policy = new RecordingPolicy(({ bytes }) =>
+          bytes[0] === 0x78
+            ? { kind: 'more', minBytes: bytes.length + 1, note: null }
+            : candidates(backendOf(backend)),
+        );
         const listener = await open(policy);
         const first = await client(listener);
-        first.write(Buffer.alloc(4000, 'x'));
-        await until('the first hello is held', () => engine.stats().helloMemoryBytes >= 4000);
+        first.write(Buffer.alloc(30_000, 'x'));
+        await until('the first hello is held', () => engine.stats().helloMemoryBytes >= 20_000);
         const second = await client(listener);
-        second.write(Buffer.alloc(4000, 'x'));
+        second.write(Buffer.alloc(30_000, 'x'));
         await readAll(second);
         expect((await policy.nextReport()).outcome).toBe('refused-hello-memory');
+        const short = await client(listener);
+        short.write('hello');
+        expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
         first.destroy();
         await until('the memory is given back', () => engine.stats().helloMemoryBytes === 0);
+      });
+
+      it('asks about all that a hello may be before it calls it too large, and keeps what follows', async () => {
+        await withLimits({ maxHelloBytes: 1000 });
+        const policy = new RecordingPolicy(({ bytes }) =>
+          bytes.length < 1000 ? { kind: 'more', minBytes: 1000, note: null } : candidates(backendOf(backend)),
+        );
+        const near = await client(await open(policy));
+        near.end(Buffer.alloc(5000, 'y'));
+        const far = await backend.nextSocket();
+        expect((await readAll(far)).bytes.equals(Buffer.alloc(5000, 'y'))).toBe(true);
+        far.end();
+        expect((await policy.nextReport()).bytesFromClient).toBe(5000);
       });
 
       it('refuses the connection over the bound at once and leaves those being served alone', async () => {
@@ -350,9 +368,8 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
 
       it('reports a netns that is not there, and goes on with the next candidate', async () => {
         const netns = { path: '/run/netns/there-is-no-such-netns', identity: 'cookie:1' };
-        const policy = new RecordingPolicy(() =>
-          candidates({ ...backendOf(backend), netns }, backendOf(backend)),
-        );
+        const lost = { ...backendOf(backend), netns, key: 'lost' };
+        const policy = new RecordingPolicy(() => candidates(lost, backendOf(backend)));
         const near = await client(await open(policy));
         near.write('hello');
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
@@ -397,6 +414,57 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         far.resetAndDestroy();
         expect((await end).reset).toBe(true);
         expect((await policy.nextReport()).outcome).toBe('backend-reset');
+      });
+
+      it.each(['client', 'backend'] as const)(
+        'passes a reset on that a %s sends after its FIN',
+        async (who) => {
+          const { policy, near, far } = await established();
+          const [rude, other] = who === 'client' ? [near, far] : [far, near];
+          rude.end();
+          expect((await readAll(other)).reset).toBe(false);
+          rude.resetAndDestroy();
+          // A Node socket that has seen FIN is told of a reset only when it writes.
+          await until('the other side is reset', () => {
+            if (!other.destroyed) other.write('still there?');
+            return other.destroyed;
+          });
+          expect((await policy.nextReport()).outcome).toBe(`${who}-reset`);
+          expect(engine.stats().connections).toBe(0);
+        },
+      );
+
+      it('ends when a backend closes while its client is still sending', async () => {
+        const { policy, near, far } = await established();
+        far.end('no more, please');
+        near.write(Buffer.alloc(100_000, 'x'));
+        await readAll(near);
+        const pushing = setInterval(() => near.writable && near.write(Buffer.alloc(10_000, 'x')), 2);
+        cleanups.push(() => clearInterval(pushing));
+        far.destroy(); // unread bytes: the kernel says reset
+        expect((await policy.nextReport()).outcome).toBe('backend-reset');
+        await until('it is not counted any more', () => engine.stats().connections === 0);
+      });
+
+      it('delivers what a backend said before it reset the connection', async () => {
+        const { near, far } = await established();
+        const said = Buffer.alloc(100_000, 'w');
+        const end = readAll(near);
+        far.write(said, () => setTimeout(() => far.resetAndDestroy(), 20));
+        const { bytes, reset } = await end;
+        expect([bytes.length, reset]).toEqual([said.length, true]);
+      });
+
+      it('does not take a reader that stalls for a dead one', { timeout: 20_000 }, async () => {
+        await withLimits({ deadPeerTimeoutMs: 1200 });
+        const { policy, near, far } = await established();
+        near.pause();
+        const sent = 8 * 1024 * 1024;
+        far.write(Buffer.alloc(sent, 'v'));
+        await new Promise((resolve) => setTimeout(resolve, 5000));
+        expect(policy.reports).toEqual([]);
+        far.end();
+        expect((await readAll(near)).bytes.length).toBe(sent);
       });
 
       it('stops reading from a sender whose receiver has stalled, and loses nothing when it goes on', async () => {
@@ -477,6 +545,16 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(await engine.drain(100)).toEqual({ finished: 0, reset: 1 });
         expect([(await nearEnd).reset, (await farEnd).reset]).toEqual([true, true]);
         expect((await policy.nextReport()).outcome).toBe('drain-expired');
+      });
+
+      it('ends at once when closed while it says goodbye', async () => {
+        const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
+        const near = await client(await open(policy));
+        near.write('hello');
+        await until('it was asked', () => policy.questions.length === 1);
+        await within(2000, 'close', engine.close());
+        expect(engine.stats().connections).toBe(0);
+        expect(policy.reports).toHaveLength(1);
       });
 
       it('ends at once when closed during a drain', async () => {

@@ -33,7 +33,7 @@ function netnsDescriptors(): number {
 let handles: NetnsHandles;
 const sockets: Socket[] = [];
 beforeEach(() => {
-  handles = new NetnsHandles(native);
+  handles = new NetnsHandles(native, 10);
 });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) {

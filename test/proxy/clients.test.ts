@@ -240,10 +240,11 @@ describe('what is told about a connection', () => {
       namespace: 'magnum-system',
       netns: `/run/netns/${clusters.beta.netns}`,
       backend: `${ADDRESS}:6443`,
-      outcome: 'finished',
-      reason: 'finished',
       failedDials: [],
     });
+    // A server that closes before it has read the client's goodbye answers that with a reset: either is a good end.
+    expect(['finished', 'backend-reset']).toContain(record.outcome);
+    expect(record.reason).toBe(record.outcome);
     expect(record.client).toMatch(/^127\.0\.0\.1:\d+$/);
     expect(record.bytesFromClient).toBeGreaterThan(300);
     expect(record.bytesFromBackend).toBeGreaterThan(500);

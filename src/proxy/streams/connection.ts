@@ -5,10 +5,11 @@ import type { NativeAddon } from '../../netns/native.ts';
 import type { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { Decision, DialAttempt, EngineLimits, ListenerSpec, Outcome, Peer } from '../engine.ts';
-import { dialBackend, type PendingDials } from './dial-backend.ts';
+import { type Dialled, dialBackend, type PendingDials } from './dial-backend.ts';
 import { HelloBuffer, type HelloMemory } from './hello-buffer.ts';
-import { armDeadPeerTimeout, descriptorOf } from './peer-timeout.ts';
-import { relay } from './relay.ts';
+import { armDeadPeerTimeout } from './peer-timeout.ts';
+import { Relay } from './relay.ts';
+import { reset } from './socket-end.ts';
 
 /** What the engine lends to each of its connections. */
 export interface ConnectionContext {
@@ -28,7 +29,8 @@ export class Connection {
   readonly #peer: Peer;
   readonly #startedMs = performance.now();
   readonly #hello: HelloBuffer;
-  readonly #bytes = { fromClient: 0, fromBackend: 0 };
+  #helloBytes = 0;
+  #relay: Relay | null = null;
   readonly #attempts: DialAttempt[] = [];
   #note: unknown;
   #backendSocket: Socket | null = null;
@@ -62,21 +64,25 @@ export class Connection {
   /** Resets both sides, now. */
   abort(outcome: Outcome): void {
     this.#aborted ??= outcome;
-    // A socket that is still connecting has nothing to reset, and resetAndDestroy() would wait for it.
-    if (this.#backendSocket?.connecting) this.#backendSocket.destroy();
-    else this.#backendSocket?.resetAndDestroy();
-    this.#client.resetAndDestroy();
+    const { addon } = this.#context;
+    if (this.#backendSocket !== null) reset(addon, this.#backendSocket);
+    reset(addon, this.#client);
   }
 
   /** Refuses a newcomer at once: it costs no more than its accept. */
   refuse(outcome: Outcome): void {
-    this.#client.resetAndDestroy();
+    reset(this.#context.addon, this.#client);
     this.#report(outcome);
+  }
+
+  /** See Relay.lookAfterPeers. */
+  lookAfterPeers(halfClosedOnly: boolean): void {
+    this.#relay?.lookAfterPeers(halfClosedOnly);
   }
 
   async #live(): Promise<Outcome> {
     const { limits, addon } = this.#context;
-    armDeadPeerTimeout(addon, this.#client, descriptorOf(this.#client), limits.deadPeerTimeoutMs);
+    armDeadPeerTimeout(addon, this.#client, limits.deadPeerTimeoutMs);
     const decision = await this.#decision();
     if (typeof decision === 'string') return decision;
     switch (decision.kind) {
@@ -102,21 +108,25 @@ export class Connection {
     return new Promise((resolve) => {
       const client = this.#client;
       let minBytes = 1;
-      const settle = (result: Exclude<Decision, { kind: 'more' }> | Outcome) => {
+      const settle = (result: Exclude<Decision, { kind: 'more' }> | Outcome, rest?: Buffer) => {
         clearTimeout(deadline);
         client.off('data', onData).off('end', onGone).off('close', onGone);
         client.pause();
+        this.#helloBytes = this.#hello.length;
+        if (rest !== undefined && rest.length > 0) client.unshift(rest);
         resolve(result);
       };
       const onGone = () => settle('client-left');
       const onData = (chunk: Buffer) => {
-        this.#bytes.fromClient += chunk.length;
-        if (this.#hello.length + chunk.length > limits.maxHelloBytes) return settle('hello-too-large');
-        if (!this.#hello.append(chunk)) return settle('refused-hello-memory');
+        // What is over the bound stays in the stream: it may be more than a hello.
+        const fits = chunk.subarray(0, limits.maxHelloBytes - this.#hello.length);
+        if (!this.#hello.append(fits)) return settle('refused-hello-memory');
+        const rest = chunk.subarray(fits.length);
         if (this.#hello.length < minBytes) return;
         const decision = this.#ask();
         if (decision === null) return settle('policy-error');
-        if (decision.kind !== 'more') return settle(decision);
+        if (decision.kind !== 'more') return settle(decision, rest);
+        if (this.#hello.length === limits.maxHelloBytes) return settle('hello-too-large');
         minBytes = Math.max(decision.minBytes, this.#hello.length + 1);
       };
       // One deadline for the whole hello: a client that sends a byte now and then cannot stretch it.
@@ -144,38 +154,50 @@ export class Connection {
   }
 
   async #connectAndRelay(decision: Candidates): Promise<Outcome> {
+    const { pendingDials, spec } = this.#context;
+    let tried = false;
     for (const backend of decision.backends) {
-      const { pendingDials, spec } = this.#context;
-      if (!pendingDials.enter(backend.key)) {
-        await this.#partWith(decision.farewell);
-        return 'refused-dials';
-      }
-      const dialled = await dialBackend(backend, this.#context, (socket) => {
-        this.#backendSocket = socket;
-      });
+      const bound = pendingDials.enter(backend.key);
+      if (bound === 'total') break;
+      if (bound === 'backend') continue; // so many wait for this one already; the next one may be well
+      tried = true;
+      const dialled = await this.#dial(backend);
       pendingDials.leave(backend.key);
       this.#attempts.push({ backend, durationMs: dialled.durationMs, error: dialled.error });
       if (dialled.socket !== null) {
         this.#backend = backend;
         return this.#replayAndRelay(dialled.socket, decision.skipBytes);
       }
+      if (dialled.error !== 'ECANCELED') spec.policy.dialFailed(backend, dialled.error);
       if (this.#client.destroyed) return 'client-left';
-      spec.policy.dialFailed(backend, dialled.error);
     }
     await this.#partWith(decision.farewell);
-    return 'dial-failed';
+    return tried ? 'dial-failed' : 'refused-dials';
   }
 
-  async #replayAndRelay(backend: Socket, skipBytes: number): Promise<Outcome> {
+  /** A client that leaves meanwhile takes the attempt along. */
+  async #dial(backend: Backend): Promise<Dialled> {
+    const giveUp = () => this.#backendSocket?.destroy();
+    this.#client.once('close', giveUp);
+    const dialled = await dialBackend(backend, this.#context, (socket) => {
+      this.#backendSocket = socket;
+    });
+    this.#client.off('close', giveUp);
+    return dialled;
+  }
+
+  #replayAndRelay(backend: Socket, skipBytes: number): Promise<Outcome> {
+    const { addon, limits } = this.#context;
     if (this.#aborted !== null || this.#client.destroyed) {
-      backend.resetAndDestroy();
-      return 'client-left';
+      reset(addon, backend);
+      return Promise.resolve('client-left');
     }
     // The buffer is handed over, not copied: nothing is appended to it any more. Its memory is the socket's from here on.
     const replay = this.#hello.bytes.subarray(skipBytes);
     if (replay.length > 0) backend.write(replay);
     this.#hello.release();
-    return relay(this.#client, backend, this.#bytes);
+    this.#relay = new Relay(this.#client, backend, { addon, ...limits });
+    return this.#relay.ended;
   }
 
   /**
@@ -205,8 +227,8 @@ export class Connection {
       outcome,
       attempts: this.#attempts,
       backend: this.#backend,
-      bytesFromClient: this.#bytes.fromClient,
-      bytesFromBackend: this.#bytes.fromBackend,
+      bytesFromClient: this.#helloBytes + (this.#relay?.bytes.fromClient ?? 0),
+      bytesFromBackend: this.#relay?.bytes.fromBackend ?? 0,
       durationMs: performance.now() - this.#startedMs,
     });
   }

@@ -9,28 +9,28 @@ import { type DialContext, dialBackend, PendingDials } from './dial-backend.ts';
 describe('the dials under way', () => {
   test('are bounded in total', () => {
     const dials = new PendingDials({ maxPendingDials: 2, maxPendingDialsPerBackend: 2 });
-    expect([dials.enter('a'), dials.enter('b'), dials.enter('c')]).toEqual([true, true, false]);
+    expect([dials.enter('a'), dials.enter('b'), dials.enter('c')]).toEqual([null, null, 'total']);
     expect(dials.total).toBe(2);
     dials.leave('a');
-    expect(dials.enter('c')).toBe(true);
-    expect(dials.enter('a')).toBe(false);
+    expect(dials.enter('c')).toBeNull();
+    expect(dials.enter('a')).toBe('total');
   });
 
   test('are bounded for each backend, so that one black hole leaves room for others', () => {
     const dials = new PendingDials({ maxPendingDials: 100, maxPendingDialsPerBackend: 2 });
-    expect([dials.enter('hole'), dials.enter('hole'), dials.enter('hole')]).toEqual([true, true, false]);
-    expect(dials.enter('other')).toBe(true);
+    expect([dials.enter('hole'), dials.enter('hole'), dials.enter('hole')]).toEqual([null, null, 'backend']);
+    expect(dials.enter('other')).toBeNull();
     expect(dials.total).toBe(3);
     dials.leave('other');
-    expect(dials.enter('hole')).toBe(false); // what another leaves is not its own
+    expect(dials.enter('hole')).toBe('backend'); // what another leaves is not its own
     dials.leave('hole');
-    expect([dials.enter('hole'), dials.enter('hole')]).toEqual([true, false]);
+    expect([dials.enter('hole'), dials.enter('hole')]).toEqual([null, 'backend']);
   });
 
   test('that were refused need not leave, and all that leave bring it back to nothing', () => {
     const dials = new PendingDials({ maxPendingDials: 3, maxPendingDialsPerBackend: 2 });
     for (let round = 0; round < 3; round += 1) {
-      const entered = ['a', 'a', 'a', 'b', 'b'].filter((key) => dials.enter(key));
+      const entered = ['a', 'a', 'a', 'b', 'b'].filter((key) => dials.enter(key) === null);
       expect(entered).toEqual(['a', 'a', 'b']);
       for (const key of entered) dials.leave(key);
       expect(dials.total).toBe(0);
@@ -53,7 +53,7 @@ describe('one dial', () => {
   const context: DialContext = {
     limits: { connectTimeoutMs: 1000, deadPeerTimeoutMs: 60_000 } as EngineLimits,
     addon,
-    handles: new NetnsHandles(addon),
+    handles: new NetnsHandles(addon, 10),
   };
   let server: TestServer;
   beforeEach(async () => {
@@ -76,7 +76,7 @@ describe('one dial', () => {
     expect(dialled.socket?.remotePort).toBe(server.port);
     expect(dialled.socket?.allowHalfOpen).toBe(true);
     expect(userTimeouts).toEqual([60_000]);
-    expect(['error', 'close'].map((name) => dialled.socket?.listenerCount(name))).toEqual([0, 0]);
+    expect(['error', 'close'].map((name) => dialled.socket?.listenerCount(name))).toEqual([1, 0]);
     dialled.socket?.destroy();
   });
 

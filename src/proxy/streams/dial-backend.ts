@@ -5,7 +5,7 @@ import type { NativeAddon } from '../../netns/native.ts';
 import type { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { EngineLimits } from '../engine.ts';
-import { armDeadPeerTimeout, descriptorOf } from './peer-timeout.ts';
+import { armDeadPeerTimeout } from './peer-timeout.ts';
 
 export type Dialled = { readonly durationMs: number } & (
   | { readonly socket: Socket; readonly error: null }
@@ -48,8 +48,9 @@ export function dialBackend(
     socket.once('connect', () => {
       clearTimeout(deadline);
       socket.off('error', onError).off('close', onClose);
+      socket.on('error', () => {}); // until the relay listens
       socket.setNoDelay(true);
-      armDeadPeerTimeout(addon, socket, descriptorOf(socket), limits.deadPeerTimeoutMs);
+      armDeadPeerTimeout(addon, socket, limits.deadPeerTimeoutMs);
       resolve({ socket, error: null, durationMs: performance.now() - startedMs });
     });
   });
@@ -76,13 +77,14 @@ export class PendingDials {
     return this.#total;
   }
 
-  enter(key: string): boolean {
+  /** Which bound stands in the way; null when it may be dialled, and is counted. */
+  enter(key: string): 'total' | 'backend' | null {
     const here = this.#perBackend.get(key) ?? 0;
-    if (this.#total >= this.#limits.maxPendingDials || here >= this.#limits.maxPendingDialsPerBackend)
-      return false;
+    if (this.#total >= this.#limits.maxPendingDials) return 'total';
+    if (here >= this.#limits.maxPendingDialsPerBackend) return 'backend';
     this.#total += 1;
     this.#perBackend.set(key, here + 1);
-    return true;
+    return null;
   }
 
   leave(key: string): void {

@@ -29,6 +29,14 @@ export class HelloMemory {
 
 const EMPTY = Buffer.alloc(0);
 
+/**
+ * The first bytes of each connection are free: the number of connections bounds those, and a few clients with very long hellos
+ * must not keep all others from being heard.
+ */
+function accounted(capacity: number): number {
+  return Math.max(0, capacity - FIRST_CAPACITY);
+}
+
 export class HelloBuffer {
   readonly #memory: HelloMemory;
   #buffer = EMPTY;
@@ -52,7 +60,7 @@ export class HelloBuffer {
     const needed = this.#length + chunk.length;
     if (needed > this.#buffer.length) {
       const capacity = Math.max(FIRST_CAPACITY, needed, this.#buffer.length * 2);
-      if (!this.#memory.take(capacity - this.#buffer.length)) return false;
+      if (!this.#memory.take(accounted(capacity) - accounted(this.#buffer.length))) return false;
       const grown = Buffer.allocUnsafeSlow(capacity);
       this.#buffer.copy(grown, 0, 0, this.#length);
       this.#buffer = grown;
@@ -63,7 +71,7 @@ export class HelloBuffer {
   }
 
   release(): void {
-    this.#memory.give(this.#buffer.length);
+    this.#memory.give(accounted(this.#buffer.length));
     this.#buffer = EMPTY;
     this.#length = 0;
   }

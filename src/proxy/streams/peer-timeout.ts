@@ -1,14 +1,11 @@
 // Lets the kernel find dead peers: keepalive probes on quiet connections, TCP_USER_TIMEOUT on those with data under way.
-// A quiet but living connection is never cut: a watch may be silent for hours.
+// A quiet but living connection is never cut: a watch may be silent for hours (and a slow one neither: see relay.ts).
 import type { Socket } from 'node:net';
 import type { NativeAddon } from '../../netns/native.ts';
+import { descriptorOf } from './socket-end.ts';
 
-/** The descriptor of a socket, or -1. Node has no public way to it, and none to TCP_USER_TIMEOUT. */
-export function descriptorOf(socket: Socket): number {
-  return (socket as unknown as { _handle?: { fd?: number } | null })._handle?.fd ?? -1;
-}
-
-export function armDeadPeerTimeout(addon: NativeAddon, socket: Socket, fd: number, timeoutMs: number): void {
+export function armDeadPeerTimeout(addon: NativeAddon, socket: Socket, timeoutMs: number): void {
+  const fd = descriptorOf(socket);
   if (timeoutMs === 0 || fd < 0) return;
   socket.setKeepAlive(true, Math.max(1000, Math.round(timeoutMs / 3)));
   try {

@@ -1,40 +1,110 @@
 // Streams bytes both ways between two connected sockets: back-pressure, half-close and resets as one peer would see them of
 // the other. It must never buffer more than the sockets' own bounds.
 import type { Socket } from 'node:net';
+import type { NativeAddon } from '../../netns/native.ts';
+import { descriptorOf, reset } from './socket-end.ts';
 
 export type RelayEnd = 'finished' | 'client-reset' | 'backend-reset' | 'client-timeout' | 'backend-timeout';
 
-export interface RelayBytes {
-  fromClient: number;
-  fromBackend: number;
+/** What the kernel says of a peer that stopped answering; the last three if a router or the neighbour table told it so. */
+const DEAD = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH']);
+
+const FLUSH_LOOK_MS = 5;
+const PROBES_OF_THE_DEAD = 3;
+
+interface Side {
+  readonly name: 'client' | 'backend';
+  readonly socket: Socket;
+  /** Its window is closed: TCP_USER_TIMEOUT is off, or the kernel would take it for dead. */
+  slow: boolean;
 }
 
-/** Resolves once both sockets are closed. `count` is updated while it runs. */
-export function relay(client: Socket, backend: Socket, count: RelayBytes): Promise<RelayEnd> {
-  return new Promise((resolve) => {
-    let end: RelayEnd = 'finished';
-    let open = 2;
+export interface RelaySettings {
+  readonly addon: NativeAddon;
+  readonly deadPeerTimeoutMs: number;
+  /** After a reset of one side the other has so long to take what is on its way to it. */
+  readonly lingerMs: number;
+}
 
-    // The first failure decides; what follows on the other side is only its echo.
-    const fail = (side: 'client' | 'backend', other: Socket, error: NodeJS.ErrnoException) => {
-      if (end === 'finished') end = error.code === 'ETIMEDOUT' ? `${side}-timeout` : `${side}-reset`;
-      other.resetAndDestroy();
-    };
-    client.on('error', (error) => fail('client', backend, error));
-    backend.on('error', (error) => fail('backend', client, error));
-    for (const socket of [client, backend]) {
-      socket.once('close', () => {
-        open -= 1;
-        if (open === 0) resolve(end);
-      });
+export class Relay {
+  readonly bytes = { fromClient: 0, fromBackend: 0 };
+  /** Resolves once both sockets are closed. */
+  readonly ended: Promise<RelayEnd>;
+  readonly #settings: RelaySettings;
+  readonly #client: Side;
+  readonly #backend: Side;
+  #end: RelayEnd = 'finished';
+
+  constructor(client: Socket, backend: Socket, settings: RelaySettings) {
+    this.#settings = settings;
+    this.#client = { name: 'client', socket: client, slow: false };
+    this.#backend = { name: 'backend', socket: backend, slow: false };
+    const closed = [client, backend].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    this.ended = Promise.all(closed).then(() => this.#end);
+    client.on('error', (error) => this.#broken(this.#client, this.#backend, error));
+    backend.on('error', (error) => this.#broken(this.#backend, this.#client, error));
+    pump(client, backend, (count) => {
+      this.bytes.fromClient += count;
+    });
+    pump(backend, client, (count) => {
+      this.bytes.fromBackend += count;
+    });
+  }
+
+  /**
+   * Sees what no event tells: that a half-closed peer is gone (libuv does not watch a socket that has said FIN), and that a peer
+   * which takes no bytes still answers, so that it is slow and not dead. `halfClosedOnly` spares the calls for all others.
+   */
+  lookAfterPeers(halfClosedOnly: boolean): void {
+    for (const [side, other] of [
+      [this.#client, this.#backend],
+      [this.#backend, this.#client],
+    ] as const) {
+      const { socket } = side;
+      if (socket.destroyed || (halfClosedOnly && !socket.readableEnded)) continue;
+      const fd = descriptorOf(socket);
+      const state = fd < 0 ? null : this.#settings.addon.tcpState(fd);
+      if (state === null) continue;
+      if (state.closed && socket.readableEnded) {
+        this.#broken(side, other, Object.assign(new Error('gone'), { code: 'ECONNRESET' }));
+        socket.destroy();
+        continue;
+      }
+      // The probes of a closed window come ever more seldom, so time alone proves nothing; and the peer's kernel may leave one or
+      // two of them unanswered, since it limits the rate of such answers.
+      const silent =
+        state.probes >= PROBES_OF_THE_DEAD && state.lastAckMs >= this.#settings.deadPeerTimeoutMs;
+      this.#spare(side, fd, state.windowClosed && !silent);
     }
-    pump(client, backend, (bytes) => {
-      count.fromClient += bytes;
-    });
-    pump(backend, client, (bytes) => {
-      count.fromBackend += bytes;
-    });
-  });
+  }
+
+  #spare(side: Side, fd: number, slow: boolean): void {
+    const { addon, deadPeerTimeoutMs } = this.#settings;
+    if (slow === side.slow || deadPeerTimeoutMs === 0) return;
+    side.slow = slow;
+    addon.setUserTimeout(fd, slow ? 0 : deadPeerTimeoutMs);
+  }
+
+  /** The first failure decides; what follows on the other side is only its echo. */
+  #broken(side: Side, other: Side, error: NodeJS.ErrnoException): void {
+    if (this.#end === 'finished')
+      this.#end = `${side.name}-${DEAD.has(error.code ?? '') ? 'timeout' : 'reset'}`;
+    this.#resetOnceFlushed(other.socket, performance.now() + this.#settings.lingerMs);
+  }
+
+  /** A reset destroys what is on its way: what this side had been told before gets a moment to arrive. */
+  #resetOnceFlushed(socket: Socket, latestMs: number): void {
+    if (socket.destroyed) return;
+    const { addon } = this.#settings;
+    const fd = descriptorOf(socket);
+    const queued = socket.writableLength + (fd < 0 ? 0 : (addon.tcpState(fd)?.queuedBytes ?? 0));
+    if (queued === 0 || performance.now() >= latestMs) {
+      reset(addon, socket);
+      return;
+    }
+    socket.pause();
+    setTimeout(() => this.#resetOnceFlushed(socket, latestMs), FLUSH_LOOK_MS);
+  }
 }
 
 function pump(from: Socket, to: Socket, counted: (bytes: number) => void): void {

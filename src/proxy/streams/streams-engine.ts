@@ -13,11 +13,13 @@ import type {
   ListenerSpec,
   Outcome,
 } from '../engine.ts';
+import { IdleGate } from '../idle-gate.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { PendingDials } from './dial-backend.ts';
 import { HelloMemory } from './hello-buffer.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
+const LOOK_INTERVAL_MS = 250;
 
 export class StreamsEngine implements Engine {
   readonly #limits: EngineLimits;
@@ -27,14 +29,17 @@ export class StreamsEngine implements Engine {
   readonly #pendingDials: PendingDials;
   readonly #servers = new Set<Server>();
   readonly #connections = new Set<Connection>();
-  readonly #idleWaiters = new Set<() => void>();
+  readonly #watch: NodeJS.Timeout;
+  #looks = 0;
+  readonly #idle = new IdleGate(() => this.#connections.size === 0);
 
   constructor(limits: EngineLimits, addon: NativeAddon) {
     this.#limits = limits;
     this.#addon = addon;
-    this.#handles = new NetnsHandles(addon);
+    this.#handles = new NetnsHandles(addon, limits.maxNetnsHandles);
     this.#helloMemory = new HelloMemory(limits.maxHelloMemoryBytes);
     this.#pendingDials = new PendingDials(limits);
+    this.#watch = setInterval(() => this.#lookAfterPeers(), LOOK_INTERVAL_MS).unref();
   }
 
   openListener(spec: ListenerSpec): Promise<Listener> {
@@ -84,17 +89,25 @@ export class StreamsEngine implements Engine {
   async drain(timeoutMs: number): Promise<DrainResult> {
     const before = this.#connections.size;
     this.#stopAccepting();
-    const expired = await this.#untilIdle(timeoutMs);
+    const expired = await this.#idle.wait(timeoutMs);
     const reset = expired ? this.#abortAll('drain-expired') : 0;
-    await this.#untilIdle(null);
+    await this.#idle.wait(null);
     return { finished: Math.max(0, before - reset), reset };
   }
 
   async close(): Promise<void> {
     this.#stopAccepting();
     this.#abortAll('stopped');
-    await this.#untilIdle(null);
+    await this.#idle.wait(null);
+    clearInterval(this.#watch);
     this.#handles.close();
+  }
+
+  /** Half-closed connections each time, all others four times within the dead-peer timeout. */
+  #lookAfterPeers(): void {
+    const every = Math.max(1, Math.floor(this.#limits.deadPeerTimeoutMs / 4 / LOOK_INTERVAL_MS));
+    this.#looks = (this.#looks + 1) % every;
+    for (const connection of this.#connections) connection.lookAfterPeers(this.#looks !== 0);
   }
 
   async #accept(client: Socket, context: ConnectionContext): Promise<void> {
@@ -108,7 +121,7 @@ export class StreamsEngine implements Engine {
       await connection.serve();
     } finally {
       this.#connections.delete(connection);
-      if (this.#connections.size === 0) for (const wake of [...this.#idleWaiters]) wake();
+      this.#idle.connectionEnded();
     }
   }
 
@@ -126,20 +139,5 @@ export class StreamsEngine implements Engine {
     const count = this.#connections.size;
     for (const connection of [...this.#connections]) connection.abort(outcome);
     return count;
-  }
-
-  /** Resolves with true when the time ran out first. */
-  #untilIdle(timeoutMs: number | null): Promise<boolean> {
-    if (this.#connections.size === 0) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const timer = timeoutMs === null ? undefined : setTimeout(() => settle(true), timeoutMs);
-      const settle = (expired: boolean) => {
-        clearTimeout(timer);
-        this.#idleWaiters.delete(wake);
-        resolve(expired);
-      };
-      const wake = () => settle(false);
-      this.#idleWaiters.add(wake);
-    });
   }
 }

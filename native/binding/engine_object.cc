@@ -1,0 +1,355 @@
+// Plain Node-API where it matters for speed or at the end of an environment; statuses are ignored where a failure can only mean
+// that the environment is going down.
+#include "binding/engine_object.h"
+
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "binding/environment.h"
+#include "binding/throw.h"
+#include "engine/engine.h"
+
+namespace isthmus {
+namespace {
+
+constexpr int kBatchesPerTurn = 8;  // then the rest of JavaScript gets a turn
+
+class EngineObject {
+ public:
+  static Napi::Value Create(const Napi::CallbackInfo& info);
+
+ private:
+  explicit EngineObject(napi_env env) : env_(env) {}
+
+  static EngineObject& Of(const Napi::CallbackInfo& info) { return *static_cast<EngineObject*>(info.Data()); }
+  static bool Ended(const Napi::CallbackInfo& info);
+
+  static Napi::Value Listen(const Napi::CallbackInfo& info);
+  static Napi::Value CloseListener(const Napi::CallbackInfo& info);
+  static Napi::Value AddTarget(const Napi::CallbackInfo& info);
+  static Napi::Value DropTarget(const Napi::CallbackInfo& info);
+  static Napi::Value More(const Napi::CallbackInfo& info);
+  static Napi::Value Candidates(const Napi::CallbackInfo& info);
+  static Napi::Value Part(const Napi::CallbackInfo& info);
+  static Napi::Value PolicyError(const Napi::CallbackInfo& info);
+  static Napi::Value AbortAll(const Napi::CallbackInfo& info);
+  static Napi::Value Stats(const Napi::CallbackInfo& info);
+  static Napi::Value Stop(const Napi::CallbackInfo& info);
+
+  static void Ring(void* self) {
+    napi_call_threadsafe_function(static_cast<EngineObject*>(self)->bell_, nullptr, napi_tsfn_nonblocking);
+  }
+  static void OnBell(napi_env env, napi_value, void* self, void*) {
+    if (env != nullptr) static_cast<EngineObject*>(self)->DeliverAll();
+  }
+  // The environment ends and nobody called stop().
+  static void OnEnvironmentEnd(void* self) { static_cast<EngineObject*>(self)->Shutdown(); }
+
+  void DeliverAll();
+  void Deliver(const Event& event);
+  void Call(napi_ref handler, std::size_t count, const napi_value* arguments);
+  napi_value Number(double value) const;
+  void PeerArguments(const sockaddr_in6& peer, napi_value* address, napi_value* port) const;
+  void Answered(const Napi::CallbackInfo& info, Answer answer);
+  void Shutdown();
+
+  napi_env env_;
+  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<Engine> engine_;
+  napi_threadsafe_function bell_ = nullptr;
+  napi_ref question_ = nullptr;
+  napi_ref dial_failed_ = nullptr;
+  napi_ref ended_ = nullptr;
+  std::vector<Event> events_;
+  bool delivering_ = false;
+};
+
+double Field(const Napi::Object& object, const char* name) { return object.Get(name).ToNumber().DoubleValue(); }
+
+std::string BytesOf(const Napi::Value& value) {
+  if (!value.IsTypedArray()) return {};
+  const auto bytes = value.As<Napi::Uint8Array>();
+  return {reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength()};
+}
+
+Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const auto given = info[0].As<Napi::Object>();
+  const auto handlers = info[2].As<Napi::Object>();
+  const EngineLimits limits{
+      static_cast<int>(Field(given, "maxConnections")),
+      static_cast<int>(Field(given, "maxPendingDials")),
+      static_cast<int>(Field(given, "maxPendingDialsPerBackend")),
+      static_cast<std::int64_t>(Field(given, "helloTimeoutMs")),
+      static_cast<std::uint32_t>(Field(given, "maxHelloBytes")),
+      static_cast<std::size_t>(Field(given, "maxHelloMemoryBytes")),
+      static_cast<std::int64_t>(Field(given, "connectTimeoutMs")),
+      static_cast<int>(Field(given, "deadPeerTimeoutMs")),
+      static_cast<std::int64_t>(Field(given, "lingerMs")),
+      static_cast<int>(Field(given, "maxNetnsHandles")),
+      static_cast<std::size_t>(Field(given, "maxPipes") / info[1].ToNumber().DoubleValue()),
+  };
+  const int threads = info[1].As<Napi::Number>().Int32Value();
+  if (threads < 1 || threads > Engine::kMostThreads) {
+    return ThrowCoded(env, ErrorClass::kRangeError, "ERR_OUT_OF_RANGE",
+                      "The \"threads\" argument must be from 1 to " + std::to_string(Engine::kMostThreads));
+  }
+
+  // Lives until the environment ends: JavaScript may hold on to its functions. What is large goes with stop().
+  auto* self = new EngineObject(env);
+  Environment::Of(env).Keep(self, [](void* object) { delete static_cast<EngineObject*>(object); });
+  self->shared_ = std::make_shared<Shared>(limits, Ring, self);
+  self->engine_ = std::make_unique<Engine>(self->shared_, threads);
+  napi_create_reference(env, handlers.Get("question"), 1, &self->question_);
+  napi_create_reference(env, handlers.Get("dialFailed"), 1, &self->dial_failed_);
+  napi_create_reference(env, handlers.Get("ended"), 1, &self->ended_);
+  napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "isthmus engine"), 0, 1, nullptr, nullptr,
+                                  self, OnBell, &self->bell_);
+  if (const auto error = self->engine_->Start()) {
+    self->Shutdown();
+    return ThrowSysError(env, *error, nullptr);
+  }
+  napi_add_env_cleanup_hook(env, OnEnvironmentEnd, self);
+
+  // The ArrayBuffer keeps the slab alive for as long as JavaScript can see it.
+  auto* owner = new std::shared_ptr<Shared>(self->shared_);
+  napi_value slab = nullptr;
+  napi_create_external_arraybuffer(
+      env, self->shared_->hellos.Slab(), HelloPool::SlabBytes(),
+      [](napi_env, void*, void* hint) { delete static_cast<std::shared_ptr<Shared>*>(hint); }, owner, &slab);
+
+  Napi::Object object = Napi::Object::New(env);
+  const auto method = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
+    object.Set(name, Napi::Function::New(env, function, name, self));
+  };
+  object.Set("slab", Napi::Value(env, slab));
+  method("listen", Listen);
+  method("closeListener", CloseListener);
+  method("addTarget", AddTarget);
+  method("dropTarget", DropTarget);
+  method("more", More);
+  method("candidates", Candidates);
+  method("part", Part);
+  method("policyError", PolicyError);
+  method("abortAll", AbortAll);
+  method("stats", Stats);
+  method("stop", Stop);
+  return object;
+}
+
+bool EngineObject::Ended(const Napi::CallbackInfo& info) {
+  if (Of(info).engine_) return false;
+  ThrowCoded(info.Env(), ErrorClass::kError, "ERR_ENGINE_STOPPED", "The engine is stopped");
+  return true;
+}
+
+Napi::Value EngineObject::Listen(const Napi::CallbackInfo& info) {
+  if (Ended(info)) return {};
+  const auto id = info[0].As<Napi::Number>().Uint32Value();
+  const std::string host = info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "";
+  const int port = info[2].As<Napi::Number>().Int32Value();
+  const auto mode = info[3].ToBoolean() ? ListenerMode::kImmediate : ListenerMode::kHello;
+  auto bound = Of(info).engine_->Listen(id, host, port, mode, info[4].As<Napi::Number>().Int32Value());
+  if (!bound.Ok()) {
+    const std::string where = (host.empty() ? "*" : host) + ":" + std::to_string(port);
+    return ThrowSysError(info.Env(), bound.Error(), where.c_str());
+  }
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("address", bound.Value().address);
+  result.Set("port", bound.Value().port);
+  return result;
+}
+
+Napi::Value EngineObject::CloseListener(const Napi::CallbackInfo& info) {
+  if (auto& engine = Of(info).engine_) engine->CloseListener(info[0].As<Napi::Number>().Uint32Value());
+  return {};
+}
+
+Napi::Value EngineObject::AddTarget(const Napi::CallbackInfo& info) {
+  if (Ended(info)) return {};
+  const std::string path = info[0].IsString() ? info[0].As<Napi::String>().Utf8Value() : "";
+  const std::string identity = info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "";
+  const auto id = Of(info).engine_->AddTarget(path, identity, info[2].As<Napi::String>(), info[3].As<Napi::Number>());
+  // An address that is no address gets an id that no target has: to dial it fails, like any other that cannot be reached.
+  return Napi::Number::New(info.Env(), id.value_or(0));
+}
+
+Napi::Value EngineObject::DropTarget(const Napi::CallbackInfo& info) {
+  if (auto& engine = Of(info).engine_) engine->DropTarget(info[0].As<Napi::Number>().Uint32Value());
+  return {};
+}
+
+void EngineObject::Answered(const Napi::CallbackInfo& info, Answer answer) {
+  if (!engine_) return;
+  const auto id = static_cast<std::uint64_t>(info[0].As<Napi::Number>().DoubleValue());
+  engine_->PostAnswer(ConnectionId::Of(id), std::move(answer));
+  if (!delivering_) engine_->WakeAnswered();
+}
+
+Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
+  Answer answer{Answer::Kind::kMore};
+  answer.min_bytes = info[1].As<Napi::Number>().Uint32Value();
+  Of(info).Answered(info, std::move(answer));
+  return {};
+}
+
+// (connection, skipBytes, farewell, ...targets)
+Napi::Value EngineObject::Candidates(const Napi::CallbackInfo& info) {
+  EngineObject& self = Of(info);
+  if (!self.engine_) return {};
+  Answer answer{Answer::Kind::kCandidates};
+  answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
+  answer.last_words = BytesOf(info[2]);
+  for (std::size_t i = 3; i < info.Length(); i += 1) {
+    answer.candidates.push_back(self.engine_->FindTarget(info[i].As<Napi::Number>().Uint32Value()));
+  }
+  self.Answered(info, std::move(answer));
+  return {};
+}
+
+Napi::Value EngineObject::Part(const Napi::CallbackInfo& info) {
+  Answer answer{Answer::Kind::kPart};
+  answer.last_words = BytesOf(info[1]);
+  Of(info).Answered(info, std::move(answer));
+  return {};
+}
+
+Napi::Value EngineObject::PolicyError(const Napi::CallbackInfo& info) {
+  Of(info).Answered(info, Answer{Answer::Kind::kPolicyError});
+  return {};
+}
+
+Napi::Value EngineObject::AbortAll(const Napi::CallbackInfo& info) {
+  if (auto& engine = Of(info).engine_) {
+    engine->AbortAll(static_cast<Outcome>(info[0].As<Napi::Number>().Uint32Value()));
+  }
+  return {};
+}
+
+Napi::Value EngineObject::Stats(const Napi::CallbackInfo& info) {
+  const Shared& shared = *Of(info).shared_;
+  Napi::Object stats = Napi::Object::New(info.Env());
+  stats.Set("connections", shared.connections.load(std::memory_order_relaxed));
+  stats.Set("pendingDials", shared.pending_dials.load(std::memory_order_relaxed));
+  stats.Set("helloMemoryBytes", static_cast<double>(shared.hellos.Used()));
+  stats.Set("netnsHandles", shared.netns_handles.load(std::memory_order_relaxed));
+  return stats;
+}
+
+Napi::Value EngineObject::Stop(const Napi::CallbackInfo& info) {
+  EngineObject& self = Of(info);
+  if (!self.engine_) return {};
+  napi_remove_env_cleanup_hook(info.Env(), OnEnvironmentEnd, &self);
+  self.Shutdown();
+  return {};
+}
+
+void EngineObject::Shutdown() {
+  if (engine_) engine_->Stop();
+  engine_.reset();
+  if (bell_ != nullptr) napi_release_threadsafe_function(std::exchange(bell_, nullptr), napi_tsfn_abort);
+  for (napi_ref* reference : {&question_, &dial_failed_, &ended_}) {
+    if (*reference != nullptr) napi_delete_reference(env_, std::exchange(*reference, nullptr));
+  }
+}
+
+void EngineObject::DeliverAll() {
+  for (int batch = 0; batch < kBatchesPerTurn; batch += 1) {
+    if (!engine_ || !shared_->events.Take(events_)) return;
+    delivering_ = true;
+    for (const Event& event : events_) {
+      if (!engine_) break;  // a handler stopped it
+      napi_handle_scope scope = nullptr;
+      napi_open_handle_scope(env_, &scope);
+      Deliver(event);
+      napi_close_handle_scope(env_, scope);
+    }
+    delivering_ = false;
+    // One wake-up for all answers of the batch.
+    if (engine_) engine_->WakeAnswered();
+  }
+  if (engine_) Ring(this);
+}
+
+void EngineObject::Deliver(const Event& event) {
+  napi_value connection = Number(static_cast<double>(event.connection));
+  switch (event.kind) {
+    case Event::Kind::kQuestion: {
+      napi_value arguments[7] = {connection, Number(event.listener)};
+      PeerArguments(event.client, &arguments[2], &arguments[3]);
+      arguments[4] = Number(event.slab_offset);
+      arguments[5] = Number(event.length);
+      std::size_t count = 6;
+      if (event.slab_offset < 0 && event.length > 0) {
+        napi_create_buffer_copy(env_, event.length, event.bytes, nullptr, &arguments[6]);
+        count = 7;
+      }
+      return Call(question_, count, arguments);
+    }
+    case Event::Kind::kDialFailed: {
+      napi_value error = nullptr;
+      napi_create_string_utf8(env_, event.error.data(), event.error.size(), &error);
+      const napi_value arguments[] = {connection, Number(event.candidate), error, Number(event.dial_ms)};
+      return Call(dial_failed_, std::size(arguments), arguments);
+    }
+    case Event::Kind::kEnded: {
+      napi_value arguments[10] = {connection, Number(event.listener)};
+      PeerArguments(event.client, &arguments[2], &arguments[3]);
+      arguments[4] = Number(static_cast<double>(event.outcome));
+      arguments[5] = Number(event.candidate);
+      arguments[6] = Number(event.dial_ms);
+      arguments[7] = Number(event.bytes_from_client);
+      arguments[8] = Number(event.bytes_from_backend);
+      arguments[9] = Number(event.duration_ms);
+      return Call(ended_, std::size(arguments), arguments);
+    }
+  }
+}
+
+void EngineObject::Call(napi_ref handler, std::size_t count, const napi_value* arguments) {
+  napi_value function = nullptr;
+  napi_value receiver = nullptr;
+  napi_get_reference_value(env_, handler, &function);
+  napi_get_undefined(env_, &receiver);
+  if (napi_call_function(env_, receiver, function, count, arguments, nullptr) != napi_pending_exception) return;
+  // A bug in JavaScript: it goes where uncaught exceptions go.
+  napi_value exception = nullptr;
+  napi_get_and_clear_last_exception(env_, &exception);
+  napi_fatal_exception(env_, exception);
+}
+
+napi_value EngineObject::Number(double value) const {
+  napi_value number = nullptr;
+  napi_create_double(env_, value, &number);
+  return number;
+}
+
+// IPv4 as a number, which JavaScript spells out only if somebody asks; IPv6 as a string.
+void EngineObject::PeerArguments(const sockaddr_in6& peer, napi_value* address, napi_value* port) const {
+  if (peer.sin6_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
+    *address = Number(ntohl(v4.sin_addr.s_addr));
+    *port = Number(ntohs(v4.sin_port));
+    return;
+  }
+  *port = Number(ntohs(peer.sin6_port));
+  if (IN6_IS_ADDR_V4MAPPED(&peer.sin6_addr)) {
+    std::uint32_t v4 = 0;
+    std::memcpy(&v4, &peer.sin6_addr.s6_addr[12], sizeof v4);
+    *address = Number(ntohl(v4));
+    return;
+  }
+  char text[INET6_ADDRSTRLEN] = "";
+  ::inet_ntop(AF_INET6, &peer.sin6_addr, text, sizeof text);
+  napi_create_string_utf8(env_, text, NAPI_AUTO_LENGTH, address);
+}
+
+}  // namespace
+
+Napi::Value CreateEngine(const Napi::CallbackInfo& info) { return EngineObject::Create(info); }
+
+}  // namespace isthmus

@@ -1,0 +1,98 @@
+// Station 1: a client arrives.
+#include <utility>
+
+#include "engine/io.h"
+#include "engine/tuning.h"
+#include "engine/worker.h"
+#include "sys/socket_options.h"
+
+namespace isthmus {
+
+void Worker::AddListener(const std::shared_ptr<ListenerSocket>& listener) {
+  listeners_.push_back(listener);
+  epoll_event event{};
+  // All workers wait on one socket, and the kernel wakes one of them. Level-triggered: what one turn leaves is told again.
+  event.events = EPOLLIN | EPOLLEXCLUSIVE;
+  event.data.ptr = reinterpret_cast<void*>(((listeners_.size() - 1) << 1) | 1);
+  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, listener->fd.Get(), &event));
+}
+
+void Worker::RemoveListener(const std::shared_ptr<ListenerSocket>& listener) {
+  for (auto& each : listeners_) {
+    if (each != listener) continue;
+    static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, listener->fd.Get(), nullptr));
+    each.reset();  // its place stays: events name a listener by its place
+  }
+}
+
+void Worker::AcceptFrom(const std::shared_ptr<ListenerSocket>& listener) {
+  if (!listener) return;  // removed earlier in this batch
+  // Kept alive for the turn, whatever happens to the list.
+  const std::shared_ptr<ListenerSocket> held = listener;
+  for (int i = 0; i < kAcceptsPerTurn; i += 1) {
+    sockaddr_in6 peer{};
+    socklen_t length = sizeof peer;
+    const long fd = io::Accept(held->fd.Get(), reinterpret_cast<sockaddr*>(&peer), &length);
+    if (fd >= 0) {
+      Adopt(*held, UniqueFd(static_cast<int>(fd)), peer);
+      continue;
+    }
+    if (fd == -EMFILE || fd == -ENFILE) RefuseForWantOfDescriptors(*held);
+    // A client that left before it was accepted is an error of that client, not of the listener.
+    if (fd != -ECONNABORTED && fd != -EPROTO) return;
+  }
+}
+
+void Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
+  spare_.Reset();
+  sockaddr_in6 peer{};
+  socklen_t length = sizeof peer;
+  const long fd = io::Accept(listener.fd.Get(), reinterpret_cast<sockaddr*>(&peer), &length);
+  if (fd >= 0) Refuse(listener, UniqueFd(static_cast<int>(fd)), peer, Outcome::kRefusedDescriptors);
+  spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+void Worker::Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome) {
+  static_cast<void>(SetLinger(client.Get(), 0));
+  client.Reset();
+  Event event{Event::Kind::kEnded};
+  event.outcome = outcome;
+  event.listener = listener.id;
+  event.client = peer;
+  Tell(std::move(event));
+}
+
+void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer) {
+  if (!Enter(shared_.connections, shared_.limits.max_connections)) {
+    return Refuse(listener, std::move(client), peer, Outcome::kRefusedConnections);
+  }
+  std::uint32_t slot = 0;
+  if (free_slots_.empty()) {
+    slot = static_cast<std::uint32_t>(slots_.size());
+    slots_.push_back(nullptr);
+    generations_.push_back(0);
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  auto* connection = new Connection;
+  slots_[slot] = connection;
+  // Never 0: that is what events of refused clients carry.
+  generations_[slot] = generations_[slot] % ((1u << ConnectionId::kGenerationBits) - 1) + 1;
+  connection->id = {index_, slot, generations_[slot]};
+  connection->listener = listener.id;
+  connection->accepted_ns = now_ns_;
+  connection->peer = peer;
+  connection->timer.owner = connection;
+  connection->client.connection = connection->backend.connection = connection;
+  connection->client.fd = client.Release();
+  Watch(connection->client, EPOLLIN);
+  if (listener.mode == ListenerMode::kImmediate) {
+    Ask(*connection);
+    return;
+  }
+  hello_timers_.Set(connection->timer, now_ns_);
+  ReadHello(*connection);  // often it is there already
+}
+
+}  // namespace isthmus

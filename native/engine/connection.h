@@ -1,0 +1,95 @@
+// The record of one connection. It belongs to one worker, which alone reads and writes it.
+//
+// Every state, and what each event does in it:
+//
+// | state      | client readable       | client gone       | deadline              | answer              | backend ready        | backend gone      |
+// | ---------- | --------------------- | ----------------- | --------------------- | ------------------- | -------------------- | ----------------- |
+// | Hello      | collect; enough→ Asking | → End client-left | → End hello-timeout   | –                   | –                    | –                 |
+// | Asking     | left in the kernel    | seen by the next read | (none)            | more → Hello; candidates → Connecting; part → Parting; error → End | – | – |
+// | Connecting | left in the kernel    | reset → End client-left; FIN → later | next candidate, or Parting | – | replay → Relaying | next candidate, or Parting |
+// | Relaying   | pump up               | what it said flows on, then a reset | (none) | –                 | pump down            | what it said flows on, then a reset |
+// | Parting    | read and discard      | → End             | → End                 | –                   | –                    | –                 |
+// | Resetting  | left in the kernel    | → End             | sent all, or long enough → End with reset | – | left in the kernel   | → End             |
+// | Dead       | all events are ignored; freed after the batch of events in which it died                                      |||||
+//
+// A connection aborted while JavaScript decides (Asking) closes its socket at once and lives on as a record until the answer
+// comes: JavaScript may be reading its bytes.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "engine/hello_pool.h"
+#include "engine/message.h"
+#include "engine/timer_list.h"
+
+namespace isthmus {
+
+enum class State : std::uint8_t { kHello, kAsking, kConnecting, kRelaying, kParting, kResetting, kDead };
+
+struct Connection;
+
+// One of the two sockets; epoll's user data points here.
+struct Side {
+  Connection* connection = nullptr;
+  int fd = -1;
+  std::uint32_t armed = 0;   // what epoll watches
+  bool readable = true;      // not known to be drained: edge-triggered, epoll tells only what is new
+  bool kept_alive = true;    // has its keepalive options; a backend gets them when it has lived for a while
+  bool hang_up = false;      // RDHUP or HUP seen: a short read no longer means drained
+  bool slow = false;         // its window is closed: TCP_USER_TIMEOUT is off, or the kernel would take it for dead
+};
+
+// Bytes on their way from one side to the other.
+struct Flow {
+  std::uint64_t bytes = 0;
+  char* spill = nullptr;           // read, but not yet taken by the sink; allocated only then
+  std::uint32_t spill_begin = 0;
+  std::uint32_t spill_end = 0;
+  int pipe[2] = {-1, -1};
+  std::uint32_t in_pipe = 0;
+  std::uint8_t streak = 0;         // big reads in a row; while splicing, small ones
+  bool splicing = false;
+  bool ended = false;              // the source said FIN
+  bool closed = false;             // and so did we to the sink
+
+  bool Pending() const { return spill_begin < spill_end || in_pipe > 0; }
+};
+
+// What is needed only until a backend is connected.
+struct Dial {
+  Answer answer;
+  std::size_t next = 0;
+  bool tried = false;         // at least one; else all were refused by a bound of ours
+  std::int64_t started_ns = 0;
+  Target* pending = nullptr;  // counted among its pending dials
+};
+
+struct Connection {
+  ConnectionId id{};
+  State state = State::kHello;
+  bool aborted = false;       // ends with `abort_outcome` whatever the answer
+  Outcome abort_outcome = Outcome::kStopped;
+  Outcome parting = Outcome::kClosed;  // how it ends, once that is decided
+  bool broken = false;        // one side is gone by a reset; what it had said still flows, then the other is reset too
+  bool in_backlog = false;    // its turn was cut short; it is in the worker's list to go on
+  std::int32_t connected = -1;
+  float dial_ms = 0;
+  std::uint32_t listener = 0;
+  std::uint32_t min_bytes = 1;
+  std::int64_t accepted_ns = 0;
+  std::int64_t reset_by_ns = 0;  // resetting: not later than that
+  sockaddr_in6 peer{};
+  Side client;
+  Side backend;
+  Flow up;    // client to backend
+  Flow down;  // backend to client
+  HelloBuffer hello;
+  TimerNode timer;
+  std::unique_ptr<Dial> dial;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,120 @@
+// Station 3: the candidates are tried in order, each inside its own netns.
+#include <utility>
+
+#include "engine/io.h"
+#include "engine/keepalive.h"
+#include "engine/worker.h"
+
+namespace isthmus {
+
+void Worker::DialNext(Connection& connection) {
+  connection.state = State::kConnecting;
+  Dial& dial = *connection.dial;
+  if (dial.next == dial.answer.candidates.size()) {
+    return PartWith(connection, dial.answer.last_words, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
+  }
+  // None: the address was no address, or its netns is not routed to any more.
+  if (!dial.answer.candidates[dial.next]) {
+    dial.tried = true;
+    return DialFailed(connection, SysError{EINVAL, "connect"});
+  }
+  Target& target = *dial.answer.candidates[dial.next];
+  if (!Enter(shared_.pending_dials, shared_.limits.max_pending_dials)) {
+    return PartWith(connection, dial.answer.last_words, Outcome::kRefusedDials);
+  }
+  if (!Enter(target.pending_dials, shared_.limits.max_pending_dials_per_backend)) {
+    // So many wait for this one already that it gets no more: the next one may be well.
+    Leave(shared_.pending_dials);
+    dial.next += 1;
+    return DialNext(connection);
+  }
+  dial.tried = true;
+  dial.pending = &target;
+  dial.started_ns = now_ns_;
+
+  if (!home_) {
+    auto home = HomeNetns::OfCallingThread();
+    if (!home.Ok()) return DialFailed(connection, home.Error());
+    home_.emplace(std::move(home.Value()));
+  }
+  auto socket = target.CreateSocket(*home_);
+  if (!socket.Ok()) return DialFailed(connection, socket.Error());
+  NoDelay(socket.Value().Get());
+  const long result =
+      io::Connect(socket.Value().Get(), reinterpret_cast<const sockaddr*>(&target.address), target.length);
+  if (result < 0 && result != -EINPROGRESS) return DialFailed(connection, SysError{static_cast<int>(-result), "connect"});
+
+  connection.backend.fd = socket.Value().Release();
+  connection.backend.hang_up = false;
+  connection.backend.readable = false;
+  connection.backend.kept_alive = false;
+  connect_timers_.Set(connection.timer, now_ns_);
+  // On the way to the same machine the handshake is done by now, and the hello can go at once.
+  const std::uint32_t skip = dial.answer.skip_bytes;
+  std::uint32_t sent_bytes = 0;
+  if (connection.hello.Length() > skip) {
+    const long sent = io::Send(connection.backend.fd, connection.hello.Data() + skip, connection.hello.Length() - skip);
+    if (sent < 0 && !io::WouldBlock(sent)) return DialFailed(connection, SysError{static_cast<int>(-sent), "connect"});
+    sent_bytes = static_cast<std::uint32_t>(sent < 0 ? 0 : sent);
+  }
+  // EPOLLOUT stays armed: edge-triggered, it is only told after a send that found no room.
+  Watch(connection.backend, EPOLLIN | EPOLLOUT);
+  if (sent_bytes > 0) Connected(connection, sent_bytes);
+}
+
+void Worker::BackendReady(Connection& connection, std::uint32_t events) {
+  if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+    if (const int error = io::PendingError(connection.backend.fd); error != 0) {
+      return DialFailed(connection, SysError{error, "connect"});
+    }
+  }
+  if ((events & EPOLLOUT) != 0) Connected(connection, 0);
+}
+
+void Worker::DialFailed(Connection& connection, const SysError& error) {
+  Dial& dial = *connection.dial;
+  Event event{Event::Kind::kDialFailed};
+  event.listener = connection.listener;
+  event.connection = connection.id.Packed();
+  event.candidate = static_cast<std::int32_t>(dial.next);
+  event.dial_ms = static_cast<double>(now_ns_ - dial.started_ns) / 1e6;
+  event.error = CodeOf(error);
+  Tell(std::move(event));
+
+  connection.timer.Clear();
+  if (connection.backend.fd >= 0) ::close(std::exchange(connection.backend.fd, -1));
+  if (dial.pending != nullptr) {
+    Leave(std::exchange(dial.pending, nullptr)->pending_dials);
+    Leave(shared_.pending_dials);
+  }
+  dial.next += 1;
+  DialNext(connection);
+}
+
+void Worker::Connected(Connection& connection, std::uint32_t sent_bytes) {
+  connection.timer.Clear();
+  Dial& dial = *connection.dial;
+  connection.connected = static_cast<std::int32_t>(dial.next);
+  connection.dial_ms = static_cast<float>(now_ns_ - dial.started_ns) / 1e6f;
+  const std::uint32_t gone = dial.answer.skip_bytes + sent_bytes;
+  StopDialling(connection);
+
+  connection.state = State::kRelaying;
+  HelloBuffer& hello = connection.hello;
+  // The rest waits like any other bytes that the sink has not taken yet.
+  if (hello.Length() > gone) Spill(connection.up, hello.Data() + gone, hello.Length() - gone);
+  hello.Release();
+  // The client may have said more, or FIN, while nobody was listening.
+  Relay(connection);
+}
+
+void Worker::StopDialling(Connection& connection) {
+  if (!connection.dial) return;
+  if (connection.dial->pending != nullptr) {
+    Leave(connection.dial->pending->pending_dials);
+    Leave(shared_.pending_dials);
+  }
+  connection.dial.reset();
+}
+
+}  // namespace isthmus

@@ -1,0 +1,195 @@
+#include "engine/engine.h"
+
+#include <arpa/inet.h>
+
+#include <utility>
+
+#include "engine/io.h"
+#include "engine/keepalive.h"
+
+namespace isthmus {
+namespace {
+
+struct ParsedAddress {
+  sockaddr_in6 address{};
+  socklen_t length = 0;
+};
+
+std::optional<ParsedAddress> Parse(const std::string& text, int port) {
+  ParsedAddress parsed;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&parsed.address);
+  if (::inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(static_cast<std::uint16_t>(port));
+    parsed.length = sizeof(sockaddr_in);
+    return parsed;
+  }
+  if (::inet_pton(AF_INET6, text.c_str(), &parsed.address.sin6_addr) == 1) {
+    parsed.address.sin6_family = AF_INET6;
+    parsed.address.sin6_port = htons(static_cast<std::uint16_t>(port));
+    parsed.length = sizeof(sockaddr_in6);
+    return parsed;
+  }
+  return std::nullopt;
+}
+
+Result<UniqueFd> OpenListening(const ParsedAddress& where, int backlog, int dead_peer_timeout_ms) {
+  UniqueFd fd(::socket(where.address.sin6_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!fd.Valid()) return SysError{errno, "socket"};
+  const int on = 1;
+  const int off = 0;
+  static_cast<void>(::setsockopt(fd.Get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on));
+  if (where.address.sin6_family == AF_INET6) {
+    // `::` alone means IPv4 too; a particular address has no other family to share.
+    static_cast<void>(::setsockopt(fd.Get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off));
+  }
+  NoDelay(fd.Get());
+  KeepAlive(fd.Get(), dead_peer_timeout_ms);
+  if (::bind(fd.Get(), reinterpret_cast<const sockaddr*>(&where.address), where.length) != 0) {
+    return SysError{errno, "bind"};
+  }
+  if (::listen(fd.Get(), backlog) != 0) return SysError{errno, "listen"};
+  return fd;
+}
+
+BoundAddress AddressOf(int fd) {
+  sockaddr_in6 bound{};
+  socklen_t length = sizeof bound;
+  static_cast<void>(::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length));
+  char text[INET6_ADDRSTRLEN] = "";
+  if (bound.sin6_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(bound);
+    ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    return {text, ntohs(v4.sin_port)};
+  }
+  ::inet_ntop(AF_INET6, &bound.sin6_addr, text, sizeof text);
+  return {text, ntohs(bound.sin6_port)};
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<Shared> shared, int threads) : shared_(std::move(shared)) {
+  for (int i = 0; i < threads; i += 1) workers_.push_back(std::make_unique<Worker>(static_cast<std::uint32_t>(i), *shared_));
+}
+
+std::optional<SysError> Engine::Start() {
+  for (const auto& worker : workers_) {
+    if (worker->Error()) return worker->Error();
+  }
+  for (const auto& worker : workers_) worker->Start();
+  running_ = true;
+  return std::nullopt;
+}
+
+void Engine::Stop() {
+  if (!std::exchange(running_, false)) return;
+  for (const auto& worker : workers_) worker->Post(Command{Command::Kind::kStop}, true);
+  for (const auto& worker : workers_) worker->Join();
+  workers_.clear();
+  listeners_.clear();
+  targets_.clear();
+  for (auto& [key, named] : netns_) named.slot->Release();
+  netns_.clear();
+}
+
+Result<BoundAddress> Engine::Listen(std::uint32_t id, const std::string& host, int port, ListenerMode mode, int backlog) {
+  const int timeout = shared_->limits.dead_peer_timeout_ms;
+  const auto where = Parse(host.empty() ? "::" : host, port);
+  if (!where) return SysError{EINVAL, "bind"};
+  auto fd = OpenListening(*where, backlog, timeout);
+  if (!fd.Ok() && host.empty() && (fd.Error().error == EAFNOSUPPORT || fd.Error().error == EADDRNOTAVAIL)) {
+    fd = OpenListening(*Parse("0.0.0.0", port), backlog, timeout);  // a kernel without IPv6
+  }
+  if (!fd.Ok()) return fd.Error();
+  const BoundAddress bound = AddressOf(fd.Value().Get());
+  auto listener = std::make_shared<ListenerSocket>(ListenerSocket{id, mode, std::move(fd.Value())});
+  listeners_[id] = listener;
+  for (const auto& worker : workers_) {
+    Command command{Command::Kind::kAddListener};
+    command.listener = listener;
+    worker->Post(std::move(command), true);
+  }
+  return bound;
+}
+
+void Engine::CloseListener(std::uint32_t id) {
+  const auto found = listeners_.find(id);
+  if (found == listeners_.end()) return;
+  const std::shared_ptr<ListenerSocket> listener = found->second;
+  listeners_.erase(found);
+  // To close a listening socket resets those who wait in its queue: they are taken out first.
+  for (;;) {
+    const long fd = io::Accept(listener->fd.Get(), nullptr, nullptr);
+    if (fd < 0) break;
+    Command command{Command::Kind::kAdopt};
+    command.listener = listener;
+    command.client = UniqueFd(static_cast<int>(fd));
+    workers_[next_adopter_++ % workers_.size()]->Post(std::move(command), true);
+  }
+  static_cast<void>(::shutdown(listener->fd.Get(), SHUT_RDWR));
+  for (const auto& worker : workers_) {
+    Command command{Command::Kind::kRemoveListener};
+    command.listener = listener;
+    worker->Post(std::move(command), true);
+  }
+}
+
+std::optional<std::uint32_t> Engine::AddTarget(const std::string& path, const std::string& identity,
+                                               const std::string& address, int port) {
+  const auto parsed = Parse(address, port);
+  if (!parsed) return std::nullopt;
+  auto target = std::make_shared<Target>();
+  target->address = parsed->address;
+  target->length = parsed->length;
+  std::string key;
+  if (!path.empty()) {
+    key = identity + ' ' + path;
+    NamedNetns& named = netns_[key];
+    if (!named.slot) named.slot = std::make_shared<NetnsSlot>(path, identity, shared_->netns_handles, shared_->limits.max_netns_handles);
+    named.targets += 1;
+    target->netns = named.slot;
+  }
+  targets_[next_target_] = {std::move(target), std::move(key)};
+  return next_target_++;
+}
+
+void Engine::DropTarget(std::uint32_t id) {
+  const auto found = targets_.find(id);
+  if (found == targets_.end()) return;
+  if (const auto named = netns_.find(found->second.netns_key); named != netns_.end() && --named->second.targets == 0) {
+    // Now, not when the last connection that was dialled through it has ended: it would keep a deleted netns alive.
+    named->second.slot->Release();
+    netns_.erase(named);
+  }
+  targets_.erase(found);
+}
+
+std::shared_ptr<Target> Engine::FindTarget(std::uint32_t id) const {
+  const auto found = targets_.find(id);
+  return found == targets_.end() ? nullptr : found->second.target;
+}
+
+void Engine::PostAnswer(ConnectionId connection, Answer answer) {
+  if (connection.worker >= workers_.size()) return;
+  Command command{Command::Kind::kAnswer};
+  command.connection = connection;
+  command.answer = std::move(answer);
+  workers_[connection.worker]->Post(std::move(command), false);
+  answered_ |= 1u << connection.worker;
+}
+
+void Engine::WakeAnswered() {
+  for (std::uint32_t bits = std::exchange(answered_, 0), i = 0; bits != 0; bits >>= 1, i += 1) {
+    if ((bits & 1) != 0) workers_[i]->Wake();
+  }
+}
+
+void Engine::AbortAll(Outcome outcome) {
+  for (const auto& worker : workers_) {
+    Command command{Command::Kind::kAbortAll};
+    command.outcome = outcome;
+    worker->Post(std::move(command), true);
+  }
+}
+
+}  // namespace isthmus

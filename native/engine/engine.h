@@ -1,0 +1,70 @@
+// The engine as the JavaScript thread sees it: workers, listeners, targets. All calls are made on that one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/shared.h"
+#include "engine/worker.h"
+
+namespace isthmus {
+
+struct BoundAddress {
+  std::string address;
+  int port;
+};
+
+class Engine {
+ public:
+  static constexpr int kMostThreads = 1 << ConnectionId::kWorkerBits;
+
+  Engine(std::shared_ptr<Shared> shared, int threads);
+  ~Engine() { Stop(); }
+
+  // Absent: all threads run.
+  std::optional<SysError> Start();
+  // Ends the threads and with them every connection. Idempotent.
+  void Stop();
+  bool Running() const { return running_; }
+
+  // No host: all addresses, IPv4 and IPv6.
+  Result<BoundAddress> Listen(std::uint32_t id, const std::string& host, int port, ListenerMode mode, int backlog);
+  // Accepts what waits, then refuses: when it returns, nobody can connect any more.
+  void CloseListener(std::uint32_t id);
+
+  // Absent when the address is not numeric.
+  std::optional<std::uint32_t> AddTarget(const std::string& path, const std::string& identity, const std::string& address,
+                                         int port);
+  void DropTarget(std::uint32_t id);
+  std::shared_ptr<Target> FindTarget(std::uint32_t id) const;
+
+  // Posted without a wake-up: WakeAnswered() wakes those that got any.
+  void PostAnswer(ConnectionId connection, Answer answer);
+  void WakeAnswered();
+  void AbortAll(Outcome outcome);
+
+ private:
+  struct NamedNetns {
+    std::shared_ptr<NetnsSlot> slot;
+    int targets = 0;
+  };
+  struct KnownTarget {
+    std::shared_ptr<Target> target;
+    std::string netns_key;
+  };
+
+  std::shared_ptr<Shared> shared_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<ListenerSocket>> listeners_;
+  std::unordered_map<std::string, NamedNetns> netns_;
+  std::unordered_map<std::uint32_t, KnownTarget> targets_;
+  std::uint32_t next_target_ = 1;
+  std::uint32_t answered_ = 0;  // a bit for each worker
+  std::uint32_t next_adopter_ = 0;
+  bool running_ = false;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,72 @@
+// Buffers for the first bytes of connections. Nearly all hellos fit a block of the slab, which JavaScript sees as one
+// ArrayBuffer, so that asking about them copies nothing; longer ones get memory of their own. What all hold is bounded.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace isthmus {
+
+class HelloPool {
+ public:
+  static constexpr std::uint32_t kBlockBytes = 4096;
+  static constexpr std::uint32_t kBlocks = 512;
+
+  explicit HelloPool(std::size_t limit);
+
+  char* Slab() { return slab_.get(); }
+  static constexpr std::size_t SlabBytes() { return std::size_t{kBlockBytes} * kBlocks; }
+  std::size_t Used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class HelloBuffer;
+  bool Take(std::size_t bytes);
+  void Give(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  char* TakeBlock();
+  void GiveBlock(char* block);
+  bool IsBlock(const char* data) const { return data >= slab_.get() && data < slab_.get() + SlabBytes(); }
+
+  const std::size_t limit_;
+  std::unique_ptr<char[]> slab_;
+  std::atomic<std::size_t> used_{0};
+  std::mutex mutex_;
+  std::vector<char*> free_;
+};
+
+class HelloBuffer {
+ public:
+  HelloBuffer() = default;
+  ~HelloBuffer() { Release(); }
+  HelloBuffer(const HelloBuffer&) = delete;
+  HelloBuffer& operator=(const HelloBuffer&) = delete;
+
+  const char* Data() const { return data_; }
+  std::uint32_t Length() const { return length_; }
+  char* Space() { return data_ + length_; }
+  std::uint32_t SpaceBytes() const { return capacity_ - length_; }
+  void Add(std::uint32_t bytes) { length_ += bytes; }
+  // Where it begins in the slab, or -1 when it has memory of its own.
+  std::int32_t SlabOffset() const;
+
+  // Makes room for at least one more byte; false when the memory that all share is used up.
+  bool Grow(HelloPool& pool);
+  void Release();
+
+ private:
+  // The first block of each connection is free: the number of connections bounds those, and a few clients with very long
+  // hellos must not keep all others from being heard.
+  static std::size_t Accounted(std::uint32_t capacity) {
+    return capacity <= HelloPool::kBlockBytes ? 0 : capacity - HelloPool::kBlockBytes;
+  }
+
+  HelloPool* pool_ = nullptr;
+  char* data_ = nullptr;
+  std::uint32_t length_ = 0;
+  std::uint32_t capacity_ = 0;
+};
+
+}  // namespace isthmus

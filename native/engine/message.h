@@ -1,0 +1,82 @@
+// What crosses between the workers and the JavaScript thread: events up, commands down. Plain values; each direction is a
+// queue behind a mutex that is swapped out whole, with one wake-up for all that is in it.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/outcome.h"
+#include "engine/target.h"
+#include "sys/unique_fd.h"
+
+namespace isthmus {
+
+enum class ListenerMode : std::uint8_t { kHello, kImmediate };
+
+struct ListenerSocket {
+  std::uint32_t id;
+  ListenerMode mode;
+  UniqueFd fd;
+};
+
+// Names a connection for both sides: worker, slot and generation in one number that a JavaScript number holds exactly.
+// An answer for a connection that is gone meanwhile finds another generation in the slot, and is dropped.
+struct ConnectionId {
+  static constexpr std::uint64_t kWorkerBits = 4;
+  static constexpr std::uint64_t kSlotBits = 21;
+  static constexpr std::uint64_t kGenerationBits = 28;  // 53 together
+
+  std::uint32_t worker;
+  std::uint32_t slot;
+  std::uint32_t generation;
+
+  std::uint64_t Packed() const {
+    return (((std::uint64_t{generation} << kSlotBits) | slot) << kWorkerBits) | worker;
+  }
+  static ConnectionId Of(std::uint64_t packed) {
+    return {static_cast<std::uint32_t>(packed & ((1u << kWorkerBits) - 1)),
+            static_cast<std::uint32_t>((packed >> kWorkerBits) & ((1u << kSlotBits) - 1)),
+            static_cast<std::uint32_t>(packed >> (kWorkerBits + kSlotBits))};
+  }
+};
+
+struct Event {
+  enum class Kind : std::uint8_t { kQuestion, kDialFailed, kEnded } kind;
+  Outcome outcome = Outcome::kFinished;   // ended
+  std::uint32_t listener = 0;
+  std::uint64_t connection = 0;
+  sockaddr_in6 client{};                  // question, ended
+  const char* bytes = nullptr;            // question: stay where they are until it is answered
+  std::uint32_t length = 0;
+  std::int32_t slab_offset = -1;
+  std::int32_t candidate = -1;            // dial failed: which; ended: which was connected
+  double dial_ms = 0;
+  double duration_ms = 0;                 // ended
+  double bytes_from_client = 0;
+  double bytes_from_backend = 0;
+  std::string error;                      // dial failed
+};
+
+struct Answer {
+  enum class Kind : std::uint8_t { kMore, kCandidates, kPart, kPolicyError } kind;
+  std::uint32_t min_bytes = 0;                      // more
+  std::uint32_t skip_bytes = 0;                     // candidates
+  bool has_farewell = false;
+  std::string last_words;                           // candidates: the farewell; part: the alert, or nothing
+  std::vector<std::shared_ptr<Target>> candidates;
+};
+
+struct Command {
+  enum class Kind : std::uint8_t { kAnswer, kAddListener, kRemoveListener, kAdopt, kAbortAll, kStop } kind;
+  ConnectionId connection{};                        // answer
+  Answer answer{};
+  std::shared_ptr<ListenerSocket> listener;         // add, remove, adopt
+  UniqueFd client;                                  // adopt: accepted while its listener was being closed
+  Outcome outcome = Outcome::kStopped;              // abort all
+};
+
+}  // namespace isthmus

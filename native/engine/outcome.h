@@ -1,0 +1,29 @@
+// How a connection ended. The order is the contract with src/proxy/native/outcomes.ts.
+#pragma once
+
+#include <cstdint>
+
+namespace isthmus {
+
+enum class Outcome : std::uint8_t {
+  kFinished,
+  kClientReset,
+  kBackendReset,
+  kClientTimeout,
+  kBackendTimeout,
+  kAlertSent,
+  kClosed,
+  kClientLeft,
+  kHelloTimeout,
+  kHelloTooLarge,
+  kDialFailed,
+  kRefusedConnections,
+  kRefusedDescriptors,
+  kRefusedDials,
+  kRefusedHelloMemory,
+  kPolicyError,
+  kDrainExpired,
+  kStopped,
+};
+
+}  // namespace isthmus

@@ -1,0 +1,138 @@
+// Station 4: bytes flow both ways until both sides are done. Small payloads are copied through the worker's buffer, bulk is
+// spliced through a pipe; what the sink does not take at once waits, and until it has gone the source is not read.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "engine/io.h"
+#include "engine/tuning.h"
+#include "engine/worker.h"
+
+namespace isthmus {
+
+void Worker::Relay(Connection& connection) {
+  Pump(connection, connection.up, connection.client, connection.backend);
+  if (connection.state != State::kRelaying) return;
+  Pump(connection, connection.down, connection.backend, connection.client);
+  if (connection.state != State::kRelaying) return;
+  if (!connection.up.closed || !connection.down.closed) return;
+  if (connection.broken) PassReset(connection);
+  else End(connection, Outcome::kFinished, false);
+}
+
+void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
+  for (int moves = 0; moves < kMovesPerTurn; moves += 1) {
+    if (flow.closed) return;
+    if (flow.Pending() && !Flush(connection, flow, from, to)) return;
+    if (flow.ended) {
+      flow.closed = true;
+      // After a break the sink gets a reset in place of the FIN; and if this was the last direction, closing says FIN too.
+      const Flow& other = &flow == &connection.up ? connection.down : connection.up;
+      if (!connection.broken && !other.closed) static_cast<void>(::shutdown(to.fd, SHUT_WR));
+      return;
+    }
+    if (!from.readable) return;
+    const long moved = flow.splicing ? MoveBySplice(flow, from, to) : MoveOnce(flow, from, to);
+    if (io::WouldBlock(moved)) {
+      from.readable = false;
+      return;
+    }
+    if (moved < 0) return Broken(connection, from, static_cast<int>(-moved));
+    if (moved == 0) {
+      flow.ended = true;
+      continue;
+    }
+    flow.bytes += static_cast<std::uint64_t>(moved);
+    // A short read means drained, but not one that was bounded by the slots of a pipe, nor one before an end.
+    const bool drained = !flow.splicing && moved < static_cast<long>(kScratchBytes) && !from.hang_up;
+    Judge(flow, moved);
+    if (drained) from.readable = false;
+    if (drained && !flow.Pending()) return;
+  }
+  GoOnLater(connection);
+}
+
+// There is more to do, but it is the others' turn.
+void Worker::GoOnLater(Connection& connection) {
+  if (!std::exchange(connection.in_backlog, true)) backlog_.push_back(&connection);
+}
+
+// True when everything that was pending has gone.
+bool Worker::Flush(Connection& connection, Flow& flow, Side& from, Side& to) {
+  while (flow.Pending()) {
+    const bool spilled = flow.spill_begin < flow.spill_end;
+    const long sent = spilled ? io::Send(to.fd, flow.spill + flow.spill_begin, flow.spill_end - flow.spill_begin)
+                              : io::SpliceOut(flow.pipe[0], to.fd, flow.in_pipe);
+    if (io::WouldBlock(sent)) {
+      Arm(to, to.armed | EPOLLOUT);
+      Arm(from, from.armed & ~static_cast<std::uint32_t>(EPOLLIN));
+      return false;
+    }
+    if (sent < 0) {
+      Broken(connection, to, static_cast<int>(-sent));
+      return false;
+    }
+    if (spilled) flow.spill_begin += static_cast<std::uint32_t>(sent);
+    else flow.in_pipe -= static_cast<std::uint32_t>(sent);
+  }
+  if (flow.spill != nullptr) {
+    std::free(std::exchange(flow.spill, nullptr));
+    flow.spill_begin = flow.spill_end = 0;
+  }
+  if (!flow.splicing) pipes_.Give(flow.pipe, true);
+  if (!flow.ended) Arm(from, from.armed | EPOLLIN);
+  return true;
+}
+
+// What was read, 0 at the end, -errno; an error of the sink is found by the next flush.
+long Worker::MoveOnce(Flow& flow, Side& from, Side& to) {
+  const long got = io::Receive(from.fd, scratch_.get(), kScratchBytes);
+  if (got <= 0) return got;
+  const auto count = static_cast<std::uint32_t>(got);
+  const long sent = io::Send(to.fd, scratch_.get(), count);
+  const auto done = static_cast<std::uint32_t>(std::max(0L, sent));
+  if (done < count) Spill(flow, scratch_.get() + done, count - done);
+  return got;
+}
+
+long Worker::MoveBySplice(Flow& flow, Side& from, Side& to) {
+  if (flow.pipe[0] < 0 && !pipes_.Take(flow.pipe)) {
+    flow.splicing = false;
+    return MoveOnce(flow, from, to);
+  }
+  const long got = io::SpliceIn(from.fd, flow.pipe[1], PipePool::kPipeBytes);
+  if (got > 0) flow.in_pipe = static_cast<std::uint32_t>(got);
+  return got;
+}
+
+void Worker::Spill(Flow& flow, const char* bytes, std::uint32_t count) {
+  flow.spill = static_cast<char*>(std::malloc(count));
+  if (flow.spill == nullptr) std::abort();  // 64 KB are not to be had: nothing sensible can be done any more
+  std::memcpy(flow.spill, bytes, count);
+  flow.spill_begin = 0;
+  flow.spill_end = count;
+}
+
+void Worker::Judge(Flow& flow, long moved) {
+  const bool big = moved >= static_cast<long>(kBigRead);
+  if (big == flow.splicing) {
+    flow.streak = 0;
+    return;
+  }
+  flow.streak += 1;
+  if (!flow.splicing && flow.streak >= kBigReadsToSplice) {
+    flow.splicing = true;
+    flow.streak = 0;
+  } else if (flow.splicing && flow.streak >= kSmallReadsToCopy) {
+    flow.splicing = false;  // the pipe goes once it is empty
+    flow.streak = 0;
+  }
+}
+
+void Worker::ReleaseFlow(Flow& flow) {
+  std::free(std::exchange(flow.spill, nullptr));
+  pipes_.Give(flow.pipe, flow.in_pipe == 0);
+}
+
+}  // namespace isthmus

@@ -1,0 +1,98 @@
+// The other end of station 4: one side is gone by a reset, or dead. What it had said before still flows to the other side, which
+// then gets a reset too, but not before it has what is on its way to it: a reset destroys that.
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "engine/io.h"
+#include "engine/keepalive.h"
+#include "engine/tuning.h"
+#include "engine/worker.h"
+#include "sys/socket_options.h"
+#include "sys/tcp_state.h"
+
+namespace isthmus {
+namespace {
+
+Outcome OutcomeOf(bool client, int error) {
+  switch (error) {
+    case ETIMEDOUT:
+    case EHOSTUNREACH:  // what the kernel says of a peer that stopped answering, if a router or the neighbour table told it so
+    case EHOSTDOWN:
+    case ENETUNREACH:
+      return client ? Outcome::kClientTimeout : Outcome::kBackendTimeout;
+    default:
+      return client ? Outcome::kClientReset : Outcome::kBackendReset;
+  }
+}
+
+}  // namespace
+
+void Worker::Broken(Connection& connection, const Side& side, int error) {
+  const bool client = &side == &connection.client;
+  Flow& into = client ? connection.down : connection.up;
+  Flow& out_of = client ? connection.up : connection.down;
+  if (!std::exchange(connection.broken, true)) {
+    connection.parting = OutcomeOf(client, error);
+    // The other side may be slow to take the rest, but not for ever: a reset destroys things, that is what it is for.
+    connection.reset_by_ns = now_ns_ + shared_.limits.linger_ms * 1'000'000;
+    flush_timers_.Set(connection.timer, now_ns_);
+  }
+  // Nothing more goes there.
+  ReleaseFlow(into);
+  into = Flow{.bytes = into.bytes, .ended = true, .closed = true};
+  // What it had said may still be in our receive buffer: a failed send does not mean that all was read. A failed receive does.
+  const bool more_to_read = !out_of.ended && io::PendingError(side.fd) == 0 && io::Readable(side.fd);
+  if (!more_to_read) out_of.ended = true;
+  (client ? connection.client : connection.backend).readable = true;
+  if (out_of.ended && !out_of.Pending()) return PassReset(connection);
+  GoOnLater(connection);
+}
+
+void Worker::PassReset(Connection& connection) {
+  Side& survivor = connection.parting == Outcome::kClientReset || connection.parting == Outcome::kClientTimeout
+                       ? connection.backend
+                       : connection.client;
+  const auto state = StateOfTcp(survivor.fd);
+  if (!state || state->closed || state->queued_bytes == 0) return End(connection, connection.parting, true);
+  connection.state = State::kResetting;
+}
+
+void Worker::LookAtReset(Connection& connection) {
+  if (now_ns_ >= connection.reset_by_ns) return End(connection, connection.parting, true);
+  flush_timers_.Set(connection.timer, now_ns_);
+  if (connection.state == State::kResetting) PassReset(connection);
+}
+
+// A little of this at a time, so that each connection is looked at four times within the dead-peer timeout. The kernel takes a
+// peer for dead that keeps its window closed, even though it answers every probe; TCP_USER_TIMEOUT is off for those.
+void Worker::LookAfterPeers() {
+  const int timeout = shared_.limits.dead_peer_timeout_ms;
+  if (timeout == 0 || slots_.empty() || now_ns_ < next_look_ns_) return;
+  constexpr std::int64_t kParts = 16;
+  next_look_ns_ = now_ns_ + std::int64_t{timeout} * 1'000'000 / (4 * kParts);
+  const std::size_t share = slots_.size() / kParts + 1;
+  for (std::size_t i = 0; i < share; i += 1) {
+    next_looked_at_ = (next_looked_at_ + 1) % slots_.size();
+    Connection* connection = slots_[next_looked_at_];
+    if (connection == nullptr || connection->state != State::kRelaying) continue;
+    LookAfter(connection->client);
+    LookAfter(connection->backend);
+  }
+}
+
+void Worker::LookAfter(Side& side) {
+  const int timeout = shared_.limits.dead_peer_timeout_ms;
+  if (!std::exchange(side.kept_alive, true)) KeepAlive(side.fd, timeout);
+  const auto state = StateOfTcp(side.fd);
+  if (!state || state->closed) return;  // epoll tells
+  // The probes of a closed window come ever more seldom, so time alone proves nothing; and the peer's kernel may leave one or
+  // two of them unanswered, since it limits the rate of such answers.
+  const bool silent = state->probes >= kProbesOfTheDead && state->last_ack_ms >= timeout;
+  const bool slow = state->window_closed && !silent;
+  if (slow == side.slow) return;
+  side.slow = slow;
+  static_cast<void>(SetUserTimeout(side.fd, slow ? 0 : timeout));
+}
+
+}  // namespace isthmus

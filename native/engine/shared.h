@@ -1,0 +1,84 @@
+// What all workers of an engine share: limits, counters, the way to JavaScript.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/hello_pool.h"
+#include "engine/message.h"
+
+namespace isthmus {
+
+struct EngineLimits {
+  int max_connections;
+  int max_pending_dials;
+  int max_pending_dials_per_backend;
+  std::int64_t hello_timeout_ms;
+  std::uint32_t max_hello_bytes;
+  std::size_t max_hello_memory_bytes;
+  std::int64_t connect_timeout_ms;
+  int dead_peer_timeout_ms;
+  std::int64_t linger_ms;
+  int max_netns_handles;
+  std::size_t max_pipes;  // for each worker
+};
+
+// Events for JavaScript. The bell rings once for all that come until it is answered.
+class EventQueue {
+ public:
+  using Bell = void (*)(void*);
+  EventQueue(Bell bell, void* data) : bell_(bell), data_(data) {}
+
+  // Moves all of them over and rings, unless the bell is still ringing.
+  void PushAll(std::vector<Event>& events) {
+    bool ring = false;
+    {
+      const std::lock_guard lock(mutex_);
+      ring = !std::exchange(rung_, true);
+      for (Event& event : events) events_.push_back(std::move(event));
+    }
+    events.clear();
+    if (ring) bell_(data_);
+  }
+  // Empties the queue into `events`; false when there was nothing, and the bell rings again for the next one.
+  bool Take(std::vector<Event>& events) {
+    events.clear();
+    const std::lock_guard lock(mutex_);
+    events.swap(events_);
+    if (events.empty()) rung_ = false;
+    return !events.empty();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Event> events_;
+  bool rung_ = false;
+  const Bell bell_;
+  void* const data_;
+};
+
+struct Shared {
+  Shared(const EngineLimits& engine_limits, EventQueue::Bell bell, void* data)
+      : limits(engine_limits), hellos(engine_limits.max_hello_memory_bytes), events(bell, data) {}
+
+  const EngineLimits limits;
+  HelloPool hellos;
+  EventQueue events;
+  std::atomic<int> connections{0};
+  std::atomic<int> pending_dials{0};
+  std::atomic<int> netns_handles{0};
+};
+
+// Counts one more if that stays within the limit.
+inline bool Enter(std::atomic<int>& counter, int limit) {
+  if (counter.fetch_add(1, std::memory_order_relaxed) < limit) return true;
+  counter.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+inline void Leave(std::atomic<int>& counter) { counter.fetch_sub(1, std::memory_order_relaxed); }
+
+}  // namespace isthmus

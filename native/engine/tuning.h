@@ -1,0 +1,27 @@
+// Numbers that were measured, in one place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace isthmus {
+
+// Read at once into the worker's own buffer when bytes are copied.
+constexpr std::uint32_t kScratchBytes = 64 * 1024;
+// Splicing pays for bulk only: it starts after so many reads in a row of at least so many bytes, and ends after so many
+// smaller ones (small payloads are faster by recv and send).
+constexpr std::uint32_t kBigRead = 16 * 1024;
+constexpr std::uint8_t kBigReadsToSplice = 3;
+constexpr std::uint8_t kSmallReadsToCopy = 8;
+// Moves per connection and turn: one bulk transfer must not keep the others waiting.
+constexpr int kMovesPerTurn = 16;
+constexpr int kAcceptsPerTurn = 64;
+// How often a side that is to be reset is looked at for bytes that are still on their way to it.
+constexpr std::int64_t kFlushLookMs = 5;
+// Reports of ended connections wait for company, this long or until there are so many.
+constexpr std::int64_t kReportDelayNs = 5'000'000;
+constexpr std::size_t kMostHeldReports = 256;
+// So many probes of a closed window go unanswered only if nobody is there.
+constexpr int kProbesOfTheDead = 3;
+
+}  // namespace isthmus

@@ -1,0 +1,324 @@
+#include "engine/worker.h"
+
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/io.h"
+#include "engine/tuning.h"
+#include "sys/socket_options.h"
+
+namespace isthmus {
+namespace {
+
+constexpr int kEventsPerBatch = 256;
+constexpr std::int64_t kNsPerMs = 1'000'000;
+
+std::int64_t NowNs() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+Worker::Worker(std::uint32_t index, Shared& shared)
+    : index_(index),
+      shared_(shared),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      hello_timers_(shared.limits.hello_timeout_ms * kNsPerMs),
+      connect_timers_(shared.limits.connect_timeout_ms * kNsPerMs),
+      linger_timers_(shared.limits.linger_ms * kNsPerMs),
+      flush_timers_(kFlushLookMs * kNsPerMs),
+      pipes_(shared.limits.max_pipes),
+      scratch_(new char[kScratchBytes]) {
+  if (!epoll_.Valid() || !wake_.Valid() || !spare_.Valid()) {
+    error_ = SysError{errno, "epoll_create1"};
+    return;
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = nullptr;  // nobody's side: the wake-up
+  if (::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, wake_.Get(), &event) != 0) error_ = SysError{errno, "epoll_ctl"};
+}
+
+Worker::~Worker() { Join(); }
+
+void Worker::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Worker::Join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Worker::Post(Command command, bool wake) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+  }
+  if (wake) Wake();
+}
+
+void Worker::Wake() {
+  const std::uint64_t one = 1;
+  // It can only fail when the counter is full, and then the worker is awake already.
+  [[maybe_unused]] const auto written = ::write(wake_.Get(), &one, sizeof one);
+}
+
+void Worker::Run() {
+  // On this thread: it is this thread's way home. Without one every dial fails, and says why.
+  if (auto home = HomeNetns::OfCallingThread(); home.Ok()) home_.emplace(std::move(home.Value()));
+  now_ns_ = NowNs();
+  epoll_event events[kEventsPerBatch];
+  while (!stopping_) {
+    const int count = ::epoll_wait(epoll_.Get(), events, kEventsPerBatch, EpollTimeoutMs());
+    now_ns_ = NowNs();
+    for (int i = 0; i < count; i += 1) {
+      // Bit 0 of the pointer tells a listener from a side: both are aligned.
+      const auto tagged = reinterpret_cast<std::uintptr_t>(events[i].data.ptr);
+      if (tagged == 0) HandleCommands();
+      else if ((tagged & 1) != 0) AcceptFrom(listeners_[tagged >> 1]);
+      else HandleSide(*static_cast<Side*>(events[i].data.ptr), events[i].events);
+    }
+    HandleBacklog();
+    HandleTimers();
+    LookAfterPeers();
+    FreeDead();
+    SendOutbox();
+  }
+  // Nobody waits for an answer any more: JavaScript is the one that waits, for this thread.
+  for (Connection* connection : slots_) {
+    if (connection == nullptr) continue;
+    if (connection->state == State::kAsking) connection->state = State::kHello;
+    End(*connection, Outcome::kStopped, true);
+  }
+  FreeDead();
+}
+
+void Worker::Tell(Event event) {
+  if (outbox_.empty()) outbox_since_ns_ = now_ns_;
+  if (event.kind != Event::Kind::kEnded) outbox_urgent_ = true;
+  outbox_.push_back(std::move(event));
+}
+
+// Once per batch, not per event: to ring at the first question would hand the core to JavaScript for that one alone. How
+// connections ended can wait a little and ride along with the next question.
+void Worker::SendOutbox() {
+  if (outbox_.empty()) return;
+  const bool due = outbox_urgent_ || outbox_.size() >= kMostHeldReports || now_ns_ - outbox_since_ns_ >= kReportDelayNs;
+  if (!due) return;
+  outbox_urgent_ = false;
+  shared_.events.PushAll(outbox_);
+}
+
+void Worker::HandleSide(Side& side, std::uint32_t events) {
+  Connection& connection = *side.connection;
+  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) side.hang_up = true;
+  if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) side.readable = true;
+  const bool is_client = &side == &connection.client;
+  switch (connection.state) {
+    case State::kHello:
+      ReadHello(connection);
+      break;
+    case State::kAsking:
+      break;  // whatever it is, the read after the answer finds it
+    case State::kConnecting:
+      if (!is_client) BackendReady(connection, events);
+      else if ((events & (EPOLLERR | EPOLLHUP)) != 0) End(connection, Outcome::kClientLeft, true);
+      break;
+    case State::kRelaying: {
+      // A reset is found by reading, after what came before it; but this side may be read no more, or not now.
+      const Flow& out_of = is_client ? connection.up : connection.down;
+      if ((events & EPOLLERR) != 0 && (out_of.ended || out_of.Pending())) {
+        Broken(connection, side, io::PendingError(side.fd));
+      } else {
+        Relay(connection);
+      }
+      break;
+    }
+    case State::kParting:
+      DiscardUntilClosed(connection);
+      break;
+    case State::kResetting:
+      break;  // its timer looks
+    case State::kDead:
+      break;
+  }
+}
+
+void Worker::HandleCommands() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = ::read(wake_.Get(), &count, sizeof count);
+  std::vector<Command> commands;
+  {
+    const std::lock_guard lock(mutex_);
+    commands.swap(commands_);
+  }
+  for (Command& command : commands) {
+    switch (command.kind) {
+      case Command::Kind::kAnswer:
+        if (Connection* connection = Find(command.connection)) HandleAnswer(*connection, std::move(command.answer));
+        break;
+      case Command::Kind::kAddListener:
+        AddListener(command.listener);
+        break;
+      case Command::Kind::kRemoveListener:
+        RemoveListener(command.listener);
+        break;
+      case Command::Kind::kAdopt: {
+        sockaddr_in6 peer{};
+        socklen_t length = sizeof peer;
+        static_cast<void>(::getpeername(command.client.Get(), reinterpret_cast<sockaddr*>(&peer), &length));
+        Adopt(*command.listener, std::move(command.client), peer);
+        break;
+      }
+      case Command::Kind::kAbortAll:
+        AbortAll(command.outcome);
+        break;
+      case Command::Kind::kStop:
+        stopping_ = true;
+        break;
+    }
+  }
+}
+
+void Worker::HandleTimers() {
+  while (TimerNode* node = hello_timers_.Expired(now_ns_)) {
+    node->Clear();
+    Connection& connection = *static_cast<Connection*>(node->owner);
+    // JavaScript may be reading the bytes right now: if it wants more of them, it is told then.
+    if (connection.state != State::kAsking) End(connection, Outcome::kHelloTimeout, false);
+  }
+  while (TimerNode* node = connect_timers_.Expired(now_ns_)) {
+    node->Clear();
+    DialFailed(*static_cast<Connection*>(node->owner), SysError{ETIMEDOUT, "connect"});
+  }
+  while (TimerNode* node = linger_timers_.Expired(now_ns_)) {
+    Connection& connection = *static_cast<Connection*>(node->owner);
+    End(connection, connection.parting, false);
+  }
+  while (TimerNode* node = flush_timers_.Expired(now_ns_)) {
+    node->Clear();
+    LookAtReset(*static_cast<Connection*>(node->owner));
+  }
+}
+
+void Worker::HandleBacklog() {
+  // Only those that are there now: who puts itself back waits for its next turn, so that all get one.
+  std::vector<Connection*> turn;
+  turn.swap(backlog_);
+  for (Connection* connection : turn) {
+    connection->in_backlog = false;
+    if (connection->state == State::kRelaying) Relay(*connection);
+    else if (connection->state == State::kParting) DiscardUntilClosed(*connection);
+  }
+}
+
+int Worker::EpollTimeoutMs() const {
+  if (!backlog_.empty()) return 0;
+  std::int64_t first = -1;
+  for (const TimerList* list : {&hello_timers_, &connect_timers_, &linger_timers_, &flush_timers_}) {
+    const std::int64_t deadline = list->FirstDeadlineNs();
+    if (deadline >= 0 && (first < 0 || deadline < first)) first = deadline;
+  }
+  if (shared_.limits.dead_peer_timeout_ms > 0 && slots_.size() > free_slots_.size() && (first < 0 || next_look_ns_ < first)) {
+    first = next_look_ns_;
+  }
+  if (!outbox_.empty() && (first < 0 || outbox_since_ns_ + kReportDelayNs < first)) first = outbox_since_ns_ + kReportDelayNs;
+  if (first < 0) return -1;
+  const std::int64_t wait_ms = (first - NowNs() + kNsPerMs - 1) / kNsPerMs;
+  return static_cast<int>(std::clamp<std::int64_t>(wait_ms, 0, 60'000));
+}
+
+void Worker::Watch(Side& side, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events | EPOLLET | EPOLLRDHUP;
+  event.data.ptr = &side;
+  side.armed = events;
+  // Fails only for want of memory; then nothing is ever heard of this socket, and its deadline ends it.
+  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, side.fd, &event));
+}
+
+void Worker::Arm(Side& side, std::uint32_t events) {
+  if (side.armed == events) return;
+  epoll_event event{};
+  event.events = events | EPOLLET | EPOLLRDHUP;
+  event.data.ptr = &side;
+  side.armed = events;
+  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_MOD, side.fd, &event));
+}
+
+Connection* Worker::Find(ConnectionId id) {
+  if (id.slot >= slots_.size()) return nullptr;
+  Connection* connection = slots_[id.slot];
+  return connection != nullptr && connection->id.generation == id.generation ? connection : nullptr;
+}
+
+void Worker::End(Connection& connection, Outcome outcome, bool reset) {
+  if (connection.state == State::kDead) return;
+  for (Side* side : {&connection.client, &connection.backend}) {
+    if (side->fd < 0) continue;
+    if (reset) static_cast<void>(SetLinger(side->fd, 0));
+    ::close(std::exchange(side->fd, -1));  // leaves epoll with it
+  }
+  StopDialling(connection);
+  ReleaseFlow(connection.up);
+  ReleaseFlow(connection.down);
+  connection.timer.Clear();
+  connection.hello.Release();
+  Leave(shared_.connections);
+
+  Event event{Event::Kind::kEnded};
+  event.outcome = connection.aborted ? connection.abort_outcome : outcome;
+  event.listener = connection.listener;
+  event.connection = connection.id.Packed();
+  event.client = connection.peer;
+  event.candidate = connection.connected;
+  event.dial_ms = connection.dial_ms;
+  event.duration_ms = static_cast<double>(NowNs() - connection.accepted_ns) / 1e6;
+  event.bytes_from_client = static_cast<double>(connection.up.bytes);
+  event.bytes_from_backend = static_cast<double>(connection.down.bytes);
+  Tell(std::move(event));
+  Bury(connection);
+}
+
+// Later events of the same batch may still point here: the record goes when the batch is done.
+void Worker::Bury(Connection& connection) {
+  connection.state = State::kDead;
+  slots_[connection.id.slot] = nullptr;
+  free_slots_.push_back(connection.id.slot);
+  dead_.push_back(&connection);
+}
+
+void Worker::FreeDead() {
+  for (Connection* connection : dead_) {
+    if (connection->in_backlog) std::erase(backlog_, connection);
+    delete connection;
+  }
+  dead_.clear();
+}
+
+void Worker::AbortAll(Outcome outcome) {
+  for (std::size_t slot = 0; slot < slots_.size(); slot += 1) {
+    if (slots_[slot] != nullptr) Abort(*slots_[slot], outcome);
+  }
+}
+
+void Worker::Abort(Connection& connection, Outcome outcome) {
+  if (connection.state != State::kAsking) {
+    End(connection, outcome, true);
+    return;
+  }
+  if (connection.aborted) return;
+  connection.aborted = true;
+  connection.abort_outcome = outcome;
+  static_cast<void>(SetLinger(connection.client.fd, 0));
+  ::close(std::exchange(connection.client.fd, -1));
+}
+
+}  // namespace isthmus

@@ -1,0 +1,126 @@
+// One thread of the engine: an epoll loop that owns its connections. Only Post() may be called from another thread.
+// worker.cc is the loop; accept.cc, hello.cc, dial.cc, relay.cc and part.cc are the stations of a connection's life.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engine/connection.h"
+#include "engine/pipe_pool.h"
+#include "engine/shared.h"
+#include "sys/netns_scope.h"
+
+namespace isthmus {
+
+class Worker {
+ public:
+  // Throws nothing; Error() says whether it can run.
+  Worker(std::uint32_t index, Shared& shared);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  const std::optional<SysError>& Error() const { return error_; }
+  void Start();
+  // With `wake` false the command waits for the next one that wakes: answers of one batch share a wake-up.
+  void Post(Command command, bool wake);
+  void Wake();
+  void Join();
+
+ private:
+  // worker.cc
+  void Run();
+  void HandleSide(Side& side, std::uint32_t events);
+  void HandleCommands();
+  void HandleTimers();
+  void HandleBacklog();
+  int EpollTimeoutMs() const;
+  void Arm(Side& side, std::uint32_t events);
+  void Watch(Side& side, std::uint32_t events);
+  Connection* Find(ConnectionId id);
+  void End(Connection& connection, Outcome outcome, bool reset);
+  void Bury(Connection& connection);
+  void FreeDead();
+  void AbortAll(Outcome outcome);
+  void Tell(Event event);
+  void SendOutbox();
+  void Abort(Connection& connection, Outcome outcome);
+
+  // accept.cc
+  void AcceptFrom(const std::shared_ptr<ListenerSocket>& listener);
+  void Adopt(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer);
+  void AddListener(const std::shared_ptr<ListenerSocket>& listener);
+  void RemoveListener(const std::shared_ptr<ListenerSocket>& listener);
+  void Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome);
+  void RefuseForWantOfDescriptors(const ListenerSocket& listener);
+
+  // hello.cc
+  void ReadHello(Connection& connection);
+  void Ask(Connection& connection);
+  void HandleAnswer(Connection& connection, Answer answer);
+
+  // dial.cc
+  void DialNext(Connection& connection);
+  void DialFailed(Connection& connection, const SysError& error);
+  void BackendReady(Connection& connection, std::uint32_t events);
+  void Connected(Connection& connection, std::uint32_t sent_bytes);
+  void GoOnLater(Connection& connection);
+  void StopDialling(Connection& connection);
+
+  // relay.cc
+  void Relay(Connection& connection);
+  void Pump(Connection& connection, Flow& flow, Side& from, Side& to);
+  bool Flush(Connection& connection, Flow& flow, Side& from, Side& to);
+  long MoveOnce(Flow& flow, Side& from, Side& to);
+  long MoveBySplice(Flow& flow, Side& from, Side& to);
+  void Spill(Flow& flow, const char* bytes, std::uint32_t count);
+  void Judge(Flow& flow, long moved);
+  void Broken(Connection& connection, const Side& side, int error);
+  void PassReset(Connection& connection);
+  void LookAtReset(Connection& connection);
+  void LookAfterPeers();
+  void LookAfter(Side& side);
+  void ReleaseFlow(Flow& flow);
+
+  // part.cc
+  void PartWith(Connection& connection, const std::string& last_words, Outcome outcome);
+  void DiscardUntilClosed(Connection& connection);
+
+  const std::uint32_t index_;
+  Shared& shared_;
+  std::optional<SysError> error_;
+  UniqueFd epoll_;
+  UniqueFd wake_;
+  UniqueFd spare_;  // given up for a moment to refuse a client when there are no descriptors left
+  std::optional<HomeNetns> home_;
+  std::int64_t now_ns_ = 0;
+  bool stopping_ = false;
+
+  std::vector<Connection*> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<std::uint32_t> generations_;
+  std::vector<Connection*> dead_;
+  std::vector<Connection*> backlog_;
+  std::vector<Event> outbox_;       // for JavaScript, sent when the batch of events is done
+  bool outbox_urgent_ = false;      // a client waits for the answer
+  std::int64_t outbox_since_ns_ = 0;
+  std::vector<std::shared_ptr<ListenerSocket>> listeners_;
+  TimerList hello_timers_;
+  TimerList connect_timers_;
+  TimerList linger_timers_;
+  TimerList flush_timers_;
+  std::int64_t next_look_ns_ = 0;
+  std::size_t next_looked_at_ = 0;
+  PipePool pipes_;
+  std::unique_ptr<char[]> scratch_;
+
+  std::mutex mutex_;
+  std::vector<Command> commands_;
+  std::thread thread_;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,255 @@
+// The fast engine: sockets, hellos, dialling and relaying run in the addon's own threads (native/engine/); here its questions are
+// handed to the policies and their answers back. It knows no TLS and no cluster, and does nothing slow: all new connections wait.
+import type { NativeAddon, NativeEngineHandle } from '../../netns/native.ts';
+import type { NetnsRef } from '../../netns/netns-ref.ts';
+import type { Backend } from '../../routing/route-table.ts';
+import type {
+  Decision,
+  DialAttempt,
+  DrainResult,
+  Engine,
+  EngineLimits,
+  EngineStats,
+  Listener,
+  ListenerSpec,
+  Outcome,
+  Peer,
+  Question,
+} from '../engine.ts';
+import { IdleGate } from '../idle-gate.ts';
+import { OUTCOMES } from './outcomes.ts';
+
+const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
+const EMPTY = new Uint8Array(0);
+
+/** What we remember of a connection between its question and its end. */
+interface Decided {
+  readonly spec: ListenerSpec;
+  readonly note: unknown;
+  readonly backends: readonly Backend[];
+  readonly attempts: DialAttempt[];
+}
+
+interface KnownTarget {
+  readonly id: number;
+  readonly netns: NetnsRef | null;
+}
+
+export class NativeEngine implements Engine {
+  readonly #engine: NativeEngineHandle;
+  readonly #slab: Uint8Array;
+  readonly #listeners = new Map<number, ListenerSpec>();
+  readonly #open = new Set<number>();
+  readonly #decided = new Map<number, Decided>();
+  readonly #targets = new Map<string, KnownTarget>();
+  readonly #idle = new IdleGate(() => this.#engine.stats().connections === 0);
+  #nextListener = 1;
+  #stopped = false;
+
+  constructor(limits: EngineLimits, addon: NativeAddon, threads: number) {
+    this.#engine = addon.createEngine({ ...limits }, threads, {
+      question: (connection, listener, address, port, offset, length, copy) =>
+        this.#ask(
+          connection,
+          listener,
+          address,
+          port,
+          offset < 0 ? (copy ?? EMPTY) : this.#slab.subarray(offset, offset + length),
+        ),
+      dialFailed: (connection, candidate, error, durationMs) =>
+        this.#dialFailed(connection, candidate, error, durationMs),
+      ended: (...report) => this.#ended(...report),
+    });
+    this.#slab = new Uint8Array(this.#engine.slab);
+  }
+
+  async openListener(spec: ListenerSpec): Promise<Listener> {
+    const id = this.#nextListener++;
+    this.#listeners.set(id, spec);
+    try {
+      const bound = this.#engine.listen(id, spec.host, spec.port, spec.mode === 'immediate', ACCEPT_BACKLOG);
+      this.#open.add(id);
+      return { name: spec.name, ...bound, close: async () => this.#closeListener(id) };
+    } catch (error) {
+      this.#listeners.delete(id);
+      throw error;
+    }
+  }
+
+  retainNetns(refs: Iterable<NetnsRef>): void {
+    const wanted = new Set(Array.from(refs, netnsKey));
+    for (const [key, { id, netns }] of this.#targets) {
+      if (netns !== null && wanted.has(netnsKey(netns))) continue;
+      this.#targets.delete(key);
+      this.#engine.dropTarget(id);
+    }
+  }
+
+  stats(): EngineStats {
+    return this.#engine.stats();
+  }
+
+  async drain(timeoutMs: number): Promise<DrainResult> {
+    const before = this.#engine.stats().connections;
+    this.#stopAccepting();
+    const expired = await this.#idle.wait(timeoutMs);
+    const reset = expired ? this.#abortAll('drain-expired') : 0;
+    await this.#idle.wait(null);
+    return { finished: Math.max(0, before - reset), reset };
+  }
+
+  async close(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopAccepting();
+    this.#abortAll('stopped');
+    await this.#idle.wait(null);
+    this.#stopped = true;
+    this.#engine.stop();
+  }
+
+  #ask(
+    connection: number,
+    listener: number,
+    address: number | string,
+    port: number,
+    bytes: Uint8Array,
+  ): void {
+    const spec = this.#specOf(listener);
+    let decision: Decision;
+    try {
+      const note = this.#decided.get(connection)?.note;
+      decision = spec.policy.decide(new LazyQuestion(spec.name, address, port, bytes, note));
+    } catch (error) {
+      this.#decided.set(connection, { spec, note: error, backends: [], attempts: [] });
+      this.#engine.policyError(connection);
+      return;
+    }
+    this.#answer(connection, spec, decision);
+  }
+
+  #answer(connection: number, spec: ListenerSpec, decision: Decision): void {
+    const backends = decision.kind === 'candidates' ? decision.backends : [];
+    this.#decided.set(connection, { spec, note: decision.note, backends, attempts: [] });
+    switch (decision.kind) {
+      case 'more':
+        // Nothing will ever arrive before a decision that reads nothing.
+        if (spec.mode === 'immediate') this.#engine.policyError(connection);
+        else this.#engine.more(connection, decision.minBytes);
+        return;
+      case 'candidates':
+        this.#engine.candidates(
+          connection,
+          decision.skipBytes,
+          decision.farewell,
+          ...backends.map((each) => this.#target(each)),
+        );
+        return;
+      case 'alert':
+        this.#engine.part(connection, decision.bytes);
+        return;
+      case 'close':
+        this.#engine.part(connection, null);
+        return;
+    }
+  }
+
+  /** The addon's number for a backend: made once, so that an answer is a few numbers. */
+  #target(backend: Backend): number {
+    const known = this.#targets.get(backend.key);
+    if (known !== undefined) return known.id;
+    const { netns, address, port } = backend;
+    const id = this.#engine.addTarget(netns?.path ?? null, netns?.identity ?? null, address, port);
+    this.#targets.set(backend.key, { id, netns });
+    return id;
+  }
+
+  #dialFailed(connection: number, candidate: number, error: string, durationMs: number): void {
+    const decided = this.#decided.get(connection);
+    const backend = decided?.backends[candidate];
+    if (decided === undefined || backend === undefined) return;
+    decided.attempts.push({ backend, durationMs, error });
+    decided.spec.policy.dialFailed(backend, error);
+  }
+
+  #ended(
+    connection: number,
+    listener: number,
+    address: number | string,
+    port: number,
+    outcome: number,
+    candidate: number,
+    dialMs: number,
+    bytesFromClient: number,
+    bytesFromBackend: number,
+    durationMs: number,
+  ): void {
+    const decided = this.#decided.get(connection);
+    this.#decided.delete(connection);
+    const backend = decided?.backends[candidate] ?? null;
+    const attempts = decided?.attempts ?? [];
+    if (backend !== null) attempts.push({ backend, durationMs: dialMs, error: null });
+    const spec = this.#specOf(listener);
+    spec.policy.ended({
+      listener: spec.name,
+      client: { address: addressText(address), port },
+      note: decided?.note,
+      outcome: OUTCOMES[outcome] as Outcome,
+      attempts,
+      backend,
+      bytesFromClient,
+      bytesFromBackend,
+      durationMs,
+    });
+    this.#idle.connectionEnded();
+  }
+
+  #specOf(listener: number): ListenerSpec {
+    const spec = this.#listeners.get(listener);
+    if (spec === undefined) throw new Error(`there is no listener ${listener}`);
+    return spec;
+  }
+
+  #closeListener(id: number): void {
+    if (this.#open.delete(id)) this.#engine.closeListener(id);
+  }
+
+  #stopAccepting(): void {
+    for (const id of [...this.#open]) this.#closeListener(id);
+  }
+
+  #abortAll(outcome: Outcome): number {
+    const { connections } = this.#engine.stats();
+    this.#engine.abortAll(OUTCOMES.indexOf(outcome as (typeof OUTCOMES)[number]));
+    return connections;
+  }
+}
+
+/** Spells the client's address out only if the policy asks for it. */
+class LazyQuestion implements Question {
+  readonly listener: string;
+  readonly bytes: Uint8Array;
+  readonly note: unknown;
+  readonly #address: number | string;
+  readonly #port: number;
+
+  constructor(listener: string, address: number | string, port: number, bytes: Uint8Array, note: unknown) {
+    this.listener = listener;
+    this.#address = address;
+    this.#port = port;
+    this.bytes = bytes;
+    this.note = note;
+  }
+
+  get client(): Peer {
+    return { address: addressText(this.#address), port: this.#port };
+  }
+}
+
+function addressText(address: number | string): string {
+  if (typeof address === 'string') return address;
+  return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
+}
+
+function netnsKey(netns: NetnsRef): string {
+  return `${netns.identity} ${netns.path}`;
+}
