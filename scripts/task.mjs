@@ -68,12 +68,15 @@ const tasks = {
     },
   },
   'test:sanitize': {
-    about: "the addon's tests under AddressSanitizer and UndefinedBehaviorSanitizer",
+    about: 'the tests of the addon and its engine under AddressSanitizer and UndefinedBehaviorSanitizer',
     run: async (args) => {
       requireSandbox();
       await setUp({ compiled: false, sanitize: true });
       const { sanitizedEnvironment } = await import('./sanitizer.mjs');
-      return sandboxed([vitest, 'run', 'test/netns/addon', ...args], sanitizedEnvironment());
+      return sandboxed(
+        [vitest, 'run', 'test/netns/addon', 'test/native-engine', ...args],
+        sanitizedEnvironment(),
+      );
     },
   },
   check: {

@@ -87,8 +87,7 @@ export class SniPolicy implements Policy {
   /** Null once it is known where the hello starts. */
   #readProxyHeader(question: Question, note: ConnectionNote): Decision | null {
     const { trustedProxies } = this.#deps;
-    const { address } = question.client;
-    if (trustedProxies === null || !trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')) {
+    if (trustedProxies === null || !isAmong(trustedProxies, question.client.address)) {
       note.headerBytes = 0;
       return null;
     }
@@ -131,6 +130,10 @@ export class SniPolicy implements Policy {
     if (count === 0) this.#perCluster.delete(key);
     else this.#perCluster.set(key, count);
   }
+}
+
+function isAmong(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
 export function clusterKey(route: Pick<Route, 'namespace' | 'cluster'>): string {
