@@ -234,6 +234,7 @@ Napi::Value EngineObject::Stats(const Napi::CallbackInfo& info) {
   const Shared& shared = *Of(info).shared_;
   Napi::Object stats = Napi::Object::New(info.Env());
   stats.Set("connections", shared.connections.load(std::memory_order_relaxed));
+  stats.Set("unreported", shared.unreported.load(std::memory_order_relaxed));
   stats.Set("pendingDials", shared.pending_dials.load(std::memory_order_relaxed));
   stats.Set("helloMemoryBytes", static_cast<double>(shared.hellos.Used()));
   stats.Set("netnsHandles", shared.netns_handles.load(std::memory_order_relaxed));
@@ -297,6 +298,7 @@ void EngineObject::Deliver(const Event& event) {
       return Call(dial_failed_, std::size(arguments), arguments);
     }
     case Event::Kind::kEnded: {
+      Leave(shared_->unreported);
       napi_value arguments[10] = {connection, Number(event.listener)};
       PeerArguments(event.client, &arguments[2], &arguments[3]);
       arguments[4] = Number(static_cast<double>(event.outcome));

@@ -53,6 +53,7 @@ void Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
 }
 
 void Worker::Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome) {
+  shared_.unreported.fetch_add(1, std::memory_order_relaxed);
   static_cast<void>(SetLinger(client.Get(), 0));
   client.Reset();
   Event event{Event::Kind::kEnded};
@@ -66,6 +67,7 @@ void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockad
   if (!Enter(shared_.connections, shared_.limits.max_connections)) {
     return Refuse(listener, std::move(client), peer, Outcome::kRefusedConnections);
   }
+  shared_.unreported.fetch_add(1, std::memory_order_relaxed);
   std::uint32_t slot = 0;
   if (free_slots_.empty()) {
     slot = static_cast<std::uint32_t>(slots_.size());

@@ -68,6 +68,7 @@ struct Shared {
   HelloPool hellos;
   EventQueue events;
   std::atomic<int> connections{0};
+  std::atomic<int> unreported{0};  // accepted, and their end not yet told to JavaScript
   std::atomic<int> pending_dials{0};
   std::atomic<int> netns_handles{0};
 };

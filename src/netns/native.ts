@@ -101,6 +101,8 @@ export interface NativeEngineHandle {
   abortAll(outcome: number): void;
   stats(): {
     readonly connections: number;
+    /** Accepted, and their end not told yet. */
+    readonly unreported: number;
     readonly pendingDials: number;
     readonly helloMemoryBytes: number;
     readonly netnsHandles: number;

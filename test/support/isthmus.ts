@@ -21,6 +21,7 @@ export class Isthmus {
   /** null leaves the flag away. */
   listen: string | null = '127.0.0.1:0';
   #child: ChildProcess | null = null;
+  #closed: Promise<unknown> | null = null;
   port = 0;
   adminPort = 0;
 
@@ -41,6 +42,7 @@ export class Isthmus {
       env: { ...process.env, ...this.environment },
     });
     this.#child = child;
+    this.#closed = once(child, 'close');
     createInterface({ input: child.stdout }).on('line', (line) => this.log.push(JSON.parse(line) as LogLine));
     await until(
       'isthmus is serving',
@@ -87,12 +89,10 @@ export class Isthmus {
     this.#child?.kill(name);
   }
 
-  /** The exit code, once it has ended by itself. */
+  /** The exit code, once it has ended by itself and all that it wrote has been read. */
   async ended(milliseconds = 20_000): Promise<number | null> {
-    const child = this.#child as ChildProcess;
-    if (child.exitCode === null && child.signalCode === null)
-      await within(milliseconds, 'the end', once(child, 'exit'));
-    return child.exitCode;
+    await within(milliseconds, 'the end', this.#closed as Promise<unknown>);
+    return (this.#child as ChildProcess).exitCode;
   }
 
   async stop(): Promise<void> {

@@ -42,7 +42,7 @@ export class NativeEngine implements Engine {
   readonly #open = new Set<number>();
   readonly #decided = new Map<number, Decided>();
   readonly #targets = new Map<string, KnownTarget>();
-  readonly #idle = new IdleGate(() => this.#engine.stats().connections === 0);
+  readonly #idle = new IdleGate(() => this.#engine.stats().unreported === 0);
   #nextListener = 1;
   #stopped = false;
 
@@ -86,7 +86,8 @@ export class NativeEngine implements Engine {
   }
 
   stats(): EngineStats {
-    return this.#engine.stats();
+    const { unreported: _, ...stats } = this.#engine.stats();
+    return stats;
   }
 
   async drain(timeoutMs: number): Promise<DrainResult> {
