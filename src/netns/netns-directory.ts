@@ -169,12 +169,16 @@ export class NetnsDirectory {
       return files.sort((a, b) => (a.name < b.name ? -1 : 1));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') {
-        this.#unreadable = null;
-        return [];
+      const missing = code === 'ENOENT';
+      if (this.#unreadable !== message) {
+        this.#onProblem(
+          missing
+            ? `the netns directory ${this.#directory} does not exist: no netns is seen until it does`
+            : `cannot read the netns directory: ${message}`,
+        );
       }
-      if (this.#unreadable !== message) this.#onProblem(`cannot read the netns directory: ${message}`);
       this.#unreadable = message;
+      if (missing) return [];
       return null;
     }
   }

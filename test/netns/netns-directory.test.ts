@@ -211,6 +211,9 @@ describe('the netns directory', () => {
     const deep = join(directory, 'x', 'y', 'netns');
     const watched = await start({ directory: deep });
     expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
+    expect(problems).toEqual([`the netns directory ${deep} does not exist: no netns is seen until it does`]);
+    watched.rescan();
+    expect(problems).toHaveLength(1); // said once
     directory = deep;
     for (let round = 0; round < 3; round++) {
       mkdirSync(deep, { recursive: true });

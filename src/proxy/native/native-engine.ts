@@ -33,6 +33,8 @@ interface Decided {
 interface KnownTarget {
   readonly id: number;
   readonly netns: NetnsRef | null;
+  /** The look at the retained netns before which it was last used. */
+  usedBefore: number;
 }
 
 export class NativeEngine implements Engine {
@@ -44,6 +46,7 @@ export class NativeEngine implements Engine {
   readonly #targets = new Map<string, KnownTarget>();
   readonly #idle = new IdleGate(() => this.#engine.stats().unreported === 0);
   #nextListener = 1;
+  #looks = 0;
   #stopped = false;
 
   constructor(limits: EngineLimits, addon: NativeAddon, threads: number) {
@@ -78,8 +81,11 @@ export class NativeEngine implements Engine {
 
   retainNetns(refs: Iterable<NetnsRef>): void {
     const wanted = new Set(Array.from(refs, netnsKey));
-    for (const [key, { id, netns }] of this.#targets) {
-      if (netns !== null && wanted.has(netnsKey(netns))) continue;
+    this.#looks += 1;
+    for (const [key, { id, netns, usedBefore }] of this.#targets) {
+      // One that was not used since the look before the last is forgotten too: backends come and go while a netns stays.
+      const isUsed = usedBefore >= this.#looks - 1;
+      if (isUsed && netns !== null && wanted.has(netnsKey(netns))) continue;
       this.#targets.delete(key);
       this.#engine.dropTarget(id);
     }
@@ -157,10 +163,13 @@ export class NativeEngine implements Engine {
   /** The addon's number for a backend: made once, so that an answer is a few numbers. */
   #target(backend: Backend): number {
     const known = this.#targets.get(backend.key);
-    if (known !== undefined) return known.id;
+    if (known !== undefined) {
+      known.usedBefore = this.#looks + 1;
+      return known.id;
+    }
     const { netns, address, port } = backend;
     const id = this.#engine.addTarget(netns?.path ?? null, netns?.identity ?? null, address, port);
-    this.#targets.set(backend.key, { id, netns });
+    this.#targets.set(backend.key, { id, netns, usedBefore: this.#looks + 1 });
     return id;
   }
 
