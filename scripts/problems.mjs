@@ -46,6 +46,10 @@ const tools = {
     what: '`mount` (util-linux) is not on the PATH: the sandbox needs a /run of its own',
     packages: { 'apt-get': 'mount', dnf: 'util-linux', zypper: 'util-linux', apk: 'util-linux-misc' },
   },
+  taskset: {
+    what: '`taskset` (util-linux) is not on the PATH: the benchmark pins each process to a core',
+    packages: { 'apt-get': 'util-linux', apk: 'util-linux-misc' },
+  },
   openssl: {
     what: '`openssl` is not on the PATH: the certificates of the tests and the demo are made with it',
     packages: { 'apt-get': 'openssl' },

@@ -1,10 +1,10 @@
 // The entry of every npm script. It starts on whatever Node the machine has, sets up what is missing, and runs the task on the
 // pinned Node. `node scripts/task.mjs` alone lists the tasks.
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openForwards } from './forward.mjs';
-import { MissingError } from './problems.mjs';
+import { MissingError, requireTools } from './problems.mjs';
 import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
 
@@ -105,13 +105,20 @@ const tasks = {
     },
   },
   bench: {
-    about: 'the benchmarks of bench/ (-- <name> runs one)',
+    about: 'against HAProxy and others, in namespaces of its own (-- --quick: under 4 minutes; -- --help)',
     run: async (args) => {
+      await setUp({ addon: false, compiled: false });
+      const bench = join(root, 'bench', 'main.ts');
+      if (args.includes('--help') || args.includes('-h')) return run([bench, '--help']);
+      if (args[0] === 'parser') return run([join(root, 'bench', 'parser.ts')]);
+      requireSandbox();
+      requireTools(['c++', 'taskset']);
       await setUp();
-      const names = readdirSync(join(root, 'bench')).filter((name) => name.endsWith('.ts'));
-      const chosen = names.filter((name) => args.length === 0 || args.includes(name.replace(/\.ts$/, '')));
-      if (chosen.length === 0) throw new Error(`no such benchmark; there are: ${names.join(', ')}`);
-      return inOrder(chosen.map((name) => [join(root, 'bench', name)]));
+      // Compiling and fetching need the machine and its network; the sandbox that measures has neither.
+      const prepared = await run([join(root, 'bench', 'prepare.ts'), ...args]);
+      if (prepared !== 0) return prepared;
+      const host = readFileSync('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8').trim();
+      return sandboxed([bench, ...args], { BENCH_HOST_CONGESTION_CONTROL: host });
     },
   },
 };

@@ -1,0 +1,51 @@
+// The facts of the machine that a result cannot be read without.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { cpus, loadavg, totalmem } from 'node:os';
+import { NETNS_SETTINGS } from './site.ts';
+import { root } from './tools.ts';
+
+export interface Machine {
+  readonly date: string;
+  readonly kernel: string;
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGb: number;
+  readonly hypervisor: string;
+  readonly loadAverage: readonly number[];
+  /** Share of CPU time that the host took since boot. */
+  readonly stealSinceBoot: number;
+  readonly node: string;
+  readonly commit: string;
+  readonly hostCongestionControl: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+function said(command: string, ...args: string[]): string {
+  try {
+    return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+export function machineFacts(): Machine {
+  const stat = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/).slice(1).map(Number);
+  const total = stat.slice(0, 8).reduce((sum, each) => sum + each, 0);
+  const dirty =
+    said('git', '-C', root, 'status', '--porcelain', '--untracked-files=no') === '' ? '' : ' (modified)';
+  return {
+    date: new Date().toISOString(),
+    kernel: said('uname', '-r'),
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: cpus().length,
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    hypervisor: said('systemd-detect-virt'),
+    loadAverage: loadavg(),
+    stealSinceBoot: stat[7]! / total,
+    node: process.version,
+    commit: `${said('git', '-C', root, 'rev-parse', '--short', 'HEAD')}${dirty}`,
+    hostCongestionControl: process.env.BENCH_HOST_CONGESTION_CONTROL ?? 'unknown',
+    settings: NETNS_SETTINGS,
+  };
+}

@@ -1,0 +1,112 @@
+// Starts processes on chosen cores and reads what the kernel says of them. Whatever is started here dies with the sandbox.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** The load generator and the backend share the first core, the proxy has the second: "one core each" of the goals. */
+export const LOAD_CORE = '0';
+export const PROXY_CORE = '1';
+
+export interface Output {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export function spawnPinned(
+  cores: string,
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): ChildProcess {
+  return spawn('taskset', ['-c', cores, command, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env });
+}
+
+/** Runs to the end, at most `seconds` long. */
+export function runPinned(
+  cores: string,
+  command: string,
+  args: readonly string[],
+  seconds: number,
+): Promise<Output> {
+  return new Promise((resolve, reject) => {
+    const child = spawnPinned(cores, command, args);
+    let stdout = '';
+    let stderr = '';
+    child.stdout?.on('data', (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr?.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    const timer = setTimeout(() => child.kill('SIGKILL'), seconds * 1000);
+    child.on('error', reject);
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      resolve({ code, stdout, stderr });
+    });
+  });
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return ''; // it ended while we were looking
+  }
+}
+
+/** The process and all its descendants. */
+export function family(pid: number): number[] {
+  const found = [pid];
+  for (const each of found) {
+    for (const task of list(`/proc/${each}/task`)) {
+      const children = read(`/proc/${each}/task/${task}/children`).trim();
+      if (children !== '') found.push(...children.split(' ').map(Number));
+    }
+  }
+  return found;
+}
+
+function list(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+/** CPU time in nanoseconds of all threads; from the scheduler, since the ticks of /proc/<pid>/stat are 10 ms each. */
+export function cpuTimeNs(pids: readonly number[]): number {
+  let total = 0;
+  for (const pid of pids)
+    for (const task of list(`/proc/${pid}/task`))
+      total += Number(read(`/proc/${pid}/task/${task}/schedstat`).split(' ')[0] ?? 0);
+  return total;
+}
+
+export interface Memory {
+  readonly rss: number;
+  readonly pss: number;
+}
+
+/** In bytes; pages shared between the processes of one peer are counted once in PSS. */
+export function memoryOf(pids: readonly number[]): Memory {
+  let rss = 0;
+  let pss = 0;
+  for (const pid of pids) {
+    const rollup = read(`/proc/${pid}/smaps_rollup`);
+    rss += 1024 * Number(/^Rss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0);
+    pss += 1024 * Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0);
+  }
+  return { rss, pss };
+}
+
+export async function stopProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill('SIGKILL');
+  await ended;
+}
+
+export const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));

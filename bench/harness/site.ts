@@ -1,0 +1,147 @@
+// The site that every peer serves: tenants in network namespaces of the sandbox, all with the same address, and one backend
+// process that listens in each of them and on loopback (for those who cannot enter a netns).
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clusterName, type HelloKind, writeHellos } from './hellos.ts';
+import { LOAD_CORE, spawnPinned, stopProcess } from './processes.ts';
+
+export const TENANT_ADDRESS = '10.0.0.5';
+export const TENANT_PORT = 6443;
+export const LOCAL_BACKEND_PORT = 9443;
+
+/** What a scenario wants to be there. Two scenarios that want the same share the running peers. */
+export interface SiteWish {
+  /** Routes; each is a cluster with its own server name. */
+  readonly clusters: number;
+  /** Network namespaces that the clusters are spread over. */
+  readonly netns: number;
+  /** Threads of each proxy; with 2 nothing is pinned. */
+  readonly threads: number;
+  /** Of loopback, everywhere, with segmentation offload off; null: as Linux makes it. */
+  readonly mtu: number | null;
+}
+
+export interface Cluster {
+  readonly name: string;
+  readonly serverName: string;
+  readonly netns: string;
+  readonly networkId: string;
+}
+
+export interface Site {
+  readonly wish: SiteWish;
+  readonly directory: string;
+  readonly clusters: readonly Cluster[];
+  hellos(kind: HelloKind): string;
+  /** The same tenants and backend, but only the first clusters in the table. */
+  part(clusters: number): Site;
+  close(): Promise<void>;
+}
+
+/** The same in every netns and recorded in the result; README.md says why. */
+export const NETNS_SETTINGS: Readonly<Record<string, string>> = {
+  'net.ipv4.tcp_congestion_control': 'reno',
+  'net.ipv4.tcp_max_tw_buckets': '0',
+};
+
+const networkId = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+const netnsName = (index: number): string => `qdhcp-${networkId(index)}`;
+
+function settingLines(mtu: number | null): string {
+  const lines = Object.entries(NETNS_SETTINGS).map(
+    ([name, value]) => `echo ${value} > /proc/sys/${name.replaceAll('.', '/')}`,
+  );
+  lines.push(
+    mtu === null
+      ? 'ip link set lo mtu 65536 gso_max_segs 65535 gso_max_size 65536'
+      : `ip link set lo mtu ${mtu} gso_max_segs 1`,
+  );
+  return lines.join(' && ');
+}
+
+const shell = (script: string, ...args: string[]): string =>
+  execFileSync('sh', ['-euc', script, 'bench', ...args], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+
+function makeTenant(name: string, mtu: number | null): void {
+  shell(
+    `ip netns add "$1" && ip netns exec "$1" sh -euc '
+      ip link set lo up && ip address add ${TENANT_ADDRESS}/32 dev lo && ${settingLines(mtu)}'`,
+    name,
+  );
+}
+
+export async function openSite(wish: SiteWish, load: string): Promise<Site> {
+  const directory = mkdtempSync(join(tmpdir(), 'bench-site-'));
+  shell(settingLines(wish.mtu));
+  const names = Array.from({ length: wish.netns }, (_, index) => netnsName(index));
+  for (const name of names) makeTenant(name, wish.mtu);
+  const clusters = Array.from({ length: wish.clusters }, (_, index): Cluster => {
+    const name = clusterName(index);
+    const home = index % wish.netns;
+    return { name, serverName: `${name}.magnum-system`, netns: netnsName(home), networkId: networkId(home) };
+  });
+  const netnsList = join(directory, 'netns-list');
+  writeFileSync(netnsList, names.map((name) => `/run/netns/${name}\n`).join(''));
+  const backend = spawnPinned(wish.threads > 1 ? `${LOAD_CORE},1` : LOAD_CORE, load, [
+    'backend',
+    ...['--listen', `127.0.0.1:${LOCAL_BACKEND_PORT}`],
+    ...['--netns-list', netnsList, '--tenant', `${TENANT_ADDRESS}:${TENANT_PORT}`],
+  ]);
+  backend.stderr?.pipe(process.stderr);
+  await once(backend.stdout!, 'data');
+  const close = async (): Promise<void> => {
+    await stopProcess(backend);
+    for (const name of names) shell('ip netns delete "$1"', name);
+  };
+  return siteOf(wish, directory, clusters, close);
+}
+
+function siteOf(
+  wish: SiteWish,
+  directory: string,
+  clusters: readonly Cluster[],
+  close: () => Promise<void>,
+): Site {
+  mkdirSync(join(directory, 'manifests'), { recursive: true });
+  writeFileSync(join(directory, 'manifests', 'clusters.yaml'), clusters.map(manifest).join('---\n'));
+  const names = clusters.map(({ name }) => name);
+  return {
+    wish,
+    directory,
+    clusters,
+    hellos: (kind) => writeHellos(directory, kind, names),
+    part: (count) =>
+      siteOf(wish, join(directory, `first-${count}`), clusters.slice(0, count), async () => {}),
+    close,
+  };
+}
+
+export function manifest({ name, networkId }: Cluster): string {
+  return `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: OpenStackCluster
+metadata:
+  name: ${name}-bench
+  namespace: magnum-system
+  labels:
+    cluster.x-k8s.io/cluster-name: ${name}
+spec:
+  disableAPIServerFloatingIP: true
+  apiServerPort: ${TENANT_PORT}
+  controlPlaneEndpoint:
+    host: ${TENANT_ADDRESS}
+    port: ${TENANT_PORT}
+status:
+  ready: true
+  network:
+    id: ${networkId}
+    name: k8s-clusterapi-cluster-magnum-system-${name}
+  apiServerLoadBalancer:
+    internalIP: ${TENANT_ADDRESS}
+`;
+}

@@ -1,0 +1,64 @@
+// A site with the peers running on it, for all scenarios that want this site.
+import { type Peer, PeerError, type RunningPeer } from '../peers/peer.ts';
+import type { Participant, Scenario } from '../scenarios/scenario.ts';
+import type { Progress } from './progress.ts';
+import { openSite, type Site, type SiteWish } from './site.ts';
+
+export interface Stage {
+  readonly site: Site;
+  readonly running: ReadonlyMap<string, RunningPeer>;
+  /** Who did not start, and why. */
+  readonly problems: ReadonlyMap<string, string>;
+  close(): Promise<void>;
+}
+
+export async function openStage(
+  wish: SiteWish,
+  peers: readonly Peer[],
+  load: string,
+  progress: Progress,
+): Promise<Stage> {
+  progress.at(`preparing ${wish.netns} netns, ${wish.clusters} routes`);
+  const site = await openSite(wish, load);
+  const running = new Map<string, RunningPeer>();
+  const problems = new Map<string, string>();
+  for (const peer of peers) {
+    progress.at(`starting ${peer.name}`);
+    try {
+      running.set(peer.name, await peer.start(site));
+    } catch (error) {
+      if (!(error instanceof PeerError)) throw error;
+      problems.set(peer.name, error.message);
+      progress.say(`✗ ${peer.name} did not start: ${error.message}`);
+    }
+  }
+  return {
+    site,
+    running,
+    problems,
+    close: async () => {
+      for (const peer of running.values()) await peer.stop();
+      await site.close();
+    },
+  };
+}
+
+export function participantsOf(
+  scenario: Scenario,
+  peers: readonly Peer[],
+  site: Site,
+): readonly Participant[] {
+  return scenario.participants?.(peers, site) ?? peers.map((peer) => ({ name: peer.name, peer, site }));
+}
+
+/** Scenarios that want the same site, together; the order within is kept. */
+export function grouped(scenarios: readonly Scenario[]): [SiteWish, Scenario[]][] {
+  const groups = new Map<string, [SiteWish, Scenario[]]>();
+  for (const scenario of scenarios) {
+    const key = JSON.stringify(scenario.wish);
+    const group = groups.get(key) ?? [scenario.wish, []];
+    group[1].push(scenario);
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}

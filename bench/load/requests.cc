@@ -1,0 +1,64 @@
+// Small requests on kept connections: each connection sends one and waits for its echo, without pause.
+#include <vector>
+
+#include "clock.h"
+#include "hellos.h"
+#include "histogram.h"
+#include "modes.h"
+#include "opened.h"
+
+int run_requests(const Options& options) {
+  size_t count = size_t(options.number("connections", 64));
+  size_t size = size_t(options.number("size", 128));
+  Command command;
+  command.ask = Ask::Echo;
+  Hellos hellos(options.text("hello"));
+  hellos.ask(command);
+  std::vector<int> fds = open_connections(endpoint(options.text("target")), hellos, count, 1);
+
+  int epoll = epoll_create1(EPOLL_CLOEXEC);
+  std::string request(size, 'q');
+  std::vector<size_t> received(count, 0);
+  std::vector<int64_t> started(count, 0);
+  Histogram latency;
+  uint64_t completed = 0, errors = 0;
+  int64_t from = now_ns() + int64_t(options.number("warmup", 0.3) * 1e9);
+  int64_t to = from + int64_t(options.number("seconds", 1) * 1e9);
+  for (size_t i = 0; i < count; ++i) {
+    watch(epoll, EPOLL_CTL_ADD, fds[i], EPOLLIN, i);
+    started[i] = now_ns();
+    if (send(fds[i], request.data(), size, MSG_NOSIGNAL) != ssize_t(size)) fail("a fresh connection takes no request");
+  }
+  std::string buffer(65536, 0);
+  epoll_event events[256];
+  while (now_ns() < to && errors < count) {
+    int n = epoll_wait(epoll, events, 256, 100);
+    for (int e = 0; e < n; ++e) {
+      size_t i = size_t(events[e].data.u64);
+      ssize_t got = recv(fds[i], buffer.data(), buffer.size(), 0);
+      if (got < 0 && errno == EAGAIN) continue;
+      if (got <= 0) {
+        ++errors;
+        epoll_ctl(epoll, EPOLL_CTL_DEL, fds[i], nullptr);
+        continue;
+      }
+      received[i] += size_t(got);
+      if (received[i] < size) continue;
+      received[i] = 0;
+      int64_t now = now_ns();
+      if (started[i] >= from) {
+        latency.record(now - started[i]);
+        ++completed;
+      }
+      started[i] = now;
+      if (send(fds[i], request.data(), size, MSG_NOSIGNAL) != ssize_t(size)) ++errors;
+    }
+  }
+  double elapsed = double(now_ns() - from) / 1e9;
+  for (int fd : fds) reset_socket(fd);
+  std::printf("{\"completed\":%llu,\"errors\":%llu,\"seconds\":%.6f,\"perSecond\":%.2f,", (unsigned long long)completed,
+              (unsigned long long)errors, elapsed, double(completed) / elapsed);
+  latency.print("latency");
+  std::printf("}\n");
+  return 0;
+}

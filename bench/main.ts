@@ -1,0 +1,141 @@
+// `npm run bench`, inside its sandbox: correctness first, then the scenarios, then the report.
+import { spawnSync } from 'node:child_process';
+import { Load } from './harness/load.ts';
+import { machineFacts } from './harness/machine.ts';
+import { HELP, readOptions } from './harness/options.ts';
+import { LOAD_CORE, PROXY_CORE, spawnPinned } from './harness/processes.ts';
+import { Progress } from './harness/progress.ts';
+import { runScenario, type ScenarioResult } from './harness/runner.ts';
+import { grouped, openStage, participantsOf, type Stage } from './harness/stage.ts';
+import { readTools } from './harness/tools.ts';
+import { chosenPeers } from './peers/chosen.ts';
+import type { Peer } from './peers/peer.ts';
+import { verdicts } from './report/goals.ts';
+import { markdown } from './report/markdown.ts';
+import type { PeerFacts, Report } from './report/report.ts';
+import { RESULTS, writeReport } from './report/write.ts';
+import { SCENARIOS } from './scenarios/all.ts';
+import { type Correctness, testCorrectness } from './scenarios/correctness.ts';
+import { ONE_ROUTE, type Scenario } from './scenarios/scenario.ts';
+
+const options = readOptions(process.argv.slice(2));
+if (options.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+const tools = readTools();
+const { peers, missing } = chosenPeers(options, tools);
+const scenarios = SCENARIOS.filter(({ name }) => options.scenarios.includes(name));
+const timing = { seconds: options.seconds, warmup: options.warmup };
+const machine = machineFacts();
+
+// The harness itself lives on the load's core, and both cores are kept awake.
+spawnSync('taskset', ['-a', '-p', '-c', LOAD_CORE, String(process.pid)]);
+for (const core of [LOAD_CORE, PROXY_CORE]) spawnPinned(core, tools.load, ['spin', '--seconds', '14400']);
+
+const roundsOf = (scenario: Scenario): number => scenario.rounds?.(options.rounds) ?? options.rounds;
+const planned = (scenario: Scenario): number =>
+  roundsOf(scenario) *
+  participantsOf(scenario, peers, { part: () => undefined } as never).length *
+  (scenario.seconds(timing) + 0.1);
+const progress = new Progress(scenarios.reduce((sum, each) => sum + planned(each), 20 + 4 * peers.length));
+
+const correctness: Correctness[] = [];
+const results: ScenarioResult[] = [];
+const problems = new Map(missing);
+for (const [name, reason] of missing) progress.say(`✗ ${name}: ${reason}`);
+
+async function testAll(stage: Stage): Promise<void> {
+  const load = new Load(tools.load);
+  for (const peer of stage.running.values()) {
+    progress.at('correctness', peer.name);
+    const outcome = await testCorrectness(peer, load, stage.site);
+    correctness.push(outcome);
+    if (outcome.disqualified !== null) {
+      progress.say(`✗ ${peer.name} has no results: ${outcome.disqualified}`);
+      await peer.stop();
+    }
+    progress.done(4);
+  }
+}
+
+const isQualified = ({ name }: Peer): boolean =>
+  correctness.some(({ peer, disqualified }) => peer === name && disqualified === null);
+
+const groups = grouped(scenarios);
+const isFirst = ([wish]: (typeof groups)[number]): boolean =>
+  JSON.stringify(wish) === JSON.stringify(ONE_ROUTE);
+groups.sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
+if (groups.length === 0 || !isFirst(groups[0]!)) groups.unshift([ONE_ROUTE, []]);
+for (const [wish, wanted] of groups) {
+  const able = correctness.length === 0 ? peers : peers.filter(isQualified);
+  const stage = await openStage(
+    wish,
+    wanted.length > 0 && wanted.every(({ fresh }) => fresh === true) ? [] : able,
+    tools.load,
+    progress,
+  );
+  for (const [name, reason] of stage.problems) problems.set(name, reason);
+  if (correctness.length === 0) await testAll(stage);
+  const load = new Load(tools.load, wish.threads > 1 ? `${LOAD_CORE},${PROXY_CORE}` : LOAD_CORE);
+  for (const scenario of wanted) {
+    const taking = able.filter((peer) => isQualified(peer) && !stage.problems.has(peer.name));
+    const participants = participantsOf(scenario, taking, stage.site);
+    const running = new Map([...stage.running].filter(([name]) => taking.some((peer) => peer.name === name)));
+    const result = await runScenario(scenario, stage.site, participants, running, {
+      load,
+      timing,
+      rounds: roundsOf(scenario),
+      progress,
+    });
+    for (const [name, reason] of Object.entries(result.failures))
+      progress.say(`✗ ${scenario.name}: ${name}: ${reason}`);
+    results.push(result);
+  }
+  await stage.close();
+}
+
+const versionOf = (peer: Peer): string => {
+  try {
+    return peer.version();
+  } catch {
+    return 'unknown';
+  }
+};
+const facts: PeerFacts[] = [
+  ...peers.map((peer) => ({
+    name: peer.name,
+    version: versionOf(peer),
+    entersNetns: peer.entersNetns,
+    problem: problems.get(peer.name) ?? null,
+  })),
+  ...[...missing].map(([name, problem]) => ({ name, version: '–', entersNetns: false, problem })),
+];
+const report: Report = {
+  machine,
+  command: process.argv.slice(2),
+  rounds: options.rounds,
+  seconds: options.seconds,
+  peers: facts,
+  correctness,
+  results,
+  goals: verdicts(results, SCENARIOS),
+};
+writeReport(report);
+progress.say('');
+console.log(markdown(report));
+console.log(`\nWritten to ${RESULTS}`);
+const missed = report.goals.filter(({ verdict }) => verdict === 'missed');
+if (options.check) {
+  for (const { title, must, measured, missedBy } of missed)
+    console.log(
+      `MISSED ${title}: ${measured!.median.toFixed(3)}, goal ${must.toFixed(2)}, by ${(missedBy * 100).toFixed(1)} %`,
+    );
+  for (const { peer, disqualified } of correctness)
+    if (disqualified !== null && peer.startsWith('isthmus-'))
+      console.log(`INCORRECT ${peer}: ${disqualified}`);
+}
+const incorrect = correctness.some(
+  ({ peer, disqualified }) => disqualified !== null && peer === 'isthmus-native',
+);
+process.exit(options.check && (missed.length > 0 || incorrect) ? 1 : 0);

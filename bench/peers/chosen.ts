@@ -1,0 +1,41 @@
+// The peers of a run, from their names and from what prepare.ts found.
+import type { Options } from '../harness/options.ts';
+import type { Found, Program, Tools } from '../harness/tools.ts';
+import { direct } from './direct.ts';
+import { envoy } from './envoy.ts';
+import { haproxy } from './haproxy.ts';
+import { isthmus } from './isthmus.ts';
+import { nginx } from './nginx.ts';
+import type { Peer } from './peer.ts';
+import { sniproxy } from './sniproxy.ts';
+
+export interface Chosen {
+  readonly peers: readonly Peer[];
+  readonly missing: ReadonlyMap<string, string>;
+}
+
+const MAKERS: Readonly<Record<string, (program: Program) => Peer>> = {
+  haproxy: (program) => haproxy(program),
+  nginx,
+  sniproxy,
+  envoy,
+};
+
+export function chosenPeers(options: Options, tools: Tools): Chosen {
+  const peers: Peer[] = [];
+  const missing = new Map<string, string>();
+  for (const name of options.peers) {
+    if (name === 'direct') peers.push(direct);
+    else if (name === 'isthmus-native') peers.push(isthmus('native'));
+    else if (name === 'isthmus-streams') peers.push(isthmus('streams'));
+    else {
+      const found: Found = tools.programs[name] ?? { problem: 'was not looked for' };
+      if ('program' in found) peers.push(MAKERS[name]!(found.program));
+      else missing.set(name, found.problem);
+    }
+  }
+  options.haproxies.forEach((path, index) => {
+    peers.push(haproxy({ path, libraries: '' }, `haproxy-${index + 2}`));
+  });
+  return { peers, missing };
+}

@@ -1,0 +1,15 @@
+// No proxy at all: the client and the backend on one core. The physical limit of the generator, not a competitor.
+import { LOCAL_BACKEND_PORT } from '../harness/site.ts';
+import type { Peer } from './peer.ts';
+
+export const direct: Peer = {
+  name: 'direct',
+  entersNetns: false,
+  version: () => '-',
+  start: async () => ({
+    name: 'direct',
+    target: `127.0.0.1:${LOCAL_BACKEND_PORT}`,
+    pids: () => [],
+    stop: async () => {},
+  }),
+};

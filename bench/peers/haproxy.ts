@@ -1,0 +1,59 @@
+// HAProxy in the best configuration that we could find for this work; what was tried is in README.md.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Site, TENANT_ADDRESS, TENANT_PORT } from '../harness/site.ts';
+import type { Program } from '../harness/tools.ts';
+import type { Peer } from './peer.ts';
+import { environmentOf, nextPort, startProcess } from './running.ts';
+
+export function haproxy(program: Program, name = 'haproxy'): Peer {
+  return {
+    name,
+    entersNetns: true,
+    version: () =>
+      /version (\S+)/.exec(
+        execFileSync(program.path, ['-v'], { encoding: 'utf8', env: environmentOf(program) }),
+      )?.[1] ?? 'unknown',
+    start: async (site) => {
+      const port = nextPort();
+      const file = join(site.directory, `${name}.cfg`);
+      writeFileSync(file, configuration(site, port, name));
+      return startProcess(name, site, port, program, ['-db', '-f', file]);
+    },
+  };
+}
+
+function configuration(site: Site, port: number, name: string): string {
+  const backends = site.clusters.map(
+    (cluster) =>
+      `backend ${cluster.name}\n  server s ${TENANT_ADDRESS}:${TENANT_PORT} namespace ${cluster.netns}\n`,
+  );
+  return `global
+  nbthread ${site.wish.threads}
+  maxconn 9300
+  maxpipes 256
+defaults
+  mode tcp
+  option splice-request
+  option splice-response
+  timeout connect 5s
+  timeout client 2m
+  timeout server 2m
+frontend in
+  bind 127.0.0.1:${port}
+  tcp-request inspect-delay 5s
+  tcp-request content accept if { req.ssl_hello_type 1 }
+${choice(site, name)}
+${backends.join('')}`;
+}
+
+/** One rule for one name; for many a map, which HAProxy looks up in a tree, where a list of rules would be walked. */
+function choice(site: Site, name: string): string {
+  const [first] = site.clusters;
+  if (site.clusters.length === 1)
+    return `  use_backend ${first!.name} if { req.ssl_sni -i ${first!.serverName} }\n`;
+  const map = join(site.directory, `${name}.map`);
+  writeFileSync(map, site.clusters.map((each) => `${each.serverName} ${each.name}\n`).join(''));
+  return `  use_backend %[req.ssl_sni,lower,map_str(${map})]\n`;
+}

@@ -1,0 +1,12 @@
+// The part of a run that needs the network and the real machine: the load generator is compiled and the peers are fetched.
+// Then main.ts runs in a sandbox that has neither.
+import { buildLoad } from './harness/build-load.ts';
+import { readOptions } from './harness/options.ts';
+import { findProgram } from './harness/packages.ts';
+import { type Found, writeTools } from './harness/tools.ts';
+
+const options = readOptions(process.argv.slice(2));
+const programs: Record<string, Found> = {};
+for (const name of ['haproxy', 'nginx', 'sniproxy', 'envoy'])
+  if (options.peers.some((peer) => peer === name)) programs[name] = findProgram(name);
+writeTools({ load: buildLoad(), programs });

@@ -1,0 +1,46 @@
+// From rounds to numbers: the median of each metric, and the median of its same-round ratios to HAProxy.
+import type { ScenarioResult } from '../harness/runner.ts';
+import { median, type Spread, spread } from '../harness/statistics.ts';
+import type { Metric } from '../scenarios/scenario.ts';
+
+export const BASELINE = 'haproxy';
+
+/** `isthmus-native@1000` is compared with `haproxy@1000`. */
+const baselineOf = (participant: string): string =>
+  BASELINE + (participant.includes('@') ? participant.slice(participant.indexOf('@')) : '');
+
+export function valuesOf(result: ScenarioResult, participant: string, metric: string): number[] {
+  return result.rounds.flatMap(({ measurements }) => measurements[participant]?.values[metric] ?? []);
+}
+
+/** Above 1: `participant` is better than `base`. */
+export function ratioTo(result: ScenarioResult, participant: string, base: string, metric: Metric): Spread {
+  const ratios = result.rounds.flatMap(({ measurements }) => {
+    const ours = measurements[participant]?.values[metric.name];
+    const theirs = measurements[base]?.values[metric.name];
+    if (ours === undefined || theirs === undefined) return [];
+    return [metric.better === 'higher' ? ours / theirs : theirs / ours];
+  });
+  return spread(ratios);
+}
+
+export interface Cell {
+  readonly participant: string;
+  readonly median: number;
+  readonly ratio: Spread;
+}
+
+export function cellsOf(result: ScenarioResult, metric: Metric): Cell[] {
+  const names = [...new Set(result.rounds.flatMap(({ measurements }) => Object.keys(measurements)))].sort();
+  return names.flatMap((participant) => {
+    const values = valuesOf(result, participant, metric.name);
+    if (values.length === 0) return [];
+    return [
+      {
+        participant,
+        median: median(values),
+        ratio: ratioTo(result, participant, baselineOf(participant), metric),
+      },
+    ];
+  });
+}

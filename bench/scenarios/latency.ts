@@ -1,0 +1,36 @@
+// Connect→first byte at a fixed rate, half of what HAProxy can do in the closed loop. Open loop: arrivals are drawn in advance
+// (exponential gaps, the same for all) and latency counts from the intended start, so nothing is omitted by coordination.
+import { median } from '../harness/statistics.ts';
+import { ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
+
+const PROBES = 3;
+
+export const latency: Scenario = {
+  name: 'latency',
+  title: 'Latency of new connections, open loop at half of HAProxy’s maximum rate',
+  wish: ONE_ROUTE,
+  metrics: [
+    { name: 'p50', title: 'connect→first byte p50', unit: 'µs', better: 'lower' },
+    { name: 'p99', title: 'connect→first byte p99', unit: 'µs', better: 'lower' },
+    { name: 'p999', title: 'connect→first byte p999', unit: 'µs', better: 'lower' },
+    { name: 'cpu', title: 'proxy CPU per connection', unit: 'µs', better: 'lower' },
+  ],
+  seconds: ({ seconds, warmup }) => 2 * seconds + warmup,
+  prepare: async (running, { load, site, timing, facts }) => {
+    // Without HAProxy among the peers, half of the first proxy's rate.
+    const reference =
+      running.find(({ name }) => name === 'haproxy') ?? running.find(({ name }) => name !== 'direct');
+    const rates: number[] = [];
+    for (let i = 0; i < PROBES && reference !== undefined; i += 1)
+      rates.push((await load.connections(reference.target, site.hellos('classic'), timing)).perSecond);
+    facts.set('rate', Math.round((rates.length > 0 ? median(rates) : 8000) / 2));
+  },
+  measure: async (peer, { load, site, timing, facts }) => {
+    const longer = { ...timing, seconds: 2 * timing.seconds };
+    const [result, cpu] = await withCpu(peer, () =>
+      load.connections(peer.target, site.hellos('classic'), longer, { rate: facts.get('rate')! }),
+    );
+    const { p50, p99, p999, curve } = result.latency;
+    return { values: { p50, p99, p999, cpu: cpu / 1000 / result.total, lag99: result.lag.p99 }, curve };
+  },
+};

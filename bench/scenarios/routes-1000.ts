@@ -1,0 +1,12 @@
+// New connections with a table of 1000 routes (all into one netns), the names asked for in turn.
+import { CONNECTION_METRICS, measureConnections } from './new-connections.ts';
+import { ONE_ROUTE, type Scenario } from './scenario.ts';
+
+export const routes1000: Scenario = {
+  name: 'routes-1000',
+  title: 'New connections, 1000 routes',
+  wish: { ...ONE_ROUTE, clusters: 1000 },
+  metrics: CONNECTION_METRICS,
+  seconds: ({ seconds, warmup }) => seconds + warmup,
+  measure: (peer, context) => measureConnections(peer, context),
+};

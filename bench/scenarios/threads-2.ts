@@ -1,0 +1,12 @@
+// Two threads each and both cores, nothing pinned: load, backend and proxy compete as they would on a small machine.
+import { CONNECTION_METRICS, measureConnections } from './new-connections.ts';
+import { ONE_ROUTE, type Scenario } from './scenario.ts';
+
+export const threads2: Scenario = {
+  name: 'threads-2',
+  title: 'New connections, two threads, both cores',
+  wish: { ...ONE_ROUTE, threads: 2 },
+  metrics: CONNECTION_METRICS,
+  seconds: ({ seconds, warmup }) => seconds + warmup,
+  measure: (peer, context) => measureConnections(peer, context),
+};
