@@ -1,4 +1,5 @@
 // Waiting until an engine has no connections left.
+import type { DrainResult } from './engine.ts';
 
 export class IdleGate {
   readonly #isIdle: () => boolean;
@@ -11,6 +12,13 @@ export class IdleGate {
   /** To be called when a connection has ended. */
   connectionEnded(): void {
     if (this.#waiters.size > 0 && this.#isIdle()) for (const wake of [...this.#waiters]) wake();
+  }
+
+  /** Of `before` connections that no more are added to: lets them finish, and after `timeoutMs` ends what is left. */
+  async drain(timeoutMs: number, before: number, abortRest: () => number): Promise<DrainResult> {
+    const reset = (await this.wait(timeoutMs)) ? abortRest() : 0;
+    await this.wait(null);
+    return { finished: Math.max(0, before - reset), reset };
   }
 
   /** Resolves with true when the time ran out first; null waits for as long as it takes. */

@@ -275,7 +275,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         near.write(kind === 'r' ? 'g' : kind);
         if (kind === 'r') near.resetAndDestroy();
         else {
-          if (kind === 'g' || kind === 'f') await readBytes(near, 1);
+          if (kind === 'g' || kind === 'f') await within(15_000, 'the echo', once(near, 'data'));
           near.end();
           await readAll(near);
         }

@@ -1,6 +1,6 @@
 // The fast engine: sockets, hellos, dialling and relaying run in the addon's own threads (native/engine/); here its questions are
 // handed to the policies and their answers back. It knows no TLS and no cluster, and does nothing slow: all new connections wait.
-import type { NativeAddon, NativeEngineHandle } from '../../netns/native.ts';
+import type { NativeAddon, NativeEngineHandle, NativeEngineHandlers } from '../../netns/native.ts';
 import type { NetnsRef } from '../../netns/netns-ref.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type {
@@ -96,13 +96,10 @@ export class NativeEngine implements Engine {
     return stats;
   }
 
-  async drain(timeoutMs: number): Promise<DrainResult> {
+  drain(timeoutMs: number): Promise<DrainResult> {
     const before = this.#engine.stats().connections;
     this.#stopAccepting();
-    const expired = await this.#idle.wait(timeoutMs);
-    const reset = expired ? this.#abortAll('drain-expired') : 0;
-    await this.#idle.wait(null);
-    return { finished: Math.max(0, before - reset), reset };
+    return this.#idle.drain(timeoutMs, before, () => this.#abortAll('drain-expired'));
   }
 
   async close(): Promise<void> {
@@ -181,18 +178,9 @@ export class NativeEngine implements Engine {
     decided.spec.policy.dialFailed(backend, error);
   }
 
-  #ended(
-    connection: number,
-    listener: number,
-    address: number | string,
-    port: number,
-    outcome: number,
-    candidate: number,
-    dialMs: number,
-    bytesFromClient: number,
-    bytesFromBackend: number,
-    durationMs: number,
-  ): void {
+  #ended(...report: Parameters<NativeEngineHandlers['ended']>): void {
+    const [connection, listener, address, port, outcome, candidate, dialMs, ...measured] = report;
+    const [bytesFromClient, bytesFromBackend, durationMs] = measured;
     const decided = this.#decided.get(connection);
     this.#decided.delete(connection);
     const backend = decided?.backends[candidate] ?? null;

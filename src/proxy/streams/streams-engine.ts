@@ -86,13 +86,10 @@ export class StreamsEngine implements Engine {
     };
   }
 
-  async drain(timeoutMs: number): Promise<DrainResult> {
+  drain(timeoutMs: number): Promise<DrainResult> {
     const before = this.#connections.size;
     this.#stopAccepting();
-    const expired = await this.#idle.wait(timeoutMs);
-    const reset = expired ? this.#abortAll('drain-expired') : 0;
-    await this.#idle.wait(null);
-    return { finished: Math.max(0, before - reset), reset };
+    return this.#idle.drain(timeoutMs, before, () => this.#abortAll('drain-expired'));
   }
 
   async close(): Promise<void> {
