@@ -86,6 +86,7 @@ for (const [wish, wanted] of groups) {
       load,
       timing,
       rounds: roundsOf(scenario),
+      patience: options.patience,
       progress,
     });
     for (const [name, reason] of Object.entries(result.failures))
@@ -126,7 +127,10 @@ progress.say('');
 console.log(markdown(report));
 console.log(`\nWritten to ${RESULTS}`);
 const missed = report.goals.filter(({ verdict }) => verdict === 'missed');
+const unjudged = report.goals.filter(({ verdict }) => verdict === 'disturbed');
 if (options.check) {
+  for (const { title } of unjudged)
+    console.log(`NOT JUDGED ${title}: the machine was disturbed, measure again`);
   for (const { title, must, measured, missedBy } of missed)
     console.log(
       `MISSED ${title}: ${measured!.median.toFixed(3)}, goal ${must.toFixed(2)}, by ${(missedBy * 100).toFixed(1)} %`,
@@ -138,4 +142,4 @@ if (options.check) {
 const incorrect = correctness.some(
   ({ peer, disqualified }) => disqualified !== null && peer === 'isthmus-native',
 );
-process.exit(options.check && (missed.length > 0 || incorrect) ? 1 : 0);
+process.exit(options.check && (missed.length > 0 || unjudged.length > 0 || incorrect) ? 1 : 0);

@@ -8,5 +8,6 @@ import { type Found, writeTools } from './harness/tools.ts';
 const options = readOptions(process.argv.slice(2));
 const programs: Record<string, Found> = {};
 for (const name of ['haproxy', 'nginx', 'sniproxy', 'envoy'])
-  if (options.peers.some((peer) => peer === name)) programs[name] = findProgram(name);
+  if (options.peers.some((peer) => peer === name || peer.startsWith(`${name}-`)))
+    programs[name] = findProgram(name);
 writeTools({ load: buildLoad(), programs });

@@ -4,6 +4,7 @@ import { SCENARIOS } from '../scenarios/all.ts';
 export const PEER_NAMES = [
   'direct',
   'haproxy',
+  'haproxy-nosplice',
   'isthmus-native',
   'isthmus-streams',
   'nginx',
@@ -17,6 +18,8 @@ export interface Options {
   readonly rounds: number;
   readonly seconds: number;
   readonly warmup: number;
+  /** Extra time for repetitions, as a share of the plan. */
+  readonly patience: number;
   readonly check: boolean;
   /** More HAProxy programs, each a peer of its own. */
   readonly haproxies: readonly string[];
@@ -25,11 +28,12 @@ export interface Options {
 
 const MODES = {
   quick: {
-    peers: ['direct', 'haproxy', 'isthmus-native', 'isthmus-streams'],
+    peers: ['direct', 'haproxy', 'haproxy-nosplice', 'isthmus-native', 'isthmus-streams'],
     scenarios: ['new-connections', 'latency', 'requests', 'bulk', 'idle-memory'],
     rounds: 3,
     seconds: 0.6,
     warmup: 0.2,
+    patience: 0.3,
   },
   normal: {
     peers: [...PEER_NAMES],
@@ -37,6 +41,7 @@ const MODES = {
     rounds: 5,
     seconds: 1,
     warmup: 0.3,
+    patience: 2,
   },
   full: {
     peers: [...PEER_NAMES],
@@ -44,6 +49,7 @@ const MODES = {
     rounds: 11,
     seconds: 2,
     warmup: 0.5,
+    patience: 2,
   },
 };
 

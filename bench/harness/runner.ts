@@ -12,13 +12,14 @@ export interface Round {
   readonly measurements: Readonly<Record<string, Measurement>>;
   /** The worst of what was seen in a measurement of this round that was kept. */
   readonly disturbance: Disturbance;
-  readonly disturbed: boolean;
+  /** Whose measurement never got a quiet moment: shown, but no goal is judged by it. */
+  readonly disturbed: readonly string[];
 }
 
 /** So often is a disturbed measurement tried again before it is kept as it is. */
 const ATTEMPTS = 5;
 /** Whoever disturbs us may be done in a moment; the wait doubles from attempt to attempt. */
-const PATIENCE_MS = 250;
+const PAUSE_MS = 250;
 
 export interface ScenarioResult {
   readonly name: string;
@@ -33,6 +34,8 @@ export interface RunnerOptions {
   readonly load: Context['load'];
   readonly timing: Timing;
   readonly rounds: number;
+  /** How much longer than planned a scenario may take for the sake of quiet measurements, as a share of its plan. */
+  readonly patience: number;
   readonly progress: Progress;
 }
 
@@ -50,7 +53,7 @@ export async function runScenario(
   site: Site,
   participants: readonly Participant[],
   running: ReadonlyMap<string, RunningPeer>,
-  { load, timing, rounds, progress }: RunnerOptions,
+  { load, timing, rounds, patience, progress }: RunnerOptions,
 ): Promise<ScenarioResult> {
   const facts = new Map<string, number>();
   const failures: Record<string, string> = {};
@@ -70,23 +73,20 @@ export async function runScenario(
   const idlePids = (measured: string): ReadonlySet<number> =>
     new Set([...running].flatMap(([name, peer]) => (name === measured ? [] : peer.pids())));
   let repeated = 0;
-  // On a machine that is never quiet a run takes twice as long and says that it was disturbed; it does not take for ever.
-  const mostRepeated = rounds * participants.length;
+  // On a machine that is never quiet a run ends all the same, and says that it was disturbed.
+  let patienceMs = 1000 * patience * rounds * participants.length * scenario.seconds(timing);
   /** The first undisturbed measurement, or the last one. */
   const measureQuietly = async (participant: Participant): Promise<[Measurement, Disturbance]> => {
     for (let attempt = 1; ; attempt += 1) {
+      const started = Date.now();
       const since = watchMachine(idlePids(participant.name));
       const measurement = await measure(participant);
       const disturbance = since();
-      if (
-        scenario.timeless === true ||
-        !isDisturbed(disturbance) ||
-        attempt === ATTEMPTS ||
-        repeated >= mostRepeated
-      )
-        return [measurement, disturbance];
+      const isGood = scenario.timeless === true || !isDisturbed(disturbance);
+      if (isGood || attempt === ATTEMPTS || patienceMs <= 0) return [measurement, disturbance];
       repeated += 1;
-      await pause(PATIENCE_MS * 2 ** attempt);
+      await pause(Math.min(patienceMs, PAUSE_MS * 2 ** attempt));
+      patienceMs -= Date.now() - started;
     }
   };
 
@@ -95,24 +95,22 @@ export async function runScenario(
   for (let round = 1; round <= rounds; round += 1) {
     const measurements: Record<string, Measurement> = {};
     const worst = { steal: 0, foreign: 0 };
+    const disturbed: string[] = [];
     for (const participant of shuffled(participants)) {
       if (failures[participant.name] !== undefined) continue;
       progress.at(scenario.name, `round ${round}/${rounds}`, participant.name);
       try {
-        const [measurement, { steal, foreign }] = await measureQuietly(participant);
+        const [measurement, seen] = await measureQuietly(participant);
         measurements[participant.name] = measurement;
-        worst.steal = Math.max(worst.steal, steal);
-        worst.foreign = Math.max(worst.foreign, foreign);
+        if (scenario.timeless !== true && isDisturbed(seen)) disturbed.push(participant.name);
+        worst.steal = Math.max(worst.steal, seen.steal);
+        worst.foreign = Math.max(worst.foreign, seen.foreign);
       } catch (error) {
         failures[participant.name] = (error as Error).message;
       }
       progress.done(scenario.seconds(timing));
     }
-    kept.push({
-      measurements,
-      disturbance: worst,
-      disturbed: scenario.timeless !== true && isDisturbed(worst),
-    });
+    kept.push({ measurements, disturbance: worst, disturbed });
   }
   return { name: scenario.name, rounds: kept, repeated, failures, facts: Object.fromEntries(facts) };
 }

@@ -16,6 +16,7 @@ export interface Chosen {
 
 const MAKERS: Readonly<Record<string, (program: Program) => Peer>> = {
   haproxy: (program) => haproxy(program),
+  'haproxy-nosplice': (program) => haproxy(program, 'haproxy-nosplice', false),
   nginx,
   sniproxy,
   envoy,
@@ -29,7 +30,9 @@ export function chosenPeers(options: Options, tools: Tools): Chosen {
     else if (name === 'isthmus-native') peers.push(isthmus('native'));
     else if (name === 'isthmus-streams') peers.push(isthmus('streams'));
     else {
-      const found: Found = tools.programs[name] ?? { problem: 'was not looked for' };
+      const found: Found = tools.programs[name === 'haproxy-nosplice' ? 'haproxy' : name] ?? {
+        problem: 'was not looked for',
+      };
       if ('program' in found) peers.push(MAKERS[name]!(found.program));
       else missing.set(name, found.problem);
     }

@@ -7,7 +7,8 @@ import type { Program } from '../harness/tools.ts';
 import type { Peer } from './peer.ts';
 import { environmentOf, nextPort, startProcess } from './running.ts';
 
-export function haproxy(program: Program, name = 'haproxy'): Peer {
+/** `splice` is best for bulk; without it new connections and small requests are cheaper: both take part. */
+export function haproxy(program: Program, name = 'haproxy', splice = true): Peer {
   return {
     name,
     entersNetns: true,
@@ -18,13 +19,13 @@ export function haproxy(program: Program, name = 'haproxy'): Peer {
     start: async (site) => {
       const port = nextPort();
       const file = join(site.directory, `${name}.cfg`);
-      writeFileSync(file, configuration(site, port, name));
+      writeFileSync(file, configuration(site, port, name, splice));
       return startProcess(name, site, port, program, ['-db', '-f', file]);
     },
   };
 }
 
-function configuration(site: Site, port: number, name: string): string {
+function configuration(site: Site, port: number, name: string, splice: boolean): string {
   const backends = site.clusters.map(
     (cluster) =>
       `backend ${cluster.name}\n  server s ${TENANT_ADDRESS}:${TENANT_PORT} namespace ${cluster.netns}\n`,
@@ -35,8 +36,8 @@ function configuration(site: Site, port: number, name: string): string {
   maxpipes 256
 defaults
   mode tcp
-  option splice-request
-  option splice-response
+  option tcp-smart-connect
+${splice ? '  option splice-request\n  option splice-response' : ''}
   timeout connect 5s
   timeout client 2m
   timeout server 2m

@@ -1,8 +1,8 @@
 // The goals of the project, as data. A goal is judged by the median; one that was not measured is said to be so.
 import type { ScenarioResult } from '../harness/runner.ts';
 import { type Spread, spread } from '../harness/statistics.ts';
-import type { Scenario } from '../scenarios/scenario.ts';
-import { BASELINE, ratioTo, valuesOf } from './ratios.ts';
+import type { Metric, Scenario } from '../scenarios/scenario.ts';
+import { BASELINE, OTHER_BASELINE, quietRounds, ratioTo, valuesOf } from './ratios.ts';
 
 const OURS = 'isthmus-native';
 
@@ -75,13 +75,18 @@ export interface Verdict {
   readonly must: number;
   readonly aim: number;
   readonly measured: Spread | null;
-  readonly verdict: 'aim' | 'must' | 'missed' | 'not measured';
+  /** The same against HAProxy without splice; not what is judged, but what a sceptic would ask for. */
+  readonly unspliced: Spread | null;
+  readonly verdict: 'aim' | 'must' | 'missed' | 'disturbed' | 'not measured';
   /** How much is missing, as a share of the goal. */
   readonly missedBy: number;
 }
 
+const metricOf = (scenario: Scenario, wanted: string): Metric =>
+  scenario.metrics.find(({ name }) => name === wanted)!;
+
 function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Spread {
-  const metric = scenario.metrics.find(({ name }) => name === goal.metric)!;
+  const metric = metricOf(scenario, goal.metric);
   switch (goal.kind) {
     case 'ratio':
       return ratioTo(result, OURS, BASELINE, metric);
@@ -93,6 +98,12 @@ function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Sp
   }
 }
 
+/** Whose measurements decide. Scheduling shares under foreign load say nothing: more threads would simply win. */
+function comparedIn({ kind }: Goal): string[] {
+  if (kind === 'ratio') return [OURS, BASELINE];
+  return kind === 'self' ? [`${OURS}@1000`, `${OURS}@1`] : [OURS];
+}
+
 export function verdicts(results: readonly ScenarioResult[], scenarios: readonly Scenario[]): Verdict[] {
   return GOALS.map((goal) => {
     const { title, kind, must, aim } = goal;
@@ -101,11 +112,24 @@ export function verdicts(results: readonly ScenarioResult[], scenarios: readonly
     const measured =
       result === undefined || scenario === undefined ? null : measuredFor(goal, result, scenario);
     if (measured === null || Number.isNaN(measured.median))
-      return { title, kind, must, aim, measured: null, verdict: 'not measured', missedBy: 0 };
+      return {
+        title,
+        kind,
+        must,
+        aim,
+        measured: null,
+        unspliced: null,
+        verdict: 'not measured',
+        missedBy: 0,
+      };
     const meets = (limit: number): boolean =>
       kind === 'most' ? measured.median <= limit : measured.median >= limit;
-    const verdict = meets(aim) ? 'aim' : meets(must) ? 'must' : 'missed';
+    const isQuiet = 2 * quietRounds(result!, ...comparedIn(goal)).length >= result!.rounds.length;
+    const verdict = !isQuiet ? 'disturbed' : meets(aim) ? 'aim' : meets(must) ? 'must' : 'missed';
     const missedBy = verdict === 'missed' ? Math.abs(measured.median - must) / (must || 1) : 0;
-    return { title, kind, must, aim, measured, verdict, missedBy };
+    const other =
+      kind === 'ratio' ? ratioTo(result!, OURS, OTHER_BASELINE, metricOf(scenario!, goal.metric)) : null;
+    const unspliced = other === null || other.count === 0 ? null : other;
+    return { title, kind, must, aim, measured, unspliced, verdict, missedBy };
   });
 }

@@ -15,7 +15,7 @@ const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`;
 const table = (head: readonly string[], rows: readonly string[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
 
-function goalRow({ title, kind, must, aim, measured, verdict, missedBy }: Verdict): string {
+function goalRow({ title, kind, must, aim, measured, unspliced, verdict, missedBy }: Verdict): string {
   const sign = kind === 'most' ? '≤' : '≥';
   const seen =
     measured === null
@@ -25,9 +25,11 @@ function goalRow({ title, kind, must, aim, measured, verdict, missedBy }: Verdic
     aim: 'reaches the aim',
     must: 'met',
     missed: `missed by ${number(missedBy * 100)} %`,
+    disturbed: 'the machine was disturbed: **not judged**',
     'not measured': 'not measured',
   };
-  return row(title, seen, `${sign} ${number(must)}`, `${sign} ${number(aim)}`, words[verdict]);
+  const other = unspliced === null ? '–' : number(unspliced.median);
+  return row(title, seen, other, `${sign} ${number(must)}`, `${sign} ${number(aim)}`, words[verdict]);
 }
 
 function scenarioSection(report: Report, name: string): string[] {
@@ -54,13 +56,13 @@ function scenarioSection(report: Report, name: string): string[] {
     return row(`${metric.title}${metric.unit === '' ? '' : `, ${metric.unit}`}`, ...shown);
   });
   lines.push(table(['', ...names], rows), '');
-  const disturbed = result.rounds.filter((round) => round.disturbed).length;
+  const disturbed = result.rounds.reduce((sum, round) => sum + round.disturbed.length, 0);
   const facts = Object.entries(result.facts).map(([key, value]) => `${key} ${number(value)}`);
   lines.push(
     [
       `${result.rounds.length} rounds`,
       `${result.repeated} disturbed measurements repeated`,
-      `${disturbed} rounds still disturbed`,
+      `${disturbed} stayed disturbed`,
       ...facts,
     ].join(', '),
     '',
@@ -115,7 +117,10 @@ export function markdown(report: Report): string {
     '',
     '## Goals',
     '',
-    table(['goal (isthmus-native)', 'measured', 'must', 'aim', ''], report.goals.map(goalRow)),
+    table(
+      ['goal (isthmus-native)', 'measured', 'against HAProxy without splice', 'must', 'aim', ''],
+      report.goals.map(goalRow),
+    ),
     '',
     '## Peers',
     '',

@@ -1,21 +1,34 @@
 // From rounds to numbers: the median of each metric, and the median of its same-round ratios to HAProxy.
-import type { ScenarioResult } from '../harness/runner.ts';
+import type { Round, ScenarioResult } from '../harness/runner.ts';
 import { median, type Spread, spread } from '../harness/statistics.ts';
 import type { Metric } from '../scenarios/scenario.ts';
 
 export const BASELINE = 'haproxy';
+/** The same HAProxy without splice, which is the better one for everything but bulk. */
+export const OTHER_BASELINE = 'haproxy-nosplice';
 
 /** `isthmus-native@1000` is compared with `haproxy@1000`. */
 const baselineOf = (participant: string): string =>
   BASELINE + (participant.includes('@') ? participant.slice(participant.indexOf('@')) : '');
 
+/** The rounds in which none of these was disturbed; all rounds, where those are fewer than half. */
+function usableRounds(result: ScenarioResult, ...names: string[]): readonly Round[] {
+  const quiet = quietRounds(result, ...names);
+  return 2 * quiet.length >= result.rounds.length ? quiet : result.rounds;
+}
+
+export const quietRounds = (result: ScenarioResult, ...names: string[]): readonly Round[] =>
+  result.rounds.filter(({ disturbed }) => names.every((name) => !disturbed.includes(name)));
+
 export function valuesOf(result: ScenarioResult, participant: string, metric: string): number[] {
-  return result.rounds.flatMap(({ measurements }) => measurements[participant]?.values[metric] ?? []);
+  return usableRounds(result, participant).flatMap(
+    ({ measurements }) => measurements[participant]?.values[metric] ?? [],
+  );
 }
 
 /** Above 1: `participant` is better than `base`. */
 export function ratioTo(result: ScenarioResult, participant: string, base: string, metric: Metric): Spread {
-  const ratios = result.rounds.flatMap(({ measurements }) => {
+  const ratios = usableRounds(result, participant, base).flatMap(({ measurements }) => {
     const ours = measurements[participant]?.values[metric.name];
     const theirs = measurements[base]?.values[metric.name];
     if (ours === undefined || theirs === undefined) return [];

@@ -8,6 +8,7 @@ import type { Report } from './report.ts';
 const COLOURS: Readonly<Record<string, string>> = {
   direct: '#9aa0a6',
   haproxy: '#1f77b4',
+  'haproxy-nosplice': '#aec7e8',
   'isthmus-native': '#d62728',
   'isthmus-streams': '#ff9896',
   nginx: '#2ca02c',

@@ -25,7 +25,7 @@ export const baselineMemory: Scenario = {
     { name: 'bare', title: 'RSS of that bare Node', unit: 'MB', better: 'lower' },
   ],
   seconds: () => 2 * (SETTLE_MS / 1000) + 3,
-  rounds: (asked) => Math.min(asked, 3),
+  rounds: (asked) => (asked < 5 ? 1 : 3),
   participants: (peers, site) =>
     peers.filter(({ name }) => name.startsWith('isthmus-')).map((peer) => ({ name: peer.name, peer, site })),
   measure: async (peer) => {

@@ -24,7 +24,7 @@ export const idleMemory: Scenario = {
     { name: 'rss9000', title: 'RSS per idle connection, 9000 open', unit: 'KB', better: 'lower' as const },
   ],
   seconds: () => 16,
-  rounds: (asked) => Math.min(asked, 3),
+  rounds: (asked) => (asked < 5 ? 1 : 3),
   participants: (peers, site) =>
     peers.filter(({ name }) => name !== 'direct').map((peer) => ({ name: peer.name, peer, site })),
   measure: async (peer, { site, load }) => {
