@@ -88,7 +88,7 @@ void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockad
   connection->timer.owner = connection;
   connection->client.connection = connection->backend.connection = connection;
   connection->client.fd = client.Release();
-  Watch(connection->client, EPOLLIN);
+  if (!Watch(connection->client, EPOLLIN)) return End(*connection, Outcome::kRefusedDescriptors, true);
   if (listener.mode == ListenerMode::kImmediate) {
     Ask(*connection);
     return;

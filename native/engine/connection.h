@@ -1,17 +1,20 @@
 // The record of one connection. It belongs to one worker, which alone reads and writes it.
 //
-// Every state, and what each event does in it:
+// Every state, and what each event does in it. "–" cannot happen; native/test walks all the others, and test/netns/addon-engine.test.ts
+// compares what it saw with this table. FIN is a half-close; a reset is any death of the socket (EPOLLERR).
 //
-// | state      | client readable       | client gone       | deadline              | answer              | backend ready        | backend gone      |
-// | ---------- | --------------------- | ----------------- | --------------------- | ------------------- | -------------------- | ----------------- |
-// | Hello      | collect; enough→ Asking | → End client-left | → End hello-timeout   | –                   | –                    | –                 |
-// | Asking     | left in the kernel    | seen by the next read | (none)            | more → Hello; candidates → Connecting; part → Parting; error → End | – | – |
-// | Connecting | left in the kernel    | reset → End client-left; FIN → later | next candidate, or Parting | – | replay → Relaying | next candidate, or Parting |
-// | Relaying   | pump up               | what it said flows on, then a reset | (none) | –                 | pump down            | what it said flows on, then a reset |
-// | Parting    | read and discard      | → End             | → End                 | –                   | –                    | –                 |
-// | Resetting  | left in the kernel    | → End             | sent all, or long enough → End with reset | – | left in the kernel   | → End             |
-// | Dead       | all events are ignored; freed after the batch of events in which it died                                      |||||
+// | state      | client ready | client FIN | client reset | backend ready | backend FIN | backend reset | deadline | answer | abort |
+// | ---------- | ------------ | ---------- | ------------ | ------------- | ----------- | ------------- | -------- | ------ | ----- |
+// | Hello      | collect; enough → Asking | → End client-left | → End client-left | – | – | – | → End hello-timeout | ignored | → End |
+// | Asking     | left in the kernel | left there | left there: the next read or send finds it | – | – | – | noted: "more" comes too late | more → Hello; candidates → Connecting; part → Parting; error → End; aborted → End | closes the socket; → End by the answer |
+// | Connecting | left in the kernel | left there | → End client-left | replay → Relaying | replay → Relaying, which reads it | next candidate, or Parting | next candidate, or Parting | ignored | → End |
+// | Relaying   | pump | flows on, then FIN; both → End finished | what it said flows on, then → Resetting or End | pump | as the client's | as the client's | broken only: linger is over → End | ignored | → End |
+// | Parting    | read and discard | → End | → End | – | – | – | → End | ignored | → End |
+// | Resetting  | left in the kernel | left there | the deadline finds it | left in the kernel | left there | left there | all is sent, peer gone, or linger over → End | ignored | → End |
+// | Dead       | ignored | ignored | ignored | ignored | ignored | ignored | – | – | – |
 //
+// A dead record is freed after the batch of events in which it died: later events of that batch may point at it. Its slot is free
+// at once, and gets another generation.
 // A connection aborted while JavaScript decides (Asking) closes its socket at once and lives on as a record until the answer
 // comes: JavaScript may be reading its bytes.
 #pragma once
@@ -28,7 +31,19 @@
 
 namespace isthmus {
 
+// The rows and the columns of the table.
 enum class State : std::uint8_t { kHello, kAsking, kConnecting, kRelaying, kParting, kResetting, kDead };
+enum class Happening : std::uint8_t {
+  kClientReady,
+  kClientFin,
+  kClientReset,
+  kBackendReady,
+  kBackendFin,
+  kBackendReset,
+  kDeadline,
+  kAnswer,
+  kAbort,
+};
 
 struct Connection;
 

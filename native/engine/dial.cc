@@ -58,7 +58,7 @@ void Worker::DialNext(Connection& connection) {
     sent_bytes = static_cast<std::uint32_t>(sent < 0 ? 0 : sent);
   }
   // EPOLLOUT stays armed: edge-triggered, it is only told after a send that found no room.
-  Watch(connection.backend, EPOLLIN | EPOLLOUT);
+  if (!Watch(connection.backend, EPOLLIN | EPOLLOUT)) return DialFailed(connection, SysError{errno, "epoll_ctl"});
   if (sent_bytes > 0) Connected(connection, sent_bytes);
 }
 

@@ -120,6 +120,7 @@ void Engine::CloseListener(std::uint32_t id) {
   // To close a listening socket resets those who wait in its queue: they are taken out first.
   for (;;) {
     const long fd = io::Accept(listener->fd.Get(), nullptr, nullptr);
+    if (fd == -ECONNABORTED || fd == -EPROTO) continue;  // that one has left; others may wait behind it
     if (fd < 0) break;
     Command command{Command::Kind::kAdopt};
     command.listener = listener;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/io.h"
+#include "engine/witness.h"
 #include "engine/worker.h"
 
 namespace isthmus {
@@ -42,6 +43,7 @@ void Worker::Ask(Connection& connection) {
 }
 
 void Worker::HandleAnswer(Connection& connection, Answer answer) {
+  Witness(connection.state, Happening::kAnswer);
   if (connection.state != State::kAsking) return;
   if (connection.aborted) return End(connection, connection.abort_outcome, true);
   switch (answer.kind) {

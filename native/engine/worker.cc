@@ -8,6 +8,7 @@
 
 #include "engine/io.h"
 #include "engine/tuning.h"
+#include "engine/witness.h"
 #include "sys/socket_options.h"
 
 namespace isthmus {
@@ -20,6 +21,12 @@ std::int64_t NowNs() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+Happening HappeningOf(bool is_client, std::uint32_t events) {
+  if ((events & EPOLLERR) != 0) return is_client ? Happening::kClientReset : Happening::kBackendReset;
+  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) return is_client ? Happening::kClientFin : Happening::kBackendFin;
+  return is_client ? Happening::kClientReady : Happening::kBackendReady;
 }
 
 }  // namespace
@@ -121,6 +128,7 @@ void Worker::HandleSide(Side& side, std::uint32_t events) {
   if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) side.hang_up = true;
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) side.readable = true;
   const bool is_client = &side == &connection.client;
+  Witness(connection.state, HappeningOf(is_client, events));
   switch (connection.state) {
     case State::kHello:
       ReadHello(connection);
@@ -188,24 +196,21 @@ void Worker::HandleCommands() {
 }
 
 void Worker::HandleTimers() {
-  while (TimerNode* node = hello_timers_.Expired(now_ns_)) {
+  const auto expired = [this](TimerList& list) -> Connection* {
+    TimerNode* node = list.Expired(now_ns_);
+    if (node == nullptr) return nullptr;
     node->Clear();
-    Connection& connection = *static_cast<Connection*>(node->owner);
+    auto* connection = static_cast<Connection*>(node->owner);
+    Witness(connection->state, Happening::kDeadline);
+    return connection;
+  };
+  while (Connection* connection = expired(hello_timers_)) {
     // JavaScript may be reading the bytes right now: if it wants more of them, it is told then.
-    if (connection.state != State::kAsking) End(connection, Outcome::kHelloTimeout, false);
+    if (connection->state != State::kAsking) End(*connection, Outcome::kHelloTimeout, false);
   }
-  while (TimerNode* node = connect_timers_.Expired(now_ns_)) {
-    node->Clear();
-    DialFailed(*static_cast<Connection*>(node->owner), SysError{ETIMEDOUT, "connect"});
-  }
-  while (TimerNode* node = linger_timers_.Expired(now_ns_)) {
-    Connection& connection = *static_cast<Connection*>(node->owner);
-    End(connection, connection.parting, false);
-  }
-  while (TimerNode* node = flush_timers_.Expired(now_ns_)) {
-    node->Clear();
-    LookAtReset(*static_cast<Connection*>(node->owner));
-  }
+  while (Connection* connection = expired(connect_timers_)) DialFailed(*connection, SysError{ETIMEDOUT, "connect"});
+  while (Connection* connection = expired(linger_timers_)) End(*connection, connection->parting, false);
+  while (Connection* connection = expired(flush_timers_)) LookAtReset(*connection);
 }
 
 void Worker::HandleBacklog() {
@@ -235,13 +240,12 @@ int Worker::EpollTimeoutMs() const {
   return static_cast<int>(std::clamp<std::int64_t>(wait_ms, 0, 60'000));
 }
 
-void Worker::Watch(Side& side, std::uint32_t events) {
+bool Worker::Watch(Side& side, std::uint32_t events) {
   epoll_event event{};
   event.events = events | EPOLLET | EPOLLRDHUP;
   event.data.ptr = &side;
   side.armed = events;
-  // Fails only for want of memory; then nothing is ever heard of this socket, and its deadline ends it.
-  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, side.fd, &event));
+  return ::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, side.fd, &event) == 0;
 }
 
 void Worker::Arm(Side& side, std::uint32_t events) {
@@ -310,6 +314,7 @@ void Worker::AbortAll(Outcome outcome) {
 }
 
 void Worker::Abort(Connection& connection, Outcome outcome) {
+  Witness(connection.state, Happening::kAbort);
   if (connection.state != State::kAsking) {
     End(connection, outcome, true);
     return;

@@ -40,7 +40,8 @@ class Worker {
   void HandleBacklog();
   int EpollTimeoutMs() const;
   void Arm(Side& side, std::uint32_t events);
-  void Watch(Side& side, std::uint32_t events);
+  // False when there is no memory for it: nothing would ever be heard of this socket.
+  [[nodiscard]] bool Watch(Side& side, std::uint32_t events);
   Connection* Find(ConnectionId id);
   void End(Connection& connection, Outcome outcome, bool reset);
   void Bury(Connection& connection);
