@@ -1,0 +1,154 @@
+// One scenario for each cell of the table in connection.h: bring a connection into the state, let it happen.
+#include <cerrno>
+
+#include "test/fault.h"
+#include "test/scenario.h"
+#include "test/witness.h"
+
+namespace isthmus {
+namespace {
+
+struct Sides {
+  int client = -1;
+  int backend = -1;
+};
+
+bool BringToAsking(Stage& stage, Sides& sides, int receive_buffer = 0) {
+  sides.client = stage.Connect(receive_buffer);
+  return stage.Passed(stage.Say(sides.client, "hello") && stage.Asked("hello"), "asked about the hello");
+}
+
+bool BringToRelaying(Stage& stage, Sides& sides, int receive_buffer = 0) {
+  if (!BringToAsking(stage, sides, receive_buffer)) return false;
+  stage.AnswerCandidates({stage.Live()});
+  sides.backend = stage.AcceptAtBackend();
+  return stage.Passed(stage.Hear(sides.backend, "hello"), "the backend hears the hello");
+}
+
+// Connecting to one that never answers, or, where the backend has to do something, held just after the dial.
+bool BringToConnecting(Stage& stage, Sides& sides, Happening happening) {
+  if (!BringToAsking(stage, sides)) return false;
+  const bool backend_acts = happening == Happening::kBackendReady || happening == Happening::kBackendFin ||
+                            happening == Happening::kBackendReset;
+  if (!backend_acts) {
+    stage.AnswerCandidates({stage.Deaf()}, "farewell");
+    return stage.Passed(stage.Settle(), "settled");
+  }
+  fault::Add(fault::Call::kSend, EAGAIN);  // as if the handshake took its time
+  if (!stage.Passed(stage.HoldStill(), "held")) return false;
+  stage.AnswerCandidates({stage.Live()}, "farewell");
+  if (!stage.Passed(fault::Step(), "held after the dial")) return false;
+  sides.backend = stage.AcceptAtBackend();
+  return stage.Passed(sides.backend >= 0, "the backend is dialled");
+}
+
+// One side is gone, and the other has not taken all that it is to get.
+bool BringToResetting(Stage& stage, Sides& sides) {
+  if (!BringToRelaying(stage, sides, 4096)) return false;
+  if (!stage.Passed(stage.Say(sides.backend, std::string(60'000, 'x')) && stage.Settle(), "the client has more than it reads")) {
+    return false;
+  }
+  // For want of memory: the backend is alive, so that it can do something in this state too.
+  fault::Add(fault::Call::kSend, ENOMEM);
+  fault::Add(fault::Call::kSend, ENOMEM, 2);
+  return stage.Passed(stage.Say(sides.client, "x") && stage.Settle(), "a send fails");
+}
+
+// Bytes that the client does not take are in the engine's hands when their source dies.
+bool BringToBroken(Stage& stage, Sides& sides) {
+  if (!BringToRelaying(stage, sides, 4096)) return false;
+  if (!stage.Passed(stage.Fill(sides.backend), "all is full")) return false;
+  stage.Reset(sides.backend);
+  return stage.Passed(stage.Settle(), "settled");
+}
+
+bool Bring(Stage& stage, const Scenario& self, Sides& sides) {
+  switch (self.state) {
+    case State::kHello:
+      sides.client = stage.Connect();
+      return stage.Passed(stage.Settle(), "settled");
+    case State::kAsking:
+      return BringToAsking(stage, sides);
+    case State::kConnecting:
+      return BringToConnecting(stage, sides, self.happening);
+    case State::kRelaying:
+      return self.happening == Happening::kDeadline ? BringToBroken(stage, sides) : BringToRelaying(stage, sides);
+    case State::kParting:
+      if (!BringToAsking(stage, sides)) return false;
+      stage.AnswerPart("alert");
+      return stage.Passed(stage.HearEnd(sides.client) && stage.Settle(), "the client hears the end");
+    case State::kResetting:
+      return BringToResetting(stage, sides);
+    case State::kDead:
+      // It dies first in the batch, and then something happens to it.
+      if (!BringToRelaying(stage, sides) || !stage.Passed(stage.HoldStill(), "held")) return false;
+      stage.AbortAll();
+      return true;
+  }
+  return false;
+}
+
+bool Happen(Stage& stage, Happening happening, const Sides& sides) {
+  switch (happening) {
+    case Happening::kClientReady:
+      return stage.Say(sides.client, "x");
+    case Happening::kClientFin:
+      stage.Finish(sides.client);
+      return true;
+    case Happening::kClientReset:
+      stage.Reset(sides.client);
+      return true;
+    case Happening::kBackendReady:
+      return stage.Say(sides.backend, "x");
+    case Happening::kBackendFin:
+      stage.Finish(sides.backend);
+      return true;
+    case Happening::kBackendReset:
+      stage.Reset(sides.backend);
+      return true;
+    case Happening::kDeadline:
+      stage.Sleep(40);
+      return true;
+    case Happening::kAnswer:
+      // The first connection of the engine: there is only this one.
+      stage.AnswerUnasked(ConnectionId{0, 0, 1}.Packed(), Answer{Answer::Kind::kPart});
+      return true;
+    case Happening::kAbort:
+      stage.AbortAll();
+      return true;
+  }
+  return false;
+}
+
+void Cell(Stage& stage, const Scenario& self) {
+  Sides sides;
+  if (!Bring(stage, self, sides)) return;
+  STEP(Happen(stage, self.happening, sides));
+  fault::Release();
+  STEP(stage.Settle());
+  STEP(Witnessed(self.state, self.happening));
+}
+
+bool CanHappen(State state, Happening happening) {
+  const bool backend = happening >= Happening::kBackendReady && happening <= Happening::kBackendReset;
+  if (state == State::kDead) return happening <= Happening::kBackendReset;
+  return !backend || state == State::kConnecting || state == State::kRelaying || state == State::kResetting;
+}
+
+}  // namespace
+
+std::vector<Scenario> Cells() {
+  std::vector<Scenario> cells;
+  for (int state = 0; state <= static_cast<int>(State::kDead); state += 1) {
+    for (int happening = 0; happening <= static_cast<int>(Happening::kAbort); happening += 1) {
+      Scenario cell{"", {}, Cell, static_cast<State>(state), static_cast<Happening>(happening)};
+      if (!CanHappen(cell.state, cell.happening)) continue;
+      cell.name = NameOf(cell.state) + " × " + NameOf(cell.happening);
+      if (cell.happening == Happening::kDeadline) cell.options = {ListenerMode::kHello, 25, 25, 25};
+      cells.push_back(cell);
+    }
+  }
+  return cells;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,73 @@
+// Which call can fail how, and whether that may be noticed.
+#include <cerrno>
+
+#include "sys/sys_error.h"
+#include "test/fault.h"
+
+namespace isthmus::fault {
+
+const std::vector<Kind>& Kinds() {
+  static const std::vector<Kind> kinds = {
+      {Call::kReceive, EINTR, true},
+      {Call::kReceive, EAGAIN, true},
+      {Call::kReceive, kShort, true},
+      {Call::kReceive, ENOMEM, false},
+      {Call::kReceive, ECONNRESET, false},
+      {Call::kReceive, ETIMEDOUT, false},
+      {Call::kSend, EINTR, true},
+      {Call::kSend, EAGAIN, true},
+      {Call::kSend, kShort, true},
+      {Call::kSend, ENOBUFS, false},
+      {Call::kSend, ENOMEM, false},
+      {Call::kSend, ECONNRESET, false},
+      {Call::kSend, EPIPE, false},
+      {Call::kSpliceIn, EINTR, true},
+      {Call::kSpliceIn, EAGAIN, true},
+      {Call::kSpliceIn, kShort, true},
+      {Call::kSpliceIn, ENOMEM, false},
+      {Call::kSpliceIn, ECONNRESET, false},
+      {Call::kSpliceOut, EINTR, true},
+      {Call::kSpliceOut, EAGAIN, true},
+      {Call::kSpliceOut, kShort, true},
+      {Call::kSpliceOut, ENOMEM, false},
+      {Call::kSpliceOut, EPIPE, false},
+      // Level-triggered: who waits in the queue is told of again.
+      {Call::kAccept, EINTR, true},
+      {Call::kAccept, EAGAIN, true},
+      {Call::kAccept, ECONNABORTED, true},
+      {Call::kAccept, ENOBUFS, true},
+      {Call::kAccept, ENOMEM, true},
+      // Without descriptors the client is refused, and told so at once.
+      {Call::kAccept, EMFILE, false},
+      {Call::kAccept, ENFILE, false},
+      {Call::kConnect, EINTR, true},
+      {Call::kConnect, EAGAIN, false},
+      {Call::kConnect, ENOBUFS, false},
+      {Call::kConnect, EADDRNOTAVAIL, false},
+      {Call::kConnect, ECONNREFUSED, false},
+      {Call::kSocket, EMFILE, false},
+      {Call::kSocket, ENFILE, false},
+      {Call::kSocket, ENOBUFS, false},
+      {Call::kSocket, ENOMEM, false},
+      // Then bytes are copied.
+      {Call::kPipe, EMFILE, true},
+      {Call::kPipe, ENFILE, true},
+      {Call::kPipeSize, EPERM, true},
+      // The way home is looked for again when it is needed; the spare descriptor only when there are none.
+      {Call::kOpen, EMFILE, true},
+      {Call::kEpollAdd, ENOMEM, false},
+      {Call::kEpollAdd, ENOSPC, false},
+      {Call::kEpollWait, EINTR, true},
+  };
+  return kinds;
+}
+
+std::string NameOf(const Fault& fault) {
+  static constexpr const char* kNames[] = {"recv",   "send",  "splice in",      "splice out", "accept4",   "connect",
+                                           "socket", "pipe2", "F_SETPIPE_SZ", "open",       "epoll_ctl", "epoll_wait"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Call::kCount));
+  const std::string how = fault.error == kShort ? "one byte" : NameOfErrno(fault.error).code;
+  return std::string(kNames[static_cast<std::size_t>(fault.call)]) + " #" + std::to_string(fault.nth) + " " + how;
+}
+
+}  // namespace isthmus::fault

@@ -1,0 +1,232 @@
+#include "test/fault.h"
+#include "test/scenario.h"
+
+namespace isthmus {
+namespace {
+
+constexpr std::size_t kBulkBytes = 1 << 20;
+
+void Echo(Stage& stage, const Scenario&) {
+  const int client = stage.Connect();
+  STEP(stage.Say(client, "he"));
+  STEP(stage.Asked("he"));
+  stage.AnswerMore(5);
+  STEP(stage.Say(client, "l"));
+  STEP(stage.Settle());
+  STEP(stage.Say(client, "lo"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerCandidates({stage.Live()}, "", 1);  // without the "h": as a PROXY header is left out
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, "ello"));
+  STEP(stage.Say(backend, "reply"));
+  STEP(stage.Hear(client, "reply"));
+  STEP(stage.Say(client, "the last"));
+  stage.Finish(client);
+  STEP(stage.Hear(backend, "the last"));
+  STEP(stage.HearEnd(backend));
+  STEP(stage.Say(backend, "goodbye"));
+  STEP(stage.Hear(client, "goodbye"));
+  stage.Finish(backend);
+  STEP(stage.HearEnd(client));
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+void BackendSpeaksFirst(Stage& stage, const Scenario&) {
+  const int client = stage.Connect();
+  STEP(stage.Asked(""));
+  stage.AnswerCandidates({stage.Live()});
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Say(backend, "220 welcome"));
+  stage.Finish(backend);
+  STEP(stage.Hear(client, "220 welcome"));
+  STEP(stage.HearEnd(client));
+  STEP(stage.Say(client, "thanks"));
+  stage.Finish(client);
+  STEP(stage.Hear(backend, "thanks"));
+  STEP(stage.HearEnd(backend));
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+bool Relaying(Stage& stage, int& client, int& backend) {
+  client = stage.Connect();
+  if (!stage.Passed(stage.Say(client, "hello") && stage.Asked("hello"), "asked about the hello")) return false;
+  stage.AnswerCandidates({stage.Live()});
+  backend = stage.AcceptAtBackend();
+  return stage.Passed(stage.Hear(backend, "hello"), "the backend hears the hello");
+}
+
+void BulkUp(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.Transfer(client, backend, kBulkBytes, true));
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  // After the bulk small ones again, so many that splicing ends.
+  for (int i = 0; i < 10; i += 1) {
+    STEP(stage.Say(backend, "small"));
+    STEP(stage.Hear(client, "small"));
+  }
+  stage.Finish(backend);
+  STEP(stage.HearEnd(client));
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+void BulkDown(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.Transfer(backend, client, kBulkBytes, true));
+  for (int i = 0; i < 10; i += 1) {
+    STEP(stage.Say(backend, "small"));
+    STEP(stage.Hear(client, "small"));
+  }
+  stage.Finish(backend);
+  STEP(stage.HearEnd(client));
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+void LongHello(Stage& stage, const Scenario&) {
+  const std::string hello(9'000, 'x');
+  const int client = stage.Connect();
+  STEP(stage.Say(client, hello.substr(0, 100)));
+  STEP(stage.Asked(hello.substr(0, 100)));
+  stage.AnswerMore(9'000);
+  STEP(stage.Say(client, hello.substr(100)));
+  STEP(stage.Asked(hello));
+  stage.AnswerCandidates({stage.Live()});
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, hello));
+  stage.Finish(backend);
+  stage.Finish(client);
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+void Failover(Stage& stage, const Scenario&) {
+  const int client = stage.Connect();
+  STEP(stage.Say(client, "hello"));
+  STEP(stage.Asked("hello"));
+  // Refused; no target of that number; deaf; well.
+  stage.AnswerCandidates({stage.Closed(), 4711, stage.Deaf(), stage.Live()});
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.DialsFailed(3));
+  STEP(stage.Hear(backend, "hello"));
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  stage.Finish(backend);
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+void NobodyThere(Stage& stage, const Scenario&) {
+  const int client = stage.Connect();
+  STEP(stage.Say(client, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerCandidates({stage.Closed(), stage.Closed()});
+  STEP(stage.DialsFailed(2));
+  STEP(stage.HearEnd(client));
+  stage.Finish(client);
+  STEP(stage.Ended(Outcome::kDialFailed));
+}
+
+void Alert(Stage& stage, const Scenario&) {
+  const int client = stage.Connect();
+  STEP(stage.Say(client, "hello"));
+  STEP(stage.Asked("hello"));
+  STEP(stage.Say(client, "and what will not be read"));
+  stage.AnswerPart("alert");
+  STEP(stage.Hear(client, "alert"));
+  STEP(stage.HearEnd(client));
+  STEP(stage.Say(client, "nor this"));
+  stage.Finish(client);
+  STEP(stage.Ended(Outcome::kAlertSent));
+}
+
+void Close(Stage& stage, const Scenario&) {
+  const int client = stage.Connect();
+  STEP(stage.Asked(""));
+  stage.AnswerPart("");
+  STEP(stage.HearEnd(client));
+  stage.Finish(client);
+  STEP(stage.Ended(Outcome::kClosed));
+}
+
+void ClientResets(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.Say(client, "last words"));
+  STEP(stage.Settle());
+  stage.Reset(client);
+  STEP(stage.Hear(backend, "last words"));
+  STEP(stage.HearReset(backend));
+  STEP(stage.Ended(Outcome::kClientReset));
+}
+
+void BackendResets(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  STEP(stage.Say(backend, "last words"));
+  STEP(stage.Settle());
+  stage.Reset(backend);
+  STEP(stage.Hear(client, "last words"));
+  STEP(stage.HearReset(client));
+  STEP(stage.Ended(Outcome::kBackendReset));
+}
+
+// The listener closes while somebody waits in its queue: who was let in is served.
+void Drain(Stage& stage, const Scenario&) {
+  STEP(stage.HoldStill());
+  const int client = stage.Connect();
+  STEP(stage.Say(client, "hello"));
+  stage.CloseListener();
+  fault::Release();
+  STEP(stage.Asked("hello"));
+  stage.AnswerCandidates({stage.Live()});
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, "hello"));
+  stage.AbortAll();
+  STEP(stage.HearReset(client));
+  STEP(stage.Ended(Outcome::kDrainExpired));
+}
+
+// Reports do not come any more then; what counts is that nothing is left.
+void StopInTheMiddle(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  const int asking = stage.Connect();
+  STEP(stage.Say(asking, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.Connect();
+  STEP(stage.Settle());
+  STEP(stage.Fill(client));
+  stage.Stop();
+}
+
+}  // namespace
+
+std::vector<Scenario> Lives() {
+  const StageOptions immediate{.mode = ListenerMode::kImmediate};
+  return {
+      {"echo and half-close", {}, Echo},
+      {"the backend speaks first", immediate, BackendSpeaksFirst},
+      {"bulk to a reluctant backend", {}, BulkUp},
+      {"bulk to a reluctant client", {}, BulkDown},
+      {"a hello longer than a block", {}, LongHello},
+      {"failover", {.connect_timeout_ms = 15}, Failover},
+      {"nobody there", {}, NobodyThere},
+      {"alert", {}, Alert},
+      {"close", immediate, Close},
+      {"the client resets", {}, ClientResets},
+      {"the backend resets", {}, BackendResets},
+      {"drain", {}, Drain},
+      {"stop in the middle", {}, StopInTheMiddle},
+  };
+}
+
+}  // namespace isthmus

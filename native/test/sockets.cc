@@ -1,0 +1,85 @@
+#include "test/sockets.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace isthmus {
+namespace {
+
+constexpr std::size_t kAtOnce = 128 * 1024;
+
+sockaddr_in Loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  return address;
+}
+
+// What it says goes out at once: else a second word waits for the acknowledgement of the first, which the peer puts off.
+int NewSocket() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
+}
+
+// 251 is prime: no buffer's size is a multiple of the period.
+char PatternAt(std::size_t position) { return static_cast<char>(position % 251); }
+
+}  // namespace
+
+UniqueFd ListenOnLoopback(int backlog) {
+  UniqueFd fd(NewSocket());
+  const sockaddr_in address = Loopback(0);
+  ::bind(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::listen(fd.Get(), backlog);
+  return fd;
+}
+
+int PortOf(int fd) {
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+  return ntohs(address.sin_port);
+}
+
+int ConnectToLoopback(int port, int receive_buffer) {
+  const int fd = NewSocket();
+  if (receive_buffer > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  const sockaddr_in address = Loopback(port);
+  static_cast<void>(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address));
+  return fd;
+}
+
+void ResetOnClose(int fd) {
+  const linger now{1, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+bool SendPattern(int fd, std::size_t& sent, std::size_t total) {
+  if (sent >= total) return false;
+  std::vector<char> buffer(std::min(kAtOnce, total - sent));
+  for (std::size_t i = 0; i < buffer.size(); i += 1) buffer[i] = PatternAt(sent + i);
+  const auto count = ::send(fd, buffer.data(), buffer.size(), MSG_NOSIGNAL);
+  if (count <= 0) return false;
+  sent += static_cast<std::size_t>(count);
+  return true;
+}
+
+bool ReceivePattern(int fd, std::size_t& received, bool& right) {
+  static std::vector<char> buffer(kAtOnce);
+  const auto count = ::recv(fd, buffer.data(), buffer.size(), 0);
+  if (count <= 0) return false;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); i += 1) right = right && buffer[i] == PatternAt(received + i);
+  received += static_cast<std::size_t>(count);
+  return true;
+}
+
+}  // namespace isthmus

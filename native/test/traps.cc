@@ -1,0 +1,177 @@
+// Where the prototype used what it had freed, freed it twice, or would answer the wrong one; and what is near to that.
+#include "test/fault.h"
+#include "test/scenario.h"
+
+namespace isthmus {
+namespace {
+
+bool AskAbout(Stage& stage, int& client) {
+  client = stage.Connect();
+  return stage.Passed(stage.Say(client, "hello") && stage.Asked("hello"), "asked about the hello");
+}
+
+bool Relaying(Stage& stage, int& client, int& backend) {
+  if (!AskAbout(stage, client)) return false;
+  stage.AnswerCandidates({stage.Live()});
+  backend = stage.AcceptAtBackend();
+  return stage.Passed(stage.Hear(backend, "hello"), "the backend hears the hello");
+}
+
+// A reset, or an abort, while JavaScript decides: it reads the bytes afterwards, and only then answers.
+void ResetWhileAsking(Stage& stage, const Scenario&) {
+  int client = -1;
+  if (!AskAbout(stage, client)) return;
+  stage.Reset(client);
+  STEP(stage.Settle());
+  STEP(stage.StillReads("hello"));
+  stage.AnswerCandidates({stage.Live()});
+  STEP(stage.Ended(Outcome::kClientReset));
+}
+
+void ResetWhileAskingThenMore(Stage& stage, const Scenario&) {
+  int client = -1;
+  if (!AskAbout(stage, client)) return;
+  stage.Reset(client);
+  STEP(stage.Settle());
+  STEP(stage.StillReads("hello"));
+  stage.AnswerMore(100);
+  STEP(stage.Ended(Outcome::kClientLeft));
+}
+
+void AbortWhileAsking(Stage& stage, const Scenario&) {
+  int client = -1;
+  if (!AskAbout(stage, client)) return;
+  stage.AbortAll();
+  stage.AbortAll();
+  STEP(stage.HearReset(client));
+  STEP(stage.Settle());
+  // Its place and its bytes are not another's until the answer is there.
+  const int other = stage.Connect();
+  STEP(stage.Say(other, "other"));
+  STEP(stage.Settle());
+  STEP(stage.StillReads("hello"));
+  stage.AnswerCandidates({stage.Live()});
+  STEP(stage.Ended(Outcome::kDrainExpired));
+  STEP(stage.Asked("other"));
+  stage.AnswerPart("");
+  STEP(stage.HearEnd(other));
+}
+
+// Two events in one batch, and the first ends the connection.
+void BothReset(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.HoldStill());
+  stage.Reset(client);
+  stage.Reset(backend);
+  fault::Release();
+  STEP(stage.Ended(Outcome::kClientReset));
+}
+
+void BothResetTheOtherWayRound(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.HoldStill());
+  stage.Reset(backend);
+  STEP(stage.Say(client, "x"));
+  stage.Reset(client);
+  fault::Release();
+  STEP(stage.Ended(Outcome::kBackendReset) || stage.Ended(Outcome::kClientReset));
+}
+
+void BothFinish(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.HoldStill());
+  stage.Finish(client);
+  stage.Finish(backend);
+  fault::Release();
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+// In the backlog when it dies.
+void AbortedInTheBacklog(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.Fill(backend));
+  STEP(stage.HoldStill());
+  stage.Reset(backend);
+  stage.AbortAll();
+  fault::Release();
+  STEP(stage.Ended(Outcome::kDrainExpired));
+}
+
+// The answer for one that is gone reaches another in its slot.
+void SlotUsedAgain(Stage& stage, const Scenario&) {
+  int first = -1;
+  if (!AskAbout(stage, first)) return;
+  const std::uint64_t gone = stage.Connection();
+  stage.AnswerError();
+  STEP(stage.Ended(Outcome::kPolicyError));
+  int second = -1;
+  if (!AskAbout(stage, second)) return;
+  STEP(ConnectionId::Of(stage.Connection()).slot == ConnectionId::Of(gone).slot && stage.Connection() != gone);
+  stage.AnswerUnasked(gone, Answer{Answer::Kind::kPolicyError});
+  STEP(stage.Settle());
+  stage.AnswerCandidates({stage.Live()});
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, "hello"));
+  stage.AnswerUnasked(stage.Connection(), Answer{Answer::Kind::kPolicyError});  // a second answer is none
+  STEP(stage.Settle());
+  STEP(stage.Say(second, "more"));
+  STEP(stage.Hear(backend, "more"));
+}
+
+// Dead and reborn in one batch: the slot is taken again while events still point at the old record.
+void ReplacedInOneBatch(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  STEP(stage.HoldStill());
+  stage.AbortAll();
+  const int next = stage.Connect();
+  STEP(stage.Say(next, "next"));
+  STEP(stage.Say(backend, "x"));
+  STEP(stage.Say(client, "x"));
+  fault::Release();
+  STEP(stage.Asked("next"));
+  STEP(stage.Ended(Outcome::kDrainExpired));
+  stage.AnswerPart("bye");
+  STEP(stage.Hear(next, "bye"));
+}
+
+// The listener is gone when its own event comes.
+void ListenerClosedBeforeItsEvent(Stage& stage, const Scenario&) {
+  STEP(stage.HoldStill());
+  stage.AnswerUnasked(ConnectionId{0, 0, 0}.Packed(), Answer{Answer::Kind::kMore});  // the wake-up is first in the batch
+  const int client = stage.Connect();
+  stage.CloseListener();
+  STEP(stage.Say(client, "hello"));
+  fault::Release();
+  STEP(stage.Asked("hello"));
+  stage.AnswerPart("bye");
+  STEP(stage.Hear(client, "bye"));
+}
+
+}  // namespace
+
+std::vector<Scenario> Traps() {
+  return {
+      {"a reset while JavaScript decides", {}, ResetWhileAsking},
+      {"a reset while JavaScript decides, and it wants more", {}, ResetWhileAskingThenMore},
+      {"an abort while JavaScript decides", {}, AbortWhileAsking},
+      {"both sides reset in one batch", {}, BothReset},
+      {"both sides reset in one batch, the backend first", {}, BothResetTheOtherWayRound},
+      {"both sides finish in one batch", {}, BothFinish},
+      {"aborted while it waits for its next turn", {}, AbortedInTheBacklog},
+      {"an answer for one that is gone", {}, SlotUsedAgain},
+      {"gone and replaced in one batch", {}, ReplacedInOneBatch},
+      {"a listener that is gone when its event comes", {}, ListenerClosedBeforeItsEvent},
+  };
+}
+
+}  // namespace isthmus
