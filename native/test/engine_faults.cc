@@ -1,5 +1,5 @@
 // Plays scenarios on the engine. `plain`: as they are. `walk`: each once to count its system calls, then once for each call and
-// each way in which it can fail. Prints what failed, the cells of connection.h's table that were reached, and a summary.
+// each way in which it can fail; `lives`: only whole lives so. `walk 0 2` is the first half. Prints what failed, the cells of connection.h's table that were reached, and a summary.
 #include <signal.h>
 #include <unistd.h>
 
@@ -67,6 +67,7 @@ void Walk(const Scenario& scenario, bool whole_life) {
   for (std::size_t i = 0; i < std::size(counts); i += 1) counts[i] = fault::CountOf(static_cast<fault::Call>(i));
   for (const fault::Kind& kind : fault::Kinds()) {
     const int count = counts[static_cast<std::size_t>(kind.call)];
+    if (!whole_life && kind.like_another) continue;
     for (int nth = 1; nth <= count; nth += nth < kEach ? 1 : kStride) {
       Play(scenario, {{kind.call, nth, kind.error}}, whole_life && kind.harmless && !MayBeNoticed(scenario, kind));
     }
@@ -83,9 +84,10 @@ int Run(const std::string& mode, int share, int shares) {
   for (Scenario& trap : Traps()) others.push_back(std::move(trap));
   int index = 0;
   for (std::vector<Scenario>* list : {&lives, &others}) {
+    if (mode == "lives" && list != &lives) continue;
     for (const Scenario& scenario : *list) {
       if (index++ % shares != share) continue;
-      if (mode == "walk") Walk(scenario, list == &lives);
+      if (mode != "plain") Walk(scenario, list == &lives);
       else Play(scenario, {}, true);
     }
   }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -186,8 +187,8 @@ ssize_t __wrap_send(int fd, const void* bytes, size_t size, int flags) {
 }
 
 ssize_t __wrap_splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t size, unsigned flags) {
-  // Into a pipe it asks for all that the pipe can hold, out of it for what is there; only sockets are watched.
-  const bool into = size == 256 * 1024;
+  struct stat what {};
+  const bool into = ::fstat(in, &what) == 0 && S_ISSOCK(what.st_mode);
   return Move(into ? Call::kSpliceIn : Call::kSpliceOut, into ? in : out, size,
               [&](size_t most) { return __real_splice(in, in_at, out, out_at, most, flags); });
 }

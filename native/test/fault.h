@@ -47,6 +47,8 @@ struct Kind {
   int error;
   // The work goes on as if nothing had happened. Else the connection may end, but must do so in order.
   bool harmless;
+  // The engine does not tell it from the one before: whole lives meet it, single cells need not.
+  bool like_another = false;
 };
 
 const std::vector<Kind>& Kinds();

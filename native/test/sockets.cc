@@ -74,7 +74,7 @@ bool SendPattern(int fd, std::size_t& sent, std::size_t total) {
 }
 
 bool ReceivePattern(int fd, std::size_t& received, bool& right) {
-  static std::vector<char> buffer(kAtOnce);
+  thread_local std::vector<char> buffer(kAtOnce);
   const auto count = ::recv(fd, buffer.data(), buffer.size(), 0);
   if (count <= 0) return false;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); i += 1) right = right && buffer[i] == PatternAt(received + i);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kListener = 7;
 // Longer than any machine needs, since it is a failure; and so long as a step that a fault has made impossible is waited for.
 constexpr std::int64_t kStrictPatienceMs = 10'000;
-constexpr std::int64_t kFaultPatienceMs = 60;
+constexpr std::int64_t kFaultPatienceMs = 30;
 constexpr std::int64_t kClearPatienceMs = 3'000;
 
 std::int64_t NowMs() {
@@ -135,7 +135,7 @@ bool Stage::Await(int fd, short events, F&& done) {
     if (done()) return true;
     if (NowMs() >= deadline || (all_over && !strict_)) return false;
     pollfd fds[] = {{bell_.Get(), POLLIN, 0}, {fd, events, 0}};
-    ::poll(fds, fd < 0 ? 1 : 2, 20);
+    ::poll(fds, fd < 0 ? 1 : 2, 5);
   }
 }
 
@@ -330,7 +330,7 @@ std::string Stage::Clear() {
       break;
     }
     pollfd bell{bell_.Get(), POLLIN, 0};
-    ::poll(&bell, 1, 10);
+    ::poll(&bell, 1, 5);
   }
   std::set<std::uint64_t> ids;
   for (const Event& event : ended_) {

@@ -1,0 +1,121 @@
+// The engine without Node: what native/test plays on it. The fault walk lets every system call fail once in every way it can; the
+// cells it reaches are compared with the table in native/engine/connection.h. Under `npm run test:sanitize` the same with ASan
+// and UBSan, and with threads that stress it under TSan.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import {
+  buildPrograms,
+  type Program,
+  sanitizerOptions,
+  type Variant,
+  withoutPreload,
+} from '../support/native-program.ts';
+import { inNetns, makeNetns } from '../support/netns.ts';
+import { root, sanitized } from './addon-process.ts';
+
+const execute = promisify(execFile);
+const COMPILE_MS = 240_000;
+
+/** In a netns of its own: a port that one run has closed must not be another's. */
+async function play(variant: Variant, program: Program, ...args: string[]): Promise<string> {
+  const path = (await buildPrograms(variant))[program];
+  const netns = makeNetns();
+  try {
+    const [command, rest] = inNetns(netns.name, path, ...args);
+    const env = { ...withoutPreload(), ...sanitizerOptions };
+    const { stdout } = await execute(command, rest, { env, maxBuffer: 1 << 24, timeout: 200_000 });
+    return stdout;
+  } catch (error) {
+    const { stdout, stderr, message } = error as Error & { stdout?: string; stderr?: string };
+    throw new Error(`${program} ${args.join(' ')}: ${stdout ?? message}\n${stderr ?? ''}`);
+  } finally {
+    netns.remove();
+  }
+}
+
+/** The cells of the table in connection.h: `State × event`, and what is written there. */
+function table(): Map<string, string> {
+  const source = readFileSync(join(root, 'native/engine/connection.h'), 'utf8');
+  const rows = source
+    .split('\n')
+    .filter((line) => line.startsWith('// |'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+  const [head, , ...states] = rows;
+  return new Map(
+    states.flatMap(([state, ...cells]) =>
+      cells.map((cell, index) => [`${state} × ${head![index + 1]}`, cell] as const),
+    ),
+  );
+}
+
+function reached(output: string): string[] {
+  return [...output.matchAll(/^reached (.*)$/gm)].map((match) => match[1]!).sort();
+}
+
+const cells = table();
+const possible = [...cells]
+  .filter(([, what]) => what !== '–')
+  .map(([cell]) => cell)
+  .sort();
+
+describe.runIf(!sanitized)('fault walk', () => {
+  it('every cell of the table in connection.h is reached, and none that cannot be', {
+    timeout: COMPILE_MS,
+  }, async () => {
+    expect(cells.size).toBe(63);
+    const output = await play('plain', 'engine_faults', 'plain');
+    expect(output).toMatch(/, 0 failures\n$/);
+    expect(reached(output)).toEqual(possible);
+  });
+
+  it('every system call fails once in every way, and nothing is lost, leaked or left waiting', {
+    timeout: COMPILE_MS,
+  }, async () => {
+    const shares = 24;
+    const outputs = await Promise.all(
+      Array.from({ length: shares }, (_, share) =>
+        play('plain', 'engine_faults', 'walk', `${share}`, `${shares}`),
+      ),
+    );
+    let faults = 0;
+    for (const output of outputs) {
+      const [, happened, failures] = /(\d+) faults, (\d+) failures\n$/.exec(output)!;
+      expect(failures).toBe('0');
+      faults += Number(happened);
+    }
+    expect(faults).toBeGreaterThan(3000);
+    expect(reached(outputs.join('')).filter((cell) => !possible.includes(cell))).toEqual([]);
+  });
+});
+
+describe.runIf(sanitized)('sanitizers', () => {
+  it('ASan and UBSan: every state, every event, the traps of the prototype, whole lives with faults', {
+    timeout: COMPILE_MS,
+  }, async () => {
+    await buildPrograms('asan');
+    const shares = 6;
+    await Promise.all([
+      play('asan', 'engine_faults', 'plain'),
+      ...Array.from({ length: shares }, (_, share) =>
+        play('asan', 'engine_faults', 'lives', `${share}`, `${shares}`),
+      ),
+    ]);
+  });
+
+  it('ASan and UBSan: stress', { timeout: COMPILE_MS }, async () => {
+    expect(await play('asan', 'engine_stress', '4000')).toMatch(/, 0 left\n$/);
+  });
+
+  it('TSan: stress, and every scenario', { timeout: COMPILE_MS }, async () => {
+    expect(await play('tsan', 'engine_stress', '8000')).toMatch(/, 0 left\n$/);
+    expect(await play('tsan', 'engine_faults', 'plain')).toMatch(/, 0 failures\n$/);
+  });
+});
