@@ -92,7 +92,9 @@ function isBuilt(sanitize) {
 }
 
 async function ensureAddon({ sanitize = false } = {}) {
-  const inputs = [...filesBelow(at('native')), at('binding.gyp')].filter((file) => !/\.(md|ts)$/.test(file));
+  const inputs = [...filesBelow(at('native')), at('binding.gyp')].filter(
+    (file) => !/\.(md|ts)$/.test(file) && !file.startsWith(at('native', 'test')),
+  );
   const version = readFileSync(join(pinnedNodeHome, 'package.json'), 'utf8');
   await whenStale(at(addonDirectory(sanitize), '.isthmus-stamp'), hashOf(inputs, version), async () => {
     requireTools(['make', 'c++', 'python3']);

@@ -36,8 +36,8 @@ function picture(width: number, height: number, title: string, body: readonly st
 
 function legend(peers: readonly string[], x: number, y: number): string[] {
   return peers.flatMap((peer, index) => [
-    `<rect x="${x + index * 118}" y="${y - 9}" width="10" height="10" fill="${colourOf(peer, index)}"/>`,
-    text(x + index * 118 + 14, y, peer),
+    `<rect x="${x + index * 132}" y="${y - 9}" width="10" height="10" fill="${colourOf(peer, index)}"/>`,
+    text(x + index * 132 + 14, y, peer),
   ]);
 }
 
@@ -60,16 +60,16 @@ export function throughputPlot(report: Report): string {
     if (result === undefined || metric === undefined) return [];
     const bars = report.peers.flatMap(({ name }) => {
       const ratio = ratioTo(result, name, 'haproxy', metric);
-      return Number.isFinite(ratio.median) ? [{ peer: name, ...ratio }] : [];
+      return [ratio.median, ratio.q1, ratio.q3].every(Number.isFinite) ? [{ peer: name, ...ratio }] : [];
     });
     return bars.length === 0 ? [] : [{ title, bars }];
   });
   const peers = report.peers.map(({ name }) => name);
-  const [left, top, width, height] = [50, 64, Math.max(500, groups.length * 150), 260];
+  const [left, top, width, height] = [50, 64, Math.max(140 * peers.length, groups.length * 150), 260];
   const most = Math.max(1.5, ...groups.flatMap(({ bars }) => bars.map(({ q3 }) => q3))) * 1.08;
   const y = (value: number): number => top + height - (value / most) * height;
   const body = legend(peers, left, 46);
-  for (let tick = 0; tick <= most; tick += 0.5)
+  for (let tick = 0; tick <= most; tick += most > 8 ? 5 : 0.5)
     body.push(
       line(left, y(tick), left + width, y(tick), tick === 1 ? '#444' : '#ddd'),
       text(left - 30, y(tick) + 4, tick.toFixed(1)),
@@ -90,7 +90,7 @@ export function throughputPlot(report: Report): string {
   return picture(
     left + width + 20,
     top + height + 34,
-    'Throughput, HAProxy = 1 (bars: median, whiskers: quartiles of same-round ratios)',
+    'Throughput, HAProxy = 1 (median and quartiles of same-round ratios)',
     body,
   );
 }
