@@ -68,7 +68,7 @@ const tasks = {
     },
   },
   'test:sanitize': {
-    about: 'the tests of the addon and its engine under AddressSanitizer and UndefinedBehaviorSanitizer',
+    about: 'the tests of the addon and its engine under ASan and UBSan, the engine under TSan too',
     run: async (args) => {
       requireSandbox();
       await setUp({ compiled: false, sanitize: true });
