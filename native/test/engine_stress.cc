@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +20,7 @@
 namespace isthmus {
 namespace {
 
-constexpr int kClientThreads = 3;
+constexpr int kClientThreads = 6;
 constexpr int kWorkers = 3;
 
 std::atomic<bool> ending{false};
@@ -81,7 +82,11 @@ void Visit(std::minstd_rand& random) {
   while (received < total && right && std::chrono::steady_clock::now() < until && !ending) {
     const bool moved = SendPattern(client.Get(), sent, total) | ReceivePattern(client.Get(), received, right);
     if (kind == 2 && sent > 0) return ResetOnClose(client.Get());  // while JavaScript decides, perhaps
-    if (!moved) WaitFor(client.Get(), POLLIN, 5);
+    if (moved) continue;
+    WaitFor(client.Get(), POLLIN, 5);
+    char byte = 0;
+    const auto next = ::recv(client.Get(), &byte, 1, MSG_PEEK);
+    if (next == 0 || (next < 0 && errno != EAGAIN)) break;  // sent away
   }
   if (!right) {
     std::printf("FAILED bytes are not what they were\n");

@@ -115,7 +115,7 @@ describe.runIf(sanitized)('sanitizers', () => {
   });
 
   it('TSan: stress, and every scenario', { timeout: COMPILE_MS }, async () => {
-    expect(await play('tsan', 'engine_stress', '8000')).toMatch(/, 0 left\n$/);
+    expect(await play('tsan', 'engine_stress', '12000')).toMatch(/, 0 left\n$/);
     expect(await play('tsan', 'engine_faults', 'plain')).toMatch(/, 0 failures\n$/);
   });
 });
