@@ -4,7 +4,8 @@
 namespace isthmus {
 namespace {
 
-constexpr std::size_t kBulkBytes = 1 << 20;
+// More than the socket buffers on the way hold: a reluctant reader stops the engine, and a real EAGAIN is met.
+constexpr std::size_t kBulkBytes = 5 << 20;
 
 void Echo(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
