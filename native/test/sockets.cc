@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace isthmus {
@@ -30,8 +31,16 @@ int NewSocket() {
   return fd;
 }
 
-// 251 is prime: no buffer's size is a multiple of the period.
-char PatternAt(std::size_t position) { return static_cast<char>(position % 251); }
+// The bytes that are due at a position, kAtOnce of them. 251 is prime: no buffer's size is a multiple of the period.
+constexpr std::size_t kPeriod = 251;
+const char* PatternAt(std::size_t position) {
+  static const std::vector<char> pattern = [] {
+    std::vector<char> bytes(kAtOnce + kPeriod);
+    for (std::size_t i = 0; i < bytes.size(); i += 1) bytes[i] = static_cast<char>(i % kPeriod);
+    return bytes;
+  }();
+  return pattern.data() + position % kPeriod;
+}
 
 }  // namespace
 
@@ -65,9 +74,7 @@ void ResetOnClose(int fd) {
 
 bool SendPattern(int fd, std::size_t& sent, std::size_t total) {
   if (sent >= total) return false;
-  std::vector<char> buffer(std::min(kAtOnce, total - sent));
-  for (std::size_t i = 0; i < buffer.size(); i += 1) buffer[i] = PatternAt(sent + i);
-  const auto count = ::send(fd, buffer.data(), buffer.size(), MSG_NOSIGNAL);
+  const auto count = ::send(fd, PatternAt(sent), std::min(kAtOnce, total - sent), MSG_NOSIGNAL);
   if (count <= 0) return false;
   sent += static_cast<std::size_t>(count);
   return true;
@@ -77,7 +84,7 @@ bool ReceivePattern(int fd, std::size_t& received, bool& right) {
   thread_local std::vector<char> buffer(kAtOnce);
   const auto count = ::recv(fd, buffer.data(), buffer.size(), 0);
   if (count <= 0) return false;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); i += 1) right = right && buffer[i] == PatternAt(received + i);
+  right = right && std::memcmp(buffer.data(), PatternAt(received), static_cast<std::size_t>(count)) == 0;
   received += static_cast<std::size_t>(count);
   return true;
 }
