@@ -65,7 +65,6 @@ struct Answer {
   enum class Kind : std::uint8_t { kMore, kCandidates, kPart, kPolicyError } kind;
   std::uint32_t min_bytes = 0;                      // more
   std::uint32_t skip_bytes = 0;                     // candidates
-  bool has_farewell = false;
   std::string last_words;                           // candidates: the farewell; part: the alert, or nothing
   std::vector<std::shared_ptr<Target>> candidates;
 };
