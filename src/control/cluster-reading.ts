@@ -1,5 +1,5 @@
 // What every reading has, whatever its kind.
-import type { ClusterReading } from './cluster-source.ts';
+import type { ClusterObject, ClusterReading } from './cluster-source.ts';
 
 /** Of the object: `<namespace>/<metadata.name>`. */
 export const keyOf = (reading: ClusterReading): string => common(reading).key;
@@ -10,5 +10,7 @@ export const namespaceOf = (reading: ClusterReading): string => common(reading).
 /** Infinity where it is not known: whoever can prove an age comes first. */
 export const createdAtOf = (reading: ClusterReading): number =>
   common(reading).createdAtMs ?? Number.POSITIVE_INFINITY;
+/** null where there is no object in an API, or it has no name that others could refer to. */
+export const objectOf = (reading: ClusterReading): ClusterObject | null => common(reading).object ?? null;
 
 const common = (reading: ClusterReading) => (reading.kind === 'proxied' ? reading.facts : reading);

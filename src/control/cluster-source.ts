@@ -1,6 +1,18 @@
 // What a source of clusters hands over: plain data about OpenStackClusters, wherever they come from (files now, the
 // Kubernetes API in its own source). A source knows nothing of netns, health or routes.
 
+/** The object behind a reading, as other objects refer to it. */
+export interface ClusterObject {
+  readonly apiVersion: string;
+  readonly name: string;
+  /** null for what was read from a file: there is no object to refer to. */
+  readonly uid: string | null;
+  /** Where clients reach it without us (`spec.controlPlaneEndpoint`): what a kubeconfig is given back. */
+  readonly directServer: string | null;
+  /** Being deleted; it stays proxied until it is gone, since its controllers need the way in. */
+  readonly deleting: boolean;
+}
+
 /** The facts of one OpenStackCluster that the proxy needs, whatever API version they were written in. */
 export interface ClusterFacts {
   /** `<namespace>/<metadata.name>`: the object, not the cluster's name. */
@@ -12,6 +24,7 @@ export interface ClusterFacts {
   readonly origin: string;
   /** `metadata.creationTimestamp`: of two objects that claim one cluster name, the older keeps it. */
   readonly createdAtMs?: number | null;
+  readonly object?: ClusterObject | null;
   /** Neutron network ids whose netns may reach the API server, best first (the load balancer's own network before the cluster's). */
   readonly networkIds: readonly string[];
   /** Address of the API server inside that network: canonical text, IPv6 without brackets. */
@@ -32,6 +45,7 @@ export interface Unproxied {
   readonly namespace: string;
   readonly origin: string;
   readonly createdAtMs?: number | null;
+  readonly object?: ClusterObject | null;
   readonly reason: string;
 }
 

@@ -53,6 +53,8 @@ const identity = {
   namespace: 'magnum-system',
   origin: 'prod.yaml',
   createdAtMs: Date.parse('2026-03-02T09:14:27Z'),
+  // Has a test file of its own.
+  object: expect.objectContaining({ name: 'prod-x7k2' }),
 };
 const proxied = (facts: object) => ({
   kind: 'proxied',

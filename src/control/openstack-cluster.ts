@@ -2,7 +2,8 @@
 // cannot be used. Pure: the same object always gives the same reading, and no object makes it throw.
 import { addressVerdict } from './api-server-address.ts';
 import { CLUSTER_NAME_LABEL, isClusterName } from './cluster-name.ts';
-import type { ClusterReading, ReadingSettings, Unproxied } from './cluster-source.ts';
+import { clusterObject } from './cluster-object.ts';
+import type { ClusterObject, ClusterReading, ReadingSettings, Unproxied } from './cluster-source.ts';
 import { type ManifestFields, manifestFields } from './manifest-fields.ts';
 import { networkId } from './network-id.ts';
 import {
@@ -29,7 +30,7 @@ export function readOpenStackCluster(
   const fields = manifestFields(object);
   const apiVersion = fields.text('apiVersion');
   const kind = fields.text('kind');
-  const identity = readIdentity(fields, origin);
+  const identity = readIdentity(fields, origin, clusterObject(object));
   const unproxied = (outcome: 'invalid' | 'pending' | 'not-proxied', reason: string): ClusterReading =>
     Object.freeze({ kind: outcome, ...identity.known, reason });
 
@@ -90,6 +91,7 @@ export function readOpenStackCluster(
 function readIdentity(
   fields: ManifestFields,
   origin: string,
+  object: ClusterObject | null,
 ): { readonly known: Omit<Unproxied, 'reason'>; check(): void } {
   const objectName = fields.text('metadata.name');
   // kubectl always writes a namespace; a manifest by hand may leave it out, and means what kubectl would mean.
@@ -109,6 +111,7 @@ function readIdentity(
       namespace: namespaceFits ? namespace : '',
       origin,
       createdAtMs: Number.isNaN(createdAtMs) ? null : createdAtMs,
+      object: objectNameFits && namespaceFits ? object : null,
     },
     check() {
       if (!objectNameFits)
