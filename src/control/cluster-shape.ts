@@ -1,0 +1,190 @@
+// The objects that we keep in Kubernetes, exactly as they should be. Pure: what differs from this in the API is what is
+// written, so nothing in here may depend on when it is asked, except the times that it is given.
+import type {
+  V1EndpointSlice,
+  V1Lease,
+  V1ObjectMeta,
+  V1OwnerReference,
+  V1Service,
+} from '@kubernetes/client-node';
+import { leaseName, sliceName } from './instance-name.ts';
+import {
+  INSTANCE_LABEL,
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
+  NODE_LABEL,
+  OWNER_TAG,
+  PROXIED_CLUSTER_LABEL,
+  PROXIED_SERVICE_LABEL,
+  SERVICE_NAME_LABEL,
+  TIMESTAMP_ANNOTATION,
+} from './object-labels.ts';
+import type { Wire } from './wire-object.ts';
+
+export type ServiceObject = Wire<V1Service>;
+export type EndpointSliceObject = Wire<V1EndpointSlice>;
+export type LeaseObject = Wire<V1Lease>;
+
+/**
+ * How others see that a slice's instance lives. `timestamp`: old instances run beside us; slices look like theirs and carry
+ * a fresh time. `lease`: slices lack what an old instance looks for, so that it never expires them, and are written once.
+ */
+export type LivenessMode = 'lease' | 'timestamp';
+
+export type Tags = Readonly<Record<string, string>>;
+
+/** The OpenStackCluster that an object is made for. */
+export interface ClusterOwner {
+  readonly apiVersion: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+}
+
+const SERVICE_PORT = 6443;
+/** kube-proxy matches a slice's port to the Service's by this name; target ports count for nothing without a selector. */
+const PORT_NAME = 'https';
+const LEASE_SECONDS = 30;
+
+export interface ServiceFacts {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly owner: ClusterOwner | null;
+  /** Old instances set the labels of a Service back to their own every 10 s: beside them tags are annotations only. */
+  readonly mode: LivenessMode;
+  readonly tags: Tags;
+}
+
+export function serviceOf({ cluster, namespace, owner, mode, tags }: ServiceFacts): ServiceObject {
+  const tagged = { ...tags, [OWNER_TAG]: cluster };
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: cluster,
+      namespace,
+      labels: { ...(mode === 'lease' ? tagged : {}), [PROXIED_SERVICE_LABEL]: 'true' },
+      annotations: tagged,
+      ...ownerReferences(owner, namespace),
+    },
+    spec: {
+      ports: [{ name: PORT_NAME, port: SERVICE_PORT, protocol: 'TCP', targetPort: SERVICE_PORT }],
+      type: 'ClusterIP',
+    },
+  };
+}
+
+export interface EndpointSliceFacts {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly owner: ClusterOwner | null;
+  readonly instance: string;
+  /** The plain name is another pair's: see `sliceName`. */
+  readonly disambiguate?: boolean;
+  /** Of ours, where the Service's clients reach us. */
+  readonly address: string;
+  readonly family: 'IPv4' | 'IPv6';
+  /** The port that we really listen on. */
+  readonly port: number;
+  /** Of the Kubernetes Node; null where we are on none. */
+  readonly nodeName: string | null;
+  readonly mode: LivenessMode;
+  /** Of mode `timestamp`, as `formatTimestamp` writes it. */
+  readonly timestamp: string | null;
+  /** We are going: used only when nobody else is ready. Never for a backend that fails its checks. */
+  readonly terminating: boolean;
+  readonly tags: Tags;
+}
+
+export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject {
+  const { cluster, namespace, instance, mode, timestamp, terminating, nodeName } = facts;
+  if (mode === 'timestamp' && timestamp === null)
+    throw new Error('a slice of mode timestamp needs one: old instances crash without');
+  const tagged = { ...facts.tags, [OWNER_TAG]: cluster };
+  const beside = mode === 'timestamp';
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      name: sliceName(cluster, instance, { disambiguate: facts.disambiguate ?? false }),
+      namespace,
+      labels: {
+        ...tagged,
+        [INSTANCE_LABEL]: instance,
+        [MANAGED_BY_LABEL]: MANAGED_BY,
+        [SERVICE_NAME_LABEL]: cluster,
+        [PROXIED_CLUSTER_LABEL]: cluster,
+        ...(beside ? { [NODE_LABEL]: instance, [PROXIED_SERVICE_LABEL]: 'true' } : {}),
+      },
+      annotations: { ...tagged, ...(beside ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}) },
+      ...ownerReferences(facts.owner, namespace),
+    },
+    addressType: facts.family,
+    endpoints: [
+      {
+        addresses: [facts.address],
+        conditions: { ready: !terminating, serving: true, terminating },
+        // The API server refuses a slice whose Node has a name that no Node can have.
+        ...(nodeName !== null && isNodeName(nodeName) ? { nodeName } : {}),
+      },
+    ],
+    ports: [{ name: PORT_NAME, port: facts.port, protocol: 'TCP' }],
+  };
+}
+
+export interface LeaseFacts {
+  readonly instance: string;
+  readonly namespace: string;
+  /** `<instance>/<random>`: a successor on the same host has the same name and another holder. */
+  readonly holder: string;
+  readonly durationSeconds?: number;
+  readonly acquiredAtMs: number;
+  readonly renewedAtMs: number;
+  /** How often the Lease changed hands. */
+  readonly transitions: number;
+  readonly tags: Tags;
+}
+
+export function leaseOf(facts: LeaseFacts): LeaseObject {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: leaseName(facts.instance),
+      namespace: facts.namespace,
+      labels: { ...facts.tags, [INSTANCE_LABEL]: facts.instance },
+      annotations: { ...facts.tags },
+    },
+    spec: {
+      holderIdentity: facts.holder,
+      leaseDurationSeconds: facts.durationSeconds ?? LEASE_SECONDS,
+      acquireTime: microTime(facts.acquiredAtMs),
+      renewTime: microTime(facts.renewedAtMs),
+      leaseTransitions: facts.transitions,
+    },
+  };
+}
+
+/** A MicroTime has six digits: the API server refuses the three of `toISOString`. */
+export function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}
+
+/** An owner in another namespace counts as gone, and the garbage collector deletes what it owns. */
+function ownerReferences(
+  owner: ClusterOwner | null,
+  namespace: string,
+): Pick<Wire<V1ObjectMeta>, 'ownerReferences'> {
+  if (owner === null || owner.namespace !== namespace) return {};
+  const reference: V1OwnerReference = {
+    apiVersion: owner.apiVersion,
+    kind: 'OpenStackCluster',
+    name: owner.name,
+    uid: owner.uid,
+    blockOwnerDeletion: false,
+  };
+  return { ownerReferences: [reference] };
+}
+
+const isNodeName = (text: string): boolean =>
+  text.length <= 253 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text);

@@ -1,0 +1,18 @@
+// The labels and annotations of the objects that we keep: ours, Kubernetes' own, and those of the program we replace, whose
+// instances may still run beside us.
+
+/** On everything that we create for a cluster, as label and as annotation: its value is the cluster's name. */
+export const OWNER_TAG = 'isthmus.dev/resource-owner';
+/** On what belongs to one instance: its slices and its Lease. */
+export const INSTANCE_LABEL = 'isthmus.dev/instance';
+
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
+export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
+/** With a value of our own the controllers that mirror or make slices leave ours alone. */
+export const MANAGED_BY = 'isthmus.dev';
+
+export const PROXIED_SERVICE_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-service';
+export const PROXIED_CLUSTER_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-cluster';
+export const NODE_LABEL = 'magnum-cluster-api.vexxhost.com/node';
+/** ISO 8601 with `+00:00`: an old instance cannot read `Z`, and deletes what is older than 30 s. */
+export const TIMESTAMP_ANNOTATION = 'magnum-cluster-api.vexxhost.com/timestamp';

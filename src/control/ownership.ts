@@ -1,0 +1,89 @@
+// Whose a Service or an EndpointSlice is, read off the object alone, so that it is still true after a restore, a move or a
+// restart. Whoever writes or deletes asks here first, and then checks the name: a tag alone proves nothing about it. Pure.
+import type { V1EndpointSlice, V1Service } from '@kubernetes/client-node';
+import { isClusterName } from './cluster-name.ts';
+import {
+  INSTANCE_LABEL,
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
+  NODE_LABEL,
+  OWNER_TAG,
+  PROXIED_CLUSTER_LABEL,
+  PROXIED_SERVICE_LABEL,
+  TIMESTAMP_ANNOTATION,
+} from './object-labels.ts';
+import { shownValue } from './shown-value.ts';
+import type { Wire } from './wire-object.ts';
+
+export type Ownership =
+  /** `instance` is null on what instances share. */
+  | { readonly kind: 'ours'; readonly cluster: string; readonly instance: string | null }
+  /** Of the program we replace: its Service may be adopted, its slices are left to it. */
+  | { readonly kind: 'upstream' }
+  | { readonly kind: 'foreign'; readonly reason: string };
+
+type Texts = Readonly<Record<string, string>>;
+
+/** Items of a list carry no kind, so a slice is told by its `addressType`, which each must have. */
+export function ownershipOf(object: Wire<V1Service> | Wire<V1EndpointSlice>): Ownership {
+  const labels: Texts = object.metadata?.labels ?? {};
+  const annotations: Texts = object.metadata?.annotations ?? {};
+  const inLabel = own(labels, OWNER_TAG);
+  const inAnnotation = own(annotations, OWNER_TAG);
+  const cluster = inLabel ?? inAnnotation;
+  if (cluster !== null && inAnnotation !== null && cluster !== inAnnotation) {
+    return foreign(
+      `its owner tag says ${shownValue(cluster)} as label and ${shownValue(inAnnotation)} as annotation`,
+    );
+  }
+  if (cluster !== null && !isClusterName(cluster))
+    return foreign(`its owner tag ${shownValue(cluster)} is no name of a cluster`);
+  return 'addressType' in object
+    ? sliceOwnership(cluster, labels, annotations)
+    : serviceOwnership(cluster, labels, (object as Wire<V1Service>).spec);
+}
+
+function serviceOwnership(cluster: string | null, labels: Texts, spec: Wire<V1Service>['spec']): Ownership {
+  // Old instances take our label away every 10 s and leave the annotation: either will do.
+  if (cluster !== null) return { kind: 'ours', cluster, instance: null };
+  if (own(labels, PROXIED_SERVICE_LABEL) !== 'true')
+    return foreign(`it has neither the tag ${OWNER_TAG} nor the label ${PROXIED_SERVICE_LABEL}: "true"`);
+  if (Object.keys(spec?.selector ?? {}).length > 0)
+    return foreign(`it has the label ${PROXIED_SERVICE_LABEL} but a selector, which no Service of ours has`);
+  const type = spec?.type ?? 'ClusterIP';
+  if (type !== 'ClusterIP')
+    return foreign(`it has the label ${PROXIED_SERVICE_LABEL} but is of type ${shownValue(type)}`);
+  return { kind: 'upstream' };
+}
+
+function sliceOwnership(cluster: string | null, labels: Texts, annotations: Texts): Ownership {
+  const instance = own(labels, INSTANCE_LABEL);
+  const managedBy = own(labels, MANAGED_BY_LABEL);
+  if (instance !== null || cluster !== null || managedBy === MANAGED_BY) {
+    // All three or none: half of our marks is somebody's copy, or somebody's edit.
+    const missing = [
+      ...(cluster === null ? [`the tag ${OWNER_TAG}`] : []),
+      ...(instance === null || instance === '' ? [`the label ${INSTANCE_LABEL}`] : []),
+      ...(managedBy !== MANAGED_BY ? [`the label ${MANAGED_BY_LABEL}: ${MANAGED_BY}`] : []),
+    ];
+    return missing.length === 0
+      ? { kind: 'ours', cluster: cluster as string, instance }
+      : foreign(`it looks like a slice of ours, but lacks ${missing.join(' and ')}`);
+  }
+  if (own(labels, PROXIED_SERVICE_LABEL) === 'true') {
+    const missing = [
+      ...[NODE_LABEL, PROXIED_CLUSTER_LABEL].filter((label) => own(labels, label) === null),
+      ...(own(annotations, TIMESTAMP_ANNOTATION) === null ? [TIMESTAMP_ANNOTATION] : []),
+    ];
+    return missing.length === 0
+      ? { kind: 'upstream' }
+      : foreign(`it has the label ${PROXIED_SERVICE_LABEL}, but lacks ${missing.join(' and ')}`);
+  }
+  return foreign(managedBy === null ? 'it has no mark of ours' : `it is managed by ${shownValue(managedBy)}`);
+}
+
+const foreign = (reason: string): Ownership => ({ kind: 'foreign', reason });
+
+/** Labels come from outside: `constructor` is a key like any other. */
+const own = (texts: Texts, key: string): string | null =>
+  Object.hasOwn(texts, key) && typeof texts[key] === 'string' ? texts[key] : null;
