@@ -139,7 +139,6 @@ describe('the health monitor', () => {
       ['b', true],
       ['c', false],
     ]);
-    expect(probe.retained.map(({ path }) => path)).toEqual(['/run/netns/b', '/run/netns/c']);
     await pass(1000);
     health.setTargets([target('a'), target('c')]);
     expect(health.snapshot().get('a')).toMatchObject({ up: false, lastProbe: null });
@@ -171,7 +170,7 @@ describe('the health monitor', () => {
     expect(changes.map(({ up }) => up)).toEqual([true]);
   });
 
-  it('stops: probes under way are cancelled, none follows, the netns are let go', async () => {
+  it('stops: probes under way are cancelled, and none follows', async () => {
     const health = monitor();
     probe.durationMs = 500;
     health.setTargets(targets(20));
@@ -179,7 +178,7 @@ describe('the health monitor', () => {
     expect(probe.running).toBeGreaterThan(0);
     const { length } = probe.starts;
     await health.stop();
-    expect(probe).toMatchObject({ running: 0, closed: true });
+    expect(probe.running).toBe(0);
     health.setTargets(targets(30));
     health.dialFailed('t0');
     await pass(10_000);

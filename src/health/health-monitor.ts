@@ -1,6 +1,5 @@
 // Probes every target again and again and keeps what is known of each. One timer for all; it never starts more probes than the
 // settings allow, however many targets are added or dials fail at once.
-import type { NetnsRef } from '../netns/netns-ref.ts';
 import type { HealthSettings } from './health-settings.ts';
 import { Pacer } from './pacer.ts';
 import type { Probe } from './probe.ts';
@@ -73,9 +72,6 @@ export class HealthMonitor {
       if (known !== undefined) known.target = target;
       else this.#tracked.set(target.key, newcomer(target, firstDueMs(this.#settings, nowMs, added++)));
     }
-    this.#probe.retain(
-      targets.map(({ netns }) => netns).filter((netns): netns is NetnsRef => netns !== null),
-    );
     this.#turn();
   }
 
@@ -103,7 +99,6 @@ export class HealthMonitor {
     if (this.#timer !== null) clearTimeout(this.#timer);
     for (const { running } of this.#tracked.values()) running?.abort();
     await Promise.all(this.#runs);
-    this.#probe.close();
   }
 
   /** Starts what is due and allowed now, and sets the timer to when there may be more. */

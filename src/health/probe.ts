@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import { dial } from '../netns/dial.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { NetnsHandles } from '../netns/netns-handles.ts';
-import type { NetnsRef } from '../netns/netns-ref.ts';
 import type { Check } from './probe-check.ts';
 import type { ProbeTarget } from './probe-target.ts';
 import { startDeadline } from './stall-proof-deadline.ts';
@@ -22,15 +21,13 @@ export interface ProbeOutcome {
 export interface Probe {
   /** Never rejects. An aborted run fails with ECANCELED. */
   run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome>;
-  /** Lets go of every netns that is not among these. */
-  retain(refs: Iterable<NetnsRef>): void;
-  close(): void;
 }
 
 type ProbeAddon = Pick<NativeAddon, 'openNetns' | 'setQuickAck'>;
 
 export function createProbe(deps: { addon: ProbeAddon; kind: 'tcp' | 'tls'; timeoutMs: number }): Probe {
   const check = deps.kind === 'tls' ? tlsCheck : tcpCheck(deps.addon);
+  // None is kept open: a probe every few seconds does not pay for a descriptor, nor for keeping a deleted netns alive.
   return new NetnsProbe(new NetnsHandles(deps.addon, 0), check, deps.timeoutMs);
 }
 
@@ -83,14 +80,6 @@ class NetnsProbe implements Probe {
         resolve(judge('ECONNRESET')); // it was judged before, unless the backend hung up without a word
       });
     });
-  }
-
-  retain(refs: Iterable<NetnsRef>): void {
-    this.#handles.retain(refs);
-  }
-
-  close(): void {
-    this.#handles.close();
   }
 }
 

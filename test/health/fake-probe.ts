@@ -1,7 +1,6 @@
 // A probe that touches no network, for tests on a clock of their own.
 import type { Probe, ProbeOutcome } from '../../src/health/probe.ts';
 import type { ProbeTarget } from '../../src/health/probe-target.ts';
-import type { NetnsRef } from '../../src/netns/netns-ref.ts';
 
 /** Answers after 1 ms with what `broken` says; every start is written down. */
 export class FakeProbe implements Probe {
@@ -10,8 +9,6 @@ export class FakeProbe implements Probe {
   durationMs = 1;
   running = 0;
   mostRunning = 0;
-  retained: NetnsRef[] = [];
-  closed = false;
 
   run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
     this.starts.push({ key: target.key, atMs: performance.now() });
@@ -26,12 +23,6 @@ export class FakeProbe implements Probe {
       const timer = setTimeout(() => end(this.broken.get(target.key) ?? null), this.durationMs);
       signal.addEventListener('abort', () => end('ECANCELED'), { once: true });
     });
-  }
-  retain(refs: Iterable<NetnsRef>): void {
-    this.retained = [...refs];
-  }
-  close(): void {
-    this.closed = true;
   }
   startsOf(key: string): number[] {
     return this.starts.filter((each) => each.key === key).map(({ atMs }) => atMs);

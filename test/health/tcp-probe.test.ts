@@ -39,7 +39,6 @@ describe('the TCP check', () => {
     probe = createProbe({ addon: native, kind: 'tcp', timeoutMs: 300 });
   });
   afterAll(async () => {
-    probe.close();
     await backend.stop();
     netns.remove();
   });
@@ -78,7 +77,6 @@ describe('the TCP check', () => {
     const before = backend.count('connection');
     expect(await loud.run(target('10.6.0.1', backend.port), never)).toMatchObject({ ok: true });
     await expect.poll(() => backend.count('connection')).toBe(before + 1);
-    loud.close();
   });
 
   it('still passes when the held-back ACK escapes', async () => {
@@ -100,7 +98,6 @@ describe('the TCP check', () => {
       timeoutMs: 300,
     });
     expect(await other.run(target('10.6.0.1', backend.port), never)).toMatchObject({ ok: true });
-    other.close();
   });
 
   it('does not call a backend dead because our own event loop was blocked beyond the timeout', async () => {
@@ -213,7 +210,6 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
       expect(await probe.run(target(), never)).toMatchObject({ ok: true });
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(backend.events).toHaveLength(1);
-    probe.close();
   });
 
   it('logs nothing of 50 TLS checks', async () => {
@@ -223,7 +219,6 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     await expect.poll(() => backend.count('connection')).toBe(50);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(backend.events.filter(({ event }) => event === 'log')).toEqual([]);
-    probe.close();
   });
 
   it('does log a connection that is just closed: the tests above can fail', async () => {
@@ -231,6 +226,5 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     const probe = createProbe({ addon, kind: 'tcp', timeoutMs: 1000 });
     await probe.run(target(), never);
     await expect.poll(() => backend.events.at(-1)?.line ?? '').toContain('TLS handshake error');
-    probe.close();
   });
 });

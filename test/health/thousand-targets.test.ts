@@ -32,8 +32,6 @@ describe('a thousand clusters', () => {
         starts.push(performance.now());
         return probe.run(target, signal);
       },
-      retain: (refs) => probe.retain(refs),
-      close: () => probe.close(),
     };
     const up = new Set<string>();
     const monitor = new HealthMonitor({

@@ -39,7 +39,6 @@ describe('the TLS check', () => {
     probe = createProbe({ addon: native, kind: 'tls', timeoutMs: 500 });
   });
   afterAll(async () => {
-    probe.close();
     for (const socket of accepted) socket.destroy();
     for (const server of plain) server.close();
     await backend.stop();
