@@ -1,36 +1,27 @@
-// Wires the program: the one file that knows every part, and that no part imports. Control → routes → proxy, and back only
-// what the proxy saw (failed dials to health, records to log and metrics).
+// Wires the program on its main thread: the one file that knows every part there, and that no part imports. The control thread's
+// routes → proxy, and back only what the proxy saw (failed dials to health, records to log and metrics).
 import { hostname } from 'node:os';
 import type { RunConfig } from './config/config.ts';
 import { blockList } from './config/values.ts';
-import { ControlLoop } from './control/control-loop.ts';
 import type { Desired } from './control/desired-state.ts';
-import { FileSource } from './control/file-source.ts';
-import { problemChanges } from './control/problem-changes.ts';
+import type { DesiredChanges } from './control-changes.ts';
+import { ControlLink } from './control-link.ts';
 import { descriptorBudget, descriptorLimit } from './descriptor-limit.ts';
-import { HealthMonitor } from './health/health-monitor.ts';
-import { DEFAULT_HEALTH_SETTINGS } from './health/health-settings.ts';
-import { createProbe } from './health/probe.ts';
-import type { TargetHealth } from './health/target-health.ts';
 import { native } from './netns/native.ts';
-import { NetnsDirectory } from './netns/netns-directory.ts';
 import type { NetnsRef } from './netns/netns-ref.ts';
 import { type AdminPages, AdminServer } from './ops/admin-server.ts';
 import { ClusterLog } from './ops/cluster-log.ts';
 import { ConnectionLog } from './ops/connection-log.ts';
 import type { Logger } from './ops/logger.ts';
 import { Metrics } from './ops/metrics.ts';
-import { statusView } from './ops/status.ts';
+import { problemChanges } from './ops/problem-changes.ts';
+import { type StatusView, statusView } from './ops/status.ts';
 import type { Engine, EngineLimits, Listener } from './proxy/engine.ts';
 import { NativeEngine } from './proxy/native/native-engine.ts';
 import { SniPolicy } from './proxy/sni-policy.ts';
 import { StreamsEngine } from './proxy/streams/streams-engine.ts';
 import { endpointText } from './routing/endpoint.ts';
-import { EMPTY_ROUTE_TABLE, type RouteTable } from './routing/route-table.ts';
 import { MAX_HELLO_BYTES } from './tls/client-hello.ts';
-
-/** So long may the first health verdicts take before we call ourselves ready without them. */
-const SETTLE_TIMEOUT_MS = 10_000;
 
 const PROXY_HEADER_ROOM = 4096;
 
@@ -40,14 +31,10 @@ export class App {
   readonly #version: string;
   readonly #engine: Engine;
   readonly #policy: SniPolicy;
-  readonly #health: HealthMonitor;
-  readonly #netns: NetnsDirectory;
-  readonly #source: FileSource;
-  readonly #loop: ControlLoop;
+  readonly #control: ControlLink;
   readonly #metrics: Metrics;
   readonly #clusterLog: ClusterLog;
   readonly #servers: AdminServer[] = [];
-  #routes: RouteTable = EMPTY_ROUTE_TABLE;
   #problems: Desired['problems'] = [];
   #listener: Listener | null = null;
   #notReadyBecause: string | null = 'starting';
@@ -58,6 +45,14 @@ export class App {
     this.#config = config;
     this.#logger = logger;
     this.#version = version;
+    // First: it loads its code while the rest is made here.
+    this.#control = new ControlLink({
+      config,
+      onPublished: (desired, changes) => this.#published(desired, changes),
+      onHealthChanged: (up) => this.#metrics.healthChanged(up),
+      onTurns: (durationsMs) => this.#metrics.controlTurns(durationsMs),
+      log: (level, facts, message) => logger[level](facts, message),
+    });
     const limits = engineLimits(config, logger);
     const connectionLog = new ConnectionLog(logger);
     this.#clusterLog = new ClusterLog(logger);
@@ -66,7 +61,7 @@ export class App {
         ? new NativeEngine(limits, native, config.threads)
         : new StreamsEngine(limits, native);
     this.#policy = new SniPolicy({
-      routes: () => this.#routes,
+      routes: () => this.#control.desired.routes,
       trustedProxies: config.trustedProxies === null ? null : blockList(config.trustedProxies),
       maxConnectionsPerCluster: config.maxConnectionsPerCluster,
       onRecord: (record) => {
@@ -75,45 +70,22 @@ export class App {
       },
       onDialFailed: (backend, error) => {
         this.#metrics.dialFailed(error);
-        this.#health.dialFailed(backend.key);
+        this.#control.dialFailed(backend.key);
       },
-    });
-    this.#health = new HealthMonitor({
-      probe: createProbe({ addon: native, kind: config.health.kind, timeoutMs: config.health.timeoutMs }),
-      settings: { ...DEFAULT_HEALTH_SETTINGS, ...config.health },
-      onChange: (_key, health) => {
-        this.#metrics.healthChanged(health.up);
-        this.#loop.trigger('health');
-      },
-    });
-    this.#netns = new NetnsDirectory({
-      directory: config.netnsDirectory,
-      addon: native,
-      onChange: () => this.#loop.trigger('netns'),
-      onProblem: (message) => logger.warn(message),
-    });
-    this.#source = new FileSource({
-      directory: config.source.directory,
-      settings: { proxyAlways: config.proxyAlways },
-      intervalMs: config.intervalMs,
-    });
-    this.#loop = new ControlLoop({
-      source: this.#source,
-      netns: this.#netns,
-      health: this.#health,
-      settings: { namespace: config.namespace, defaultCluster: config.defaultCluster },
-      intervalMs: config.intervalMs,
-      publish: (desired) => this.#publish(desired),
-      onTurnError: (error) =>
-        logger.error({ err: error }, 'a turn of the control loop failed; the next one tries again'),
     });
     this.#metrics = new Metrics({
       version,
       engineStats: () => this.#engine.stats(),
-      clusters: () => this.#loop.last()?.clusters ?? [],
+      clusters: () => this.#control.desired.clusters,
       connectionsPerCluster: () => this.#policy.connectionsPerCluster,
       ready: () => this.#notReadyBecause === null,
+      controlLagMs: () => this.#control.lagMs,
     });
+  }
+
+  /** Rejects when a part without which nothing can go on has failed; never resolves. */
+  get failed(): Promise<never> {
+    return this.#control.failed;
   }
 
   /** Resolves when clients are served. The admin port answers before, so that a slow start can be watched. */
@@ -121,15 +93,15 @@ export class App {
     const { admin, healthListen, listen } = this.#config;
     const adminAddress = await this.#serve(this.#adminPages(), admin);
     if (healthListen !== null) await this.#serve(this.#healthPages(), healthListen);
-    await this.#netns.start();
-    await this.#loop.start();
+    await this.#control.start();
+    if (this.#stopping) return; // told to stop before there was anything to serve
     // A connection that was decided by the last table may open a netns that the new one no longer names.
     this.#retainTimer = setInterval(
-      () => this.#retainNetns(this.#loop.last()?.backends ?? []),
+      () => this.#retainNetns(this.#control.desired.backends),
       this.#config.intervalMs,
     );
-    if (!this.#stopping) this.#notReadyBecause = 'the first health checks are under way';
-    await this.#firstVerdicts();
+    this.#notReadyBecause = 'the first health checks are under way';
+    await this.#control.settled;
     if (this.#stopping) return; // told to stop before we were ready
     this.#listener = await this.#engine.openListener({
       name: 'tls',
@@ -140,6 +112,7 @@ export class App {
     });
     if (this.#stopping) return; // told to stop while it opened: the drain has closed it, or will
     this.#notReadyBecause = null;
+    this.#control.listening(this.#listener.address, this.#listener.port);
     this.#logger.info(
       { listen: endpointText(this.#listener), admin: endpointText(adminAddress), version: this.#version },
       'serving',
@@ -163,14 +136,12 @@ export class App {
     this.#stopping = true;
     this.#notReadyBecause = 'stopping';
     clearInterval(this.#retainTimer);
-    await this.#loop.stop();
-    await Promise.all([this.#netns.stop(), this.#health.stop(), this.#engine.close()]);
+    await Promise.all([this.#control.stop(), this.#engine.close()]);
     await Promise.all(this.#servers.splice(0).map((server) => server.close()));
   }
 
-  #publish(desired: Desired): void {
-    this.#routes = desired.routes;
-    this.#retainNetns(desired.backends);
+  #published(desired: Desired, changes: DesiredChanges): void {
+    if (changes.backends !== undefined) this.#retainNetns(desired.backends);
     this.#metrics.routesSwapped(desired.clusters);
     this.#clusterLog.write(desired.clusters);
     const { appeared, recovered } = problemChanges(this.#problems, desired.problems);
@@ -184,15 +155,6 @@ export class App {
     this.#engine.retainNetns(
       backends.map((backend) => backend.netns).filter((netns): netns is NetnsRef => netns !== null),
     );
-  }
-
-  /** A client that connects while the first checks run would be told that its cluster is down: so they come first. */
-  async #firstVerdicts(): Promise<void> {
-    const end = performance.now() + SETTLE_TIMEOUT_MS;
-    while (!this.#stopping && performance.now() < end) {
-      if ([...this.#health.snapshot().values()].every(isSettled)) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
   }
 
   async #serve(pages: AdminPages, endpoint: RunConfig['admin']): Promise<{ address: string; port: number }> {
@@ -219,11 +181,17 @@ export class App {
   #adminPages(): AdminPages {
     return {
       ...this.#healthPages(),
-      '/status': () => ({ status: 200, type: 'json', body: `${JSON.stringify(this.#status(), null, 2)}\n` }),
+      '/status': async () => ({
+        status: 200,
+        type: 'json',
+        body: `${JSON.stringify(await this.#status(), null, 2)}\n`,
+      }),
     };
   }
 
-  #status() {
+  async #status(): Promise<StatusView> {
+    const { health, atMs } = await this.#control.health();
+    const { clusters, problems } = this.#control.desired;
     return statusView({
       instance: hostname(),
       version: this.#version,
@@ -231,16 +199,13 @@ export class App {
       ready: this.#notReadyBecause === null,
       notReadyBecause: this.#notReadyBecause,
       connections: this.#engine.stats().connections,
-      clusters: this.#loop.last()?.clusters ?? [],
-      health: this.#health.snapshot(),
+      control: { stalledSinceMs: this.#control.stalledSinceMs, probesAtMs: atMs },
+      clusters,
+      health,
       connectionsPerCluster: this.#policy.connectionsPerCluster,
-      problems: this.#loop.last()?.problems ?? [],
+      problems,
     });
   }
-}
-
-function isSettled(health: TargetHealth): boolean {
-  return health.up || health.lastProbe?.ok === false;
 }
 
 function engineLimits(config: RunConfig, logger: Logger): EngineLimits {

@@ -78,12 +78,12 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   const app = new App(config, logger, version());
   const signal = untilSignal();
   // A signal during the start ends the start; an error during the start is the start's own.
-  await Promise.race([app.start(), signal.first]);
+  await Promise.race([app.start(), signal.first, app.failed]);
   logger.info(
-    { signal: await signal.first },
+    { signal: await Promise.race([signal.first, app.failed]) },
     'stopping: no new connections, waiting for those that are open',
   );
-  const second = await Promise.race([app.drain().then(() => null), signal.second]);
+  const second = await Promise.race([app.drain().then(() => null), signal.second, app.failed]);
   if (second === null) return 0;
   logger.warn({ signal: second }, 'second signal: ending at once');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);

@@ -27,18 +27,23 @@ const RULES: Readonly<Record<string, Allowed>> = {
   demo: { types: ['ops'] },
   'version.ts': {},
   'descriptor-limit.ts': {},
+  'control-changes.ts': { anything: ['routing'], types: ['control'] },
+  'control-messages.ts': { types: ['control-changes.ts', 'health'] },
+  // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
+  'control-heartbeat.ts': {},
+  'control-link.ts': {
+    anything: ['control-changes.ts', 'control-heartbeat.ts'],
+    types: ['config', 'control', 'control-messages.ts', 'health'],
+  },
   'app.ts': {
-    anything: [
-      'config',
-      'control',
-      'descriptor-limit.ts',
-      'health',
-      'netns',
-      'ops',
-      'proxy',
-      'routing',
-      'tls',
-    ],
+    anything: ['config', 'control-link.ts', 'descriptor-limit.ts', 'netns', 'ops', 'proxy', 'routing', 'tls'],
+    types: ['control', 'control-changes.ts'],
+  },
+  // The control thread's side: it pays for every module once more, so nothing of log, metrics or admin.
+  'control-outbox.ts': { anything: ['control-changes.ts'], types: ['control'] },
+  'control-thread.ts': {
+    anything: ['control', 'control-outbox.ts', 'health', 'netns', 'routing'],
+    types: ['config', 'control-messages.ts'],
   },
   'main.ts': { anything: ['app.ts', 'config', 'demo', 'ops', 'version.ts'] },
 };
@@ -364,6 +369,23 @@ describe('refused', () => {
       'a part that imports app',
       { 'ops/a.ts': value('../app.ts'), 'app.ts': empty },
       ['ops/a.ts imports app.ts: ops may not'],
+    ],
+    [
+      'app that loads what runs in the control thread',
+      { 'app.ts': type('./control/b.ts') + value('./control/b.ts'), 'control/b.ts': empty },
+      ['app.ts imports control/b.ts: only types may be'],
+    ],
+    [
+      'the control thread that loads proxy, or metrics and log',
+      {
+        'control-thread.ts': value('./proxy/b.ts') + value('./ops/c.ts'),
+        'proxy/b.ts': empty,
+        'ops/c.ts': empty,
+      },
+      [
+        'control-thread.ts imports proxy/b.ts: control-thread.ts may not',
+        'control-thread.ts imports ops/c.ts: control-thread.ts may not',
+      ],
     ],
     [
       'app that imports main',

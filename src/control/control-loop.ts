@@ -25,6 +25,8 @@ export interface ControlLoopDependencies {
   readonly settings: DesiredSettings;
   /** Called only when something changed; parts that did not are the same references as before. */
   readonly publish: (desired: Desired) => void;
+  /** How long each turn took, whatever came of it. */
+  readonly onTurn?: (durationMs: number) => void;
   readonly onTurnError: (error: unknown) => void;
   readonly intervalMs: number;
 }
@@ -87,7 +89,8 @@ export class ControlLoop {
   }
 
   #turn(): void {
-    const { source, netns, health, settings, publish, onTurnError } = this.#dependencies;
+    const { source, netns, health, settings, publish, onTurn, onTurnError } = this.#dependencies;
+    const startedMs = performance.now();
     try {
       const observed = { source: source.snapshot(), netns: netns.snapshot(), health: health.snapshot() };
       this.#world = worldOf(observed, this.#world);
@@ -101,6 +104,8 @@ export class ControlLoop {
       this.#desired = desired;
     } catch (error) {
       onTurnError(error);
+    } finally {
+      onTurn?.(performance.now() - startedMs);
     }
   }
 }

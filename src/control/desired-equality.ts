@@ -1,18 +1,21 @@
 // Whether two desired states say the same. Written out, because a generic deep comparison follows each of four server names
 // into the same route, and takes longer than the decision itself.
-import { isDeepStrictEqual } from 'node:util';
 import type { ProbeTarget } from '../health/probe-target.ts';
 import type { Route, RouteTable } from '../routing/route-table.ts';
+import type { Problem } from './cluster-source.ts';
 import type { ClusterStatus } from './cluster-status.ts';
 import type { Desired } from './desired-state.ts';
 
-/** `next`, with every part that says the same as before replaced by the one from before; `before` itself if all do. */
+/**
+ * `next`, with every part that says the same as before replaced by the one from before, down to the single route and the single
+ * item of a list; `before` itself if all do. So a reference tells what changed, and only that has to be handed on.
+ */
 export function settledDesired(before: Desired | null, next: Desired): Desired {
   if (before === null) return next;
-  const routes = sameTable(before.routes, next.routes) ? before.routes : next.routes;
-  const clusters = sameList(before.clusters, next.clusters, sameStatus) ? before.clusters : next.clusters;
-  const backends = sameList(before.backends, next.backends, sameTarget) ? before.backends : next.backends;
-  const problems = isDeepStrictEqual(before.problems, next.problems) ? before.problems : next.problems;
+  const routes = settledTable(before.routes, next.routes);
+  const clusters = settledList(before.clusters, next.clusters, statusKey, sameStatus);
+  const backends = settledList(before.backends, next.backends, ({ key }) => key, sameTarget);
+  const problems = settledList(before.problems, next.problems, problemKey, sameProblem);
   const same =
     before.complete === next.complete &&
     routes === before.routes &&
@@ -22,15 +25,39 @@ export function settledDesired(before: Desired | null, next: Desired): Desired {
   return same ? before : Object.freeze({ complete: next.complete, routes, clusters, backends, problems });
 }
 
+/** Where two items have one key, the later is found, and compared like any other: at worst the same is handed on again. */
+function settledList<T>(
+  before: readonly T[],
+  next: readonly T[],
+  keyOf: (item: T) => string,
+  same: (a: T, b: T) => boolean,
+): readonly T[] {
+  if (sameList(before, next, same)) return before;
+  const known = new Map(before.map((item) => [keyOf(item), item]));
+  return Object.freeze(
+    next.map((item) => {
+      const old = known.get(keyOf(item));
+      return old !== undefined && same(old, item) ? old : item;
+    }),
+  );
+}
+
 function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
   return a.length === b.length && a.every((x, i) => same(x, b[i]!));
 }
 
-function sameTable(a: RouteTable, b: RouteTable): boolean {
-  if (a.byServerName.size !== b.byServerName.size || !sameRoute(a.defaultRoute, b.defaultRoute)) return false;
-  for (const [name, route] of a.byServerName)
-    if (!sameRoute(route, b.byServerName.get(name) ?? null)) return false;
-  return true;
+function settledTable(before: RouteTable, next: RouteTable): RouteTable {
+  const settled = (old: Route | null, route: Route | null) => (sameRoute(old, route) ? old : route);
+  const defaultRoute = settled(before.defaultRoute, next.defaultRoute);
+  let same = before.byServerName.size === next.byServerName.size && defaultRoute === before.defaultRoute;
+  const byServerName = new Map<string, Route>();
+  for (const [name, route] of next.byServerName) {
+    const old = before.byServerName.get(name) ?? null;
+    const kept = settled(old, route) as Route;
+    byServerName.set(name, kept);
+    same &&= kept === old;
+  }
+  return same ? before : Object.freeze({ byServerName, defaultRoute });
 }
 
 /** A backend's key holds its address, port, netns path and identity: all there is to it. */
@@ -45,6 +72,12 @@ function sameRoute(a: Route | null, b: Route | null): boolean {
 
 const sameTarget = (a: ProbeTarget, b: ProbeTarget): boolean =>
   a.key === b.key && a.serverName === b.serverName;
+
+const problemKey = ({ origin, reason }: Problem): string => `${origin}\0${reason}`;
+
+const sameProblem = (a: Problem, b: Problem): boolean => a.origin === b.origin && a.reason === b.reason;
+
+const statusKey = ({ namespace, name, origin }: ClusterStatus): string => `${namespace}\0${name}\0${origin}`;
 
 function sameStatus(a: ClusterStatus, b: ClusterStatus): boolean {
   return (

@@ -1,5 +1,5 @@
-// Serves health, metrics and status over HTTP. It only reads: nothing can be changed through it, and it never waits for anything
-// slower than a snapshot.
+// Serves health, metrics and status over HTTP. It only reads: nothing can be changed through it, and no page waits for
+// anything without a deadline of its own.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Endpoint } from '../config/values.ts';

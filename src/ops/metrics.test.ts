@@ -46,6 +46,7 @@ beforeEach(() => {
     clusters: () => clusters,
     connectionsPerCluster: () => open,
     ready: () => isReady,
+    controlLagMs: () => 1500,
   });
 });
 
@@ -96,6 +97,7 @@ test('two instances in one process share nothing', async () => {
     clusters: () => [],
     connectionsPerCluster: () => open,
     ready: () => true,
+    controlLagMs: () => 0,
   };
   const other = new Metrics(sources);
   other.dialFailed('ECONNREFUSED');

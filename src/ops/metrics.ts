@@ -20,6 +20,8 @@ export interface MetricsSources {
   readonly clusters: () => readonly ClusterStatus[];
   readonly connectionsPerCluster: () => ReadonlyMap<string, number>;
   readonly ready: () => boolean;
+  /** For how long the control thread has left the last question unanswered, or took to answer it. */
+  readonly controlLagMs: () => number;
 }
 
 interface Traffic {
@@ -38,6 +40,7 @@ export class Metrics {
   readonly #duration: Histogram<'outcome'>;
   readonly #turns: Counter<string>;
   readonly #flips: Counter<'to'>;
+  readonly #controlTurns: Histogram<string>;
 
   constructor(sources: MetricsSources) {
     const registers = [this.registry];
@@ -105,6 +108,12 @@ export class Metrics {
       labelNames: ['to'],
       registers,
     });
+    this.#controlTurns = new Histogram({
+      name: 'isthmus_control_turn_seconds',
+      help: 'How long turns of the control loop took, in its own thread',
+      buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1],
+      registers,
+    });
     this.#gauges(sources);
   }
 
@@ -141,6 +150,10 @@ export class Metrics {
     this.#flips.inc({ to: up ? 'up' : 'down' });
   }
 
+  controlTurns(durationsMs: readonly number[]): void {
+    for (const durationMs of durationsMs) this.#controlTurns.observe(durationMs / 1000);
+  }
+
   /** A new route table; series of clusters that are gone go with them. */
   routesSwapped(clusters: readonly ClusterStatus[]): void {
     this.#turns.inc();
@@ -164,6 +177,11 @@ export class Metrics {
       1,
     );
     gauge('isthmus_ready', '1 while new connections are served', () => (sources.ready() ? 1 : 0));
+    gauge(
+      'isthmus_control_loop_lag_seconds',
+      'How long the control loop takes to answer, or has not answered',
+      () => sources.controlLagMs() / 1000,
+    );
     gauge('isthmus_connections', 'Open connections', () => sources.engineStats().connections);
     gauge('isthmus_pending_dials', 'Backends being dialled', () => sources.engineStats().pendingDials);
     gauge(

@@ -62,6 +62,10 @@ export function statusText(status: StatusView): string {
     `isthmus ${status.version} on ${status.instance}, listening on ${status.listen ?? 'nothing yet'}: ${ready}`,
     `${status.clusters.length} clusters, ${status.connections} open connections`,
   ];
+  if (status.control.stalledSince !== null)
+    lines.push(
+      `the control loop has not answered since ${status.control.stalledSince}: what follows is older`,
+    );
   const width = Math.max(7, ...status.clusters.map(({ name }) => name.length));
   for (const cluster of status.clusters) {
     const via =

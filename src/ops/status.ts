@@ -10,6 +10,12 @@ export interface StatusInput {
   readonly ready: boolean;
   readonly notReadyBecause: string | null;
   readonly connections: number;
+  readonly control: {
+    /** Since when the control thread does not answer, in milliseconds since the epoch; null while it does. */
+    readonly stalledSinceMs: number | null;
+    /** When `health` was so; null when nothing was heard yet. */
+    readonly probesAtMs: number | null;
+  };
   readonly clusters: readonly ClusterStatus[];
   readonly health: ReadonlyMap<string, TargetHealth>;
   readonly connectionsPerCluster: ReadonlyMap<string, number>;
@@ -36,16 +42,24 @@ export interface ClusterView extends Omit<ClusterStatus, 'backends'> {
   readonly backends: readonly BackendView[];
 }
 
-export interface StatusView extends Omit<StatusInput, 'clusters' | 'health' | 'connectionsPerCluster'> {
+export interface StatusView
+  extends Omit<StatusInput, 'control' | 'clusters' | 'health' | 'connectionsPerCluster'> {
+  readonly control: {
+    /** Since then the control loop does not answer, and routes and states stay as they were; null while it does. */
+    readonly stalledSince: string | null;
+    /** The last probes below are those of this time. */
+    readonly probesAt: string | null;
+  };
   readonly clusters: readonly ClusterView[];
   /** Additional listeners; none in this version. */
   readonly listeners: readonly never[];
 }
 
 export function statusView(input: StatusInput): StatusView {
-  const { clusters, health, connectionsPerCluster, ...rest } = input;
+  const { control, clusters, health, connectionsPerCluster, ...rest } = input;
   return {
     ...rest,
+    control: { stalledSince: isoTime(control.stalledSinceMs), probesAt: isoTime(control.probesAtMs) },
     clusters: clusters.map(({ backends, ...cluster }) => {
       const chosen = backends.find((backend) => backend.up) ?? backends[0] ?? null;
       const probeOf = (backend: BackendStatus) => probeView(health.get(backend.key)?.lastProbe ?? null);
@@ -65,8 +79,14 @@ export function statusView(input: StatusInput): StatusView {
   };
 }
 
+function isoTime(ms: number): string;
+function isoTime(ms: number | null): string | null;
+function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
 function probeView(probe: ProbeResult | null): ProbeView | null {
   if (probe === null) return null;
   const { atMs, ok, durationMs, error } = probe;
-  return { at: new Date(atMs).toISOString(), ok, durationMs: Math.round(durationMs * 10) / 10, error };
+  return { at: isoTime(atMs), ok, durationMs: Math.round(durationMs * 10) / 10, error };
 }

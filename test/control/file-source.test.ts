@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { keyOf, originOf } from '../../src/control/cluster-reading.ts';
 import type { Problem } from '../../src/control/cluster-source.ts';
 import { FileSource, type FileSourceOptions } from '../../src/control/file-source.ts';
-import { problemChanges } from '../../src/control/problem-changes.ts';
+import { problemChanges } from '../../src/ops/problem-changes.ts';
 
 const NETWORK = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
 

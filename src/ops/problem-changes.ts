@@ -1,5 +1,5 @@
 // What is new between two lists of problems: each is told once when it appears and once when its origin is well again. Pure.
-import type { Problem } from './cluster-source.ts';
+import type { Problem } from '../control/cluster-source.ts';
 
 export interface ProblemChanges {
   readonly appeared: readonly Problem[];

@@ -1,0 +1,216 @@
+// The main thread's end of the control thread: starts it, keeps what it last published, passes on what it says. Nothing here waits
+// for it but start and stop: a control thread that is busy, or stuck, leaves the routes as they are.
+import { Worker } from 'node:worker_threads';
+import type { RunConfig } from './config/config.ts';
+import type { Desired } from './control/desired-state.ts';
+import { changedDesired, type DesiredChanges, NOTHING_DESIRED } from './control-changes.ts';
+import { ControlHeartbeat } from './control-heartbeat.ts';
+import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
+import type { TargetHealth } from './health/target-health.ts';
+
+export interface ControlLinkDeps {
+  readonly config: RunConfig;
+  /** Another state is there; `changes` holds the parts that differ from the one before. */
+  readonly onPublished: (desired: Desired, changes: DesiredChanges) => void;
+  readonly onHealthChanged: (up: boolean) => void;
+  readonly onTurns: (durationsMs: readonly number[]) => void;
+  readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
+  /** Tests stand in for the control thread. */
+  readonly script?: URL;
+}
+
+export interface HealthAnswer {
+  readonly health: ReadonlyMap<string, TargetHealth>;
+  /** When it was so, in milliseconds since the epoch: earlier than now if the control thread is busy. null: never heard. */
+  readonly atMs: number | null;
+}
+
+/** The control thread ended, and nobody had asked it to: a bug. Routes that nobody keeps up to date are not served on. */
+export class ControlThreadError extends Error {
+  readonly code = 'ECONTROLTHREAD';
+}
+
+/** /status shows what was known before rather than wait longer. */
+const HEALTH_DEADLINE_MS = 250;
+
+/** A control thread that is in the middle of something (a large manifest) ends after it; one that is stuck is ended. */
+const STOP_DEADLINE_MS = 5000;
+
+export class ControlLink {
+  /** Rejects when the control thread fails; never resolves. */
+  readonly failed: Promise<never>;
+  /** The first health verdicts are there. */
+  readonly settled: Promise<void>;
+  readonly #deps: ControlLinkDeps;
+  readonly #worker: Worker;
+  readonly #exited: Promise<void>;
+  readonly #started = Promise.withResolvers<void>();
+  readonly #heartbeat: ControlHeartbeat;
+  #settle: () => void;
+  #desired = NOTHING_DESIRED;
+  #health: HealthAnswer = { health: new Map(), atMs: null };
+  #healthAnswer: PromiseWithResolvers<void> | null = null;
+  /** By key, so there are no more than backends, however many clients fail while the control thread is busy. */
+  readonly #failedDials = new Set<string>();
+  #dialsUnderWay = false;
+  #stopping: Promise<void> | null = null;
+  #ended = false;
+
+  /** The thread starts to load its code; it looks at nothing before `start`. */
+  constructor(deps: ControlLinkDeps) {
+    this.#deps = deps;
+    const settled = Promise.withResolvers<void>();
+    this.settled = settled.promise;
+    this.#settle = settled.resolve;
+    this.#heartbeat = new ControlHeartbeat({
+      ask: () => this.#post({ kind: 'beat' }),
+      onStall: (sinceMs) =>
+        deps.log(
+          'error',
+          { since: new Date(sinceMs).toISOString() },
+          'the control thread does not answer: clients are served by the routes as they were',
+        ),
+      onRecovery: (silentMs) =>
+        deps.log('warn', { silentMs: Math.round(silentMs) }, 'the control thread answers again'),
+    });
+    // As the same kind of file as this one: compiled, or TypeScript as it is.
+    const script = deps.script ?? new URL(`./control-thread${import.meta.url.slice(-3)}`, import.meta.url);
+    this.#worker = new Worker(script, { name: 'control', workerData: deps.config });
+    this.#worker.on('message', (message: FromControl) => this.#receive(message));
+    let cause: unknown;
+    this.#worker.on('error', (error) => {
+      cause = error;
+    });
+    const failure = Promise.withResolvers<never>();
+    this.failed = failure.promise;
+    this.failed.catch(() => {}); // whoever started us waits for it, or has ended already
+    // Only now is everything read that it said before its end.
+    this.#exited = new Promise((resolve) =>
+      this.#worker.once('exit', () => {
+        this.#end();
+        resolve();
+        if (this.#stopping !== null && cause === undefined) return;
+        const why = cause instanceof Error ? cause.message : 'nobody asked it to';
+        failure.reject(new ControlThreadError(`the control thread ended: ${why}`, { cause }));
+      }),
+    );
+  }
+
+  /** Resolves after the first turn, or when it is stopped before. */
+  start(): Promise<void> {
+    if (this.#stopping === null && !this.#ended) {
+      this.#post({ kind: 'start' });
+      this.#heartbeat.start();
+    }
+    return this.#started.promise;
+  }
+
+  /** What was last published. */
+  get desired(): Desired {
+    return this.#desired;
+  }
+
+  get lagMs(): number {
+    return this.#heartbeat.lagMs;
+  }
+
+  get stalledSinceMs(): number | null {
+    return this.#heartbeat.stalledSinceMs;
+  }
+
+  listening(address: string, port: number): void {
+    this.#post({ kind: 'listening', address, port });
+  }
+
+  dialFailed(backend: string): void {
+    this.#failedDials.add(backend);
+    this.#sendFailedDials();
+  }
+
+  /** What the probes found: asked for, but not waited for long. Any number of callers share one question. */
+  async health(): Promise<HealthAnswer> {
+    if (this.#ended || this.#desired.backends.length === 0) return this.#health;
+    if (this.#healthAnswer === null) {
+      this.#healthAnswer = Promise.withResolvers();
+      this.#post({ kind: 'ask-health' });
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise((resolve) => {
+      timer = setTimeout(resolve, HEALTH_DEADLINE_MS);
+    });
+    await Promise.race([this.#healthAnswer.promise, deadline]);
+    clearTimeout(timer);
+    return this.#health;
+  }
+
+  /** Resolves when the thread has ended, and all that it said before has been passed on. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    this.#post({ kind: 'stop' });
+    const timer = setTimeout(() => {
+      this.#deps.log('warn', {}, 'the control thread does not end by itself: ending it');
+      void this.#worker.terminate();
+    }, STOP_DEADLINE_MS);
+    await this.#exited;
+    clearTimeout(timer);
+  }
+
+  #post(message: ToControl): void {
+    this.#worker.postMessage(message);
+  }
+
+  #receive(message: FromControl): void {
+    switch (message.kind) {
+      case 'started':
+        this.#started.resolve();
+        return;
+      case 'settled':
+        this.#settle();
+        return;
+      case 'published':
+        this.#desired = changedDesired(this.#desired, message.changes);
+        this.#deps.onPublished(this.#desired, message.changes);
+        this.#post({ kind: 'taken' });
+        return;
+      case 'dials-noted':
+        this.#dialsUnderWay = false;
+        this.#sendFailedDials();
+        return;
+      case 'health-changed':
+        this.#deps.onHealthChanged(message.up);
+        return;
+      case 'beat':
+        this.#heartbeat.answered();
+        this.#deps.onTurns(message.turnsMs);
+        return;
+      case 'health':
+        this.#health = { health: message.health, atMs: Date.now() };
+        this.#healthAnswer?.resolve();
+        this.#healthAnswer = null;
+        return;
+      case 'log':
+        this.#deps.log(message.level, message.facts, message.message);
+        return;
+    }
+  }
+
+  #sendFailedDials(): void {
+    if (this.#dialsUnderWay || this.#failedDials.size === 0) return;
+    this.#post({ kind: 'dials-failed', backends: [...this.#failedDials] });
+    this.#failedDials.clear();
+    this.#dialsUnderWay = true;
+  }
+
+  /** Nobody waits for an answer that cannot come. */
+  #end(): void {
+    this.#ended = true;
+    this.#heartbeat.stop();
+    this.#started.resolve();
+    this.#settle();
+    this.#healthAnswer?.resolve();
+  }
+}

@@ -1,0 +1,42 @@
+// What the main thread and the control thread say to each other: plain data, copied on the way. Every kind of message has a bound
+// on how many of it can be under way, so that neither side ever piles up work for one that is busy.
+import type { DesiredChanges } from './control-changes.ts';
+import type { TargetHealth } from './health/target-health.ts';
+
+export type ToControl =
+  /** Once: look at the world and begin. Until then the thread only loads its code. */
+  | { readonly kind: 'start' }
+  /** Once: where clients are served, with the port that was really taken. */
+  | { readonly kind: 'listening'; readonly address: string; readonly port: number }
+  /** Clients could not reach these backends (by key). The next one waits for `dials-noted`. */
+  | { readonly kind: 'dials-failed'; readonly backends: readonly string[] }
+  /** The last `published` has been taken over. */
+  | { readonly kind: 'taken' }
+  /** Answered by `beat`, and not repeated before. */
+  | { readonly kind: 'beat' }
+  /** Answered by `health`, and not repeated before. */
+  | { readonly kind: 'ask-health' }
+  /** Once: end everything, then the thread. */
+  | { readonly kind: 'stop' };
+
+export type FromControl =
+  /** Once: the first turn is done. */
+  | { readonly kind: 'started' }
+  /** Once: every backend that was found at the start has its first verdict, or took too long; what follows from it is published. */
+  | { readonly kind: 'settled' }
+  /** What changed since the last one. The next one waits for `taken`, and then holds all that has changed meanwhile. */
+  | { readonly kind: 'published'; readonly changes: DesiredChanges }
+  | { readonly kind: 'dials-noted' }
+  /** One backend's verdict changed: no more often than there are probes. */
+  | { readonly kind: 'health-changed'; readonly up: boolean }
+  /** How long the turns since the last beat took. */
+  | { readonly kind: 'beat'; readonly turnsMs: readonly number[] }
+  | { readonly kind: 'health'; readonly health: ReadonlyMap<string, TargetHealth> }
+  | {
+      readonly kind: 'log';
+      readonly level: LogLevel;
+      readonly facts: Readonly<Record<string, unknown>>;
+      readonly message: string;
+    };
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
