@@ -77,7 +77,7 @@ export class App {
       version,
       engineStats: () => this.#engine.stats(),
       clusters: () => this.#control.desired.clusters,
-      connectionsPerCluster: () => this.#policy.connectionsPerCluster,
+      connectionsPerCluster: () => this.#engine.shares(),
       ready: () => this.#notReadyBecause === null,
       controlLagMs: () => this.#control.lagMs,
     });
@@ -202,7 +202,7 @@ export class App {
       control: { stalledSinceMs: this.#control.stalledSinceMs, probesAtMs: atMs },
       clusters,
       health,
-      connectionsPerCluster: this.#policy.connectionsPerCluster,
+      connectionsPerCluster: this.#engine.shares(),
       problems,
     });
   }

@@ -37,6 +37,7 @@ class EngineObject {
   static Napi::Value Part(const Napi::CallbackInfo& info);
   static Napi::Value PolicyError(const Napi::CallbackInfo& info);
   static Napi::Value AbortAll(const Napi::CallbackInfo& info);
+  static Napi::Value Shares(const Napi::CallbackInfo& info);
   static Napi::Value Stats(const Napi::CallbackInfo& info);
   static Napi::Value Stop(const Napi::CallbackInfo& info);
 
@@ -136,6 +137,7 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   method("part", Part);
   method("policyError", PolicyError);
   method("abortAll", AbortAll);
+  method("shares", Shares);
   method("stats", Stats);
   method("stop", Stop);
   return object;
@@ -197,14 +199,18 @@ Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
   return {};
 }
 
-// (connection, skipBytes, farewell, ...targets)
+// (connection, skipBytes, farewell, shareKey, shareLimit, ...targets)
 Napi::Value EngineObject::Candidates(const Napi::CallbackInfo& info) {
   EngineObject& self = Of(info);
   if (!self.engine_) return {};
   Answer answer{Answer::Kind::kCandidates};
   answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
   answer.last_words = BytesOf(info[2]);
-  for (std::size_t i = 3; i < info.Length(); i += 1) {
+  if (info[3].IsString()) {
+    answer.share = self.engine_->ShareOf(info[3].As<Napi::String>());
+    answer.share_limit = info[4].As<Napi::Number>().Int32Value();
+  }
+  for (std::size_t i = 5; i < info.Length(); i += 1) {
     answer.candidates.push_back(self.engine_->FindTarget(info[i].As<Napi::Number>().Uint32Value()));
   }
   self.Answered(info, std::move(answer));
@@ -228,6 +234,19 @@ Napi::Value EngineObject::AbortAll(const Napi::CallbackInfo& info) {
     engine->AbortAll(static_cast<Outcome>(info[0].As<Napi::Number>().Uint32Value()));
   }
   return {};
+}
+
+Napi::Value EngineObject::Shares(const Napi::CallbackInfo& info) {
+  Napi::Array shares = Napi::Array::New(info.Env());
+  if (const auto& engine = Of(info).engine_) {
+    for (const auto& [key, count] : engine->Shares()) {
+      Napi::Array pair = Napi::Array::New(info.Env(), 2);
+      pair.Set(0u, key);
+      pair.Set(1u, count);
+      shares.Set(shares.Length(), pair);
+    }
+  }
+  return shares;
 }
 
 Napi::Value EngineObject::Stats(const Napi::CallbackInfo& info) {

@@ -105,6 +105,7 @@ struct Connection {
   HelloBuffer hello;
   TimerNode timer;
   std::unique_ptr<Dial> dial;
+  std::shared_ptr<Share> share;  // counted among its connections
 };
 
 }  // namespace isthmus

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/io.h"
@@ -168,6 +169,25 @@ void Engine::DropTarget(std::uint32_t id) {
 std::shared_ptr<Target> Engine::FindTarget(std::uint32_t id) const {
   const auto found = targets_.find(id);
   return found == targets_.end() ? nullptr : found->second.target;
+}
+
+std::shared_ptr<Share> Engine::ShareOf(const std::string& key) {
+  const auto found = shares_.find(key);
+  if (found != shares_.end()) return found->second;
+  if (shares_.size() >= most_shares_) {
+    // Only this thread hands them out: one that nobody but the map holds can come back to life here alone.
+    std::erase_if(shares_, [](const auto& entry) { return entry.second.use_count() == 1; });
+    most_shares_ = std::max(most_shares_, 2 * shares_.size());
+  }
+  return shares_[key] = std::make_shared<Share>();
+}
+
+std::vector<std::pair<std::string, int>> Engine::Shares() const {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const auto& [key, share] : shares_) {
+    if (const int count = share->connections.load(std::memory_order_relaxed); count > 0) counts.emplace_back(key, count);
+  }
+  return counts;
 }
 
 void Engine::PostAnswer(ConnectionId connection, Answer answer) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/shared.h"
@@ -41,6 +42,11 @@ class Engine {
   void DropTarget(std::uint32_t id);
   std::shared_ptr<Target> FindTarget(std::uint32_t id) const;
 
+  // The share of this name, made when it is first asked for.
+  std::shared_ptr<Share> ShareOf(const std::string& key);
+  // How many connections each counts; those of none are left out.
+  std::vector<std::pair<std::string, int>> Shares() const;
+
   // Posted without a wake-up: WakeAnswered() wakes those that got any.
   void PostAnswer(ConnectionId connection, Answer answer);
   void WakeAnswered();
@@ -61,6 +67,8 @@ class Engine {
   std::unordered_map<std::uint32_t, std::shared_ptr<ListenerSocket>> listeners_;
   std::unordered_map<std::string, NamedNetns> netns_;
   std::unordered_map<std::uint32_t, KnownTarget> targets_;
+  std::unordered_map<std::string, std::shared_ptr<Share>> shares_;
+  std::size_t most_shares_ = 64;  // then it is looked for those that nobody holds
   std::uint32_t next_target_ = 1;
   std::uint32_t answered_ = 0;  // a bit for each worker
   std::uint32_t next_adopter_ = 0;

@@ -56,6 +56,12 @@ void Worker::HandleAnswer(Connection& connection, Answer answer) {
       return;
     case Answer::Kind::kCandidates:
       connection.timer.Clear();
+      if (answer.share) {
+        if (!Enter(answer.share->connections, answer.share_limit)) {
+          return PartWith(connection, answer.last_words, Outcome::kRefusedShare);
+        }
+        connection.share = std::move(answer.share);
+      }
       connection.dial = std::make_unique<Dial>();
       connection.dial->answer = std::move(answer);
       return DialNext(connection);

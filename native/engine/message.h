@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/outcome.h"
+#include "engine/share.h"
 #include "engine/target.h"
 #include "sys/unique_fd.h"
 
@@ -65,7 +66,9 @@ struct Answer {
   enum class Kind : std::uint8_t { kMore, kCandidates, kPart, kPolicyError } kind;
   std::uint32_t min_bytes = 0;                      // more
   std::uint32_t skip_bytes = 0;                     // candidates
+  int share_limit = 0;                              // candidates: of the share, if there is one
   std::string last_words;                           // candidates: the farewell; part: the alert, or nothing
+  std::shared_ptr<Share> share;
   std::vector<std::shared_ptr<Target>> candidates;
 };
 

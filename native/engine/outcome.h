@@ -21,6 +21,7 @@ enum class Outcome : std::uint8_t {
   kRefusedDescriptors,
   kRefusedDials,
   kRefusedHelloMemory,
+  kRefusedShare,
   kPolicyError,
   kDrainExpired,
   kStopped,

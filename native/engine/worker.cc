@@ -275,6 +275,7 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   ReleaseFlow(connection.down);
   connection.timer.Clear();
   connection.hello.Release();
+  if (connection.share) Leave(connection.share->connections);
   Leave(shared_.connections);
 
   Event event{Event::Kind::kEnded};

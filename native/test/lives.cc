@@ -131,6 +131,25 @@ void NobodyThere(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kDialFailed));
 }
 
+// There is room for one, and the second is sent away. That the place is free when the first has gone is looked at in the end.
+void OneTooMany(Stage& stage, const Scenario&) {
+  const int client = stage.Connect();
+  STEP(stage.Say(client, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerShared({stage.Live()}, "share", 1, "farewell");
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, "hello"));
+  const int second = stage.Connect();
+  STEP(stage.Say(second, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerShared({stage.Live()}, "share", 1, "farewell");
+  STEP(stage.HearEnd(second));
+  stage.Finish(second);
+  STEP(stage.Ended(Outcome::kRefusedShare));
+  STEP(stage.Say(backend, "reply"));
+  STEP(stage.Hear(client, "reply"));
+}
+
 void Alert(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Say(client, "hello"));
@@ -221,6 +240,7 @@ std::vector<Scenario> Lives() {
       {"a hello longer than a block", {}, LongHello},
       {"failover", {.connect_timeout_ms = 15}, Failover},
       {"nobody there", {}, NobodyThere},
+      {"one too many", {}, OneTooMany},
       {"alert", {}, Alert},
       {"close", immediate, Close},
       {"the client resets", {}, ClientResets},

@@ -248,11 +248,23 @@ void Stage::AnswerMore(std::uint32_t min_bytes) {
   Answered(std::move(answer));
 }
 
-void Stage::AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell, std::uint32_t skip) {
+Answer Stage::CandidatesOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
   Answer answer{Answer::Kind::kCandidates};
   answer.last_words = std::move(farewell);
-  answer.skip_bytes = skip;
   for (const std::uint32_t id : targets) answer.candidates.push_back(engine_->FindTarget(id));
+  return answer;
+}
+
+void Stage::AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell, std::uint32_t skip) {
+  Answer answer = CandidatesOf(targets, std::move(farewell));
+  answer.skip_bytes = skip;
+  Answered(std::move(answer));
+}
+
+void Stage::AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell) {
+  Answer answer = CandidatesOf(targets, std::move(farewell));
+  answer.share = engine_->ShareOf(key);
+  answer.share_limit = limit;
   Answered(std::move(answer));
 }
 
@@ -339,6 +351,7 @@ std::string Stage::Clear() {
   const auto none_left = [&](const char* when) {
     if (shared_->connections != 0) wrong(std::string("connections are still counted ") + when);
     if (shared_->pending_dials != 0) wrong(std::string("dials are still counted ") + when);
+    if (!engine_->Shares().empty()) wrong(std::string("a share is still counted ") + when);
     if (shared_->hellos.Used() != 0) wrong(std::string("hello memory is still counted ") + when);
     for (const auto& target : targets_) {
       if (target->pending_dials != 0) wrong(std::string("a backend's dials are still counted ") + when);

@@ -49,6 +49,8 @@ class Stage {
   bool StillReads(std::string_view bytes) const { return std::string_view(question_.bytes, question_.length) == bytes; }
   void AnswerMore(std::uint32_t min_bytes);
   void AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell = "", std::uint32_t skip = 0);
+  // As above, counted among the share, of which there may be so many.
+  void AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell);
   void AnswerPart(std::string alert);
   void AnswerError();
   // For a connection that did not ask, or no more.
@@ -81,6 +83,7 @@ class Stage {
   void Forget(int fd);
   void Collect();
   void Answered(Answer answer);
+  Answer CandidatesOf(const std::vector<std::uint32_t>& targets, std::string farewell) const;
   bool AllOver() const;
   std::uint32_t AddTarget(int port);
 

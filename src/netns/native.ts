@@ -84,7 +84,14 @@ export interface NativeEngineHandlers {
 export interface NativeEngineHandle {
   readonly slab: ArrayBuffer;
   more(connection: number, minBytes: number): void;
-  candidates(connection: number, skipBytes: number, farewell: Uint8Array | null, ...targets: number[]): void;
+  candidates(
+    connection: number,
+    skipBytes: number,
+    farewell: Uint8Array | null,
+    shareKey: string | null,
+    shareLimit: number,
+    ...targets: number[]
+  ): void;
   part(connection: number, lastWords: Uint8Array | null): void;
   policyError(connection: number): void;
   listen(
@@ -99,6 +106,8 @@ export interface NativeEngineHandle {
   dropTarget(id: number): void;
   /** `outcome` is a number of src/proxy/native/outcomes.ts. */
   abortAll(outcome: number): void;
+  /** Open connections by the key of their share. */
+  shares(): [key: string, connections: number][];
   stats(): {
     readonly connections: number;
     /** Accepted, and their end not told yet. */

@@ -91,6 +91,7 @@ describe('the level', () => {
     'refused-descriptors': 'warn',
     'refused-dials': 'warn',
     'refused-hello-memory': 'warn',
+    'refused-share': 'warn',
     'policy-error': 'error',
   };
   test.each(Object.entries(BY_OUTCOME))('of %s is %s', (outcome, level) => {
@@ -101,7 +102,6 @@ describe('the level', () => {
     ['no-server-name', 'debug'],
     ['unknown-server-name', 'debug'],
     ['no-healthy-backend', 'warn'],
-    ['cluster-connections', 'warn'],
   ])('of an alert for %s is %s', (refusal, level) => {
     const record = connectionRecord(report({ outcome: 'alert-sent' }), { ...FINDINGS, refusal });
     expect(record).toMatchObject({ level, reason: refusal, outcome: 'alert-sent' });
@@ -126,6 +126,12 @@ describe('the reason', () => {
       { outcome: 'dial-failed', attempts: [failed('ECONNREFUSED'), failed('ETIMEDOUT')] },
       null,
       'ETIMEDOUT',
+    ],
+    [
+      'of a cluster that has all the connections it may have',
+      { outcome: 'refused-share' },
+      null,
+      'cluster-connections',
     ],
     ['of a dial without any candidate', { outcome: 'dial-failed' }, null, 'no-candidate'],
     [

@@ -59,6 +59,7 @@ export function connectionRecord(report: ConnectionReport, findings: Findings | 
 
 function failureOf(report: ConnectionReport): string | null {
   if (report.outcome === 'policy-error') return String(report.note);
+  if (report.outcome === 'refused-share') return 'cluster-connections'; // the only share that we name
   if (report.outcome !== 'dial-failed') return null;
   return report.attempts.at(-1)?.error ?? 'no-candidate';
 }
@@ -90,12 +91,13 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
     case 'hello-too-large':
       return 'debug';
     case 'alert-sent':
-      return reason === 'no-healthy-backend' || reason === 'cluster-connections' ? 'warn' : 'debug';
+      return reason === 'no-healthy-backend' ? 'warn' : 'debug';
     case 'dial-failed':
     case 'refused-connections':
     case 'refused-descriptors':
     case 'refused-dials':
     case 'refused-hello-memory':
+    case 'refused-share':
       return 'warn';
     case 'policy-error':
       return 'error';

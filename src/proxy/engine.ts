@@ -18,6 +18,12 @@ export interface Question {
   readonly note: unknown;
 }
 
+/** A bound that connections have in common: over `limit` of those with this key, a newcomer is sent away with the farewell. */
+export interface Share {
+  readonly key: string;
+  readonly limit: number;
+}
+
 /** `note` is the policy's own: the engine hands it back with the next question and in the report, and never looks inside. */
 export type Decision =
   /** Ask again once at least `minBytes` bytes (counted from the first) have arrived. */
@@ -28,8 +34,10 @@ export type Decision =
       readonly backends: readonly Backend[];
       /** How many of the bytes received are not for the backend (a PROXY header); the rest is replayed exactly once. */
       readonly skipBytes: number;
-      /** Sent to the client when no candidate could be reached; null closes without a word. */
+      /** Sent to the client when no candidate could be reached, or the share is used up; null closes without a word. */
       readonly farewell: Uint8Array | null;
+      /** What the connection counts among, from now to its end; null: nothing. */
+      readonly share: Share | null;
       readonly note: unknown;
     }
   /** Send these bytes, then close so that they arrive. */
@@ -52,6 +60,7 @@ export type Outcome =
   | 'refused-descriptors'
   | 'refused-dials'
   | 'refused-hello-memory'
+  | 'refused-share' // over the limit of the share that the policy named
   | 'policy-error' // the policy threw: a bug, contained in this connection
   | 'drain-expired' // reset at the end of the drain
   | 'stopped'; // reset because the engine was closed
@@ -145,6 +154,8 @@ export interface Engine {
   /** The netns that routes name now: handles on all others are closed. Established connections are not touched. */
   retainNetns(refs: Iterable<NetnsRef>): void;
   stats(): EngineStats;
+  /** Open connections by the key of their share; those without any are left out. */
+  shares(): ReadonlyMap<string, number>;
   /** Stops accepting everywhere, lets connections finish, resets after `timeoutMs` what is left. */
   drain(timeoutMs: number): Promise<DrainResult>;
   /** Ends everything at once. */

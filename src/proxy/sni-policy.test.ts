@@ -97,6 +97,7 @@ describe('a known name', () => {
         backends: DEMO.backends,
         skipBytes: 0,
         farewell: INTERNAL_ERROR,
+        share: { key: 'magnum-system/demo-cluster', limit: 100 },
         note: expect.any(ConnectionNote),
       });
     },
@@ -213,12 +214,10 @@ describe('refused', () => {
     expect(decision).toEqual(
       alert === null ? { kind: 'close', note } : { kind: 'alert', bytes: alert, note },
     );
-    expect(policy.connectionsPerCluster.size).toBe(0);
     expect(end(policy, decision.note, alert === null ? 'closed' : 'alert-sent')).toMatchObject({
       reason,
       ...found,
     });
-    expect(policy.connectionsPerCluster.size).toBe(0);
   });
 });
 
@@ -235,57 +234,30 @@ test('no name goes to the default route where there is one', () => {
   });
 });
 
-describe('connections of one cluster', () => {
-  test('are bounded with a reason of their own, and each that ends makes room for one', () => {
-    const policy = policyWith({ maxConnectionsPerCluster: 2 });
-    const open = [ask(policy, HELLO), ask(policy, HELLO)];
-    expect(open.map(({ kind }) => kind)).toEqual(['candidates', 'candidates']);
-    expect([...policy.connectionsPerCluster]).toEqual([['magnum-system/demo-cluster', 2]]);
+describe('the share', () => {
+  const shareOf = (policy: SniPolicy, bytes: Uint8Array) => {
+    const decision = ask(policy, bytes);
+    return decision.kind === 'candidates' ? decision.share : expect.fail(decision.kind);
+  };
 
-    const refused = ask(policy, HELLO);
-    expect(refused).toMatchObject({ kind: 'alert', bytes: INTERNAL_ERROR });
-    expect(end(policy, refused.note, 'alert-sent')).toMatchObject({
+  test('is the cluster, whatever name and address it is reached by', () => {
+    table = routeTable([{ serverNames: [NAME, 'demo-cluster'], route: DEMO }], null);
+    const policy = policyWith({ maxConnectionsPerCluster: 2 });
+    const share = { key: 'magnum-system/demo-cluster', limit: 2 };
+    expect(shareOf(policy, HELLO)).toEqual(share);
+    expect(shareOf(policy, helloFor('demo-cluster'))).toEqual(share);
+    table = tableOf(route('demo-cluster', '10.9.9.9'));
+    expect(shareOf(policy, HELLO)).toEqual(share);
+  });
+
+  test('of a cluster that has all the connections it may have is named as the reason', () => {
+    const policy = policyWith({ maxConnectionsPerCluster: 2 });
+    expect(end(policy, ask(policy, HELLO).note, 'refused-share')).toMatchObject({
       reason: 'cluster-connections',
       cluster: 'demo-cluster',
+      serverName: NAME,
       level: 'warn',
     });
-    expect(ask(policy, HELLO).kind).toBe('alert'); // the end of a refused one makes no room
-
-    end(policy, open[0]?.note, 'dial-failed');
-    const next = ask(policy, HELLO);
-    expect(next.kind).toBe('candidates');
-    expect(ask(policy, HELLO).kind).toBe('alert');
-
-    end(policy, open[1]?.note, 'client-left');
-    end(policy, next.note);
-    expect([...policy.connectionsPerCluster]).toEqual([]);
-  });
-
-  test('are counted apart from those of others', () => {
-    const other = route('other', '10.0.0.8');
-    table = routeTable(
-      [
-        { serverNames: [NAME], route: DEMO },
-        { serverNames: ['other'], route: other },
-      ],
-      null,
-    );
-    const policy = policyWith({ maxConnectionsPerCluster: 1 });
-    expect([HELLO, HELLO, helloFor('other')].map((bytes) => ask(policy, bytes).kind)).toEqual([
-      'candidates',
-      'alert',
-      'candidates',
-    ]);
-  });
-
-  test('are counted on under the name they were opened by, when the table has changed since', () => {
-    const policy = policyWith({ maxConnectionsPerCluster: 1 });
-    const { note } = ask(policy, HELLO);
-    table = tableOf(route('demo-cluster', '10.9.9.9'));
-    expect(ask(policy, HELLO).kind).toBe('alert');
-    table = EMPTY_ROUTE_TABLE;
-    end(policy, note);
-    expect([...policy.connectionsPerCluster]).toEqual([]);
   });
 });
 
@@ -409,7 +381,6 @@ describe('a hello that arrives in pieces', () => {
       if (note !== undefined) expect(decision.note).toBe(note);
       note = decision.note;
     }
-    expect(policy.connectionsPerCluster.size).toBe(0);
     const decision = ask(policy, bytes, peer, note);
     expect(decision).toMatchObject({
       kind: 'candidates',
@@ -417,7 +388,6 @@ describe('a hello that arrives in pieces', () => {
       skipBytes: header.length,
       note,
     });
-    expect([...policy.connectionsPerCluster.values()]).toEqual([1]);
   });
 
   test('after a header counts from the first byte of the header', () => {
@@ -437,7 +407,6 @@ describe('reports', () => {
     const policy = policyWith();
     ask(policy, HELLO);
     expect(end(policy, note, outcome)).toMatchObject({ outcome, reason, serverName: null, cluster: null });
-    expect([...policy.connectionsPerCluster.values()]).toEqual([1]);
     expect(logged).toHaveLength(1);
   });
 

@@ -1,5 +1,5 @@
-// Decides about TLS connections by their server name: PROXY header (from trusted peers) → ClientHello → route table. Pure but
-// for the counts of connections per cluster; it never touches a socket.
+// Decides about TLS connections by their server name: PROXY header (from trusted peers) → ClientHello → route table. Keeps
+// nothing of its own; it never touches a socket.
 import { type BlockList, isIP } from 'node:net';
 import type { Backend, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
@@ -16,8 +16,6 @@ export class ConnectionNote {
   route: Route | null = null;
   /** Why it was refused, in one stable word; null when it was routed. */
   refusal: string | null = null;
-  /** Counted among the cluster's connections. */
-  counted = false;
   headerBytes: number | null = null;
   readonly progress: HelloProgress = newHelloProgress();
 }
@@ -34,15 +32,9 @@ export interface SniPolicyDependencies {
 
 export class SniPolicy implements Policy {
   readonly #deps: SniPolicyDependencies;
-  readonly #perCluster = new Map<string, number>();
 
   constructor(deps: SniPolicyDependencies) {
     this.#deps = deps;
-  }
-
-  /** Open connections by cluster (`<namespace>/<name>`). */
-  get connectionsPerCluster(): ReadonlyMap<string, number> {
-    return this.#perCluster;
   }
 
   decide(question: Question): Decision {
@@ -80,7 +72,6 @@ export class SniPolicy implements Policy {
 
   ended(report: ConnectionReport): void {
     const note = report.note instanceof ConnectionNote ? report.note : null;
-    if (note?.counted && note.route !== null) this.#count(note.route, -1);
     this.#deps.onRecord(connectionRecord(report, note));
   }
 
@@ -110,25 +101,14 @@ export class SniPolicy implements Policy {
   #routed(note: ConnectionNote, route: Route, skipBytes: number): Decision {
     note.route = route;
     if (route.backends.length === 0) return refuse(note, 'no-healthy-backend', 'internal_error');
-    if ((this.#perCluster.get(clusterKey(route)) ?? 0) >= this.#deps.maxConnectionsPerCluster) {
-      return refuse(note, 'cluster-connections', 'internal_error');
-    }
-    this.#count(route, 1);
-    note.counted = true;
     return {
       kind: 'candidates',
       backends: route.backends,
       skipBytes,
       farewell: alertRecord('internal_error'),
+      share: { key: clusterKey(route), limit: this.#deps.maxConnectionsPerCluster },
       note,
     };
-  }
-
-  #count(route: Route, change: 1 | -1): void {
-    const key = clusterKey(route);
-    const count = (this.#perCluster.get(key) ?? 0) + change;
-    if (count === 0) this.#perCluster.delete(key);
-    else this.#perCluster.set(key, count);
   }
 }
 
@@ -136,6 +116,7 @@ function isAmong(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
+/** What the engine counts a cluster's connections by. */
 export function clusterKey(route: Pick<Route, 'namespace' | 'cluster'>): string {
   return `${route.namespace}/${route.cluster}`;
 }

@@ -75,6 +75,7 @@ export const candidates = (...backends: Backend[]): Decision => ({
   backends,
   skipBytes: 0,
   farewell: Buffer.from('sorry'),
+  share: null,
   note: 'routed',
 });
 
@@ -151,6 +152,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
           backends: [backendOf(backend)],
           skipBytes: 7,
           farewell: null,
+          share: null,
           note: null,
         }));
         const near = await client(await open(policy));

@@ -96,6 +96,10 @@ export class NativeEngine implements Engine {
     return stats;
   }
 
+  shares(): ReadonlyMap<string, number> {
+    return new Map(this.#engine.shares());
+  }
+
   drain(timeoutMs: number): Promise<DrainResult> {
     const before = this.#engine.stats().connections;
     this.#stopAccepting();
@@ -145,6 +149,8 @@ export class NativeEngine implements Engine {
           connection,
           decision.skipBytes,
           decision.farewell,
+          decision.share?.key ?? null,
+          decision.share?.limit ?? 0,
           ...backends.map((each) => this.#target(each)),
         );
         return;

@@ -17,6 +17,7 @@ export const OUTCOMES = [
   'refused-descriptors',
   'refused-dials',
   'refused-hello-memory',
+  'refused-share',
   'policy-error',
   'drain-expired',
   'stopped',

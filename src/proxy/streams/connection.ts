@@ -4,11 +4,12 @@ import type { Socket } from 'node:net';
 import type { NativeAddon } from '../../netns/native.ts';
 import type { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { Backend } from '../../routing/route-table.ts';
-import type { Decision, DialAttempt, EngineLimits, ListenerSpec, Outcome, Peer } from '../engine.ts';
+import type { Decision, DialAttempt, EngineLimits, ListenerSpec, Outcome, Peer, Share } from '../engine.ts';
 import { type Dialled, dialBackend, type PendingDials } from './dial-backend.ts';
 import { HelloBuffer, type HelloMemory } from './hello-buffer.ts';
 import { armDeadPeerTimeout } from './peer-timeout.ts';
 import { Relay } from './relay.ts';
+import type { Shares } from './shares.ts';
 import { reset } from './socket-end.ts';
 
 /** What the engine lends to each of its connections. */
@@ -19,6 +20,7 @@ export interface ConnectionContext {
   readonly handles: NetnsHandles;
   readonly helloMemory: HelloMemory;
   readonly pendingDials: PendingDials;
+  readonly shares: Shares;
 }
 
 type Candidates = Extract<Decision, { kind: 'candidates' }>;
@@ -35,6 +37,7 @@ export class Connection {
   #note: unknown;
   #backendSocket: Socket | null = null;
   #backend: Backend | null = null;
+  #share: Share | null = null;
   #aborted: Outcome | null = null;
 
   constructor(client: Socket, context: ConnectionContext) {
@@ -57,6 +60,7 @@ export class Connection {
       this.#hello.release();
       this.#client.destroy();
       this.#backendSocket?.destroy();
+      if (this.#share !== null) this.#context.shares.leave(this.#share);
     }
     this.#report(this.#aborted ?? outcome);
   }
@@ -154,7 +158,12 @@ export class Connection {
   }
 
   async #connectAndRelay(decision: Candidates): Promise<Outcome> {
-    const { pendingDials, spec } = this.#context;
+    const { pendingDials, shares, spec } = this.#context;
+    if (decision.share !== null && !shares.enter(decision.share)) {
+      await this.#partWith(decision.farewell);
+      return 'refused-share';
+    }
+    this.#share = decision.share;
     let tried = false;
     for (const backend of decision.backends) {
       const bound = pendingDials.enter(backend.key);

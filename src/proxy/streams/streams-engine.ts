@@ -17,6 +17,7 @@ import { IdleGate } from '../idle-gate.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { PendingDials } from './dial-backend.ts';
 import { HelloMemory } from './hello-buffer.ts';
+import { Shares } from './shares.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const LOOK_INTERVAL_MS = 250;
@@ -27,6 +28,7 @@ export class StreamsEngine implements Engine {
   readonly #handles: NetnsHandles;
   readonly #helloMemory: HelloMemory;
   readonly #pendingDials: PendingDials;
+  readonly #shares = new Shares();
   readonly #servers = new Set<Server>();
   readonly #connections = new Set<Connection>();
   readonly #watch: NodeJS.Timeout;
@@ -50,6 +52,7 @@ export class StreamsEngine implements Engine {
       handles: this.#handles,
       helloMemory: this.#helloMemory,
       pendingDials: this.#pendingDials,
+      shares: this.#shares,
     };
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
     server.on('connection', (client) => void this.#accept(client, context));
@@ -84,6 +87,10 @@ export class StreamsEngine implements Engine {
       helloMemoryBytes: this.#helloMemory.used,
       netnsHandles: this.#handles.size,
     };
+  }
+
+  shares(): ReadonlyMap<string, number> {
+    return this.#shares.counts;
   }
 
   drain(timeoutMs: number): Promise<DrainResult> {

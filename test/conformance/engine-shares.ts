@@ -1,0 +1,147 @@
+// The conformance suite of shares: connections that a policy counts together, and bounds.
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Decision, Engine, EngineLimits, Listener, Share } from '../../src/proxy/engine.ts';
+import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
+
+export function engineSharesConformance(name: string, create: (limits: EngineLimits) => Engine): void {
+  describe(`shares of engine ${name}`, () => {
+    let engine: Engine;
+    let backend: TestServer;
+    let clients: Socket[];
+
+    beforeEach(async () => {
+      engine = create(TEST_LIMITS);
+      backend = await tcpServer();
+      clients = [];
+    });
+    afterEach(async () => {
+      await engine.close();
+      await backend.close();
+      for (const client of clients) client.destroy();
+    });
+
+    const of = (share: Share | null, to = backendOf(backend)) => ({ ...candidates(to), share }) as Decision;
+    /** The share is what the client says first. */
+    const byHello = (limit: number) =>
+      new RecordingPolicy(({ bytes }) => of({ key: Buffer.from(bytes).toString(), limit }));
+    const open = (policy: RecordingPolicy): Promise<Listener> =>
+      engine.openListener({ name: 'test', host: '127.0.0.1', port: 0, mode: 'hello', policy });
+    const say = async (listener: Listener, hello: string): Promise<Socket> => {
+      const socket = await tcpClient(listener.port);
+      clients.push(socket);
+      socket.write(hello);
+      return socket;
+    };
+    const served = async (listener: Listener, hello: string) => {
+      const near = await say(listener, hello);
+      const far = await backend.nextSocket();
+      expect((await readBytes(far, Buffer.byteLength(hello))).toString()).toBe(hello);
+      return { near, far };
+    };
+    const counts = () => Object.fromEntries(engine.shares());
+
+    it('counts from the decision to the end, whoever ends it, and each share by itself', async () => {
+      const policy = byHello(10);
+      const listener = await open(policy);
+      const [one, two, other] = [
+        await served(listener, 'a'),
+        await served(listener, 'a'),
+        await served(listener, 'b'),
+      ];
+      expect(counts()).toEqual({ a: 2, b: 1 });
+      one.near.resetAndDestroy();
+      await until('one has gone', () => engine.shares().get('a') === 1);
+      two.near.end();
+      two.far.end();
+      await until('both have gone', () => !engine.shares().has('a'));
+      expect(counts()).toEqual({ b: 1 });
+      other.far.resetAndDestroy();
+      await until('all have gone', () => engine.shares().size === 0);
+    });
+
+    it('refuses the one too many with the farewell, and serves the next when one has gone', async () => {
+      const policy = byHello(1);
+      const listener = await open(policy);
+      const first = await served(listener, 'a');
+      const second = await say(listener, 'a');
+      expect(await readAll(second)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
+      second.end();
+      expect(await policy.nextReport()).toMatchObject({
+        outcome: 'refused-share',
+        note: 'routed',
+        attempts: [],
+        backend: null,
+      });
+      expect(counts()).toEqual({ a: 1 }); // the end of a refused one makes no room
+      await served(listener, 'b');
+      first.near.resetAndDestroy();
+      await until('there is room', () => !engine.shares().has('a'));
+      await served(listener, 'a');
+    });
+
+    it('closes without a word where there is no farewell', async () => {
+      const policy = new RecordingPolicy(
+        () =>
+          ({
+            ...candidates(backendOf(backend)),
+            share: { key: 'none', limit: 0 },
+            farewell: null,
+          }) as Decision,
+      );
+      const near = await say(await open(policy), 'hello');
+      expect(await readAll(near)).toEqual({ bytes: Buffer.alloc(0), reset: false });
+      near.end();
+      expect((await policy.nextReport()).outcome).toBe('refused-share');
+    });
+
+    it('takes the limit of each decision: a lowered one refuses newcomers and cuts nobody', async () => {
+      let limit = 2;
+      const policy = new RecordingPolicy(() => of({ key: 'a', limit }));
+      const listener = await open(policy);
+      const { near, far } = await served(listener, 'x');
+      limit = 1;
+      const refused = await say(listener, 'x');
+      expect((await readAll(refused)).bytes.toString()).toBe('sorry');
+      near.write('still here');
+      expect((await readBytes(far, 10)).toString()).toBe('still here');
+    });
+
+    it('gives the place back when no candidate can be reached', async () => {
+      const gone = await tcpServer();
+      await gone.close();
+      const policy = new RecordingPolicy(() => of({ key: 'a', limit: 1 }, backendOf(gone)));
+      const listener = await open(policy);
+      for (const count of [1, 2]) {
+        const near = await say(listener, 'x');
+        await readAll(near);
+        near.end();
+        expect((await policy.nextReport(count)).outcome).toBe('dial-failed');
+      }
+      expect(counts()).toEqual({});
+    });
+
+    it('counts under any key, and forgets those that nobody counts among', async () => {
+      const policy = byHello(1);
+      const listener = await open(policy);
+      for (const key of [
+        '__proto__',
+        'constructor',
+        'ü/ß',
+        ...Array.from({ length: 150 }, (_, i) => `k${i}`),
+      ]) {
+        const { near } = await served(listener, key);
+        expect([...engine.shares()]).toEqual([[key, 1]]);
+        near.resetAndDestroy();
+        await until('it has gone', () => engine.shares().size === 0);
+      }
+    });
+
+    it('counts nothing where the policy names no share', async () => {
+      const policy = new RecordingPolicy(() => of(null));
+      await served(await open(policy), 'hello');
+      expect(counts()).toEqual({});
+    });
+  });
+}
