@@ -236,7 +236,7 @@ describe('a kubeconfig that cannot be changed is left alone, with the reason', (
       `${CAPI}a: &a [${'x,'.repeat(9)}x]\nb: &b [${'*a,'.repeat(99)}*a]\nc: &c [${'*b,'.repeat(99)}*b]\nd: [${'*c,'.repeat(99)}*c]\n`,
       'its aliases or its nesting cannot be followed',
     ],
-    ['too long', `${CAPI}# ${'x'.repeat(256 * 1024)}`, 'are more than the 262144 that are read'],
+    ['too long', `${CAPI}# ${'x'.repeat(128 * 1024)}`, 'are more than the 131072 that are read'],
   ])('%s', (_title, text, reason) => {
     const change = withKubeconfigServer(text, NEW);
     expect(change).toEqual({ kind: 'unusable', reason: expect.stringContaining(reason) });

@@ -18,8 +18,8 @@ export type KubeconfigChange =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'unusable'; readonly reason: string };
 
-/** Cluster API writes 6 KB. YAML takes 0.7 s per MiB, and a change parses twice. */
-const MAX_LENGTH = 256 * 1024;
+/** Cluster API writes 6 KB. The worst text of this size takes the parser about a second; a usual one, 20 ms. */
+const MAX_LENGTH = 128 * 1024;
 /** yaml's own count: aliases times what they expand to. */
 const MAX_ALIAS_COUNT = 100;
 
