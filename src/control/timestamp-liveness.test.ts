@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatTimestamp, parseTimestamp, TimestampJudge } from './timestamp-liveness.ts';
+
+function setup() {
+  const clock = { ms: 5000 };
+  return { clock, judge: new TimestampJudge({ now: () => clock.ms }) };
+}
+
+describe('a time on a slice has expired', () => {
+  test('when it did not change for 30 s since it was first seen, however old it is', () => {
+    const { clock, judge } = setup();
+    judge.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
+    clock.ms += 29_999;
+    judge.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
+    expect(judge.timestampExpired('a')).toBe(false);
+    expect(judge.nextExpiryMs()).toBe(35_000);
+    clock.ms += 1;
+    expect(judge.timestampExpired('a')).toBe(true);
+    expect(judge.nextExpiryMs()).toBeNull();
+  });
+
+  test('not while it changes, to whatever', () => {
+    const { clock, judge } = setup();
+    for (const timestamp of [
+      '2999-01-01T00:00:00+00:00',
+      '1970-01-01T00:00:00+00:00',
+      'nonsense',
+      null,
+      '',
+    ]) {
+      judge.observe([{ name: 'a', timestamp }]);
+      clock.ms += 29_999;
+      expect(judge.timestampExpired('a')).toBe(false);
+    }
+    clock.ms += 1;
+    expect(judge.timestampExpired('a')).toBe(true);
+  });
+
+  test('each for itself, and never one that was not seen or is gone', () => {
+    const { clock, judge } = setup();
+    judge.observe([{ name: 'a', timestamp: 'x' }]);
+    clock.ms += 20_000;
+    judge.observe([
+      { name: 'a', timestamp: 'x' },
+      { name: 'b', timestamp: 'x' },
+    ]);
+    clock.ms += 10_000;
+    expect(['a', 'b', 'c'].map((name) => judge.timestampExpired(name))).toEqual([true, false, false]);
+    judge.observe([{ name: 'b', timestamp: 'x' }]);
+    expect(judge.timestampExpired('a')).toBe(false);
+  });
+});
+
+describe('a time', () => {
+  test('is written so that old instances can read it', () => {
+    expect(formatTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678))).toBe('2026-01-02T03:04:05.678000+00:00');
+    expect(formatTimestamp(0)).toBe('1970-01-01T00:00:00.000000+00:00');
+  });
+
+  test.each<[text: string, ms: number | null]>([
+    ['1970-01-01T00:00:01+00:00', 1000],
+    ['1970-01-01T00:00:01.002+00:00', 1002],
+    ['1970-01-01T00:00:01.002999+00:00', 1002],
+    ['1970-01-01T00:00:01.002Z', 1002],
+    ['1970-01-01T00:00:01.02+00:00', null],
+    ['1970-01-01T00:00:01', null],
+    ['1970-01-01T00:00:01+01:00', null],
+    ['1970-01-01 00:00:01+00:00', null],
+    ['1970-02-30T00:00:01+00:00', null],
+    ['1970-01-01T24:00:00+00:00', null],
+    ['1970-13-01T00:00:01+00:00', null],
+    [' 1970-01-01T00:00:01+00:00', null],
+    ['', null],
+  ])('%j is read as %s', (text, ms) => {
+    expect(parseTimestamp(text)).toBe(ms);
+  });
+
+  test('that was written is read back', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), (ms) => {
+        expect(parseTimestamp(formatTimestamp(ms))).toBe(ms);
+      }),
+    );
+  });
+});
