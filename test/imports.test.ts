@@ -19,6 +19,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   tls: {},
   config: {},
   netns: {},
+  kube: {},
   routing: { types: ['netns/netns-ref.ts'] },
   health: { anything: ['netns'] },
   control: { anything: ['health', 'netns', 'routing'] },

@@ -1,0 +1,103 @@
+// Paths of the Kubernetes API: made from parts, and read back for messages and counts. Pure.
+
+export interface ResourceRef {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  /** Plural, as in the path: `services`. */
+  readonly resource: string;
+  /** Absent: all namespaces, or a resource that has none. */
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly subresource?: string;
+}
+
+/** Every part is encoded: a name from outside never changes which resource is meant. */
+export function resourcePath({
+  group,
+  version,
+  resource,
+  namespace,
+  name,
+  subresource,
+}: ResourceRef): string {
+  const parts = group === '' ? ['api', version] : ['apis', group, version];
+  if (namespace !== undefined) parts.push('namespaces', namespace);
+  parts.push(resource);
+  if (name !== undefined) parts.push(name);
+  if (subresource !== undefined) parts.push(subresource);
+  return `/${parts.map(encodedPart).join('/')}`;
+}
+
+function encodedPart(part: string): string {
+  // These two are legal in encodeURIComponent and mean another place.
+  if (part === '' || part === '.' || part === '..') throw new TypeError(`no part of a path: "${part}"`);
+  return encodeURIComponent(part);
+}
+
+export interface PathParts {
+  readonly resource: string | null;
+  readonly namespace: string | null;
+  readonly name: string | null;
+  readonly subresource: string | null;
+}
+
+const NOTHING: PathParts = { resource: null, namespace: null, name: null, subresource: null };
+
+/** All null for what is no resource: discovery, /readyz. */
+export function pathParts(path: string): PathParts {
+  const parts = path.split('/').slice(1).map(decodedPart);
+  const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : [];
+  if (rest[0] === undefined) return NOTHING;
+  // `namespaces/x/services` is a place and a resource, `namespaces/x` and `namespaces/x/finalize` are the namespace itself.
+  if (rest[0] === 'namespaces' && rest[2] !== undefined && rest[2] !== 'finalize' && rest[2] !== 'status') {
+    return {
+      resource: rest[2],
+      namespace: rest[1] ?? null,
+      name: rest[3] ?? null,
+      subresource: rest[4] ?? null,
+    };
+  }
+  return { resource: rest[0], namespace: null, name: rest[1] ?? null, subresource: rest[2] ?? null };
+}
+
+function decodedPart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** As RBAC and `kubectl auth can-i` call it. */
+export function verbOf(method: HttpMethod, path: string): string {
+  const { resource, name } = pathParts(path);
+  const isCollection = resource !== null && name === null;
+  switch (method) {
+    case 'GET':
+      return isCollection ? 'list' : 'get';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return isCollection ? 'deletecollection' : 'delete';
+  }
+}
+
+const MAX_SHOWN = 80;
+
+/** `services in magnum-system`, `services/status "a" in magnum-system`; the path itself where that says more. */
+export function shownTarget(path: string): string {
+  const { resource, namespace, name, subresource } = pathParts(path);
+  if (resource === null) return shown(path);
+  const what = subresource === null ? resource : `${resource}/${subresource}`;
+  const which = name === null ? '' : ` ${JSON.stringify(shown(name))}`;
+  return `${shown(what)}${which}${namespace === null ? '' : ` in ${shown(namespace)}`}`;
+}
+
+const shown = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);

@@ -1,0 +1,56 @@
+// What may end one call from outside: its deadline, its caller, the closing of the client. Says afterwards which of them it was.
+import { KubeError } from './kube-error.ts';
+
+/** What a call is about, for its errors. */
+export interface CallSubject {
+  readonly verb: string;
+  readonly path: string;
+}
+
+export class CallLimits {
+  readonly #subject: CallSubject;
+  readonly #controller = new AbortController();
+  readonly #release: (() => void)[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(subject: CallSubject, caller: AbortSignal | undefined, closed: AbortSignal) {
+    this.#subject = subject;
+    this.#follow(caller, () => caller?.reason);
+    this.#follow(
+      closed,
+      () => new KubeError({ ...subject, code: 'unreachable', detail: 'the client was closed' }),
+    );
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The deadline is this far away, from now. */
+  restart(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#controller.abort(
+        new KubeError({ ...this.#subject, code: 'timeout', detail: `nothing was heard for ${ms} ms` }),
+      );
+    }, ms);
+  }
+
+  /** Whatever error a call ended with: once a limit was reached, that is the reason. */
+  reasonFor(error: unknown): unknown {
+    return this.#controller.signal.aborted ? this.#controller.signal.reason : error;
+  }
+
+  end(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const release of this.#release) release();
+  }
+
+  #follow(signal: AbortSignal | undefined, reason: () => unknown): void {
+    if (signal === undefined) return;
+    const abort = () => this.#controller.abort(reason());
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    this.#release.push(() => signal.removeEventListener('abort', abort));
+  }
+}

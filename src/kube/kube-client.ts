@@ -1,0 +1,275 @@
+// Requests and watches against one Kubernetes API, bounded in size and time, under credentials that may change meanwhile. Nothing
+// is retried here but what certainly did no harm; no credential and no body gets into an error.
+import { existsSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import type { ApiEndpoint, ApiIdentity } from './api-endpoint.ts';
+import { type HttpMethod, verbOf } from './api-path.ts';
+import { CallLimits, type CallSubject } from './call-limits.ts';
+import { Connections, type HttpAnswer, MAX_WATCHES } from './connections.ts';
+import { Credentials } from './credentials.ts';
+import { bodyOfRefusal, callError, requireYes, valueIn, watchEvents, wholeBody } from './http-answer.ts';
+import type { WatchEvent } from './kube-object.ts';
+import { kubeconfigPlace } from './kubeconfig-place.ts';
+
+export type KubeQuery = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface KubeRequest {
+  readonly method: HttpMethod;
+  /** Encoded, as `resourcePath` makes it. */
+  readonly path: string;
+  readonly query?: KubeQuery;
+  readonly body?: unknown;
+  /** Which kind of body a PATCH has. */
+  readonly patch?: 'merge' | 'json' | 'apply';
+  /** `text/…` makes the answer a string. */
+  readonly accept?: string;
+  /** For all of it, from the first byte of the handshake to the last of the answer. */
+  readonly timeoutMs?: number;
+  readonly maxBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface KubeWatchRequest {
+  readonly path: string;
+  readonly query: KubeQuery;
+  readonly accept?: string;
+  /** Longest silence, bookmarks included. */
+  readonly idleTimeoutMs: number;
+  readonly signal: AbortSignal;
+  /** The server has accepted: from now on silence means that nothing happens. */
+  readonly onOpen?: () => void;
+}
+
+export interface KubeClient {
+  /** Throws KubeError; the reason of the signal when that ended it. */
+  request<T = unknown>(request: KubeRequest): Promise<T>;
+  /** One watch: ends when the server ends it; throws KubeError, also for an ERROR event. */
+  watch(request: KubeWatchRequest): AsyncIterable<WatchEvent>;
+  readonly server: string;
+  /** How we authenticate, for messages: never a secret. */
+  readonly identity: string;
+  /** HTTP requests by verb, repeated ones included. */
+  callCounts(): ReadonlyMap<string, number>;
+  /** Ends what is under way. */
+  close(): Promise<void>;
+}
+
+export interface KubeClientOptions {
+  /** A path; null: KUBECONFIG, the service account of a Pod, ~/.kube/config, in this order. */
+  readonly kubeconfig: string | null;
+  /** That of the process, handed in by whoever may read it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly userAgent?: string;
+  /** Told when credentials can no longer be read (the old ones stay in use), and null when they can again. */
+  readonly onCredentialProblem?: (problem: string | null) => void;
+  readonly serviceAccountDirectory?: string;
+}
+
+/** Throws KubeconfigError: that the API answers is not asked here. */
+export async function openKubeClient(options: KubeClientOptions): Promise<HttpKubeClient> {
+  const { environment, onCredentialProblem, userAgent = 'kube-client (node)' } = options;
+  const place = kubeconfigPlace({ ...options, exists: existsSync });
+  const credentials = await Credentials.open({
+    place,
+    environment,
+    ...(onCredentialProblem === undefined ? {} : { onProblem: onCredentialProblem }),
+  });
+  return new HttpKubeClient(credentials, userAgent);
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
+/** Until the headers of a watch are there. */
+const WATCH_OPEN_TIMEOUT_MS = 30_000;
+
+const PATCH_TYPES = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  // JSON is YAML.
+  apply: 'application/apply-patch+yaml',
+} as const;
+
+interface Call extends CallSubject {
+  readonly method: HttpMethod;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly accept: string;
+  readonly body: Buffer | null;
+  readonly isWatch: boolean;
+}
+
+export class HttpKubeClient implements KubeClient {
+  readonly #credentials: Credentials;
+  readonly #userAgent: string;
+  readonly #counts = new Map<string, number>();
+  readonly #closed = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  #connections: Connections | null = null;
+  #watches = 0;
+
+  constructor(credentials: Credentials, userAgent: string) {
+    this.#credentials = credentials;
+    this.#userAgent = userAgent;
+  }
+
+  get server(): string {
+    return this.#credentials.server;
+  }
+
+  get identity(): string {
+    return this.#credentials.identity;
+  }
+
+  callCounts(): ReadonlyMap<string, number> {
+    return new Map(this.#counts);
+  }
+
+  /** Open now. */
+  get connectionCount(): { readonly plain: number; readonly watches: number } {
+    return this.#connections?.count ?? { plain: 0, watches: 0 };
+  }
+
+  async request<T = unknown>(request: KubeRequest): Promise<T> {
+    const call = callOf(request, false);
+    const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES } = request;
+    const limits = new CallLimits(call, request.signal, this.#closed.signal);
+    const ended = this.#begin();
+    try {
+      limits.restart(timeoutMs);
+      const response = await this.#answer(call, limits.signal);
+      return valueIn(response, await wholeBody(response, maxBytes, call), call.accept, call) as T;
+    } catch (error) {
+      throw callError(limits.reasonFor(error), call);
+    } finally {
+      limits.end();
+      ended();
+    }
+  }
+
+  async *watch(request: KubeWatchRequest): AsyncGenerator<WatchEvent, void, void> {
+    const { signal, idleTimeoutMs, onOpen } = request;
+    const call = callOf({ ...request, method: 'GET', query: { ...request.query, watch: true } }, true);
+    // They would wait for one another, silently.
+    if (this.#watches >= MAX_WATCHES) throw new Error(`more than ${MAX_WATCHES} watches at a time`);
+    this.#watches++;
+    const limits = new CallLimits(call, signal, this.#closed.signal);
+    const ended = this.#begin();
+    let response: IncomingMessage | null = null;
+    try {
+      limits.restart(WATCH_OPEN_TIMEOUT_MS);
+      response = await this.#answer(call, limits.signal);
+      limits.restart(idleTimeoutMs);
+      onOpen?.();
+      yield* watchEvents(response, call, () => limits.restart(idleTimeoutMs));
+    } catch (error) {
+      throw callError(limits.reasonFor(error), call);
+    } finally {
+      response?.destroy();
+      limits.end();
+      this.#watches--;
+      ended();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await Promise.all(this.#running);
+    this.#connections?.destroy();
+  }
+
+  /** Something is under way until the function that it returns is called. */
+  #begin(): () => void {
+    let end = () => {};
+    const running = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#running.add(running);
+    return () => {
+      this.#running.delete(running);
+      end();
+    };
+  }
+
+  /** An answer that says yes. When it refuses who we are, we ask once more with credentials read anew. */
+  async #answer(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
+    let identity = await this.#credentials.current();
+    let { response } = await this.#ask(call, identity, signal);
+    if (response.statusCode === 401) {
+      await bodyOfRefusal(response, call);
+      identity = await this.#credentials.refresh();
+      response = (await this.#ask(call, identity, signal)).response;
+    }
+    await requireYes(response, identity.secrets, call);
+    return response;
+  }
+
+  async #ask(call: Call, { endpoint, headers }: ApiIdentity, signal: AbortSignal): Promise<HttpAnswer> {
+    const connections = this.#connectionsTo(endpoint);
+    // The API server compresses what is larger than 128 KiB, lists that is; a watch would wait in the compressor's buffer.
+    const zips = call.method === 'GET' && !call.isWatch && endpoint.compression;
+    const question = {
+      ...call,
+      path: call.target,
+      signal,
+      headers: {
+        ...call.headers,
+        ...headers,
+        'User-Agent': this.#userAgent,
+        ...(zips ? { 'Accept-Encoding': 'gzip' } : {}),
+      },
+    };
+    const ask = () => {
+      this.#counts.set(call.verb, (this.#counts.get(call.verb) ?? 0) + 1);
+      return connections.ask(question);
+    };
+    try {
+      return await ask();
+    } catch (error) {
+      // To read again is harmless; a write may have been heard.
+      if (signal.aborted || call.method !== 'GET' || !isClosedUnderOurHands(error)) throw error;
+      return ask();
+    }
+  }
+
+  #connectionsTo(endpoint: ApiEndpoint): Connections {
+    if (this.#connections?.endpoint === endpoint) return this.#connections;
+    this.#connections?.retire();
+    this.#connections = new Connections(endpoint);
+    return this.#connections;
+  }
+}
+
+/** The server closed an idle connection at the moment we chose it. */
+function isClosedUnderOurHands(error: unknown): boolean {
+  const { reused, code } = error as { readonly reused?: boolean; readonly code?: string };
+  return reused === true && (code === 'ECONNRESET' || code === 'EPIPE');
+}
+
+function callOf(request: KubeRequest, isWatch: boolean): Call {
+  const { method, path, query = {}, body, patch, accept = 'application/json' } = request;
+  if (!/^\/[\x21-\x7e]*$/.test(path) || /[?#]|\/\.{1,2}(?:\/|$)/.test(path))
+    throw new TypeError('a path must be absolute, encoded and without a query');
+  if ((method === 'PATCH') !== (patch !== undefined))
+    throw new TypeError('a PATCH says which, and nothing else does');
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as [string, string]],
+  );
+  const target = pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs)}`;
+  const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));
+  const headers: Record<string, string> = { Accept: accept };
+  if (bytes !== null) {
+    headers['Content-Type'] = patch === undefined ? 'application/json' : PATCH_TYPES[patch];
+    headers['Content-Length'] = String(bytes.length);
+  }
+  return {
+    verb: isWatch ? 'watch' : verbOf(method, path),
+    method,
+    path,
+    target,
+    headers,
+    accept,
+    body: bytes,
+    isWatch,
+  };
+}
