@@ -46,6 +46,8 @@ class ControlThread {
       onChange: () => this.#loop.trigger('netns'),
       onProblem: (message) => this.#log('warn', {}, message),
     });
+    if (config.source.kind === 'kubernetes')
+      throw new Error('--source kubernetes: not in this version yet; use --source file:<directory>');
     this.#loop = new ControlLoop({
       // The Kubernetes source is chosen here, by config.source, once there is one.
       source: new FileSource({

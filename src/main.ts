@@ -49,7 +49,7 @@ async function main([command, ...args]: readonly string[]): Promise<number> {
 
 async function run(args: readonly string[]): Promise<number> {
   if (wantsHelp(args)) return print(runHelp());
-  const result = readConfig(args, process.env, directoryProblem);
+  const result = readConfig(args, process.env, { directoryProblem, isFile });
   if ('problems' in result) {
     complain(`${formatProblems(result.problems)}\n`);
     return 2;
@@ -111,6 +111,11 @@ function directoryProblem(path: string): string | null {
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? 'a directory that exists' : `a directory that can be read (${code})`;
   }
+}
+
+function isFile(path: string): boolean {
+  // A pipe is as good: `--kubeconfig <(…)`.
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
 }
 
 /** What to do about a start that failed for a reason of the machine; null for one that nobody foresaw. */

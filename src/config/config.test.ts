@@ -26,7 +26,8 @@ const read = (args: readonly string[], environment: Record<string, string> = {})
 const ENDPOINT =
   'a port or <address>:<port>, such as 6443, 127.0.0.1:6443 or [::1]:6443 (port 0 takes any free one)';
 const NAME = 'a name of lower-case letters, digits and dashes, at most 63';
-const SOURCE_WANTED = 'file:<directory> with OpenStackCluster manifests, such as file:/etc/isthmus/clusters';
+const SOURCE_WANTED =
+  'kubernetes, or file:<directory> with OpenStackCluster manifests, such as file:/etc/isthmus/clusters';
 const duration = (range: string) => `a duration from ${range}, such as 500ms, 10s or 2m`;
 const count = (range: string) => `a whole number from ${range}`;
 const cidrs = (bad: string) =>
@@ -57,12 +58,25 @@ const BAD_COUNTS = ['0', '-1', '1.5', '1e3', '0x10', ' 1', 'many', '99999999999'
 
 /** Every flag: what it must not take, and what it then asks for. */
 const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly values: readonly string[] } } = {
-  source: { wanted: SOURCE_WANTED, values: ['/etc/clusters', 'file:', 'File:/x', 'http://x', ''] },
+  source: { wanted: SOURCE_WANTED, values: ['/etc/clusters', 'file:', 'File:/x', 'Kubernetes', ''] },
   namespace: { wanted: NAME, values: BAD_NAMES },
   'netns-dir': { wanted: 'a path, such as /run/netns', values: ['run/netns', '~', 'x', ''] },
   'proxy-always': { wanted: 'true or false', values: ['sure', '2', 'truee', ' '] },
   'default-cluster': { wanted: NAME, values: BAD_NAMES },
   interval: { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '25h'] },
+  kubeconfig: { wanted: 'a path, such as /etc/isthmus/kubeconfig', values: ['', 'a\0b'] },
+  'cluster-namespace': {
+    wanted: 'the name of a namespace, or * for all of them',
+    values: ['**', 'a,b', ...BAD_NAMES],
+  },
+  'node-name': { wanted: "a host's name, at most 253 letters", values: ['', 'a b', 'ä', 'a'.repeat(254)] },
+  'advertise-address': {
+    wanted: 'an IP address, such as 192.0.2.10 or 2001:db8::10',
+    values: ['', 'net-1', '10.0.0', '10.0.0.1:6443', '[fd00::1]', 'fe80::1%eth0', '10.0.0.0/8'],
+  },
+  liveness: { wanted: 'one of auto, lease, timestamp', values: ['', 'Lease', 'none'] },
+  'propagation-wait': { wanted: duration('0ms to 5m'), values: [...BAD_DURATIONS, '301s'] },
+  'allow-mass-delete': { wanted: 'true or false', values: ['sure', '2', ' '] },
   listen: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   admin: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   'health-listen': { wanted: ENDPOINT, values: BAD_ENDPOINTS },
@@ -99,7 +113,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     expect(readConfig(others, { [variable]: value })).toEqual({
       problems: [{ where: variable, value, wanted }],
     });
-    if (name !== 'proxy-always')
+    if (FLAGS[name].placeholder !== '')
       expect(readConfig([...others, `--${name}`, value], {})).toEqual({ problems: flag });
   });
 
@@ -117,29 +131,30 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     expect(read([`${where}=${value}`])).toEqual({ problems: [{ where, value, wanted: cidrs(bad) }] });
   });
 
-  test('a source of a later version is named as such', () => {
-    const wanted = 'file:<directory>; this version does not read clusters from the Kubernetes API yet';
-    expect(readConfig(['--source=kubernetes'], {})).toEqual({
-      problems: [{ where: '--source', value: 'kubernetes', wanted }],
-    });
-  });
-
   test('no default is a problem itself', () => {
-    expect(problemsOf(readConfig(SOURCE, {}))).toEqual([]);
+    expect(problemsOf(readConfig([], {}))).toEqual([]);
   });
 });
 
 describe('what is valid', () => {
   test('defaults are as documented', () => {
-    expect(readConfig(SOURCE, {})).toEqual({
+    expect(readConfig([], {})).toEqual({
       warnings: [],
       config: {
-        source: { kind: 'file', directory: '/etc/isthmus/clusters' },
+        source: { kind: 'kubernetes' },
         namespace: 'magnum-system',
         netnsDirectory: '/run/netns',
         proxyAlways: false,
         defaultCluster: null,
         intervalMs: 10_000,
+        kubeconfig: null,
+        clusterNamespace: 'magnum-system',
+        nodeName: null,
+        advertiseAddress: null,
+        podIp: null,
+        liveness: 'auto',
+        propagationWaitMs: 5000,
+        allowMassDelete: false,
         listen: { host: undefined, port: 6443 },
         admin: { host: '127.0.0.1', port: 9580 },
         healthListen: null,
@@ -172,6 +187,13 @@ describe('what is valid', () => {
     ['proxy-always', 'true', (config) => config.proxyAlways, true],
     ['default-cluster', 'kube-1', (config) => config.defaultCluster, 'kube-1'],
     ['interval', '100ms', (config) => config.intervalMs, 100],
+    ['kubeconfig', 'etc/kubeconfig', (config) => config.kubeconfig, 'etc/kubeconfig'],
+    ['cluster-namespace', '*', (config) => config.clusterNamespace, null],
+    ['node-name', 'Net-1.example.org', (config) => config.nodeName, 'Net-1.example.org'],
+    ['advertise-address', '2001:db8::1', (config) => config.advertiseAddress, '2001:db8::1'],
+    ['liveness', 'timestamp', (config) => config.liveness, 'timestamp'],
+    ['propagation-wait', '0s', (config) => config.propagationWaitMs, 0],
+    ['allow-mass-delete', 'true', (config) => config.allowMassDelete, true],
     ['listen', '[::1]:0', (config) => config.listen, { host: '::1', port: 0 }],
     ['admin', 'localhost:1', (config) => config.admin, { host: '127.0.0.1', port: 1 }],
     ['health-listen', '*:9000', (config) => config.healthListen, { host: undefined, port: 9000 }],
@@ -224,7 +246,10 @@ describe('what is valid', () => {
   });
 
   test('a value may contain =', () => {
-    expect(configOf(readConfig(['--source=file:/a=b'], {})).source.directory).toBe('/a=b');
+    expect(configOf(readConfig(['--source=file:/a=b'], {})).source).toEqual({
+      kind: 'file',
+      directory: '/a=b',
+    });
   });
 });
 
@@ -248,57 +273,6 @@ describe('precedence', () => {
   test('what is overruled is not even read, and nothing is warned of', () => {
     const environment = { ISTHMUS_LISTEN: 'bad', PROXY_PORT: 'bad', PROXY_ALWAYS: '0' };
     expect(read(['--listen=1', '--proxy-always'], environment)).toMatchObject({ warnings: [] });
-  });
-});
-
-describe('the environment of the program we replace', () => {
-  test.each<[title: string, environment: Record<string, string>, listen: RunConfig['listen']]>([
-    ['a port alone listens everywhere', { PROXY_PORT: '8443' }, { host: undefined, port: 8443 }],
-    ['an address alone has the default port', { PROXY_BIND: '10.0.0.1' }, { host: '10.0.0.1', port: 6443 }],
-    ['both', { PROXY_PORT: '8443', PROXY_BIND: '10.0.0.1' }, { host: '10.0.0.1', port: 8443 }],
-    ['everywhere, as * has it', { PROXY_BIND: '*' }, { host: undefined, port: 6443 }],
-    [
-      'an empty address listens everywhere',
-      { PROXY_BIND: '', PROXY_PORT: '1' },
-      { host: undefined, port: 1 },
-    ],
-    ['an IPv6 address', { PROXY_BIND: 'fd00::1' }, { host: 'fd00::1', port: 6443 }],
-    ['an IPv6 address in brackets', { PROXY_BIND: '[::]', PROXY_PORT: '1' }, { host: '::', port: 1 }],
-  ])('%s', (_title, environment, listen) => {
-    expect(configOf(read([], environment)).listen).toEqual(listen);
-  });
-
-  test.each<[environment: Record<string, string>, where: string, value: string]>([
-    [{ PROXY_PORT: 'https' }, 'PROXY_PORT', 'https'],
-    [{ PROXY_PORT: '' }, 'PROXY_PORT', ''],
-    [{ PROXY_BIND: 'example.org' }, 'PROXY_BIND', 'example.org:6443'],
-    [{ PROXY_BIND: 'fd00::g' }, 'PROXY_BIND', '[fd00::g]:6443'],
-    [{ PROXY_BIND: '10.0.0.1', PROXY_PORT: '70000' }, 'PROXY_PORT and PROXY_BIND', '10.0.0.1:70000'],
-  ])('%o is one problem', (environment, where, value) => {
-    expect(read([], environment)).toEqual({ problems: [{ where, value, wanted: ENDPOINT }] });
-  });
-
-  test.each<[value: string, always: boolean, warnings: number]>([
-    ['1', true, 0],
-    ['true', true, 0],
-    ['yes', true, 0],
-    ['on', true, 0],
-    ['0', false, 1],
-    ['false', false, 1],
-    ['No', false, 1],
-    ['off', false, 1],
-    ['', false, 1],
-  ])('PROXY_ALWAYS=%s means %s, with %i warnings', (value, always, warnings) => {
-    const result = read([], { PROXY_ALWAYS: value });
-    expect(configOf(result).proxyAlways).toBe(always);
-    const warning = `PROXY_ALWAYS=${value} means false here; magnum-cluster-api-proxy took any value for true`;
-    expect('warnings' in result && result.warnings).toEqual(new Array(warnings).fill(warning));
-  });
-
-  test('PROXY_ALWAYS with a value that says neither is a problem: it is not guessed', () => {
-    expect(read([], { PROXY_ALWAYS: 'sure' })).toEqual({
-      problems: [{ where: 'PROXY_ALWAYS', value: 'sure', wanted: 'true or false' }],
-    });
   });
 });
 
@@ -354,11 +328,10 @@ describe('the command line', () => {
     expect(read(args)).toEqual({ problems });
   });
 
-  test.each<[title: string, args: string[], wanted: string]>([
-    ['not given', [], `it is required: ${SOURCE_WANTED}`],
-    ['given without a value', ['--source'], `a value is missing: ${SOURCE_WANTED}`],
-  ])('the required source %s is one problem', (_title, args, wanted) => {
-    expect(readConfig(args, {})).toEqual({ problems: [problem('--source', wanted)] });
+  test('the source without its value is one problem', () => {
+    expect(readConfig(['--source'], {})).toEqual({
+      problems: [problem('--source', `a value is missing: ${SOURCE_WANTED}`)],
+    });
   });
 });
 
@@ -444,19 +417,19 @@ describe('contradictions', () => {
 });
 
 test('all problems come at once, with nothing hidden behind the first', () => {
-  const args = ['--listen=x', '--nope', '--health-rise=0', '--interval'];
+  const args = ['--nope', '--health-rise=0', '--interval', '--source'];
   const problems = problemsOf(
-    readConfig(args, { ISTHMUS_HEALTH: 'udp', ISTHMUS_WRONG: '1', PROXY_ALWAYS: 'sure' }),
+    readConfig(args, { ISTHMUS_HEALTH: 'udp', ISTHMUS_WRONG: '1', PROXY_PORT: 'x', POD_IP: 'y' }),
   );
   expect(problems.map(({ where }) => where).sort()).toEqual([
     '--health-rise',
     '--interval',
-    '--listen',
     '--nope',
     '--source',
     'ISTHMUS_HEALTH',
     'ISTHMUS_WRONG',
-    'PROXY_ALWAYS',
+    'POD_IP',
+    'PROXY_PORT',
   ]);
 });
 
@@ -471,12 +444,12 @@ describe('problems as text', () => {
 
   test('many, with and without a value; control characters cannot move the cursor', () => {
     const text = formatProblems([
-      { where: '--source', value: null, wanted: 'it is required' },
+      { where: '--interval', value: null, wanted: 'a value is missing' },
       { where: '--health', value: '\u001b[2J', wanted: 'one of tcp, tls' },
     ]);
     expect(text.split('\n').slice(0, 3)).toEqual([
       '2 problems with the configuration:',
-      '  --source: it is required',
+      '  --interval: a value is missing',
       '  --health: "\\u001b[2J" is not valid; wanted one of tcp, tls',
     ]);
   });
@@ -500,6 +473,9 @@ test('no arguments and no environment make it throw, and a refusal always says w
       'PROXY_PORT',
       'PROXY_BIND',
       'PROXY_ALWAYS',
+      'KUBECONFIG',
+      'POD_IP',
+      'NODE_NAME',
       '__proto__',
     ),
     fc.string().map((text) => `ISTHMUS_${text}`),

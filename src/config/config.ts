@@ -2,16 +2,37 @@
 // problem is listed at once, each with its flag or variable, its value, and what would be right.
 import { isIPv4 } from 'node:net';
 import { environmentName, FLAG_NAMES, FLAGS, type Flag, type FlagName } from './flags.ts';
+import {
+  type Environment,
+  filled,
+  fromVariable,
+  type Given,
+  legacyGiven,
+  type Machine,
+} from './legacy-environment.ts';
 import { nearest } from './nearest.ts';
-import type { Endpoint, FileSourceSetting } from './values.ts';
+import { allNamespaces, type Endpoint, type SourceSetting } from './values.ts';
 
 export interface RunConfig {
-  readonly source: FileSourceSetting;
+  readonly source: SourceSetting;
   readonly namespace: string;
   readonly netnsDirectory: string;
   readonly proxyAlways: boolean;
   readonly defaultCluster: string | null;
   readonly intervalMs: number;
+  /** null: the service account of the pod, where there is one. */
+  readonly kubeconfig: string | null;
+  /** Where the OpenStackClusters are; null: in every namespace. */
+  readonly clusterNamespace: string | null;
+  /** null: the host's own name. */
+  readonly nodeName: string | null;
+  readonly advertiseAddress: string | null;
+  /** `POD_IP`, where no address is given. */
+  readonly podIp: string | null;
+  readonly liveness: 'auto' | 'lease' | 'timestamp';
+  /** Between the withdrawal of a slice and the end of what it led to. */
+  readonly propagationWaitMs: number;
+  readonly allowMassDelete: boolean;
   readonly listen: Endpoint;
   readonly admin: Endpoint;
   readonly healthListen: Endpoint | null;
@@ -48,37 +69,25 @@ export type ConfigResult =
   | { readonly config: RunConfig; readonly warnings: readonly string[] }
   | { readonly problems: readonly ConfigProblem[] };
 
-type Environment = Readonly<Record<string, string | undefined>>;
+const ANY_MACHINE: Machine = { directoryProblem: () => null, isFile: () => true };
 
-interface Given {
-  readonly where: string;
-  readonly text: string;
-}
-
-/** `directoryProblem` tells what is wrong with a directory, if anything: only the machine knows. */
 export function readConfig(
   args: readonly string[],
   environment: Environment,
-  directoryProblem: (path: string) => string | null = () => null,
+  machine: Machine = ANY_MACHINE,
 ): ConfigResult {
   const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
   const fromFlags = readArguments(args, problems);
+  const own = (name: FlagName): Given | null =>
+    fromFlags.get(name) ?? fromVariable(environment, environmentName(name));
   const given = (name: FlagName): Given | null =>
-    fromFlags.get(name) ??
-    fromVariable(environment, environmentName(name)) ??
-    legacy(name, environment, warnings);
+    own(name) ?? legacyGiven(name, environment, machine, warnings);
 
   type Value<N extends FlagName> = (typeof FLAGS)[N] extends Flag<infer T> ? T : never;
-  const get = <N extends FlagName>(name: N): Value<N> | null => {
+  const get = <N extends FlagName>(name: N, found = given(name)): Value<N> | null => {
     const flag = FLAGS[name] as Flag<Value<N>>;
-    const found = given(name);
-    if (found === null && flag.fallback === null) {
-      // Given without a value it is a problem already.
-      if (flag.required && !problems.some(({ where }) => where === `--${name}`))
-        problems.push({ where: `--${name}`, value: null, wanted: `it is required: ${wantedBy(flag)}` });
-      return null;
-    }
+    if (found === null && flag.fallback === null) return null;
     const read = flag.reader(found?.text ?? (flag.fallback as string));
     if ('value' in read) return read.value;
     problems.push({
@@ -91,13 +100,28 @@ export function readConfig(
   // After a problem the value does not matter: nothing but the problems is returned.
   const must = <N extends FlagName>(name: N): Value<N> => get(name) as Value<N>;
 
+  const source = must('source');
+  const namespace = must('namespace');
+  // Whoever reads files may have any KUBECONFIG in the shell: it concerns nobody.
+  const isKubernetes = source?.kind === 'kubernetes';
+  const kubeconfig = isKubernetes ? given('kubeconfig') : own('kubeconfig');
+  const podIp = isKubernetes && own('advertise-address') === null ? filled(environment, 'POD_IP') : null;
+
   const config: RunConfig = {
-    source: must('source'),
-    namespace: must('namespace'),
+    source,
+    namespace,
     netnsDirectory: must('netns-dir'),
     proxyAlways: must('proxy-always'),
     defaultCluster: get('default-cluster'),
     intervalMs: must('interval'),
+    kubeconfig: get('kubeconfig', kubeconfig),
+    clusterNamespace: allNamespaces(get('cluster-namespace') ?? namespace),
+    nodeName: get('node-name'),
+    advertiseAddress: get('advertise-address'),
+    podIp: podIp === null ? null : get('advertise-address', podIp),
+    liveness: must('liveness'),
+    propagationWaitMs: must('propagation-wait'),
+    allowMassDelete: must('allow-mass-delete'),
     listen: must('listen'),
     admin: must('admin'),
     healthListen: get('health-listen'),
@@ -123,9 +147,11 @@ export function readConfig(
   };
   problems.push(...unknownVariables(environment));
   problems.push(...contradictions(config));
-  const missing = config.source === null ? null : directoryProblem(config.source.directory);
-  if (missing !== null)
-    problems.push({ where: '--source', value: `file:${config.source.directory}`, wanted: missing });
+  if (isKubernetes && kubeconfig !== null && config.kubeconfig !== null && !machine.isFile(config.kubeconfig))
+    problems.push({ where: kubeconfig.where, value: config.kubeconfig, wanted: 'a file that exists' });
+  const missing = source?.kind === 'file' ? machine.directoryProblem(source.directory) : null;
+  if (source?.kind === 'file' && missing !== null)
+    problems.push({ where: '--source', value: `file:${source.directory}`, wanted: missing });
   return problems.length > 0 ? { problems } : { config, warnings };
 }
 
@@ -188,35 +214,6 @@ function isFlag(name: string): name is FlagName {
 function wantedBy(flag: Flag<unknown>): string {
   const read = flag.reader('\0');
   return 'wanted' in read ? read.wanted : flag.help;
-}
-
-function fromVariable(environment: Environment, variable: string): Given | null {
-  const text = environment[variable];
-  return text === undefined ? null : { where: variable, text };
-}
-
-/** The environment of the program we replace, honoured where ours says nothing. */
-function legacy(name: FlagName, environment: Environment, warnings: string[]): Given | null {
-  if (name === 'listen') {
-    const port = environment.PROXY_PORT;
-    const bind = environment.PROXY_BIND;
-    if (port === undefined && bind === undefined) return null;
-    const where = [port !== undefined && 'PROXY_PORT', bind !== undefined && 'PROXY_BIND']
-      .filter(Boolean)
-      .join(' and ');
-    const host = bind?.includes(':') && !bind.startsWith('[') ? `[${bind}]` : (bind ?? '');
-    return { where, text: host === '' ? (port ?? '6443') : `${host}:${port ?? '6443'}` };
-  }
-  if (name === 'proxy-always') {
-    const given = fromVariable(environment, 'PROXY_ALWAYS');
-    if (given !== null && /^(0|false|no|off|)$/i.test(given.text)) {
-      warnings.push(
-        `PROXY_ALWAYS=${given.text} means false here; magnum-cluster-api-proxy took any value for true`,
-      );
-    }
-    return given;
-  }
-  return null;
 }
 
 /** What Kubernetes puts into every pod for a Service named isthmus or isthmus-…: `_PORT` alone is told by its value. */

@@ -4,12 +4,17 @@ import * as read from './values.ts';
 
 export interface Flag<T> {
   readonly reader: read.Reader<T>;
-  /** As a user would write it; null: no default, the flag is off (or required, where `required` says so). */
+  /** As a user would write it; null: no default, the flag is off. */
   readonly fallback: string | null;
   readonly placeholder: string;
   readonly help: string;
-  readonly required?: true;
-  readonly group: 'What it proxies' | 'Where it listens' | 'Health checks' | 'Engine and limits' | 'Log';
+  readonly group:
+    | 'What it proxies'
+    | 'Kubernetes'
+    | 'Where it listens'
+    | 'Health checks'
+    | 'Engine and limits'
+    | 'Log';
 }
 
 const define = <T>(
@@ -24,23 +29,14 @@ const minutes = 60_000;
 const day = 24 * 60 * minutes;
 
 export const FLAGS = {
-  source: {
-    ...define(
-      'What it proxies',
-      'file:<dir>',
-      null,
-      read.source,
-      'OpenStackCluster manifests, reloaded on change',
-    ),
-    required: true as const,
-  },
-  namespace: define(
+  source: define(
     'What it proxies',
-    '<name>',
-    'magnum-system',
-    read.label,
-    'namespace in the server names',
+    'kubernetes|file:<dir>',
+    'kubernetes',
+    read.source,
+    'or a directory of manifests',
   ),
+  namespace: define('What it proxies', '<name>', 'magnum-system', read.label, 'of Services and server names'),
   'netns-dir': define(
     'What it proxies',
     '<dir>',
@@ -63,6 +59,44 @@ export const FLAGS = {
     read.duration(100, day),
     'look again even if nothing told us to',
   ),
+
+  kubeconfig: define(
+    'Kubernetes',
+    '<path>',
+    null,
+    read.filePath,
+    'else KUBECONFIG, else the service account',
+  ),
+  'cluster-namespace': define(
+    'Kubernetes',
+    '<name>|*',
+    null,
+    read.namespaceOrAll,
+    'of OpenStackClusters; else --namespace',
+  ),
+  'node-name': define('Kubernetes', '<name>', null, read.hostName, "else NODE_NAME, else the host's name"),
+  'advertise-address': define(
+    'Kubernetes',
+    '<ip>',
+    null,
+    read.ipAddress,
+    'else POD_IP, else of the default route',
+  ),
+  liveness: define(
+    'Kubernetes',
+    'auto|lease|timestamp',
+    'auto',
+    read.oneOf('auto', 'lease', 'timestamp'),
+    'how instances see each other',
+  ),
+  'propagation-wait': define(
+    'Kubernetes',
+    '<time>',
+    '5s',
+    read.duration(0, 5 * minutes),
+    'until kube-proxy knows we go',
+  ),
+  'allow-mass-delete': define('Kubernetes', '', 'false', read.flag, 'even if most of our objects go at once'),
 
   listen: define(
     'Where it listens',
@@ -110,7 +144,7 @@ export const FLAGS = {
     'native|streams',
     'native',
     read.oneOf('native', 'streams'),
-    'its own threads, or plain Node streams',
+    'own threads, or Node streams',
   ),
   threads: define('Engine and limits', '<n>', '1', read.integer(1, 16), 'of the native engine'),
   'max-connections': define('Engine and limits', '<n>', '8192', read.integer(1, 1_000_000), 'in total'),
@@ -147,7 +181,7 @@ export const FLAGS = {
     '<time>',
     '2m',
     read.duration(0, day),
-    'nothing acknowledged; 0s: kernel default',
+    'of silence; 0s: kernel default',
   ),
   'drain-timeout': define(
     'Engine and limits',

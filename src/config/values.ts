@@ -74,19 +74,43 @@ export const label: Reader<string> = (text) =>
     ? { value: text }
     : { wanted: 'a name of lower-case letters, digits and dashes, at most 63' };
 
-export interface FileSourceSetting {
-  readonly kind: 'file';
-  readonly directory: string;
-}
+export type SourceSetting =
+  | { readonly kind: 'kubernetes' }
+  | { readonly kind: 'file'; readonly directory: string };
 
-export const source: Reader<FileSourceSetting> = (text) => {
+export const source: Reader<SourceSetting> = (text) => {
+  if (text === 'kubernetes') return { value: { kind: 'kubernetes' } };
   const match = /^file:(.+)$/.exec(text);
   if (match !== null) return { value: { kind: 'file', directory: match[1] as string } };
-  if (text === 'kubernetes') {
-    return { wanted: 'file:<directory>; this version does not read clusters from the Kubernetes API yet' };
-  }
-  return { wanted: 'file:<directory> with OpenStackCluster manifests, such as file:/etc/isthmus/clusters' };
+  return {
+    wanted:
+      'kubernetes, or file:<directory> with OpenStackCluster manifests, such as file:/etc/isthmus/clusters',
+  };
 };
+
+export const filePath: Reader<string> = (text) =>
+  text === '' || text.includes('\0')
+    ? { wanted: 'a path, such as /etc/isthmus/kubeconfig' }
+    : { value: text };
+
+const ALL = '*';
+
+export const namespaceOrAll: Reader<string> = (text) =>
+  text === ALL || 'value' in label(text)
+    ? { value: text }
+    : { wanted: `the name of a namespace, or ${ALL} for all of them` };
+
+/** null stands for all, which no namespace is named. */
+export const allNamespaces = (text: string): string | null => (text === ALL ? null : text);
+
+/** Any name that a host can have: what objects are named after it is made of it later. */
+export const hostName: Reader<string> = (text) =>
+  /^[\x21-\x7e]{1,253}$/.test(text) ? { value: text } : { wanted: "a host's name, at most 253 letters" };
+
+export const ipAddress: Reader<string> = (text) =>
+  isIP(text) !== 0 && !text.includes('%')
+    ? { value: text }
+    : { wanted: 'an IP address, such as 192.0.2.10 or 2001:db8::10' };
 
 /** Comma-separated CIDRs; a bare address is a network of one. */
 export const cidrs: Reader<readonly string[]> = (text) => {

@@ -67,12 +67,11 @@ describe('mistakes', () => {
     );
     expect(status).toBe(2);
     expect(stdout).toBe('');
-    expect(stderr).toContain('5 problems with the configuration:');
+    expect(stderr).toContain('4 problems with the configuration:');
     expect(stderr).toContain('--listen: "example.org:6443" is not valid; wanted a port or <address>:<port>');
     expect(stderr).toContain('--hello-timeout: "5" is not valid; wanted a duration');
     expect(stderr).toContain('--helth: no such flag; did you mean --health?');
     expect(stderr).toContain('ISTHMUS_HEALTH_RISE: "two" is not valid; wanted a whole number from 1 to 100');
-    expect(stderr).toContain('--source: it is required');
   });
 
   it.each([
@@ -83,6 +82,12 @@ describe('mistakes', () => {
       status: 2,
       stderr: expect.stringContaining(wanted),
     });
+  });
+
+  it('clusters from Kubernetes are refused with what to do instead', () => {
+    const { status, stdout } = isthmus('run', '--log-format', 'json');
+    expect(status).toBe(1);
+    expect(stdout).toContain('use --source file:<directory>');
   });
 
   it('a busy port is named, with what to do', async () => {
