@@ -58,3 +58,9 @@ export function resourceVersionOf(object: unknown): string | null {
   const version = isRecord(metadata) ? metadata.resourceVersion : null;
   return isText(version) ? version : null;
 }
+
+/** Whether a resource version comes before another. They are numbers to compare in every API server there is; others are never older. */
+export function isOlderVersion(version: string, than: string): boolean {
+  if (!/^\d+$/.test(version) || !/^\d+$/.test(than)) return false;
+  return BigInt(version) < BigInt(than);
+}

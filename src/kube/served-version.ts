@@ -1,0 +1,110 @@
+// Which version of a resource an API server serves, chosen among those that the caller can read. That a group is not there is an
+// answer, not an error: a CRD may be installed later.
+import { resourcePath } from './api-path.ts';
+import type { KubeClient } from './kube-client.ts';
+import { KubeError } from './kube-error.ts';
+import { isRecord } from './kube-object.ts';
+
+export type ServedVersion =
+  | {
+      readonly kind: 'served';
+      readonly version: string;
+      readonly namespaced: boolean;
+      /** All that the server serves of the group, as it prefers them. */
+      readonly versions: readonly string[];
+    }
+  | { readonly kind: 'not-installed' }
+  /** The group is there, but no version of the resource that we know. */
+  | { readonly kind: 'unknown-version'; readonly versions: readonly string[] };
+
+export interface ServedVersionQuestion {
+  readonly client: KubeClient;
+  readonly group: string;
+  /** Plural: `openstackclusters`. */
+  readonly resource: string;
+  /** Those we can read, the best first. The server's own preference decides where it is among them. */
+  readonly known: readonly string[];
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Throws KubeError when the server does not answer. */
+export async function servedVersion(question: ServedVersionQuestion): Promise<ServedVersion> {
+  const { group, resource, known } = question;
+  const answer = await found(question, `/apis/${encodeURIComponent(group)}`);
+  if (answer === null) return { kind: 'not-installed' };
+  const versions = versionsIn(answer);
+  const [preferred] = versions;
+  const candidates = [preferred, ...known].filter(
+    (version, index, all): version is string =>
+      version !== undefined &&
+      known.includes(version) &&
+      versions.includes(version) &&
+      all.indexOf(version) === index,
+  );
+  // A group may be shared by several CRDs that are not served in the same versions.
+  for (const version of candidates) {
+    const resources = await found(
+      question,
+      `/apis/${encodeURIComponent(group)}/${encodeURIComponent(version)}`,
+    );
+    const entry = entriesIn(resources).find(({ name }) => name === resource);
+    if (entry !== undefined)
+      return { kind: 'served', version, namespaced: entry.namespaced !== false, versions };
+  }
+  return (await isElsewhere(question, versions, candidates))
+    ? { kind: 'unknown-version', versions }
+    : { kind: 'not-installed' };
+}
+
+/** The path of the collection, in one namespace or in all. */
+export function collectionPath(
+  group: string,
+  version: string,
+  resource: string,
+  namespace: string | null,
+): string {
+  return resourcePath({ group, version, resource, ...(namespace === null ? {} : { namespace }) });
+}
+
+async function isElsewhere(
+  question: ServedVersionQuestion,
+  versions: readonly string[],
+  seen: readonly string[],
+): Promise<boolean> {
+  for (const version of versions.filter((each) => !seen.includes(each)).slice(0, MAX_VERSIONS)) {
+    const resources = await found(
+      question,
+      `/apis/${encodeURIComponent(question.group)}/${encodeURIComponent(version)}`,
+    );
+    if (entriesIn(resources).some(({ name }) => name === question.resource)) return true;
+  }
+  return false;
+}
+
+const MAX_VERSIONS = 20;
+
+async function found({ client, signal, timeoutMs }: ServedVersionQuestion, path: string): Promise<unknown> {
+  try {
+    const limits = { ...(signal && { signal }), ...(timeoutMs && { timeoutMs }) };
+    return await client.request({ method: 'GET', path, ...limits });
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'not-found') return null;
+    throw error;
+  }
+}
+
+/** The preferred one first. */
+function versionsIn(group: unknown): readonly string[] {
+  if (!isRecord(group) || !Array.isArray(group.versions)) return [];
+  const names = [group.preferredVersion, ...group.versions]
+    .map((each) => (isRecord(each) ? each.version : null))
+    .filter((version) => typeof version === 'string');
+  return [...new Set(names)];
+}
+
+function entriesIn(resources: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return isRecord(resources) && Array.isArray(resources.resources)
+    ? resources.resources.filter(isRecord)
+    : [];
+}
