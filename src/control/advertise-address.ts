@@ -1,0 +1,45 @@
+// Which address of ours goes into the EndpointSlices: the one that was given, else the pod's, else that of the default
+// route. What the API server would refuse, or no client could reach, is refused here, with the reason. Pure.
+import { isIP, SocketAddress } from 'node:net';
+import { addressRefusal } from './address-refusal.ts';
+import type { DefaultRouteAddress } from './default-route.ts';
+
+export interface AddressChoices {
+  /** `--advertise-address` or its variable. */
+  readonly flag: string | null;
+  readonly podIp: string | null;
+  readonly defaultRoute: DefaultRouteAddress;
+}
+
+export type AdvertisedAddress =
+  | {
+      readonly kind: 'address';
+      /** Canonical, without brackets. */
+      readonly address: string;
+      readonly family: 'IPv4' | 'IPv6';
+      /** Who said so, for log and status. */
+      readonly from: string;
+    }
+  | { readonly kind: 'none'; readonly reason: string };
+
+/** What was given and is wrong is not replaced by a guess: whoever gave it must know. */
+export function advertisedAddress({ flag, podIp, defaultRoute }: AddressChoices): AdvertisedAddress {
+  if (flag !== null) return judged(flag, '--advertise-address');
+  if (podIp !== null) return judged(podIp, 'POD_IP');
+  if (defaultRoute.kind === 'none') {
+    return {
+      kind: 'none',
+      reason: `${defaultRoute.reason}; --advertise-address or POD_IP would tell our address`,
+    };
+  }
+  return judged(defaultRoute.address, `the default route through ${defaultRoute.interface}`);
+}
+
+function judged(text: string, from: string): AdvertisedAddress {
+  const refusal = addressRefusal(text);
+  if (refusal !== null)
+    return { kind: 'none', reason: `the address ${JSON.stringify(text)} of ${from} is ${refusal}` };
+  const family = isIP(text) === 4 ? 'IPv4' : 'IPv6';
+  const { address } = new SocketAddress({ address: text, family: family === 'IPv4' ? 'ipv4' : 'ipv6' });
+  return { kind: 'address', address, family, from };
+}
