@@ -1,0 +1,36 @@
+// Objects as JSON, in the version and form that a client asked for. Each is made once per version of the object and kept with it.
+
+import { apiVersionOf } from './kube-object.ts';
+import type { Entry } from './object-store.ts';
+import type { ApiOfType } from './resource-type.ts';
+
+/** `metadata` is PartialObjectMetadata: everything that a watch for changes needs, and no secret in it. */
+export type Form = 'object' | 'metadata';
+
+export function rendered(entry: Entry, { type, api }: ApiOfType, form: Form): string {
+  const key = form === 'metadata' ? 'metadata' : apiVersionOf(api);
+  let json = entry.rendered.get(key);
+  if (json === undefined) {
+    json = JSON.stringify(
+      form === 'metadata'
+        ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: entry.object.metadata }
+        : type.convert(entry.object, api),
+    );
+    entry.rendered.set(key, json);
+  }
+  return json;
+}
+
+/** What an Accept header asks for; null when JSON would not do. */
+export function formOf(accept: string | undefined): Form | 'table' | null {
+  if (accept === undefined || accept === '') return 'object';
+  for (const range of accept.split(',')) {
+    const [media = '', ...parameters] = range.split(';').map((part) => part.trim());
+    if (!['application/json', 'application/*', '*/*'].includes(media)) continue;
+    const as = parameters.find((each) => each.startsWith('as='))?.slice(3);
+    if (as === undefined) return 'object';
+    if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') return 'metadata';
+    if (as === 'Table') return 'table';
+  }
+  return /application\/(json|\*)|\*\/\*/.test(accept) ? 'object' : null;
+}

@@ -1,0 +1,70 @@
+// What happens to an object's metadata in a write: what only the server may set, and what a deletion leaves behind.
+import { ApiError } from './api-error.ts';
+import { equalJson, type KubeObject, type ObjectMeta } from './kube-object.ts';
+import { METADATA } from './metadata.ts';
+import type { ResourceType, ServedApi } from './resource-type.ts';
+import type { Schema } from './schema.ts';
+
+const schemas = new WeakMap<Schema, Schema>();
+
+/** The schema with the metadata in it: what patches and field ownership walk along. */
+export function wholeSchema({ schema }: ServedApi): Schema {
+  let whole = schemas.get(schema);
+  if (whole === undefined) {
+    whole = { ...schema, properties: { ...schema.properties, metadata: METADATA } };
+    schemas.set(schema, whole);
+  }
+  return whole;
+}
+
+export const timestamp = (date: Date): string => `${date.toISOString().slice(0, 19)}Z`;
+
+export const preconditionText = (what: string, asked: string, found: string): string =>
+  `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`;
+
+export function requireNamespace(
+  metadata: ObjectMeta,
+  namespace: string,
+  { namespaced }: ResourceType,
+): void {
+  const found = metadata.namespace ?? '';
+  if (found !== '' && found !== (namespaced ? namespace : ''))
+    throw new ApiError(
+      400,
+      'BadRequest',
+      'the namespace of the provided object does not match the namespace sent on the request',
+    );
+}
+
+/** What no client may change, and what it may leave out. */
+export function keepSystemMetadata(metadata: ObjectMeta, old: ObjectMeta): void {
+  for (const field of [
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'generation',
+  ] as const)
+    if (old[field] === undefined) delete metadata[field];
+    else Object.assign(metadata, { [field]: old[field] });
+  metadata.uid ??= old.uid as string;
+  if (old.generateName !== undefined) metadata.generateName ??= old.generateName;
+}
+
+export function withDeletion(metadata: ObjectMeta, finalizers: string[], now: string): ObjectMeta {
+  const result: ObjectMeta = {
+    ...metadata,
+    deletionTimestamp: metadata.deletionTimestamp ?? now,
+    deletionGracePeriodSeconds: metadata.deletionGracePeriodSeconds ?? 0,
+  };
+  if (finalizers.length > 0) result.finalizers = finalizers;
+  else delete result.finalizers;
+  return result;
+}
+
+export function changesContent(type: ResourceType, object: KubeObject, old: KubeObject): boolean {
+  const { metadata, status, ...content } = object;
+  const { metadata: oldMetadata, status: oldStatus, ...oldContent } = old;
+  if (!equalJson(content, oldContent)) return true;
+  if (!type.storage.hasStatus && !equalJson(status, oldStatus)) return true;
+  return type.labelsAreContent && !equalJson(metadata.labels ?? {}, oldMetadata.labels ?? {});
+}
