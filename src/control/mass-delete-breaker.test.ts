@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { MASS_DELETE_LASTS_MS, massDelete } from './mass-delete-breaker.ts';
+
+const ask = (ours: number, wouldGo: number, more: Partial<Parameters<typeof massDelete>[0]> = {}) =>
+  massDelete({ ours, wouldGo, sinceMs: null, nowMs: 1000, allow: false, ...more });
+
+describe('a turn', () => {
+  test.each([
+    ['that deletes nothing', 10, 0, false],
+    ['that deletes one of many', 100, 1, false],
+    ['that deletes three of three', 3, 3, false],
+    ['that deletes four of four', 4, 4, true],
+    ['that deletes four of seven', 7, 4, true],
+    ['that deletes half', 8, 4, false],
+    ['that deletes half of many', 1000, 500, false],
+    ['that deletes one more than half', 1000, 501, true],
+    ['that deletes more than there are', 0, 4, true],
+  ])('%s (%i, %i) is stopped: %s', (_title, ours, wouldGo, trip) => {
+    expect(ask(ours, wouldGo).trip).toBe(trip);
+  });
+
+  test('that is stopped says how many would go, why not, and what would change it', () => {
+    expect(ask(100, 90)).toEqual({
+      trip: true,
+      sinceMs: 1000,
+      reason:
+        '90 of our 100 objects would be deleted at once, so none is: that is more often a mistake than meant; it goes on ' +
+        'once this has been so for 5 minutes, or with --allow-mass-delete',
+    });
+  });
+
+  test('goes on once the same has been true for five minutes', () => {
+    const { sinceMs } = ask(100, 90);
+    const later = (nowMs: number) => ask(100, 91, { sinceMs, nowMs });
+    expect(later(1000 + MASS_DELETE_LASTS_MS - 1)).toMatchObject({ trip: true, sinceMs: 1000 });
+    expect(later(1000 + MASS_DELETE_LASTS_MS)).toEqual({
+      trip: false,
+      sinceMs: 1000,
+      reason: '91 of our 100 objects would be deleted at once: that has lasted, so they are deleted',
+    });
+  });
+
+  test('that is harmless again starts the time anew', () => {
+    expect(ask(100, 10, { sinceMs: 5 })).toEqual({ trip: false, reason: null, sinceMs: null });
+  });
+
+  test('goes on at once when that is allowed, and still says so', () => {
+    expect(ask(100, 90, { allow: true })).toEqual({
+      trip: false,
+      sinceMs: 1000,
+      reason: '90 of our 100 objects would be deleted at once: --allow-mass-delete is given',
+    });
+  });
+
+  test('waits for as long as it is told', () => {
+    expect(ask(10, 10, { lastsMs: 60_000 }).reason).toContain('for 1 minute,');
+    expect(ask(10, 10, { lastsMs: 90_000 }).reason).toContain('for 1.5 minutes,');
+    expect(ask(10, 10, { lastsMs: 0 }).trip).toBe(false);
+  });
+});
+
+test('however often it is asked, most of it goes only after the condition held without a break', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(20), fc.nat(20), fc.nat(120_000)), { maxLength: 40 }), (turns) => {
+      let nowMs = 0;
+      let sinceMs: number | null = null;
+      let heldSince: number | null = null;
+      for (const [ours, wouldGo, passed] of turns) {
+        nowMs += passed;
+        const isMass = wouldGo > 3 && wouldGo > ours / 2;
+        heldSince = isMass ? (heldSince ?? nowMs) : null;
+        const answer = ask(ours, wouldGo, { sinceMs, nowMs });
+        sinceMs = answer.sinceMs;
+        expect(answer.trip).toBe(heldSince !== null && nowMs - heldSince < MASS_DELETE_LASTS_MS);
+        expect(answer.reason === null).toBe(!isMass);
+      }
+    }),
+  );
+});
