@@ -88,6 +88,11 @@ export class App {
     return this.#control.failed;
   }
 
+  /** Resolves when another process on this node has taken over: then this one should drain. */
+  get succeeded(): Promise<string> {
+    return this.#control.succeeded;
+  }
+
   /** Resolves when clients are served. The admin port answers before, so that a slow start can be watched. */
   async start(): Promise<void> {
     const { admin, healthListen, listen } = this.#config;
@@ -119,10 +124,11 @@ export class App {
     );
   }
 
-  /** Stops accepting, lets connections finish, ends everything. Health and metrics answer until the end. */
+  /** Sends clients elsewhere, stops accepting, lets connections finish, ends everything. Metrics answer until the end. */
   async drain(): Promise<void> {
     this.#stopping = true;
     this.#notReadyBecause = 'draining';
+    await this.#control.withdraw();
     const { finished, reset } = await this.#engine.drain(this.#config.drainTimeoutMs);
     this.#logger.info(
       { finished, reset },
@@ -193,12 +199,13 @@ export class App {
     const { health, atMs } = await this.#control.health();
     const { clusters, problems } = this.#control.desired;
     return statusView({
-      instance: hostname(),
+      instance: this.#control.kubernetes?.instance ?? this.#config.nodeName ?? hostname(),
       version: this.#version,
       listen: this.#listener === null ? null : endpointText(this.#listener),
       ready: this.#notReadyBecause === null,
       notReadyBecause: this.#notReadyBecause,
       connections: this.#engine.stats().connections,
+      kubernetes: this.#control.kubernetes,
       control: { stalledSinceMs: this.#control.stalledSinceMs, probesAtMs: atMs },
       clusters,
       health,

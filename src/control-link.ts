@@ -3,6 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import type { RunConfig } from './config/config.ts';
 import type { Desired } from './control/desired-state.ts';
+import type { KubernetesStatus } from './control/publish/kubernetes-status.ts';
 import { changedDesired, type DesiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 import { ControlHeartbeat } from './control-heartbeat.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
@@ -30,6 +31,11 @@ export class ControlThreadError extends Error {
   readonly code = 'ECONTROLTHREAD';
 }
 
+/** The control thread cannot begin, and says what an operator can do about it. */
+export class ControlRefusal extends Error {
+  readonly code = 'EKUBECONFIG';
+}
+
 /** /status shows what was known before rather than wait longer. */
 const HEALTH_DEADLINE_MS = 250;
 
@@ -46,6 +52,10 @@ export class ControlLink {
   readonly #exited: Promise<void>;
   readonly #started = Promise.withResolvers<void>();
   readonly #heartbeat: ControlHeartbeat;
+  readonly #withdrawn = Promise.withResolvers<void>();
+  #succeed: (holder: string) => void;
+  #kubernetes: KubernetesStatus | null = null;
+  #refusal: string | null = null;
   #settle: () => void;
   #desired = NOTHING_DESIRED;
   #health: HealthAnswer = { health: new Map(), atMs: null };
@@ -62,6 +72,9 @@ export class ControlLink {
     const settled = Promise.withResolvers<void>();
     this.settled = settled.promise;
     this.#settle = settled.resolve;
+    const succeeded = Promise.withResolvers<string>();
+    this.succeeded = succeeded.promise;
+    this.#succeed = succeeded.resolve;
     this.#heartbeat = new ControlHeartbeat({
       ask: () => this.#post({ kind: 'beat' }),
       onStall: (sinceMs) =>
@@ -90,6 +103,10 @@ export class ControlLink {
         this.#end();
         resolve();
         if (this.#stopping !== null && cause === undefined) return;
+        if (this.#refusal !== null) {
+          failure.reject(new ControlRefusal(this.#refusal));
+          return;
+        }
         const why = cause instanceof Error ? cause.message : 'nobody asked it to';
         failure.reject(new ControlThreadError(`the control thread ended: ${why}`, { cause }));
       }),
@@ -103,6 +120,21 @@ export class ControlLink {
       this.#heartbeat.start();
     }
     return this.#started.promise;
+  }
+
+  /** Rejects never; resolves with the holder's name when another process on this node has taken over. */
+  readonly succeeded: Promise<string>;
+
+  /** How we stood with the Kubernetes API at the last beat; null where there is none. */
+  get kubernetes(): KubernetesStatus | null {
+    return this.#kubernetes;
+  }
+
+  /** Sends clients elsewhere; resolves when that is done, or has taken too long. */
+  async withdraw(): Promise<void> {
+    if (this.#ended || this.#stopping !== null) return;
+    this.#post({ kind: 'withdraw' });
+    await this.#withdrawn.promise;
   }
 
   /** What was last published. */
@@ -180,11 +212,21 @@ export class ControlLink {
         this.#dialsUnderWay = false;
         this.#sendFailedDials();
         return;
+      case 'refused':
+        this.#refusal = message.reason;
+        return;
+      case 'withdrawn':
+        this.#withdrawn.resolve();
+        return;
+      case 'succeeded':
+        this.#succeed(message.holder);
+        return;
       case 'health-changed':
         this.#deps.onHealthChanged(message.up);
         return;
       case 'beat':
         this.#heartbeat.answered();
+        this.#kubernetes = message.kubernetes;
         this.#deps.onTurns(message.turnsMs);
         return;
       case 'health':
@@ -212,5 +254,6 @@ export class ControlLink {
     this.#started.resolve();
     this.#settle();
     this.#healthAnswer?.resolve();
+    this.#withdrawn.resolve();
   }
 }

@@ -1,5 +1,6 @@
 // What the main thread and the control thread say to each other: plain data, copied on the way. Every kind of message has a bound
 // on how many of it can be under way, so that neither side ever piles up work for one that is busy.
+import type { KubernetesStatus } from './control/publish/kubernetes-status.ts';
 import type { DesiredChanges } from './control-changes.ts';
 import type { TargetHealth } from './health/target-health.ts';
 
@@ -16,6 +17,8 @@ export type ToControl =
   | { readonly kind: 'beat' }
   /** Answered by `health`, and not repeated before. */
   | { readonly kind: 'ask-health' }
+  /** Once: send clients elsewhere before we stop. Answered by `withdrawn`. */
+  | { readonly kind: 'withdraw' }
   /** Once: end everything, then the thread. */
   | { readonly kind: 'stop' };
 
@@ -29,8 +32,18 @@ export type FromControl =
   | { readonly kind: 'dials-noted' }
   /** One backend's verdict changed: no more often than there are probes. */
   | { readonly kind: 'health-changed'; readonly up: boolean }
-  /** How long the turns since the last beat took. */
-  | { readonly kind: 'beat'; readonly turnsMs: readonly number[] }
+  /** How long the turns since the last beat took, and how we stand with the Kubernetes API. */
+  | {
+      readonly kind: 'beat';
+      readonly turnsMs: readonly number[];
+      readonly kubernetes: KubernetesStatus | null;
+    }
+  /** Once: it cannot begin, for a reason that the operator can mend; the thread ends. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** Once: nobody is sent here any more, or it took too long. */
+  | { readonly kind: 'withdrawn' }
+  /** Once: another process on this node has taken over; we write nothing more, and should end. */
+  | { readonly kind: 'succeeded'; readonly holder: string }
   | { readonly kind: 'health'; readonly health: ReadonlyMap<string, TargetHealth> }
   | {
       readonly kind: 'log';

@@ -2,8 +2,10 @@
 // thread as messages; it never touches a client's connection, and may take its time.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RunConfig } from './config/config.ts';
-import { ControlLoop } from './control/control-loop.ts';
+import type { ClusterSource } from './control/cluster-source.ts';
+import { ControlLoop, type Publisher } from './control/control-loop.ts';
 import { FileSource } from './control/file-source.ts';
+import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
 import { HealthMonitor } from './health/health-monitor.ts';
@@ -12,54 +14,137 @@ import { createProbe } from './health/probe.ts';
 import type { TargetHealth } from './health/target-health.ts';
 import { native } from './netns/native.ts';
 import { NetnsDirectory } from './netns/netns-directory.ts';
+import { version } from './version.ts';
 
 /** So long may the first health verdicts take before clients are served without them. */
 const SETTLE_TIMEOUT_MS = 10_000;
 const SETTLE_LOOK_MS = 20;
+
+/** For the requests themselves: an API that does not answer must not hold up the end. */
+const WITHDRAWAL_ROOM_MS = 3000;
 
 /** Between two beats; more are not counted, which no average notices. */
 const MAX_TURNS_TOLD = 1000;
 
 class ControlThread {
   readonly #post: (message: FromControl) => void;
+  readonly #config: RunConfig;
   readonly #netns: NetnsDirectory;
   readonly #health: HealthMonitor;
-  readonly #loop: ControlLoop;
   readonly #outbox: ControlOutbox;
+  /** null where clusters come from files. */
+  #kubernetes: ControlKubernetes | null = null;
+  #loop: ControlLoop | null = null;
   #turnsMs: number[] = [];
   #stopping = false;
 
   constructor(config: RunConfig, post: (message: FromControl) => void) {
     this.#post = post;
+    this.#config = config;
     this.#outbox = new ControlOutbox((changes) => post({ kind: 'published', changes }));
     this.#health = new HealthMonitor({
       probe: createProbe({ addon: native, kind: config.health.kind, timeoutMs: config.health.timeoutMs }),
       settings: { ...DEFAULT_HEALTH_SETTINGS, ...config.health },
       onChange: (_key, { up }) => {
         post({ kind: 'health-changed', up });
-        this.#loop.trigger('health');
+        this.#loop?.trigger('health');
       },
     });
     this.#netns = new NetnsDirectory({
       directory: config.netnsDirectory,
       addon: native,
-      onChange: () => this.#loop.trigger('netns'),
+      onChange: () => this.#loop?.trigger('netns'),
       onProblem: (message) => this.#log('warn', {}, message),
     });
-    if (config.source.kind === 'kubernetes')
-      throw new Error('--source kubernetes: not in this version yet; use --source file:<directory>');
-    this.#loop = new ControlLoop({
-      // The Kubernetes source is chosen here, by config.source, once there is one.
-      source: new FileSource({
-        directory: config.source.directory,
-        settings: { proxyAlways: config.proxyAlways },
-        intervalMs: config.intervalMs,
-      }),
+  }
+
+  receive(message: ToControl): void {
+    switch (message.kind) {
+      case 'start':
+        void this.#start(); // what it throws is a bug, and ends the thread and with it the process
+        return;
+      case 'listening':
+        this.#kubernetes?.publisher.listening(message.port);
+        return;
+      case 'dials-failed':
+        for (const backend of message.backends) this.#health.dialFailed(backend);
+        this.#post({ kind: 'dials-noted' });
+        return;
+      case 'taken':
+        this.#outbox.taken();
+        return;
+      case 'beat':
+        this.#post({
+          kind: 'beat',
+          turnsMs: this.#turnsMs,
+          kubernetes: this.#kubernetes?.status() ?? null,
+        });
+        this.#turnsMs = [];
+        return;
+      case 'ask-health':
+        this.#post({ kind: 'health', health: this.#health.snapshot() });
+        return;
+      case 'withdraw':
+        void this.#withdraw();
+        return;
+      case 'stop':
+        void this.#stop();
+        return;
+    }
+  }
+
+  async #start(): Promise<void> {
+    await this.#netns.start();
+    try {
+      await this.#openSource();
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'KubeconfigError') throw error;
+      this.#post({ kind: 'refused', reason: error.message });
+      return this.#stop();
+    }
+    if (this.#stopping) return;
+    await this.#loop?.start();
+    if (this.#stopping) return;
+    this.#post({ kind: 'started' });
+    await this.#firstVerdicts();
+    await this.#outbox.empty();
+    this.#post({ kind: 'settled' });
+  }
+
+  async #openSource(): Promise<void> {
+    const { source, proxyAlways, intervalMs } = this.#config;
+    if (source.kind === 'file') {
+      const settings = { proxyAlways };
+      this.#loop = this.#newLoop(new FileSource({ directory: source.directory, settings, intervalMs }), null);
+      return;
+    }
+    // Late: who serves from files need not load any of it.
+    const { ControlKubernetes } = await import('./control-kubernetes.ts');
+    const kubernetes = await ControlKubernetes.open({
+      config: this.#config,
+      environment: process.env,
+      version: version(),
+      onChange: () => this.#loop?.trigger('kubernetes'),
+      onSucceeded: (holder) => this.#post({ kind: 'succeeded', holder }),
+      log: (level, facts, message) => this.#log(level, facts, message),
+    });
+    this.#kubernetes = kubernetes;
+    this.#loop = this.#newLoop(kubernetes.source, kubernetes.publisher);
+    // Not waited for: clients are served as soon as the clusters are known.
+    void kubernetes.start();
+  }
+
+  #newLoop(source: ClusterSource, publisher: Publisher | null): ControlLoop {
+    const { namespace, defaultCluster, intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
+    return new ControlLoop({
+      source,
+      publisher,
       netns: this.#netns,
       health: this.#health,
-      settings: { namespace: config.namespace, defaultCluster: config.defaultCluster },
-      intervalMs: config.intervalMs,
-      // Routes first: what publishes Services and EndpointSlices follows here.
+      settings: { namespace, defaultCluster },
+      // Once until the slice is gone, once more until every node has heard of it.
+      worldSettings: { departureMs: 2 * propagationWaitMs, allowMassDelete },
+      intervalMs,
       publish: (desired) => this.#outbox.put(desired),
       onTurn: (durationMs) => {
         if (this.#turnsMs.length < MAX_TURNS_TOLD) this.#turnsMs.push(durationMs);
@@ -73,42 +158,9 @@ class ControlThread {
     });
   }
 
-  receive(message: ToControl): void {
-    switch (message.kind) {
-      case 'start':
-        void this.#start(); // what it throws is a bug, and ends the thread and with it the process
-        return;
-      case 'listening':
-        // The address and port that EndpointSlices will name.
-        return;
-      case 'dials-failed':
-        for (const backend of message.backends) this.#health.dialFailed(backend);
-        this.#post({ kind: 'dials-noted' });
-        return;
-      case 'taken':
-        this.#outbox.taken();
-        return;
-      case 'beat':
-        this.#post({ kind: 'beat', turnsMs: this.#turnsMs });
-        this.#turnsMs = [];
-        return;
-      case 'ask-health':
-        this.#post({ kind: 'health', health: this.#health.snapshot() });
-        return;
-      case 'stop':
-        void this.#stop();
-        return;
-    }
-  }
-
-  async #start(): Promise<void> {
-    await this.#netns.start();
-    await this.#loop.start();
-    if (this.#stopping) return;
-    this.#post({ kind: 'started' });
-    await this.#firstVerdicts();
-    await this.#outbox.empty();
-    this.#post({ kind: 'settled' });
+  async #withdraw(): Promise<void> {
+    await this.#kubernetes?.publisher.withdraw(this.#config.propagationWaitMs + WITHDRAWAL_ROOM_MS);
+    this.#post({ kind: 'withdrawn' });
   }
 
   /** A client that connects while the first checks run would be told that its cluster is down: so they come first. */
@@ -123,8 +175,8 @@ class ControlThread {
   /** Without a handle left, and with the port closed, the thread ends by itself: nothing is torn out of a system call. */
   async #stop(): Promise<void> {
     this.#stopping = true;
-    await this.#loop.stop();
-    await Promise.all([this.#netns.stop(), this.#health.stop()]);
+    await this.#loop?.stop();
+    await Promise.all([this.#netns.stop(), this.#health.stop(), this.#kubernetes?.stop()]);
     parentPort?.close();
   }
 

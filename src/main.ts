@@ -79,10 +79,19 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   const signal = untilSignal();
   // A signal during the start ends the start; an error during the start is the start's own.
   await Promise.race([app.start(), signal.first, app.failed]);
-  logger.info(
-    { signal: await Promise.race([signal.first, app.failed]) },
-    'stopping: no new connections, waiting for those that are open',
-  );
+  await Promise.race([
+    app.failed,
+    signal.first.then((name) =>
+      logger.info({ signal: name }, 'stopping: no new connections, waiting for those that are open'),
+    ),
+    app.succeeded.then((holder) =>
+      logger.warn(
+        { holder },
+        'another process holds the Lease of this node now: draining, and writing nothing more ' +
+          '(two that are meant to run side by side need a --node-name each)',
+      ),
+    ),
+  ]);
   const second = await Promise.race([app.drain().then(() => null), signal.second, app.failed]);
   if (second === null) return 0;
   logger.warn({ signal: second }, 'second signal: ending at once');
@@ -125,6 +134,12 @@ function startFailure(error: unknown): string | null {
     return `${message}: another program listens there; choose another --listen or --admin`;
   if (code === 'EACCES') return `${message}: this address or port needs a privilege we do not have`;
   if (code === 'EADDRNOTAVAIL') return `${message}: this machine does not have that address`;
+  if (code === 'EKUBECONFIG') {
+    return (
+      `${message}; --kubeconfig <path> names one, in a Pod its service account is used, and ` +
+      '--source file:<directory> needs no Kubernetes API at all'
+    );
+  }
   if (code === 'MODULE_NOT_FOUND' || code === 'ERR_DLOPEN_FAILED') {
     return `the native addon is missing or does not load: npm rebuild isthmus, or npm run setup in a clone (${message.split('\n', 1)[0]})`;
   }

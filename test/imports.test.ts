@@ -22,14 +22,14 @@ const RULES: Readonly<Record<string, Allowed>> = {
   kube: {},
   routing: { types: ['netns/netns-ref.ts'] },
   health: { anything: ['netns'] },
-  control: { anything: ['health', 'netns', 'routing'] },
+  control: { anything: ['health', 'kube', 'netns', 'routing'] },
   proxy: { anything: ['netns', 'routing', 'tls'] },
   ops: { anything: ['config', 'routing'], types: ['control', 'health', 'proxy'] },
   demo: { types: ['ops'] },
   'version.ts': {},
   'descriptor-limit.ts': {},
   'control-changes.ts': { anything: ['routing'], types: ['control'] },
-  'control-messages.ts': { types: ['control-changes.ts', 'health'] },
+  'control-messages.ts': { types: ['control', 'control-changes.ts', 'health'] },
   // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
   'control-heartbeat.ts': {},
   'control-link.ts': {
@@ -42,15 +42,30 @@ const RULES: Readonly<Record<string, Allowed>> = {
   },
   // The control thread's side: it pays for every module once more, so nothing of log, metrics or admin.
   'control-outbox.ts': { anything: ['control-changes.ts'], types: ['control'] },
+  'control-kubernetes.ts': { anything: ['control', 'kube'], types: ['config', 'control-messages.ts'] },
   'control-thread.ts': {
-    anything: ['control', 'control-outbox.ts', 'health', 'netns', 'routing'],
+    anything: [
+      'control',
+      'control-kubernetes.ts',
+      'control-outbox.ts',
+      'health',
+      'netns',
+      'routing',
+      'version.ts',
+    ],
     types: ['config', 'control-messages.ts'],
   },
   'main.ts': { anything: ['app.ts', 'config', 'demo', 'ops', 'version.ts'] },
 };
 
 /** Reading the environment deep inside logic makes settings that nobody can list. */
-const MAY_READ_ENVIRONMENT = ['main.ts', 'ops/status-command.ts', 'netns/native.ts', 'demo'];
+const MAY_READ_ENVIRONMENT = [
+  'main.ts',
+  'control-thread.ts',
+  'ops/status-command.ts',
+  'netns/native.ts',
+  'demo',
+];
 const MAY_LOAD_ADDONS = ['netns/native.ts'];
 
 interface Import {

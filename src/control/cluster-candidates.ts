@@ -29,3 +29,7 @@ export function clusterCandidates(
 }
 
 export const isUp = ({ health }: Candidate): boolean => health?.up === true;
+
+/** Neither up nor known to be down: since we started it has not been asked, or not often enough. */
+export const isUnjudged = ({ health }: Candidate): boolean =>
+  health === null || (!health.up && health.lastProbe?.ok !== false);

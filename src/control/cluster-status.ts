@@ -1,4 +1,5 @@
 // What status, metrics and log say about one cluster. Part of the desired state, so showing it costs nothing.
+import type { PublicationStatus } from './publish/plan.ts';
 
 export type ClusterState = 'serving' | 'unhealthy' | 'no-netns' | 'pending' | 'not-proxied' | 'invalid';
 
@@ -21,4 +22,6 @@ export interface ClusterStatus {
   readonly serverNames: readonly string[];
   /** Every backend that is probed, best first. */
   readonly backends: readonly BackendStatus[];
+  /** How it is published in Kubernetes; absent where nothing is. */
+  readonly publication?: PublicationStatus;
 }

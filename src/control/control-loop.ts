@@ -5,10 +5,22 @@ import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import { settledDesired } from './desired-equality.ts';
-import { type Desired, type DesiredSettings, desiredState } from './desired-state.ts';
-import { type World, worldOf } from './world.ts';
+import { type Desired, type DesiredSettings, type DesiredState, desiredState } from './desired-state.ts';
+import type { KubeWorld } from './publish/kube-world.ts';
+import type { Plan } from './publish/plan.ts';
+import { withPublications } from './publish/published-status.ts';
+import { type World, type WorldSettings, worldOf } from './world.ts';
 
-export type TriggerReason = 'start' | 'source' | 'netns' | 'health' | 'tick';
+export type TriggerReason = 'start' | 'source' | 'netns' | 'health' | 'tick' | 'kubernetes';
+
+/** Keeps the objects in Kubernetes; there is none where clusters come from files. */
+export interface Publisher {
+  observe(): KubeWorld;
+  /** Pure but for what it remembers from one plan to the next. */
+  plan(kube: KubeWorld, desired: DesiredState): Plan;
+  /** Returns at once; what comes of it is told by `trigger('kubernetes')`. */
+  apply(plan: Plan): void;
+}
 
 export interface ControlLoopDependencies {
   readonly source: ClusterSource;
@@ -22,7 +34,9 @@ export interface ControlLoopDependencies {
     /** Called only when the set changed. */
     setTargets(targets: readonly ProbeTarget[]): void;
   };
+  readonly publisher?: Publisher | null;
   readonly settings: DesiredSettings;
+  readonly worldSettings?: WorldSettings;
   /** Called only when something changed; parts that did not are the same references as before. */
   readonly publish: (desired: Desired) => void;
   /** How long each turn took, whatever came of it. */
@@ -89,17 +103,32 @@ export class ControlLoop {
   }
 
   #turn(): void {
-    const { source, netns, health, settings, publish, onTurn, onTurnError } = this.#dependencies;
+    const { source, netns, health, publisher, settings, worldSettings, publish, onTurn, onTurnError } =
+      this.#dependencies;
     const startedMs = performance.now();
     try {
-      const observed = { source: source.snapshot(), netns: netns.snapshot(), health: health.snapshot() };
-      this.#world = worldOf(observed, this.#world);
+      const world = worldOf(
+        {
+          source: source.snapshot(),
+          netns: netns.snapshot(),
+          health: health.snapshot(),
+          kube: publisher?.observe() ?? null,
+        },
+        this.#world,
+        worldSettings,
+      );
+      this.#world = world;
+      const decided = desiredState(world, settings);
+      const plan = world.kube === null ? null : (publisher?.plan(world.kube, decided) ?? null);
       const before = this.#desired;
-      const desired = settledDesired(before, desiredState(this.#world, settings));
-      if (desired === before) return;
-      // A backend is probed before it is routed to: new ones are not up yet, so they are in no route of this turn.
-      if (desired.backends !== before?.backends) health.setTargets(desired.backends);
-      publish(desired);
+      const desired = settledDesired(before, plan === null ? decided : withPublications(decided, plan));
+      if (desired !== before) {
+        // A backend is probed before it is routed to: new ones are not up yet, so they are in no route of this turn.
+        if (desired.backends !== before?.backends) health.setTargets(desired.backends);
+        publish(desired);
+      }
+      // Only now: nobody is sent here before the route is there.
+      if (plan !== null) publisher?.apply(plan);
       // Last: a turn that failed halfway counts as not done, and the next one does all of it again.
       this.#desired = desired;
     } catch (error) {

@@ -5,6 +5,7 @@ import type { Route, RouteTable } from '../routing/route-table.ts';
 import type { Problem } from './cluster-source.ts';
 import type { ClusterStatus } from './cluster-status.ts';
 import type { Desired } from './desired-state.ts';
+import type { PublicationStatus } from './publish/plan.ts';
 
 /**
  * `next`, with every part that says the same as before replaced by the one from before, down to the single route and the single
@@ -86,7 +87,18 @@ function sameStatus(a: ClusterStatus, b: ClusterStatus): boolean {
     a.origin === b.origin &&
     a.state === b.state &&
     a.reason === b.reason &&
+    samePublication(a.publication, b.publication) &&
     sameList(a.serverNames, b.serverNames, (x, y) => x === y) &&
     sameList(a.backends, b.backends, (x, y) => x.key === y.key && x.netns === y.netns && x.up === y.up)
   );
 }
+
+const samePublication = (a: PublicationStatus | undefined, b: PublicationStatus | undefined): boolean =>
+  a === b ||
+  (a !== undefined &&
+    b !== undefined &&
+    a.service === b.service &&
+    a.slice === b.slice &&
+    a.readyInstances === b.readyInstances &&
+    a.kubeconfig === b.kubeconfig &&
+    a.problem === b.problem);

@@ -2,13 +2,14 @@
 // of the world, so that every instance that sees the same decides the same, and one bad cluster stays one bad cluster.
 import type { ProbeTarget } from '../health/probe-target.ts';
 import { type Route, type RouteEntry, type RouteTable, routeTable } from '../routing/route-table.ts';
-import { type Candidate, clusterCandidates, isUp } from './cluster-candidates.ts';
+import { type Candidate, clusterCandidates, isUnjudged, isUp } from './cluster-candidates.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
-import { keyOf, nameOf, namespaceOf, originOf } from './cluster-reading.ts';
-import type { ClusterReading, Problem } from './cluster-source.ts';
+import { keyOf, nameOf, namespaceOf, objectOf, originOf } from './cluster-reading.ts';
+import type { ClusterObject, ClusterReading, Problem } from './cluster-source.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
 import { type NameClaims, nameClaims } from './name-claims.ts';
 import { type NetnsIndex, netnsIndex } from './netns-index.ts';
+import type { Publication } from './publish/publication.ts';
 import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
 import { byText } from './text-order.ts';
 import type { World } from './world.ts';
@@ -32,7 +33,15 @@ export interface Desired {
   readonly problems: readonly Problem[];
 }
 
-export function desiredState(world: World, settings: DesiredSettings): Desired {
+/** What is only of use to the control side itself. */
+export interface DesiredState extends Desired {
+  /** What should be published of each cluster; one per cluster name, sorted by it. */
+  readonly publications: readonly Publication[];
+  /** By origin: the object that each cluster's status is about. */
+  readonly objects: ReadonlyMap<string, ClusterObject>;
+}
+
+export function desiredState(world: World, settings: DesiredSettings): DesiredState {
   const index = netnsIndex(world.netns, world.netnsProblems);
   const claims = nameClaims(world.clusters, world.lastKnown, settings.namespace);
 
@@ -40,9 +49,16 @@ export function desiredState(world: World, settings: DesiredSettings): Desired {
   const statuses: ClusterStatus[] = [];
   const targets = new Map<string, ProbeTarget>();
   const byCluster = new Map<string, Route>();
+  const publications = new Map<string, Publication>();
+  const objects = new Map<string, ClusterObject>();
   for (const reading of world.clusters) {
     const { status, candidates, routed } = placed(reading, world, index, claims, settings.namespace);
     statuses.push(status);
+    const object = objectOf(reading);
+    if (object !== null) objects.set(status.origin, object);
+    const publication = publicationOf(reading, candidates, claims);
+    if (publication !== null && !publications.has(publication.cluster))
+      publications.set(publication.cluster, publication);
     if (!routed) continue;
     const backends = candidates.filter(isUp).map(({ backend }) => backend);
     const route: Route = { cluster: status.name, namespace: status.namespace, backends };
@@ -71,6 +87,8 @@ export function desiredState(world: World, settings: DesiredSettings): Desired {
     complete: world.complete,
     routes: routeTable(entries, defaultRoute),
     clusters: Object.freeze(statuses.sort(byName)),
+    objects,
+    publications: Object.freeze([...publications.values()].sort((a, b) => byText(a.cluster, b.cluster))),
     backends: Object.freeze([...targets.values()].sort((a, b) => byText(a.key, b.key))),
     problems: Object.freeze(
       problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),
@@ -98,7 +116,20 @@ function placed(
     candidates: [],
     routed: false,
   });
-  if (reading.kind === 'not-proxied') return outside('not-proxied', reading.reason);
+  if (reading.kind === 'not-proxied') {
+    const departure = world.departing.get(reading.key);
+    // Somebody else has taken the name over, or it may still be used.
+    if (departure === undefined || claims.holder(departure.facts.name) !== undefined)
+      return outside('not-proxied', reading.reason);
+    const candidates = clusterCandidates(departure.facts, index, world.health);
+    const serverNames = serverNamesOf(departure.facts.name, namespace);
+    const reason = `${reading.reason}; it is being taken back: clients are sent elsewhere first`;
+    return {
+      status: statusOf(reading, 'not-proxied', reason, serverNames, candidates),
+      candidates,
+      routed: true,
+    };
+  }
   if (!isClusterName(name)) {
     return outside(
       'invalid',
@@ -129,6 +160,27 @@ function placed(
   const known = world.lastKnown.get(keyOf(reading));
   const candidates = known?.name === name ? clusterCandidates(known, index, world.health) : [];
   return inside(reading.kind, keptRouteReason(reading.reason, candidates), candidates);
+}
+
+/** null for what has no name that anything could be published under, or not the right to it. */
+function publicationOf(
+  reading: ClusterReading,
+  candidates: readonly Candidate[],
+  claims: NameClaims,
+): Publication | null {
+  const cluster = nameOf(reading);
+  const holder = claims.holder(cluster);
+  const leaving = reading.kind === 'not-proxied';
+  if (!isClusterName(cluster) || (leaving ? holder !== undefined : holder !== keyOf(reading))) return null;
+  const want = leaving
+    ? 'leaving'
+    : candidates.some(isUp)
+      ? 'live'
+      : candidates.some(isUnjudged)
+        ? 'unjudged'
+        : 'down';
+  const common = { cluster, namespace: namespaceOf(reading), object: objectOf(reading) };
+  return Object.freeze({ ...common, want, near: candidates.length > 0 });
 }
 
 function statusOf(

@@ -4,6 +4,8 @@ import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import { keyOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, Problem, SourceSnapshot } from './cluster-source.ts';
+import { withoutMassVanishing } from './cluster-vanishing.ts';
+import type { KubeWorld } from './publish/kube-world.ts';
 import { byText } from './text-order.ts';
 
 export interface Observed {
@@ -11,6 +13,20 @@ export interface Observed {
   readonly netns: NetnsSnapshot;
   /** By backend key; a backend that is not in it counts as down. */
   readonly health: ReadonlyMap<string, TargetHealth>;
+  /** null where there is no Kubernetes API: then nothing is published, and nothing has to be taken back in order. */
+  readonly kube?: KubeWorld | null;
+}
+
+/** A cluster that is no longer proxied: its route stays until clients were sent elsewhere. */
+export interface Departure {
+  readonly facts: ClusterFacts;
+  readonly sinceMs: number;
+}
+
+export interface WorldSettings {
+  /** From "no longer proxied" to "no route": as long as slices may take to be withdrawn everywhere. */
+  readonly departureMs: number;
+  readonly allowMassDelete: boolean;
 }
 
 export interface World {
@@ -21,6 +37,11 @@ export interface World {
   readonly clusters: readonly ClusterReading[];
   /** By key: what was last known of each object that was proxied once, until it is gone or asks not to be proxied. */
   readonly lastKnown: ReadonlyMap<string, ClusterFacts>;
+  /** By key. */
+  readonly departing: ReadonlyMap<string, Departure>;
+  /** Since when most of the clusters have been missing, so that they are kept all the same (monotonic). */
+  readonly vanishedSinceMs: number | null;
+  readonly kube: KubeWorld | null;
   /** Sorted by name. */
   readonly netns: readonly NetnsEntry[];
   readonly netnsProblems: NetnsSnapshot['problems'];
@@ -28,14 +49,32 @@ export interface World {
   readonly sourceProblems: readonly Problem[];
 }
 
-export function worldOf(observed: Observed, previous: World | null): World {
-  const { source, netns, health } = observed;
+/** Where nothing is published nothing has to be taken back either. */
+const UNPUBLISHED: WorldSettings = { departureMs: 0, allowMassDelete: false };
+
+export function worldOf(
+  observed: Observed,
+  previous: World | null,
+  settings: WorldSettings = UNPUBLISHED,
+): World {
+  const { netns, health, kube = null } = observed;
+  const { source, vanishedSinceMs } = withoutMassVanishing({
+    source: observed.source,
+    before: kube === null ? null : (previous?.clusters ?? null),
+    sinceMs: previous?.vanishedSinceMs ?? null,
+    nowMs: kube?.nowMs ?? 0,
+    allow: settings.allowMassDelete,
+  });
   const clusters = sortedReadings(source.clusters);
+  const lastKnown = lastKnownFacts(clusters, source.complete, previous?.lastKnown ?? new Map());
   return Object.freeze({
-    complete: source.complete && netns.complete,
+    complete: source.complete && netns.complete && (kube?.complete ?? true),
     netnsComplete: netns.complete,
     clusters,
-    lastKnown: lastKnownFacts(clusters, source.complete, previous?.lastKnown ?? new Map()),
+    lastKnown,
+    departing: departures(clusters, kube, previous, settings.departureMs),
+    vanishedSinceMs,
+    kube,
     netns: knownNetns(netns, previous?.netns ?? []),
     netnsProblems: Object.freeze([...netns.problems].sort((a, b) => byText(a.name, b.name))),
     // A copy: the prober goes on writing to its own.
@@ -87,4 +126,24 @@ function knownNetns(now: NetnsSnapshot, before: readonly NetnsEntry[]): readonly
   }
   for (const entry of now.entries) byName.set(entry.name, entry);
   return Object.freeze([...byName.values()].sort((a, b) => byText(a.name, b.name)));
+}
+
+/** Those that were proxied and are not any more, as long as the withdrawal takes. A cluster that is gone needs none. */
+function departures(
+  clusters: readonly ClusterReading[],
+  kube: KubeWorld | null,
+  previous: World | null,
+  departureMs: number,
+): ReadonlyMap<string, Departure> {
+  const departing = new Map<string, Departure>();
+  if (kube === null || previous === null) return departing;
+  for (const reading of clusters) {
+    if (reading.kind !== 'not-proxied') continue;
+    const facts = previous.lastKnown.get(reading.key);
+    const departure =
+      facts === undefined ? previous.departing.get(reading.key) : { facts, sinceMs: kube.nowMs };
+    if (departure !== undefined && kube.nowMs - departure.sinceMs < departureMs)
+      departing.set(reading.key, departure);
+  }
+  return departing;
 }

@@ -24,6 +24,7 @@ const STATUS: StatusView = {
   ready: true,
   notReadyBecause: null,
   connections: 3,
+  kubernetes: null,
   control: { stalledSince: null, probesAt: null },
   clusters: [
     CLUSTER,

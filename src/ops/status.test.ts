@@ -40,6 +40,7 @@ const INPUT: StatusInput = {
   ready: true,
   notReadyBecause: null,
   connections: 7,
+  kubernetes: null,
   control: { stalledSinceMs: null, probesAtMs: Date.UTC(2026, 0, 2, 3, 4, 6) },
   clusters: [CLUSTER],
   health: new Map([
@@ -64,6 +65,7 @@ test('the whole view, as scripts read it', () => {
     ready: true,
     notReadyBecause: null,
     connections: 7,
+    kubernetes: null,
     control: { stalledSince: null, probesAt: '2026-01-02T03:04:06.000Z' },
     problems: [{ origin: 'b.yaml', reason: 'not YAML' }],
     clusters: [

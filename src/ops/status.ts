@@ -1,5 +1,6 @@
 // Composes what /status says. Pure: everything in it is a snapshot that somebody else keeps.
 import type { BackendStatus, ClusterStatus } from '../control/cluster-status.ts';
+import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
 import type { ProbeResult, TargetHealth } from '../health/target-health.ts';
 import { endpointText } from '../routing/endpoint.ts';
 
@@ -10,6 +11,8 @@ export interface StatusInput {
   readonly ready: boolean;
   readonly notReadyBecause: string | null;
   readonly connections: number;
+  /** How we stand with the Kubernetes API; null where clusters come from files, and until the first word of it. */
+  readonly kubernetes: KubernetesStatus | null;
   readonly control: {
     /** Since when the control thread does not answer, in milliseconds since the epoch; null while it does. */
     readonly stalledSinceMs: number | null;

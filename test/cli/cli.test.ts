@@ -84,10 +84,12 @@ describe('mistakes', () => {
     });
   });
 
-  it('clusters from Kubernetes are refused with what to do instead', () => {
-    const { status, stdout } = isthmus('run', '--log-format', 'json');
+  it('a Kubernetes API that nothing leads to is named, with what to do', () => {
+    const { status, stdout } = isthmus('run', '--log-format', 'json', '--listen', '127.0.0.1:0');
     expect(status).toBe(1);
-    expect(stdout).toContain('use --source file:<directory>');
+    expect(stdout).toContain('no way to a Kubernetes API');
+    expect(stdout).toContain('--source file:<directory>');
+    expect(stdout).not.toContain('stack');
   });
 
   it('a busy port is named, with what to do', async () => {

@@ -1,6 +1,7 @@
 // Certificates for tests, made with openssl once per process and kept in a temporary directory.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -18,7 +19,7 @@ process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 export function selfSigned(...names: readonly [string, ...string[]]): Certificate {
   const base = join(directory, names[0]);
   const [certFile, keyFile, config] = [`${base}.crt`, `${base}.key`, `${base}.cnf`];
-  const subject = names.map((name) => `DNS:${name}`).join(',');
+  const subject = names.map((name) => `${isIP(name) === 0 ? 'DNS' : 'IP'}:${name}`).join(',');
   writeFileSync(
     config,
     `[req]\ndistinguished_name=dn\nx509_extensions=ext\nprompt=no\n[dn]\nCN=${names[0]}\n[ext]\nsubjectAltName=${subject}\nbasicConstraints=critical,CA:TRUE\n`,

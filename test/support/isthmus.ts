@@ -18,6 +18,8 @@ export class Isthmus {
   readonly log: LogLine[] = [];
   /** Added to the environment of the process. */
   readonly environment: Record<string, string> = {};
+  /** What `--source` says: its own directory, unless told otherwise. */
+  source = `file:${this.directory}`;
   /** null leaves the flag away. */
   listen: string | null = '127.0.0.1:0';
   #child: ChildProcess | null = null;
@@ -34,7 +36,7 @@ export class Isthmus {
   }
 
   async start(...flags: readonly string[]): Promise<void> {
-    const args = ['run', '--source', `file:${this.directory}`, '--admin', '127.0.0.1:0'];
+    const args = ['run', '--source', this.source, '--admin', '127.0.0.1:0'];
     if (this.listen !== null) args.push('--listen', this.listen);
     args.push('--log-format', 'json', '--log-level', 'debug', ...flags);
     const child = spawn(process.execPath, [mainScript, ...args], {

@@ -1,0 +1,137 @@
+// The Kubernetes part of the control side, wired: one client, the clusters read from it, what is published to it, and what is told
+// about that. Part of the control thread; nothing else imports it.
+import { hostname } from 'node:os';
+import type { RunConfig } from './config/config.ts';
+import { advertisedAddress } from './control/advertise-address.ts';
+import type { DefaultRouteAddress } from './control/default-route.ts';
+import { readDefaultRouteAddress } from './control/default-route-address.ts';
+import { instanceName } from './control/instance-name.ts';
+import { KubeSource } from './control/kube-source.ts';
+import type { Outcome } from './control/publish/apply.ts';
+import { KubePublisher } from './control/publish/kube-publisher.ts';
+import type { KubernetesStatus } from './control/publish/kubernetes-status.ts';
+import { PublishLog } from './control/publish/publish-log.ts';
+import type { LogLevel } from './control-messages.ts';
+import { openKubeClient } from './kube/kube-client.ts';
+
+export interface ControlKubernetesDependencies {
+  readonly config: RunConfig;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly onChange: () => void;
+  readonly onSucceeded: (holder: string) => void;
+  readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
+}
+
+/** An address can change under a process that lives for weeks. */
+const ADDRESS_EVERY_MS = 30_000;
+
+export class ControlKubernetes {
+  readonly source: KubeSource;
+  readonly publisher: KubePublisher;
+  readonly #client: Awaited<ReturnType<typeof openKubeClient>>;
+  readonly #deps: ControlKubernetesDependencies;
+  readonly #instance: string;
+  #defaultRoute: DefaultRouteAddress;
+  #addressTimer: NodeJS.Timeout | null = null;
+
+  /** Throws KubeconfigError when there are no usable credentials; that the API answers is not asked. */
+  static async open(deps: ControlKubernetesDependencies): Promise<ControlKubernetes> {
+    const { config, environment, log } = deps;
+    const client = await openKubeClient({
+      kubeconfig: config.kubeconfig,
+      environment,
+      userAgent: `isthmus/${deps.version}`,
+      onCredentialProblem: (problem) =>
+        problem === null
+          ? log('info', {}, 'the credentials for the Kubernetes API can be read again')
+          : log(
+              'warn',
+              { problem },
+              'the credentials for the Kubernetes API cannot be read; the old ones stay in use',
+            ),
+    });
+    const kubernetes = new ControlKubernetes(deps, client, await readDefaultRouteAddress());
+    log(
+      'info',
+      { server: client.server, identity: client.identity, instance: kubernetes.#instance },
+      'watching the Kubernetes API',
+    );
+    return kubernetes;
+  }
+
+  private constructor(
+    deps: ControlKubernetesDependencies,
+    client: Awaited<ReturnType<typeof openKubeClient>>,
+    defaultRoute: DefaultRouteAddress,
+  ) {
+    const { config } = deps;
+    this.#deps = deps;
+    this.#client = client;
+    this.#defaultRoute = defaultRoute;
+    this.#instance = instanceName({ nodeName: config.nodeName, hostname: hostname() });
+    this.source = new KubeSource({
+      client,
+      namespace: config.clusterNamespace,
+      settings: { proxyAlways: config.proxyAlways },
+    });
+    const publishLog = new PublishLog(deps.log);
+    this.publisher = new KubePublisher({
+      client,
+      settings: {
+        namespace: config.namespace,
+        clusterNamespace: config.clusterNamespace,
+        instance: this.#instance,
+        nodeName: config.nodeName,
+        liveness: config.liveness,
+        propagationWaitMs: config.propagationWaitMs,
+        allowMassDelete: config.allowMassDelete,
+        tags: {},
+      },
+      advertised: () =>
+        advertisedAddress({
+          flag: config.advertiseAddress,
+          podIp: config.podIp,
+          defaultRoute: this.#defaultRoute,
+        }),
+      onChange: deps.onChange,
+      onOutcome: (outcome: Outcome) => publishLog.write(outcome),
+      onSucceeded: deps.onSucceeded,
+    });
+  }
+
+  /** Resolves when the lists were seen once, or could not be. */
+  async start(): Promise<void> {
+    this.#addressTimer = setInterval(() => void this.#lookAtAddress(), ADDRESS_EVERY_MS);
+    await this.publisher.start();
+  }
+
+  status(): KubernetesStatus {
+    const { lease, peers, staleSinceMs } = this.publisher.status();
+    const { staleSinceMs: clustersStaleSinceMs } = this.source;
+    const since = [staleSinceMs, clustersStaleSinceMs].filter((ms) => ms !== null);
+    const ago = since.length === 0 ? null : performance.now() - Math.min(...since);
+    return {
+      server: this.#client.server,
+      identity: this.#client.identity,
+      instance: this.#instance,
+      lease,
+      liveness: peers?.mode ?? null,
+      instances: peers === null ? null : peers.live.size,
+      staleSince: ago === null ? null : new Date(Date.now() - ago).toISOString(),
+      calls: Object.fromEntries(this.#client.callCounts()),
+    };
+  }
+
+  async stop(): Promise<void> {
+    if (this.#addressTimer !== null) clearInterval(this.#addressTimer);
+    await this.publisher.stop();
+    await this.#client.close();
+  }
+
+  async #lookAtAddress(): Promise<void> {
+    const before = this.#defaultRoute;
+    this.#defaultRoute = await readDefaultRouteAddress();
+    if (JSON.stringify(before) !== JSON.stringify(this.#defaultRoute)) this.#deps.onChange();
+  }
+}

@@ -1,0 +1,244 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
+import type { EndpointSliceObject, ServiceObject } from '../cluster-shape.ts';
+import { Applier, type Outcome } from './apply.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from './kube-world.ts';
+import type { Action } from './plan.ts';
+import type { Requester } from './requester.ts';
+import { WrittenObjects } from './written-objects.ts';
+
+const target = (name: string) =>
+  ({ resource: 'services', namespace: 'ns', name, cluster: name, why: 'because' }) as const;
+const create = (name: string): Action => ({
+  kind: 'create',
+  ...target(name),
+  object: { metadata: { name } },
+});
+const remove = (name: string): Action => ({
+  kind: 'delete',
+  ...target(name),
+  uid: 'u',
+  resourceVersion: '1',
+});
+const refusal = (code: KubeErrorCode, retryAfterMs: number | null = null) =>
+  new KubeError({ code, verb: 'create', path: '/api/v1/namespaces/ns/services', detail: '', retryAfterMs });
+
+type Request = Parameters<Requester['request']>[0];
+interface Asked extends Request {
+  answer(value: unknown): Promise<void>;
+  refuse(code: KubeErrorCode, retryAfterMs?: number): Promise<void>;
+}
+
+/** Everything that follows from what was just settled. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe('carrying out a plan', () => {
+  let nowMs = 0;
+  let asked: Asked[];
+  let outcomes: Outcome[];
+  let findings: Map<string, KubeconfigFinding>;
+  let applier: Applier;
+  let written: {
+    services: WrittenObjects<ServiceObject>;
+    slices: WrittenObjects<EndpointSliceObject>;
+    secrets: WrittenObjects<KubeconfigSecret>;
+  };
+
+  beforeEach(() => {
+    nowMs = 0;
+    asked = [];
+    outcomes = [];
+    findings = new Map();
+    const now = () => nowMs;
+    const versionOf = ({ metadata }: ServiceObject | EndpointSliceObject) => metadata?.resourceVersion ?? '';
+    written = {
+      services: new WrittenObjects<ServiceObject>(versionOf, now),
+      slices: new WrittenObjects<EndpointSliceObject>(versionOf, now),
+      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, now),
+    };
+    const client: Requester = {
+      request: <T>(request: Request) =>
+        new Promise<T>((resolve, reject) => {
+          request.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+          asked.push({
+            ...request,
+            answer: (value) => {
+              resolve(value as T);
+              return settled();
+            },
+            refuse: (code, retryAfterMs) => {
+              reject(refusal(code, retryAfterMs ?? null));
+              return settled();
+            },
+          });
+        }),
+    };
+    applier = new Applier({
+      client,
+      written,
+      onFinding: (key, finding) => findings.set(key, finding),
+      onOutcome: (outcome) => outcomes.push(outcome),
+      now,
+      random: () => 1,
+    });
+  });
+
+  const begin = async (...actions: Action[]) => {
+    applier.apply(actions);
+    await settled();
+  };
+
+  test('asks for one thing per object at a time, and eight at most', async () => {
+    const names = Array.from({ length: 10 }, (_, i) => `c${i}`);
+    await begin(...names.map(create));
+    await begin(...names.map(create));
+    expect(asked).toHaveLength(8);
+    await asked[0]?.answer({ metadata: { name: 'c0', resourceVersion: '5' } });
+    expect(asked.map(({ body }) => (body as ServiceObject).metadata?.name)).toEqual(names.slice(0, 9));
+  });
+
+  test('forgets what was planned and not begun when there is a newer plan', async () => {
+    await begin(...Array.from({ length: 9 }, (_, i) => create(`c${i}`)));
+    await begin(create('new'));
+    await asked[0]?.answer({ metadata: { name: 'c0' } });
+    expect(asked[8]?.body).toMatchObject({ metadata: { name: 'new' } });
+  });
+
+  test('lets the next look see what was written before the watch tells', async () => {
+    await begin(create('a'));
+    await asked[0]?.answer({ metadata: { name: 'a', resourceVersion: '5' }, spec: { ports: [] } });
+    expect(written.services.over(new Map()).get('a')?.metadata?.resourceVersion).toBe('5');
+    expect(outcomes).toMatchObject([{ kind: 'done', changed: true }]);
+  });
+
+  test('deletes with uid and version', async () => {
+    await begin(remove('a'));
+    expect(asked[0]).toMatchObject({
+      method: 'DELETE',
+      path: '/api/v1/namespaces/ns/services/a',
+      body: { preconditions: { uid: 'u', resourceVersion: '1' } },
+    });
+  });
+
+  test('patches with the version that was seen', async () => {
+    const patch = { metadata: { labels: { a: 'b' } }, spec: { ports: [] } };
+    await begin({ kind: 'patch', ...target('a'), patch, resourceVersion: '7' });
+    expect(asked[0]).toMatchObject({
+      method: 'PATCH',
+      patch: 'merge',
+      body: { metadata: { resourceVersion: '7', labels: { a: 'b' } }, spec: { ports: [] } },
+    });
+  });
+
+  test.each<[KubeErrorCode, Action]>([
+    ['conflict', create('a')],
+    ['already-exists', create('a')],
+    ['not-found', remove('a')],
+  ])('takes %s for having been overtaken, and gives the watch a second', async (code, action) => {
+    await begin(action);
+    await asked[0]?.refuse(code);
+    expect(outcomes).toMatchObject([{ kind: 'overtaken' }]);
+    expect(applier.problems()).toEqual([]);
+    await begin(action);
+    expect(asked).toHaveLength(1);
+    nowMs = 1000;
+    await begin(action);
+    expect(asked).toHaveLength(2);
+  });
+
+  test('tries an object that fails later and later, up to a minute, and the others at once', async () => {
+    const waits: number[] = [];
+    for (let i = 0; i < 9; i += 1) {
+      await begin(create('a'), create(`other-${i}`));
+      await asked[i * 2]?.refuse('server-error');
+      await asked[i * 2 + 1]?.answer({ metadata: { name: 'x' } });
+      const at = applier.retryAtMs() ?? Number.NaN;
+      waits.push(at - nowMs);
+      nowMs = at;
+    }
+    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+    expect(applier.problems()).toMatchObject([{ origin: 'services/ns/a' }]);
+    await begin(create('a'));
+    await asked.at(-1)?.answer({ metadata: { name: 'a' } });
+    expect(applier.problems()).toEqual([]);
+  });
+
+  test('waits as long as the server asks', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('too-many-requests', 7000);
+    expect(applier.retryAtMs()).toBe(7000);
+  });
+
+  test('says that a namespace is missing, rather than take it for having been overtaken', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('not-found');
+    expect(outcomes).toMatchObject([{ kind: 'failed' }]);
+  });
+
+  test('ends at once when it is told to, and reports nothing of what it gave up', async () => {
+    await begin(create('a'));
+    await applier.stop();
+    await begin(create('b'));
+    expect(asked).toHaveLength(1);
+    expect(outcomes).toEqual([]);
+    expect(applier.busy).toBe(false);
+  });
+
+  describe('a kubeconfig', () => {
+    const kubeconfig = (server: string) =>
+      `apiVersion: v1\nkind: Config\ncurrent-context: x\ncontexts:\n- {name: x, context: {cluster: c, user: u}}\n` +
+      `clusters:\n- name: c\n  cluster:\n    server: ${server} # where it is\nusers: []\n`;
+    const secret = (text: string, changes: object = {}) => ({
+      metadata: { name: 'a-kubeconfig', resourceVersion: '3' },
+      type: 'cluster.x-k8s.io/secret',
+      data: { value: Buffer.from(text).toString('base64') },
+      ...changes,
+    });
+    const action: Action = {
+      kind: 'kubeconfig',
+      resource: 'secrets',
+      namespace: 'ns',
+      name: 'a-kubeconfig',
+      cluster: 'a',
+      server: 'https://a.ns:6443',
+      mark: true,
+      why: '',
+    };
+
+    test('is read, changed in its server alone, marked, and written with the version that was read', async () => {
+      await begin(action);
+      await asked[0]?.answer(secret(kubeconfig('https://10.0.0.5:6443')));
+      const body = asked[1]!.body as { metadata: object; data: { value: string } };
+      expect(body.metadata).toEqual({
+        resourceVersion: '3',
+        annotations: { 'isthmus.dev/kubeconfig-server': 'https://a.ns:6443' },
+      });
+      expect(Buffer.from(body.data.value, 'base64').toString()).toBe(kubeconfig('https://a.ns:6443'));
+      await asked[1]?.answer(secret('', { metadata: { resourceVersion: '4' } }));
+      expect(findings.get('ns/a-kubeconfig')).toEqual({
+        resourceVersion: '4',
+        server: 'https://a.ns:6443',
+        leftAlone: null,
+      });
+    });
+
+    test.each([
+      ['of a user’s own type', { type: 'Opaque' }, 'user'],
+      ['without its key', { data: {} }, 'no key value'],
+      ['that is no text', { data: { value: Buffer.from([0xff, 0xfe]).toString('base64') } }, 'UTF-8'],
+      ['that is no kubeconfig', { data: { value: Buffer.from('a: [').toString('base64') } }, ''],
+    ])('%s is left alone, with the reason', async (_title, changes, reason) => {
+      await begin(action);
+      await asked[0]?.answer(secret(kubeconfig('https://10.0.0.5:6443'), changes));
+      expect(asked).toHaveLength(1);
+      expect(findings.get('ns/a-kubeconfig')?.leftAlone).toContain(reason);
+      expect(outcomes).toMatchObject([{ kind: 'done', changed: false }]);
+    });
+
+    test('that leads to us already is only marked, so that it is given back one day', async () => {
+      await begin(action);
+      await asked[0]?.answer(secret(kubeconfig('https://a.ns:6443')));
+      expect(asked[1]?.body).not.toHaveProperty('data');
+    });
+  });
+});

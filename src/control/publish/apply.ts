@@ -1,0 +1,230 @@
+// Carries plans out: each object on its own, several at a time, one request per object at most. An object that fails is tried
+// again later and later, and never keeps another from being written. Decides nothing.
+import { resourcePath } from '../../kube/api-path.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import type { EndpointSliceObject, ServiceObject } from '../cluster-shape.ts';
+import type { Problem } from '../cluster-source.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from './kube-world.ts';
+import { writeKubeconfigServer } from './kubeconfig-write.ts';
+import { observedService, observedSlice } from './observed-objects.ts';
+import { type Action, actionKey, type Resource } from './plan.ts';
+import type { Requester } from './requester.ts';
+import type { WrittenObjects } from './written-objects.ts';
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly action: Action; readonly changed: boolean }
+  /** Somebody else was faster: the next look decides anew. */
+  | { readonly kind: 'overtaken'; readonly action: Action }
+  | {
+      readonly kind: 'failed';
+      readonly action: Action;
+      readonly error: KubeError;
+      readonly retryInMs: number;
+    };
+
+export interface ApplierDependencies {
+  readonly client: Requester;
+  readonly written: {
+    readonly services: WrittenObjects<ServiceObject>;
+    readonly slices: WrittenObjects<EndpointSliceObject>;
+    readonly secrets: WrittenObjects<KubeconfigSecret>;
+  };
+  readonly onFinding: (key: string, finding: KubeconfigFinding) => void;
+  readonly onOutcome: (outcome: Outcome) => void;
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+interface Failure {
+  readonly times: number;
+  readonly retryAtMs: number;
+  readonly error: KubeError | null;
+}
+
+const CONCURRENCY = 8;
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 60_000;
+/** As long as the watch may take to tell what overtook us. */
+const OVERTAKEN_MS = 1000;
+
+export class Applier {
+  readonly #deps: ApplierDependencies;
+  readonly #inFlight = new Map<string, Promise<void>>();
+  readonly #failures = new Map<string, Failure>();
+  readonly #abort = new AbortController();
+  #waiting: readonly Action[] = [];
+
+  constructor(deps: ApplierDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Replaces what was planned and not begun; what is under way goes on. */
+  apply(actions: readonly Action[]): void {
+    this.#forgetOld();
+    this.#waiting = actions;
+    this.#start();
+  }
+
+  /** The last failure of each object that has not been mended. */
+  problems(): readonly Problem[] {
+    const problems: Problem[] = [];
+    for (const [origin, { error }] of this.#failures)
+      if (error !== null) problems.push({ origin, reason: error.message });
+    return problems;
+  }
+
+  /** When the next object may be tried again (monotonic); null: none waits. */
+  retryAtMs(): number | null {
+    let at: number | null = null;
+    for (const { retryAtMs } of this.#failures.values())
+      if (retryAtMs > this.#deps.now()) at = Math.min(at ?? retryAtMs, retryAtMs);
+    return at;
+  }
+
+  get busy(): boolean {
+    return this.#inFlight.size > 0;
+  }
+
+  async idle(): Promise<void> {
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight.values());
+  }
+
+  /** Begins nothing more, and gives up what is under way. */
+  async stop(): Promise<void> {
+    this.#waiting = [];
+    this.#abort.abort();
+    await this.idle();
+  }
+
+  #start(): void {
+    const now = this.#deps.now();
+    const left: Action[] = [];
+    for (const action of this.#waiting) {
+      const key = actionKey(action);
+      if (this.#abort.signal.aborted) break;
+      if (this.#inFlight.has(key) || (this.#failures.get(key)?.retryAtMs ?? now) > now) continue;
+      if (this.#inFlight.size >= CONCURRENCY) {
+        left.push(action);
+        continue;
+      }
+      this.#inFlight.set(key, this.#carryOut(key, action));
+    }
+    this.#waiting = left;
+  }
+
+  async #carryOut(key: string, action: Action): Promise<void> {
+    // The caller puts it into the map first.
+    await null;
+    const outcome = await this.#request(action).then(
+      (changed): Outcome => {
+        this.#failures.delete(key);
+        return { kind: 'done', action, changed };
+      },
+      (error: unknown): Outcome | null => {
+        if (this.#abort.signal.aborted) return null;
+        if (!(error instanceof KubeError)) throw error;
+        return this.#failed(key, action, error);
+      },
+    );
+    this.#inFlight.delete(key);
+    if (outcome === null) return;
+    this.#deps.onOutcome(outcome);
+    this.#start();
+  }
+
+  #failed(key: string, action: Action, error: KubeError): Outcome {
+    const now = this.#deps.now();
+    // What is not there cannot be changed or deleted; that a namespace is not there is a failure like any other.
+    const overtaken =
+      error.code === 'conflict' ||
+      error.code === 'already-exists' ||
+      (error.code === 'not-found' && action.kind !== 'create');
+    if (overtaken) {
+      this.#failures.set(key, { times: 0, retryAtMs: now + OVERTAKEN_MS, error: null });
+      return { kind: 'overtaken', action };
+    }
+    const times = (this.#failures.get(key)?.times ?? 0) + 1;
+    const backOff = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (times - 1));
+    // Between half and all of it: instances that failed together do not come back together.
+    const retryInMs = Math.max(error.retryAfterMs ?? 0, backOff * (0.5 + this.#deps.random() / 2));
+    this.#failures.set(key, { times, retryAtMs: now + retryInMs, error });
+    return { kind: 'failed', action, error, retryInMs };
+  }
+
+  /** Of objects that nothing is planned for any more. */
+  #forgetOld(): void {
+    const now = this.#deps.now();
+    for (const [key, { retryAtMs }] of this.#failures)
+      if (now > retryAtMs + 2 * LAST_RETRY_MS) this.#failures.delete(key);
+  }
+
+  /** Whether the API was changed. */
+  async #request(action: Action): Promise<boolean> {
+    const { client, written } = this.#deps;
+    const { signal } = this.#abort;
+    const { resource, namespace, name } = action;
+    const path = resourcePath({ ...GROUPS[resource], resource, namespace, name });
+    switch (action.kind) {
+      case 'create': {
+        const collection = resourcePath({ ...GROUPS[resource], resource, namespace });
+        const made = await client.request<Answer>({
+          method: 'POST',
+          path: collection,
+          body: action.object,
+          signal,
+        });
+        this.#record(resource, name, made, null);
+        return true;
+      }
+      case 'patch': {
+        const { resourceVersion } = action;
+        const patch = action.patch as { readonly metadata?: object };
+        const body = { ...patch, metadata: { ...patch.metadata, resourceVersion } };
+        const changed = await client.request<Answer>({
+          method: 'PATCH',
+          patch: 'merge',
+          path,
+          body,
+          signal,
+        });
+        this.#record(resource, name, changed, resourceVersion);
+        return true;
+      }
+      case 'delete': {
+        const { uid, resourceVersion } = action;
+        const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
+        await client.request({ method: 'DELETE', path, body, signal });
+        this.#record(resource, name, null, resourceVersion);
+        return true;
+      }
+      case 'kubeconfig': {
+        const { server, mark } = action;
+        const write = await writeKubeconfigServer(client, path, server, mark, signal);
+        const key = `${namespace}/${name}`;
+        written.secrets.record(key, write.secret, write.replaced);
+        this.#deps.onFinding(key, write.finding);
+        return write.changed;
+      }
+    }
+  }
+
+  #record(resource: Resource, name: string, answer: Answer | null, replaced: string | null): void {
+    const { services, slices } = this.#deps.written;
+    if (resource === 'services')
+      services.record(name, answer === null ? null : observedService(answer), replaced);
+    if (resource === 'endpointslices')
+      slices.record(name, answer === null ? null : observedSlice(answer), replaced);
+  }
+}
+
+interface Answer {
+  readonly metadata: object;
+  readonly [field: string]: unknown;
+}
+
+const GROUPS: Readonly<Record<Resource, { readonly group: string; readonly version: string }>> = {
+  services: { group: '', version: 'v1' },
+  secrets: { group: '', version: 'v1' },
+  leases: { group: 'coordination.k8s.io', version: 'v1' },
+  endpointslices: { group: 'discovery.k8s.io', version: 'v1' },
+};

@@ -1,0 +1,130 @@
+// What nobody keeps any more: slices of instances that died, slices and Services of clusters that are gone. Only on the word
+// of a complete world, only what carries our owner tag and the name that goes with it, and never most of it at once. Pure.
+import type { Problem } from '../cluster-source.ts';
+import { massDelete } from '../mass-delete-breaker.ts';
+import { ownershipOf } from '../ownership.ts';
+import type { KubeWorld } from './kube-world.ts';
+import type { Action, PlanMemory } from './plan.ts';
+import type { OwnedSlice, SliceIndex } from './slice-index.ts';
+import { removal } from './slice-plan.ts';
+
+export interface CollectionSettings {
+  readonly namespace: string;
+  readonly allowMassDelete: boolean;
+}
+
+export interface CollectionPlan {
+  readonly actions: readonly Action[];
+  readonly problems: readonly Problem[];
+  readonly memory: Pick<PlanMemory, 'collectibleSince' | 'breakerSinceMs'>;
+  readonly lookAgainAtMs: number | null;
+}
+
+/** What every instance could do, the first one does; each of the others leaves those before it this much more time. */
+const TURN_MS = 3000;
+/** The first one too waits for what may just be under way elsewhere. */
+const SETTLE_MS = 1000;
+
+export function collectionPlan(
+  kube: KubeWorld,
+  /** The source of clusters is complete too: an absent cluster is a gone one. */
+  complete: boolean,
+  slices: SliceIndex,
+  /** Names that an object claims, proxied or not: nothing of theirs is collected here. */
+  claimed: ReadonlySet<string>,
+  /** Names whose Service goes in order: no longer proxied, and no kubeconfig leads here any more. */
+  released: ReadonlySet<string>,
+  settings: CollectionSettings,
+  memory: PlanMemory,
+): CollectionPlan {
+  // Absence proves nothing now, and neither does the time that passes meanwhile.
+  if (!complete || !kube.complete) {
+    return {
+      actions: [],
+      problems: [],
+      memory: { collectibleSince: new Map(), breakerSinceMs: memory.breakerSinceMs },
+      lookAgainAtMs: null,
+    };
+  }
+  const { namespace } = settings;
+  const { nowMs, peers } = kube;
+  const actions: Action[] = [];
+  const gone: Action[] = [];
+  const since = new Map<string, number>();
+  let lookAgainAtMs: number | null = null;
+  const ripe = (key: string, rank: number): boolean => {
+    const first = memory.collectibleSince.get(key) ?? nowMs;
+    since.set(key, first);
+    const atMs = first + SETTLE_MS + rank * TURN_MS;
+    if (nowMs >= atMs) return true;
+    lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
+    return false;
+  };
+
+  for (const list of slices.ours.values()) {
+    for (const slice of list) {
+      if (slice.instance === kube.self.instance) {
+        if (!claimed.has(slice.cluster)) gone.push(removal(slice, namespace, 'the cluster is gone'));
+      } else if (peers.collect.has(slice.instance)) {
+        // Its turn and its certainty are judged with the Leases.
+        actions.push(removal(slice, namespace, `instance ${slice.instance} is gone`));
+      }
+    }
+  }
+  const withSlices = new Set([...slices.ours.values()].flat().map(({ instance }) => instance));
+  for (const { instance, name, uid, resourceVersion } of peers.deadLeases) {
+    if (withSlices.has(instance)) continue;
+    const target = { resource: 'leases', namespace, name, cluster: null } as const;
+    actions.push({ kind: 'delete', ...target, uid, resourceVersion, why: `instance ${instance} is gone` });
+  }
+  for (const list of slices.upstream.values()) {
+    for (const { name, cluster, node, object } of list) {
+      if (!peers.expiredUpstream.has(name) || !ripe(`endpointslices/${name}`, peers.rank)) continue;
+      const slice: OwnedSlice = { name, cluster, instance: node, ready: false, object };
+      actions.push(removal(slice, namespace, 'its time stamp has not changed for 30 s'));
+    }
+  }
+
+  let services = 0;
+  let orphans = 0;
+  for (const [name, service] of kube.services) {
+    const ownership = ownershipOf(service);
+    if (ownership.kind !== 'ours' || ownership.cluster !== name) continue;
+    services += 1;
+    const free = released.has(name) || !claimed.has(name);
+    // Counted before its time has come: what must not go together must not begin to go either.
+    if (!claimed.has(name)) orphans += 1;
+    if (!free || isReferred(name, kube, slices) || !ripe(`services/${name}`, peers.rank)) continue;
+    const { uid = '', resourceVersion = '', deletionTimestamp } = service.metadata ?? {};
+    if (deletionTimestamp !== undefined) continue;
+    const why = released.has(name) ? 'the cluster is no longer proxied' : 'the cluster is gone';
+    const target = { resource: 'services', namespace, name, cluster: name } as const;
+    (released.has(name) ? actions : gone).push({ kind: 'delete', ...target, uid, resourceVersion, why });
+  }
+
+  const breaker = massDelete({
+    ours: services,
+    wouldGo: orphans,
+    sinceMs: memory.breakerSinceMs,
+    nowMs,
+    allow: settings.allowMassDelete,
+  });
+  const problems =
+    breaker.trip && breaker.reason !== null ? [{ origin: 'mass delete', reason: breaker.reason }] : [];
+  if (!breaker.trip) actions.push(...gone);
+  return {
+    actions,
+    problems,
+    memory: { collectibleSince: since, breakerSinceMs: breaker.sinceMs },
+    lookAgainAtMs,
+  };
+}
+
+/** By a slice of somebody who lives: then clients are still sent through it. */
+function isReferred(cluster: string, { peers, self }: KubeWorld, slices: SliceIndex): boolean {
+  return (
+    (slices.ours.get(cluster) ?? []).some(
+      ({ instance }) => instance === self.instance || peers.live.has(instance),
+    ) || (slices.upstream.get(cluster) ?? []).some(({ name }) => !peers.expiredUpstream.has(name))
+  );
+}

@@ -1,0 +1,231 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/model-api.ts';
+import type { EndpointSliceObject, LivenessMode, ServiceObject } from '../cluster-shape.ts';
+import { ownershipOf } from '../ownership.ts';
+import { byText } from '../text-order.ts';
+import { diff } from './diff.ts';
+import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
+import type { Publication } from './publication.ts';
+
+const NAMES = ['a', 'a-b', 'b', 'c', 'net', 'prod'];
+const INSTANCES = ['net-1', 'b-net-1', 'net-2'];
+
+const wants = fc.constantFrom<Publication['want']>('live', 'down', 'unjudged', 'leaving');
+const publications = fc
+  .uniqueArray(fc.record({ cluster: fc.constantFrom(...NAMES), want: wants, near: fc.boolean() }), {
+    selector: ({ cluster }) => cluster,
+  })
+  .map((list) =>
+    list
+      .map(({ cluster, want, near }) => publication(cluster, { want, near: near || want === 'live' }))
+      .sort((a, b) => byText(a.cluster, b.cluster)),
+  );
+
+const marks = {
+  upstream: { 'magnum-cluster-api.vexxhost.com/proxied-service': 'true' },
+  half: { 'isthmus.dev/instance': 'net-1' },
+  none: {},
+} as const;
+const foreignService = fc.record({
+  name: fc.constantFrom(...NAMES),
+  labels: fc.constantFrom(...Object.values(marks)),
+  selector: fc.constantFrom(undefined, { app: 'x' }),
+});
+const foreignSlice = fc.record({
+  name: fc.constantFrom(...NAMES.flatMap((name) => INSTANCES.map((instance) => `${name}-${instance}`))),
+  labels: fc.constantFrom(...Object.values(marks)),
+});
+
+interface Strangers {
+  readonly services: readonly ServiceObject[];
+  readonly slices: readonly EndpointSliceObject[];
+}
+const strangers: fc.Arbitrary<Strangers> = fc
+  .record({
+    services: fc.array(foreignService, { maxLength: 3 }),
+    slices: fc.array(foreignSlice, { maxLength: 4 }),
+  })
+  .map(({ services, slices }) => ({
+    services: services.map(({ name, labels, selector }) => ({
+      metadata: { name, namespace: NAMESPACE, labels },
+      spec: { ports: [], ...(selector === undefined ? {} : { selector }) },
+    })),
+    slices: slices.map(({ name, labels }) => ({
+      metadata: { name, namespace: NAMESPACE, labels },
+      addressType: 'IPv4',
+      endpoints: [],
+      ports: [],
+    })),
+  }));
+
+const isForeign = (object: ServiceObject | EndpointSliceObject) => ownershipOf(object).kind === 'foreign';
+
+class Instance {
+  readonly #api: ModelApi;
+  readonly #rank: number;
+  readonly name: string;
+  memory: PlanMemory = NO_MEMORY;
+  constructor(api: ModelApi, name: string) {
+    this.#api = api;
+    this.name = name;
+    this.#rank = [...INSTANCES].sort(byText).indexOf(name);
+  }
+
+  plan(wanted: readonly Publication[], mode: LivenessMode = 'lease', complete = true): Plan {
+    const kube = this.#api.seenBy(
+      { instance: this.name, endpoint: { address: '192.0.2.1', family: 'IPv4', port: 16443 } },
+      { live: new Set(INSTANCES), rank: this.#rank, mode },
+    );
+    const plan = diff(kube, { complete, publications: wanted }, SETTINGS, this.memory);
+    this.memory = plan.memory;
+    return plan;
+  }
+
+  turn(wanted: readonly Publication[], mode: LivenessMode = 'lease', complete = true): number {
+    const { actions } = this.plan(wanted, mode, complete);
+    this.#api.carryOut(actions);
+    return actions.length;
+  }
+}
+
+function stocked({ services, slices }: Strangers): ModelApi {
+  const api = new ModelApi();
+  for (const service of services) api.put('services', service);
+  for (const slice of slices) api.put('slices', slice);
+  for (const name of NAMES) api.putSecret(`${NAMESPACE}/${name}-kubeconfig`, 'https://10.0.0.5:6443');
+  return api;
+}
+
+/** Long enough for every wait. */
+function settle(api: ModelApi, instances: readonly Instance[], wanted: readonly Publication[]): number {
+  let last = 0;
+  for (let round = 0; round < 30; round += 1) {
+    last = 0;
+    for (const instance of instances) last += instance.turn(wanted);
+    api.nowMs += 2000;
+  }
+  return last;
+}
+
+const content = (api: ModelApi) => ({
+  services: [...api.services.values()].map(withoutVersion).sort(bySerial),
+  // Of two slices with one plain name, whoever comes first gets it: that is the only thing that order decides.
+  slices: [...api.slices.values()]
+    .map(withoutVersion)
+    .map((slice) => (isForeign(slice) ? slice : { ...slice, metadata: { ...slice.metadata, name: '' } }))
+    .sort(bySerial),
+  secrets: [...api.secrets]
+    .map(([key, { server, markedServer }]) => ({ key, server, markedServer }))
+    .sort(bySerial),
+});
+const withoutVersion = (object: ServiceObject | EndpointSliceObject) => ({
+  ...object,
+  metadata: { ...object.metadata, uid: '', resourceVersion: '' },
+});
+const bySerial = (a: unknown, b: unknown) => byText(JSON.stringify(a), JSON.stringify(b));
+
+describe('plans', () => {
+  test('end: carried out, they are followed by empty ones, whatever stood there before', () => {
+    fc.assert(
+      fc.property(strangers, publications, publications, (others, first, second) => {
+        const api = stocked(others);
+        const instance = new Instance(api, 'net-1');
+        settle(api, [instance], first);
+        settle(api, [instance], second);
+        expect(instance.plan(second).actions).toEqual([]);
+      }),
+    );
+  });
+
+  test('never touch what is not ours', () => {
+    fc.assert(
+      fc.property(
+        strangers,
+        fc.array(fc.tuple(publications, fc.constantFrom<LivenessMode>('lease', 'timestamp'), fc.boolean()), {
+          maxLength: 6,
+        }),
+        (others, turns) => {
+          const api = stocked(others);
+          const before = structuredClone(
+            [...api.services.values(), ...api.slices.values()].filter(isForeign),
+          );
+          const instance = new Instance(api, 'net-1');
+          for (const [wanted, mode, complete] of turns) {
+            instance.turn(wanted, mode, complete);
+            api.nowMs += 3000;
+          }
+          const after = [...api.services.values(), ...api.slices.values()].filter(isForeign);
+          expect(after.sort(bySerial)).toEqual(before.sort(bySerial));
+        },
+      ),
+    );
+  });
+
+  test('of an incomplete world delete nothing but our own slices of clusters that are there', () => {
+    fc.assert(
+      fc.property(strangers, publications, publications, (others, first, second) => {
+        const api = stocked(others);
+        settle(api, [new Instance(api, 'net-1'), new Instance(api, 'net-2')], first);
+        const instance = new Instance(api, 'net-1');
+        const present = new Set(second.map(({ cluster }) => cluster));
+        for (let i = 0; i < 10; i += 1) {
+          for (const action of instance.plan(second, 'lease', false).actions) {
+            if (action.kind !== 'delete') continue;
+            expect(action.resource).toBe('endpointslices');
+            expect(present).toContain(action.cluster);
+            expect(ownershipOf(api.slices.get(action.name)!)).toMatchObject({ instance: 'net-1' });
+          }
+          api.nowMs += 60_000;
+        }
+      }),
+    );
+  });
+
+  test('of several instances end in one state, in whatever order they take their turns, and none fights another', () => {
+    fc.assert(
+      fc.property(
+        strangers,
+        publications,
+        fc.array(fc.constantFrom(0, 1, 2), { minLength: 5, maxLength: 30 }),
+        (others, wanted, order) => {
+          const straight = stocked(others);
+          const shuffled = stocked(others);
+          const inOrder = INSTANCES.map((name) => new Instance(straight, name));
+          const anyOrder = INSTANCES.map((name) => new Instance(shuffled, name));
+          for (const i of order) {
+            anyOrder[i]!.turn(wanted);
+            shuffled.nowMs += 500;
+          }
+          settle(straight, inOrder, wanted);
+          settle(shuffled, anyOrder, wanted);
+          expect(content(shuffled)).toEqual(content(straight));
+          const { writes } = shuffled;
+          settle(shuffled, anyOrder, wanted);
+          expect(shuffled.writes).toBe(writes);
+        },
+      ),
+    );
+  });
+
+  test('leave no kubeconfig that leads to us without a Service', () => {
+    fc.assert(
+      fc.property(strangers, publications, publications, (others, first, second) => {
+        const api = stocked(others);
+        const instances = INSTANCES.map((name) => new Instance(api, name));
+        for (const wanted of [first, second]) {
+          for (let round = 0; round < 20; round += 1) {
+            for (const instance of instances) instance.turn(wanted);
+            const present = new Set(wanted.map(({ cluster }) => cluster));
+            for (const [key, { server }] of api.secrets) {
+              const cluster = key.slice(NAMESPACE.length + 1, -'-kubeconfig'.length);
+              if (server !== `https://${cluster}.${NAMESPACE}:6443` || !present.has(cluster)) continue;
+              expect(api.services.has(cluster)).toBe(true);
+            }
+            api.nowMs += 2000;
+          }
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,79 @@
+// The third pure function of the heart: how the objects in the API have to change so that they say what is desired. It never
+// touches what is not ours, writes nothing while another process holds this node's Lease, and gives an empty list of
+// actions once everything is as it should be.
+import type { Tags } from '../cluster-shape.ts';
+import type { Problem } from '../cluster-source.ts';
+import { collectionPlan } from './collection-plan.ts';
+import type { KubeWorld } from './kube-world.ts';
+import { kubeconfigPlan } from './kubeconfig-plan.ts';
+import type { Action, Plan, PlanMemory, PublicationStatus } from './plan.ts';
+import type { Publication } from './publication.ts';
+import { servicePlan } from './service-plan.ts';
+import { sliceIndex } from './slice-index.ts';
+import { slicePlan } from './slice-plan.ts';
+
+export interface DiffSettings {
+  readonly namespace: string;
+  readonly propagationWaitMs: number;
+  readonly allowMassDelete: boolean;
+  readonly tags: Tags;
+}
+
+export function diff(
+  kube: KubeWorld,
+  desired: {
+    /** The world it was decided from was complete: what is not among the publications is gone. */
+    readonly complete: boolean;
+    readonly publications: readonly Publication[];
+  },
+  settings: DiffSettings,
+  memory: PlanMemory,
+): Plan {
+  const slices = sliceIndex(kube.slices);
+  // What takes a way out that leads nowhere comes first, then what opens one, then what only tidies up.
+  const withdrawals: Action[] = [];
+  const openings: Action[] = [];
+  const problems: Problem[] = [];
+  const clusters = new Map<string, PublicationStatus>();
+  const terminatingSince = new Map<string, number>();
+  const released = new Set<string>();
+  let lookAgainAtMs: number | null = null;
+  const lookAgain = (atMs: number | null) => {
+    if (atMs !== null) lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
+  };
+
+  for (const publication of desired.publications) {
+    const { cluster } = publication;
+    const all = slices.ours.get(cluster) ?? [];
+    const own = all.filter(({ instance }) => instance === kube.self.instance);
+    const service = servicePlan(publication, kube, settings.namespace, settings.tags);
+    const slice = slicePlan(publication, service.usable, own, kube, settings, memory.terminatingSince);
+    const kubeconfig = kubeconfigPlan(publication, all, kube, settings.namespace);
+    if (service.action !== null) openings.push(service.action);
+    for (const action of slice.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
+    if (kubeconfig.action !== null) openings.push(kubeconfig.action);
+    if (slice.terminating !== null) terminatingSince.set(slice.terminating.name, slice.terminating.sinceMs);
+    lookAgain(slice.lookAgainAtMs);
+    if (publication.want === 'leaving' && !kubeconfig.leadsHere) released.add(cluster);
+    clusters.set(cluster, {
+      service: service.state,
+      slice: slice.state,
+      readyInstances: all.filter(({ ready, instance }) => ready && kube.peers.live.has(instance)).length,
+      kubeconfig: kubeconfig.state,
+      problem: service.problem ?? slice.problem ?? kubeconfig.problem,
+    });
+  }
+
+  const claimed = new Set(desired.publications.map(({ cluster }) => cluster));
+  const collection = collectionPlan(kube, desired.complete, slices, claimed, released, settings, memory);
+  problems.push(...collection.problems);
+  lookAgain(collection.lookAgainAtMs);
+  return {
+    actions:
+      kube.self.holder && kube.self.started ? [...withdrawals, ...openings, ...collection.actions] : [],
+    clusters,
+    problems,
+    memory: { ...collection.memory, terminatingSince },
+    lookAgainAtMs,
+  };
+}

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
+import type { LeaseObject } from '../cluster-shape.ts';
+import { InstanceLease } from './instance-lease.ts';
+import type { Requester } from './requester.ts';
+
+const PATH = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
+
+/** One Lease, with the rules of the API that count here. */
+class LeaseStore implements Requester {
+  lease: LeaseObject | null = null;
+  broken: KubeErrorCode | null = null;
+  readonly calls: string[] = [];
+  #version = 0;
+
+  async request<T>({ method, path, body }: Parameters<Requester['request']>[0]): Promise<T> {
+    this.calls.push(method);
+    const refuse = (code: KubeErrorCode) => new KubeError({ code, verb: method, path, detail: '' });
+    if (this.broken !== null) throw refuse(this.broken);
+    if (method === 'POST') {
+      if (path !== PATH) throw new Error(`not the collection: ${path}`);
+      if (this.lease !== null) throw refuse('already-exists');
+      return this.write(body as LeaseObject) as T;
+    }
+    if (path !== `${PATH}/isthmus-net-1`) throw new Error(`another Lease: ${path}`);
+    if (this.lease === null) throw refuse('not-found');
+    if (method === 'GET') return this.lease as T;
+    const { resourceVersion } =
+      method === 'DELETE'
+        ? (body as { preconditions: { resourceVersion: string } }).preconditions
+        : ((body as LeaseObject).metadata ?? {});
+    if (resourceVersion !== this.lease.metadata?.resourceVersion) throw refuse('conflict');
+    if (method === 'DELETE') {
+      this.lease = null;
+      return {} as T;
+    }
+    const { metadata, spec } = body as LeaseObject;
+    return this.write({
+      metadata: { ...this.lease.metadata, ...metadata },
+      spec: { ...this.lease.spec, ...spec },
+    }) as T;
+  }
+
+  write(lease: LeaseObject): LeaseObject {
+    this.#version += 1;
+    this.lease = {
+      ...lease,
+      metadata: { uid: 'u', ...lease.metadata, resourceVersion: String(this.#version) },
+    };
+    return this.lease;
+  }
+}
+
+describe('the Lease of an instance', () => {
+  let store: LeaseStore;
+  let nowMs: number;
+  const events: string[] = [];
+  const open: InstanceLease[] = [];
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    store = new LeaseStore();
+    nowMs = 1000;
+    events.length = 0;
+  });
+  afterEach(async () => {
+    for (const lease of open.splice(0)) await lease.stop({ release: false });
+    vi.useRealTimers();
+  });
+
+  const leaseOf = (holder: string): InstanceLease => {
+    const lease = new InstanceLease({
+      client: store,
+      namespace: 'ns',
+      instance: 'net-1',
+      holder,
+      tags: {},
+      now: () => nowMs,
+      wallNow: () => Date.parse('2026-03-02T09:14:27Z') + nowMs,
+      onChange: () => events.push(`${holder} changed`),
+      onProblem: ({ code }) => events.push(`${holder} ${code}`),
+    });
+    open.push(lease);
+    return lease;
+  };
+  const pass = async (ms: number) => {
+    nowMs += ms;
+    await vi.advanceTimersByTimeAsync(ms);
+  };
+
+  test('is made, held, and renewed every ten seconds with one call', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    expect(lease.state()).toMatchObject({ held: true, lostTo: null, okSinceMs: 1000, lastRenewOkMs: 1000 });
+    expect(store.lease?.spec).toMatchObject({ holderIdentity: 'net-1/a', leaseDurationSeconds: 30 });
+    const first = store.lease?.spec?.renewTime;
+    expect(first).toMatch(/\.\d{6}Z$/);
+    store.calls.length = 0;
+    await pass(60_000);
+    expect(store.calls).toEqual(Array.from({ length: 6 }, () => 'PATCH'));
+    expect(store.lease?.spec?.renewTime).not.toBe(first);
+  });
+
+  test('of a predecessor is taken over, and the predecessor notices', async () => {
+    const old = leaseOf('net-1/a');
+    old.start();
+    await pass(0);
+    const next = leaseOf('net-1/b');
+    next.start();
+    await pass(0);
+    expect(next.state().held).toBe(true);
+    expect(store.lease?.spec).toMatchObject({ holderIdentity: 'net-1/b', leaseTransitions: 1 });
+    await pass(10_000);
+    expect(old.state()).toMatchObject({ held: false, lostTo: 'net-1/b' });
+    store.calls.length = 0;
+    await pass(60_000);
+    // Six renewals of the new one, and nothing of the old one any more.
+    expect(store.calls).toHaveLength(6);
+  });
+
+  test('that somebody edited or deleted is still ours', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.write({ ...(store.lease as LeaseObject) });
+    await pass(10_000);
+    expect(lease.state().held).toBe(true);
+    store.lease = null;
+    await pass(10_000);
+    expect(lease.state().held).toBe(true);
+    expect((store.lease as LeaseObject | null)?.spec?.holderIdentity).toBe('net-1/a');
+  });
+
+  test('that cannot be renewed is tried every two seconds, and its row of successes begins anew', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.broken = 'unreachable';
+    await pass(10_000);
+    expect(lease.state()).toMatchObject({ held: true, okSinceMs: null, lastRenewOkMs: 1000 });
+    store.calls.length = 0;
+    await pass(6000);
+    expect(store.calls).toHaveLength(3);
+    store.broken = null;
+    await pass(2000);
+    expect(lease.state().okSinceMs).toBe(nowMs);
+  });
+
+  test('is deleted at the end, unless a successor has it', async () => {
+    const old = leaseOf('net-1/a');
+    old.start();
+    await pass(0);
+    leaseOf('net-1/b').start();
+    await pass(0);
+    await old.stop({ release: true });
+    expect(store.lease?.spec?.holderIdentity).toBe('net-1/b');
+    await open[1]?.stop({ release: true });
+    expect(store.lease).toBeNull();
+  });
+});

@@ -1,0 +1,366 @@
+// Keeps what is published in Kubernetes: watches the objects around the clusters, turns them into the KubeWorld of a turn, and
+// has plans carried out. Everything it decides is decided by `diff`; this is the I/O around it.
+import { randomBytes } from 'node:crypto';
+import { resourcePath } from '../../kube/api-path.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { Reflector } from '../../kube/reflector.ts';
+import type { AdvertisedAddress } from '../advertise-address.ts';
+import { ClusterEvents } from '../cluster-events.ts';
+import { CLUSTER_NAME_LABEL } from '../cluster-name.ts';
+import type {
+  EndpointSliceObject,
+  LeaseObject,
+  LivenessMode,
+  ServiceObject,
+  Tags,
+} from '../cluster-shape.ts';
+import type { Problem } from '../cluster-source.ts';
+import type { Publisher } from '../control-loop.ts';
+import type { DesiredState } from '../desired-state.ts';
+import { INSTANCE_LABEL } from '../object-labels.ts';
+import { OPENSTACK_CLUSTER_KIND } from '../openstack-cluster-layout.ts';
+import { Applier, type Outcome } from './apply.ts';
+import { diff } from './diff.ts';
+import { EventWriter } from './event-writer.ts';
+import { InstanceLease } from './instance-lease.ts';
+import type { KubeconfigFinding, KubeconfigSecret, KubeWorld, Peers, Self } from './kube-world.ts';
+import { observedLease, observedSecret, observedService, observedSlice } from './observed-objects.ts';
+import { earliest, PeerWatch } from './peer-watch.ts';
+import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
+import { WrittenObjects } from './written-objects.ts';
+
+export interface KubePublisherDependencies {
+  readonly client: KubeClient;
+  readonly settings: {
+    readonly namespace: string;
+    /** Where the kubeconfigs are; null: in every namespace. */
+    readonly clusterNamespace: string | null;
+    readonly instance: string;
+    readonly nodeName: string | null;
+    readonly liveness: 'auto' | LivenessMode;
+    readonly propagationWaitMs: number;
+    readonly allowMassDelete: boolean;
+    readonly tags: Tags;
+  };
+  /** Asked each time: an address can come and go. */
+  readonly advertised: () => AdvertisedAddress;
+  /** Look again. */
+  readonly onChange: () => void;
+  readonly onOutcome: (outcome: Outcome) => void;
+  /** A successor on this node holds the Lease: this process writes nothing more, and should drain. */
+  readonly onSucceeded: (holder: string) => void;
+  readonly now?: () => number;
+  readonly wallNow?: () => number;
+  readonly random?: () => number;
+}
+
+type Watched = Reflector<ServiceObject> | Reflector<EndpointSliceObject> | Reflector<LeaseObject>;
+
+export class KubePublisher implements Publisher {
+  readonly #deps: KubePublisherDependencies;
+  readonly #now: () => number;
+  readonly #wallNow: () => number;
+  readonly #services: Reflector<ServiceObject>;
+  readonly #slices: Reflector<EndpointSliceObject>;
+  readonly #leases: Reflector<LeaseObject>;
+  readonly #secrets: Reflector<KubeconfigSecret>;
+  readonly #written;
+  readonly #findings = new Map<string, KubeconfigFinding>();
+  readonly #lease: InstanceLease;
+  readonly #peers: PeerWatch;
+  readonly #applier: Applier;
+  readonly #events: ClusterEvents;
+  readonly #eventWriter: EventWriter;
+  #port: number | null = null;
+  #draining = false;
+  #memory: PlanMemory = NO_MEMORY;
+  #problems: readonly Problem[] = [];
+  #leaseProblem: string | null = null;
+  #eventProblem: string | null = null;
+  #lookAgainAtMs: number | null = null;
+  #lastPeers: Peers | null = null;
+  #alarm: NodeJS.Timeout | null = null;
+  #withdrawn: (() => void) | null = null;
+  #stopped = false;
+
+  constructor(deps: KubePublisherDependencies) {
+    this.#deps = deps;
+    const { client, settings } = deps;
+    this.#now = deps.now ?? (() => performance.now());
+    this.#wallNow = deps.wallNow ?? Date.now;
+    const onChange = () => this.#changed();
+    const { namespace } = settings;
+    const watch = <T>(
+      resource: string,
+      group: string,
+      project: (object: { readonly metadata: object; readonly [field: string]: unknown }) => T,
+      options: {
+        readonly labelSelector?: string;
+        readonly metadataOnly?: boolean;
+        readonly all?: boolean;
+      } = {},
+    ): Reflector<T> => {
+      const { all = false, ...rest } = options;
+      const where = all ? settings.clusterNamespace : namespace;
+      const path = resourcePath({
+        group,
+        version: 'v1',
+        resource,
+        ...(where !== null && { namespace: where }),
+      });
+      return new Reflector<T>({ client, path: () => path, project, onChange, ...rest });
+    };
+    this.#services = watch('services', '', observedService);
+    this.#slices = watch('endpointslices', 'discovery.k8s.io', observedSlice);
+    this.#leases = watch('leases', 'coordination.k8s.io', observedLease, { labelSelector: INSTANCE_LABEL });
+    this.#secrets = watch('secrets', '', observedSecret, {
+      labelSelector: CLUSTER_NAME_LABEL,
+      metadataOnly: true,
+      all: true,
+    });
+    const versionOf = ({ metadata }: ServiceObject | EndpointSliceObject) => metadata?.resourceVersion ?? '';
+    this.#written = {
+      services: new WrittenObjects<ServiceObject>(versionOf, this.#now),
+      slices: new WrittenObjects<EndpointSliceObject>(versionOf, this.#now),
+      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, this.#now),
+    };
+    this.#lease = new InstanceLease({
+      client,
+      namespace,
+      instance: settings.instance,
+      holder: `${settings.instance}/${randomBytes(6).toString('hex')}`,
+      tags: settings.tags,
+      now: this.#now,
+      wallNow: this.#wallNow,
+      onChange: () => {
+        const { held, lostTo } = this.#lease.state();
+        if (held) this.#leaseProblem = null;
+        if (lostTo !== null) deps.onSucceeded(lostTo);
+        this.#changed();
+      },
+      onProblem: (error) => {
+        this.#leaseProblem = error.message;
+        this.#changed();
+      },
+    });
+    this.#peers = new PeerWatch({
+      client,
+      namespace,
+      instance: settings.instance,
+      liveness: settings.liveness,
+      now: this.#now,
+      onChange,
+    });
+    const { instance } = settings;
+    this.#events = new ClusterEvents({ now: this.#now, instance });
+    this.#eventWriter = new EventWriter({
+      client,
+      instance,
+      now: this.#now,
+      wallNow: this.#wallNow,
+      onProblem: (error) => {
+        const problem = error?.message ?? null;
+        if (problem === this.#eventProblem) return;
+        this.#eventProblem = problem;
+        this.#changed();
+      },
+    });
+    this.#applier = new Applier({
+      client,
+      written: this.#written,
+      onFinding: (key, finding) => this.#findings.set(key, finding),
+      onOutcome: (outcome) => {
+        deps.onOutcome(outcome);
+        this.#changed();
+      },
+      now: this.#now,
+      random: deps.random ?? Math.random,
+    });
+  }
+
+  /** Begins to watch. Resolves when every list was seen once, or could not be: a missing API must not hold up the start. */
+  async start(): Promise<void> {
+    for (const reflector of this.#reflectors()) reflector.start();
+    await Promise.all(this.#reflectors().map((reflector) => reflector.ready()));
+  }
+
+  /** Clients are served at this port: from now on we are one of the instances. */
+  listening(port: number): void {
+    this.#port = port;
+    this.#lease.start();
+    this.#changed();
+  }
+
+  /** Takes every slice of ours back in order. Resolves when none is left, or the deadline has passed. */
+  async withdraw(deadlineMs: number): Promise<void> {
+    this.#draining = true;
+    if (!this.#lease.state().held) return;
+    const done = new Promise<void>((resolve) => {
+      this.#withdrawn = resolve;
+    });
+    this.#changed();
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, deadlineMs);
+    });
+    await Promise.race([done, deadline]);
+    clearTimeout(timer);
+  }
+
+  status(): {
+    readonly lease: 'not-yet' | 'held' | 'lost';
+    readonly peers: Peers | null;
+    /** Monotonic; null while everything is watched. */
+    readonly staleSinceMs: number | null;
+  } {
+    const { held, lostTo } = this.#lease.state();
+    const stale = this.#reflectors()
+      .map((reflector) => reflector.snapshot().staleSinceMs)
+      .filter((ms) => ms !== null);
+    return {
+      lease: lostTo !== null ? 'lost' : held ? 'held' : 'not-yet',
+      peers: this.#lastPeers,
+      staleSinceMs: stale.length === 0 ? null : Math.min(...stale),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#alarm !== null) clearTimeout(this.#alarm);
+    this.#peers.stop();
+    await Promise.all([this.#applier.stop(), this.#eventWriter.stop()]);
+    await this.#lease.stop({ release: this.#draining });
+    await Promise.all(this.#reflectors().map((reflector) => reflector.stop()));
+  }
+
+  observe(): KubeWorld {
+    const services = this.#services.snapshot();
+    const slices = this.#slices.snapshot();
+    const leases = this.#leases.snapshot();
+    const secrets = this.#secrets.snapshot();
+    const known = byName(slices.items);
+    const view = this.#peers.look(byName(leases.items), known, this.#lease.state());
+    this.#lookAgainAtMs = view.lookAgainAtMs;
+    this.#lastPeers = view.peers;
+    const well = [services, slices, leases].every(
+      ({ synced, staleSinceMs }) => synced && staleSinceMs === null,
+    );
+    this.#problems = [
+      ...[
+        { what: 'services', snapshot: services },
+        { what: 'endpointslices', snapshot: slices },
+        { what: 'leases', snapshot: leases },
+        { what: 'secrets', snapshot: secrets },
+      ].flatMap(({ what, snapshot }) =>
+        snapshot.problem === null ? [] : [{ origin: `watch of ${what}`, reason: snapshot.problem.message }],
+      ),
+      ...(this.#leaseProblem === null ? [] : [{ origin: 'lease', reason: this.#leaseProblem }]),
+      ...(this.#eventProblem === null ? [] : [{ origin: 'events', reason: this.#eventProblem }]),
+      ...(view.waiting === null ? [] : [{ origin: 'instances', reason: view.waiting }]),
+    ];
+    return Object.freeze({
+      nowMs: this.#now(),
+      wallMs: this.#wallNow(),
+      complete: well,
+      self: this.#self(),
+      peers: view.peers,
+      services: this.#written.services.over(byName(services.items)),
+      slices: this.#written.slices.over(known),
+      kubeconfigs: secrets.synced ? this.#written.secrets.over(secrets.items) : null,
+      findings: this.#findings,
+    });
+  }
+
+  plan(kube: KubeWorld, desired: DesiredState): Plan {
+    const plan = diff(kube, desired, this.#deps.settings, this.#memory);
+    this.#memory = plan.memory;
+    this.#tellEvents(kube, desired);
+    return {
+      ...plan,
+      problems: [...plan.problems, ...this.#problems, ...this.#applier.problems()],
+      // Before everything was seen once, a missing object may just not have been listed yet.
+      actions: this.#isSynced() ? plan.actions : [],
+    };
+  }
+
+  apply(plan: Plan): void {
+    if (this.#stopped) return;
+    this.#applier.apply(plan.actions);
+    this.#forgetFindings();
+    if (this.#withdrawn !== null && !this.#applier.busy && !this.#hasOwnSlices()) this.#withdrawn();
+    this.#setAlarm(earliest(plan.lookAgainAtMs, this.#lookAgainAtMs, this.#applier.retryAtMs()));
+  }
+
+  #tellEvents({ self, peers }: KubeWorld, { clusters, objects }: DesiredState): void {
+    const events = this.#events.changes(clusters, {
+      objectOf: ({ origin, namespace }) => {
+        const { uid, apiVersion, name, deleting } = objects.get(origin) ?? { uid: null };
+        return uid === null || deleting
+          ? null
+          : { apiVersion, kind: OPENSTACK_CLUSTER_KIND, name, namespace, uid };
+      },
+      isFirst: peers.rank === 0,
+    });
+    if (self.started && self.holder) this.#eventWriter.tell(events);
+  }
+
+  #self(): Self {
+    const { instance, nodeName } = this.#deps.settings;
+    const address = this.#deps.advertised();
+    return {
+      instance,
+      nodeName,
+      endpoint:
+        address.kind === 'address'
+          ? { address: address.address, family: address.family, port: this.#port ?? 0 }
+          : { reason: address.reason },
+      started: this.#port !== null,
+      holder: this.#lease.state().held,
+      draining: this.#draining,
+    };
+  }
+
+  #isSynced(): boolean {
+    return [this.#services, this.#slices].every((reflector: Watched) => reflector.snapshot().synced);
+  }
+
+  #hasOwnSlices(): boolean {
+    const { instance } = this.#deps.settings;
+    const slices = this.#written.slices.over(byName(this.#slices.snapshot().items));
+    return [...slices.values()].some(({ metadata }) => metadata?.labels?.[INSTANCE_LABEL] === instance);
+  }
+
+  /** Of Secrets that are no more. */
+  #forgetFindings(): void {
+    const { items, synced } = this.#secrets.snapshot();
+    if (!synced || this.#findings.size <= items.size) return;
+    for (const key of this.#findings.keys()) if (!items.has(key)) this.#findings.delete(key);
+  }
+
+  #setAlarm(atMs: number | null): void {
+    if (this.#alarm !== null) clearTimeout(this.#alarm);
+    this.#alarm = null;
+    if (atMs === null) return;
+    // A little late rather than a little early: then it would have to be set again.
+    this.#alarm = setTimeout(() => this.#changed(), Math.max(0, atMs - this.#now()) + 1);
+  }
+
+  #changed(): void {
+    if (!this.#stopped) this.#deps.onChange();
+  }
+
+  #reflectors() {
+    return [this.#services, this.#slices, this.#leases, this.#secrets];
+  }
+}
+
+/** One namespace only: its name adds nothing. */
+const cache = new WeakMap<ReadonlyMap<string, unknown>, ReadonlyMap<string, unknown>>();
+function byName<T>(items: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+  let named = cache.get(items) as ReadonlyMap<string, T> | undefined;
+  if (named === undefined) {
+    named = new Map([...items].map(([key, item]) => [key.slice(key.indexOf('/') + 1), item]));
+    cache.set(items, named);
+  }
+  return named;
+}

@@ -1,0 +1,128 @@
+// The other instances: who lives, whose leavings may be collected, and whether any of them is still of the old program. Reads a
+// Lease live before its instance counts as dead; decides by the judges, which look at nothing but change.
+import { resourcePath } from '../../kube/api-path.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import type { EndpointSliceObject, LeaseObject, LivenessMode } from '../cluster-shape.ts';
+import { leaseName } from '../instance-name.ts';
+import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from '../lease-liveness.ts';
+import { INSTANCE_LABEL, TIMESTAMP_ANNOTATION } from '../object-labels.ts';
+import { ownershipOf } from '../ownership.ts';
+import { type SeenTimestamp, TimestampJudge } from '../timestamp-liveness.ts';
+import type { DeadLease, Peers } from './kube-world.ts';
+import type { Requester } from './requester.ts';
+
+export interface PeerWatchDependencies {
+  readonly client: Requester;
+  readonly namespace: string;
+  readonly instance: string;
+  readonly liveness: 'auto' | LivenessMode;
+  readonly now: () => number;
+  readonly onChange: () => void;
+}
+
+export interface PeerView {
+  readonly peers: Peers;
+  /** Why something of a dead instance is not collected yet; null: nothing waits. */
+  readonly waiting: string | null;
+  readonly lookAgainAtMs: number | null;
+}
+
+export class PeerWatch {
+  readonly #deps: PeerWatchDependencies;
+  readonly #judge: LivenessJudge;
+  readonly #timestamps: TimestampJudge;
+  readonly #reading = new Set<string>();
+  #stopped = false;
+
+  constructor(deps: PeerWatchDependencies) {
+    this.#deps = deps;
+    this.#judge = new LivenessJudge(deps);
+    this.#timestamps = new TimestampJudge(deps);
+  }
+
+  look(
+    leases: ReadonlyMap<string, LeaseObject>,
+    slices: ReadonlyMap<string, EndpointSliceObject>,
+    own: OwnRenewals,
+  ): PeerView {
+    const { instance, liveness } = this.#deps;
+    const seen: SeenLease[] = [];
+    for (const lease of leases.values()) {
+      const known = seenLease(lease);
+      if (known !== null) seen.push(known);
+    }
+    const instances = new Set<string>();
+    const upstream: SeenTimestamp[] = [];
+    for (const [name, slice] of slices) {
+      const { kind } = ownershipOf(slice);
+      if (kind === 'ours') instances.add(slice.metadata?.labels?.[INSTANCE_LABEL] ?? instance);
+      else if (kind === 'upstream')
+        upstream.push({ name, timestamp: slice.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null });
+    }
+    instances.delete(instance);
+    this.#judge.observe(seen, instances);
+    this.#timestamps.observe(upstream);
+
+    const verdict = this.#judge.verdict(own);
+    for (const name of verdict.confirm) void this.#readLive(name);
+    const dead = new Set(this.#judge.dead());
+    const live = new Set([instance]);
+    for (const lease of seen) if (!dead.has(lease.instance)) live.add(lease.instance);
+    // One whose Lease is missing has some time to show it again.
+    for (const other of instances) if (!dead.has(other)) live.add(other);
+    const expiredUpstream = new Set(
+      upstream.filter(({ name }) => this.#timestamps.timestampExpired(name)).map(({ name }) => name),
+    );
+    const upstreamLives = expiredUpstream.size < upstream.length;
+    const ownLease = leaseName(instance);
+    return {
+      peers: {
+        live,
+        collect: new Set(verdict.collect),
+        deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
+        rank: [...live].filter((other) => leaseName(other) < ownLease).length,
+        mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
+        expiredUpstream,
+      },
+      waiting: verdict.waiting?.reason ?? null,
+      lookAgainAtMs: earliest(verdict.waiting?.untilMs ?? null, this.#timestamps.nextExpiryMs()),
+    };
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** An answer that does not come is asked for again by the next look. */
+  async #readLive(name: string): Promise<void> {
+    if (this.#reading.has(name) || this.#stopped) return;
+    this.#reading.add(name);
+    const { client, namespace, onChange } = this.#deps;
+    const path = resourcePath({
+      group: 'coordination.k8s.io',
+      version: 'v1',
+      resource: 'leases',
+      namespace,
+      name,
+    });
+    try {
+      const lease = await client.request<LeaseObject>({ method: 'GET', path });
+      this.#judge.confirmed(name, seenLease(lease));
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (error.code === 'not-found') this.#judge.confirmed(name, null);
+    } finally {
+      this.#reading.delete(name);
+    }
+    if (!this.#stopped) onChange();
+  }
+}
+
+function deadLease(leases: ReadonlyMap<string, LeaseObject>, instance: string): DeadLease[] {
+  const name = leaseName(instance);
+  const { uid, resourceVersion } = leases.get(name)?.metadata ?? {};
+  return uid === undefined || resourceVersion === undefined ? [] : [{ instance, name, uid, resourceVersion }];
+}
+
+export const earliest = (...times: readonly (number | null)[]): number | null =>
+  times.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b)), null);

@@ -1,0 +1,24 @@
+// What should be published of one cluster: part of the desired state, decided from the clusters alone. How the objects in the
+// API have to change for it is the plan's business.
+import type { ClusterObject } from '../cluster-source.ts';
+
+export interface Publication {
+  readonly cluster: string;
+  /** Of the OpenStackCluster, where its kubeconfig is too. */
+  readonly namespace: string;
+  readonly object: ClusterObject | null;
+  /**
+   * `live`: a backend passes its checks from here. `down`: none does. `unjudged`: too early to tell, so that what is published
+   * stays as it is (a restart finds its own slices). `leaving`: it exists but is no longer proxied, and everything is to be
+   * taken back in order.
+   */
+  readonly want: 'live' | 'down' | 'unjudged' | 'leaving';
+  /** A netns of this host belongs to it: its Service is worth having even while no check passes. */
+  readonly near: boolean;
+}
+
+/** What a rewritten kubeconfig says; the certificate of every proxied API server carries this name. */
+export const proxiedServer = (cluster: string, namespace: string): string =>
+  `https://${cluster}.${namespace}:6443`;
+
+export const kubeconfigName = (cluster: string): string => `${cluster}-kubeconfig`;

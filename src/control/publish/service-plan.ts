@@ -1,0 +1,105 @@
+// How the Service of one cluster has to change. Ours is kept as it should be; upstream's own is used, and adopted once no
+// instance of upstream is seen; anybody else's is never touched, and then nothing of ours is attached to it. Pure.
+import { isDeepStrictEqual } from 'node:util';
+import { type LivenessMode, type ServiceObject, serviceOf, type Tags } from '../cluster-shape.ts';
+import type { ClusterObject } from '../cluster-source.ts';
+import { ownershipOf } from '../ownership.ts';
+import type { KubeWorld } from './kube-world.ts';
+import { metadataPatch } from './metadata-patch.ts';
+import type { Action, PublicationStatus } from './plan.ts';
+import type { Publication } from './publication.ts';
+
+export interface ServicePlan {
+  readonly state: PublicationStatus['service'];
+  /** A slice may name it. */
+  readonly usable: boolean;
+  readonly action: Action | null;
+  readonly problem: string | null;
+}
+
+export function servicePlan(
+  { cluster, namespace: clusterNamespace, object, want, near }: Publication,
+  kube: KubeWorld,
+  namespace: string,
+  tags: Tags,
+): ServicePlan {
+  const wanted = serviceOf({
+    cluster,
+    namespace,
+    owner: ownerOf(object, clusterNamespace),
+    mode: kube.peers.mode,
+    tags,
+  });
+  const target = { resource: 'services', namespace, name: cluster, cluster } as const;
+  const found = kube.services.get(cluster);
+  if (found === undefined) {
+    const create = want !== 'leaving' && near;
+    return {
+      state: 'absent',
+      usable: false,
+      action: create ? { kind: 'create', ...target, object: wanted, why: 'the cluster is proxied' } : null,
+      problem: null,
+    };
+  }
+  const ownership = ownershipOf(found);
+  const state = ownership.kind;
+  if (state === 'foreign' || (state === 'ours' && ownership.cluster !== cluster)) {
+    const why =
+      state === 'foreign'
+        ? ownership.reason
+        : `its owner tag says ${ownership.kind === 'ours' ? ownership.cluster : ''}`;
+    return {
+      state: 'foreign',
+      usable: false,
+      action: null,
+      problem:
+        `Service ${namespace}/${cluster} is not ours (${why}), so nothing is published under that name: ` +
+        'rename or remove it',
+    };
+  }
+  if (found.metadata?.deletionTimestamp !== undefined) {
+    return {
+      state,
+      usable: false,
+      action: null,
+      problem: `Service ${namespace}/${cluster} is being deleted`,
+    };
+  }
+  // What is leaving is taken back as it is.
+  const patch = want === 'leaving' ? null : servicePatch(found, wanted, kube.peers.mode);
+  const resourceVersion = found.metadata?.resourceVersion ?? '';
+  const why = state === 'upstream' ? 'adopt the Service of magnum-cluster-api-proxy' : 'it was changed';
+  return {
+    state,
+    usable: true,
+    action: patch === null ? null : { kind: 'patch', ...target, patch, resourceVersion, why },
+    problem: null,
+  };
+}
+
+export function ownerOf(object: ClusterObject | null, namespace: string) {
+  return object === null || object.uid === null
+    ? null
+    : { apiVersion: object.apiVersion, name: object.name, namespace, uid: object.uid };
+}
+
+/** null when nothing of what we decide differs. What others added (labels, a cluster IP) is theirs. */
+function servicePatch(found: ServiceObject, wanted: ServiceObject, mode: LivenessMode): object | null {
+  const metadata = metadataPatch(found.metadata, wanted.metadata);
+  const ports = (found.spec?.ports ?? []).map(({ name, port, protocol, targetPort }) => ({
+    name,
+    port,
+    protocol,
+    // Without a selector it means nothing, and old instances write their own into it.
+    targetPort: mode === 'timestamp' ? wanted.spec?.ports?.[0]?.targetPort : targetPort,
+  }));
+  const samePorts = isDeepStrictEqual(ports, wanted.spec?.ports);
+  const selectorless = Object.keys(found.spec?.selector ?? {}).length === 0;
+  if (metadata === null && samePorts && selectorless) return null;
+  return {
+    ...(metadata === null ? {} : { metadata }),
+    ...(samePorts && selectorless
+      ? {}
+      : { spec: { ports: wanted.spec?.ports, ...(selectorless ? {} : { selector: null }) } }),
+  };
+}

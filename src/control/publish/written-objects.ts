@@ -1,0 +1,57 @@
+// What we wrote and the watch has not told yet. Without it the next turn would decide from the past and write the same again;
+// with it a plan that was carried out is followed by an empty one. What the watch says wins as soon as it says anything new.
+
+interface Written<T> {
+  /** null: deleted. */
+  readonly object: T | null;
+  /** What the watch shows as long as it has not heard of the write; null: nothing. */
+  readonly replaced: string | null;
+  readonly untilMs: number;
+}
+
+/** A watch that is silent for longer is broken, and what we wrote may have been changed since. */
+const BELIEVED_MS = 10_000;
+
+export class WrittenObjects<T> {
+  readonly #versionOf: (object: T) => string;
+  readonly #now: () => number;
+  readonly #written = new Map<string, Written<T>>();
+  #source: ReadonlyMap<string, T> | null = null;
+  #merged: ReadonlyMap<string, T> | null = null;
+
+  constructor(versionOf: (object: T) => string, now: () => number) {
+    this.#versionOf = versionOf;
+    this.#now = now;
+  }
+
+  /** `replaced` is the resourceVersion that the write was based on; null for an object that was not there. */
+  record(key: string, object: T | null, replaced: string | null): void {
+    this.#written.set(key, { object, replaced, untilMs: this.#now() + BELIEVED_MS });
+    this.#merged = null;
+  }
+
+  /** The same reference while nothing changed. */
+  over(items: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+    if (items === this.#source && this.#merged !== null && this.#written.size === 0) return this.#merged;
+    this.#source = items;
+    for (const [key, { replaced, untilMs }] of this.#written) {
+      const shown = items.get(key);
+      const version = shown === undefined ? null : this.#versionOf(shown);
+      if (version !== replaced || this.#now() >= untilMs) {
+        this.#written.delete(key);
+        this.#merged = null;
+      }
+    }
+    if (this.#written.size === 0) {
+      this.#merged = items;
+    } else {
+      const merged = new Map(items);
+      for (const [key, { object }] of this.#written) {
+        if (object === null) merged.delete(key);
+        else merged.set(key, object);
+      }
+      this.#merged = merged;
+    }
+    return this.#merged;
+  }
+}

@@ -1,0 +1,171 @@
+// The embedded management API with what a site has around it: namespace, CRDs, kubeconfigs for the instances of a test.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  machineDefinition,
+  openStackClusterDefinition,
+} from '../../src/demo/management-api/cluster-api-definitions.ts';
+import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import { type ManagementApi, startManagementApi } from '../../src/demo/management-api/management-api.ts';
+import { convertOpenStackCluster } from '../../src/demo/management-api/openstack-cluster-conversion.ts';
+import { selfSigned } from './certificates.ts';
+import { Isthmus } from './isthmus.ts';
+
+export const NAMESPACE = 'magnum-system';
+
+export interface ClusterOptions {
+  readonly name: string;
+  readonly networkId: string;
+  readonly address: string;
+  readonly port?: number;
+  readonly floatingIp?: boolean;
+}
+
+export class Management {
+  readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-test-management-'));
+  readonly #api: ManagementApi;
+  readonly #instances: Isthmus[] = [];
+
+  private constructor(api: ManagementApi) {
+    this.#api = api;
+  }
+
+  static async start(options: { readonly withoutDefinitions?: boolean } = {}): Promise<Management> {
+    const { cert, key } = selfSigned('management', '127.0.0.1');
+    const definitions = [openStackClusterDefinition({ conversion: 'Webhook' }), machineDefinition()];
+    const api = await startManagementApi({
+      tls: { key, cert, ca: cert },
+      tokens: new Map([['admin-token', 'admin']]),
+      namespaces: [NAMESPACE],
+      definitions: options.withoutDefinitions ? [] : definitions,
+      conversions: new Map([['openstackclusters.infrastructure.cluster.x-k8s.io', convertOpenStackCluster]]),
+      garbageCollection: true,
+      bookmarkIntervalMs: 1000,
+    });
+    return new Management(api);
+  }
+
+  get api(): ManagementApi {
+    return this.#api;
+  }
+
+  /** An instance that is not started yet; `node` has a token of its own, so that its requests can be told apart. */
+  instance(node: string): Isthmus {
+    const user = `system:isthmus:${node}`;
+    this.#api.tokens.set(`token-of-${node}`, user);
+    const kubeconfig = join(this.directory, `${node}.kubeconfig`);
+    writeFileSync(kubeconfig, this.#api.kubeconfig(user));
+    const isthmus = new Isthmus();
+    isthmus.source = 'kubernetes';
+    Object.assign(isthmus.environment, { KUBECONFIG: kubeconfig, NODE_NAME: node });
+    this.#instances.push(isthmus);
+    return isthmus;
+  }
+
+  /** By verb and resource, of one instance. */
+  requestsOf(node: string): Record<string, number> {
+    return this.#api.requests(`system:isthmus:${node}`);
+  }
+
+  addCluster({ name, networkId, address, port = 6443, floatingIp = false }: ClusterOptions): KubeObject {
+    this.addKubeconfig(name, `https://${address}:${port}`);
+    return this.#api.store.create({
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+      kind: 'OpenStackCluster',
+      metadata: {
+        name: `${name}-abcde`,
+        namespace: NAMESPACE,
+        labels: { 'cluster.x-k8s.io/cluster-name': name },
+      },
+      spec: {
+        identityRef: { name: 'clouds', cloudName: 'default' },
+        disableAPIServerFloatingIP: !floatingIp,
+        apiServerPort: port,
+        controlPlaneEndpoint: { host: address, port },
+      },
+      status: {
+        ready: true,
+        network: { id: networkId, name: 'tenant' },
+        apiServerLoadBalancer: { id: 'lb', name: 'lb', ip: address, internalIP: address },
+      },
+    });
+  }
+
+  addKubeconfig(name: string, server: string): void {
+    const text = kubeconfigText(name, server);
+    this.#api.store.create({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name: `${name}-kubeconfig`,
+        namespace: NAMESPACE,
+        labels: { 'cluster.x-k8s.io/cluster-name': name },
+      },
+      type: 'cluster.x-k8s.io/secret',
+      data: { value: Buffer.from(text).toString('base64') },
+    });
+  }
+
+  patchCluster(name: string, patch: object): void {
+    this.#api.store.patch(
+      {
+        apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+        kind: 'OpenStackCluster',
+        namespace: NAMESPACE,
+        name: `${name}-abcde`,
+      },
+      patch,
+    );
+  }
+
+  deleteCluster(name: string): void {
+    this.#api.store.delete({
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+      kind: 'OpenStackCluster',
+      namespace: NAMESPACE,
+      name: `${name}-abcde`,
+    });
+  }
+
+  kubeconfig(name: string): string {
+    const secret = this.get('v1', 'Secret', `${name}-kubeconfig`);
+    const { value = '' } = (secret?.data ?? {}) as Record<string, string>;
+    return Buffer.from(value, 'base64').toString();
+  }
+
+  get(apiVersion: string, kind: string, name: string): KubeObject | null {
+    return this.#api.store.get({ apiVersion, kind, namespace: NAMESPACE, name });
+  }
+
+  names(apiVersion: string, kind: string): string[] {
+    return this.#api.store
+      .list({ apiVersion, kind, namespace: NAMESPACE })
+      .map(({ metadata }) => metadata.name as string)
+      .sort();
+  }
+
+  services(): string[] {
+    return this.names('v1', 'Service');
+  }
+
+  slices(): string[] {
+    return this.names('discovery.k8s.io/v1', 'EndpointSlice');
+  }
+
+  async stop(): Promise<void> {
+    for (const instance of this.#instances.splice(0)) await instance.stop();
+    await this.#api.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** As the kubeadm control plane provider writes it, with a comment that nobody may lose. */
+export function kubeconfigText(name: string, server: string): string {
+  return (
+    `# made by the control plane provider\napiVersion: v1\nkind: Config\nclusters:\n- name: ${name}\n  cluster:\n` +
+    `    certificate-authority-data: Q0E=\n    server: ${server}\ncontexts:\n- name: ${name}-admin@${name}\n  context:\n` +
+    `    cluster: ${name}\n    user: ${name}-admin\ncurrent-context: ${name}-admin@${name}\nusers:\n- name: ${name}-admin\n` +
+    '  user:\n    client-certificate-data: Q0VSVA==\n    client-key-data: S0VZ\n'
+  );
+}
