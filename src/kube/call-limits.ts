@@ -1,4 +1,5 @@
-// What may end one call from outside: its deadline, its caller, the closing of the client. Says afterwards which of them it was.
+// What may end one call from outside: its deadline, its caller, the closing of the client. Whatever error the call then ends with,
+// the reason of the signal is the one to tell.
 import { KubeError } from './kube-error.ts';
 
 /** What a call is about, for its errors. */
@@ -22,6 +23,7 @@ export class CallLimits {
     );
   }
 
+  /** Its reason is a KubeError, or the caller's own. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -34,11 +36,6 @@ export class CallLimits {
         new KubeError({ ...this.#subject, code: 'timeout', detail: `nothing was heard for ${ms} ms` }),
       );
     }, ms);
-  }
-
-  /** Whatever error a call ended with: once a limit was reached, that is the reason. */
-  reasonFor(error: unknown): unknown {
-    return this.#controller.signal.aborted ? this.#controller.signal.reason : error;
   }
 
   end(): void {

@@ -221,7 +221,7 @@ async function parsed(path: string, text: Buffer | undefined): Promise<unknown> 
   // 12 MB: a Pod has no kubeconfig and needs no YAML.
   const { parse } = await import('yaml');
   try {
-    return parse(String(text), { maxAliasCount: 100, logLevel: 'silent' });
+    return parse(String(text), { maxAliasCount: 100, logLevel: 'error' });
   } catch {
     // The parser's message quotes the line, which may hold a key.
     throw new KubeconfigError('malformed', `${path}: it is no YAML`);

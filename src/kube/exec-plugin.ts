@@ -44,9 +44,12 @@ export class ExecPlugin {
     this.#expiresAtMs = Number.isNaN(expires) ? Number.POSITIVE_INFINITY : expires;
     const text = (name: string) =>
       typeof status[name] === 'string' && status[name] !== '' ? String(status[name]) : null;
+    const token = text('token');
+    if (token !== null && !/^[\x21-\x7e]+$/.test(token))
+      throw new KubeconfigError('malformed', `the plugin ${this.#deps.access.command} printed no token`);
     const pem = (name: string) => (text(name) === null ? null : Buffer.from(text(name) as string));
     this.#credential = {
-      token: text('token'),
+      token,
       cert: pem('clientCertificateData'),
       key: pem('clientKeyData'),
     };

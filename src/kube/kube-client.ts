@@ -140,7 +140,7 @@ export class HttpKubeClient implements KubeClient {
       const response = await this.#answer(call, limits.signal);
       return valueIn(response, await wholeBody(response, maxBytes, call), call.accept, call) as T;
     } catch (error) {
-      throw callError(limits.reasonFor(error), call);
+      throw limits.signal.aborted ? limits.signal.reason : callError(error, call);
     } finally {
       limits.end();
       ended();
@@ -163,7 +163,7 @@ export class HttpKubeClient implements KubeClient {
       onOpen?.();
       yield* watchEvents(response, call, () => limits.restart(idleTimeoutMs));
     } catch (error) {
-      throw callError(limits.reasonFor(error), call);
+      throw limits.signal.aborted ? limits.signal.reason : callError(error, call);
     } finally {
       response?.destroy();
       limits.end();

@@ -209,7 +209,8 @@ export class Reflector<T> {
   async #listIfDue(signal: AbortSignal): Promise<void> {
     if (this.#relistWanted) {
       this.#mustList = true;
-      await this.#sleep(Math.max(0, this.#listedAtMs + MIN_RELIST_MS - this.#now()), signal);
+      const waitMs = this.#listedAtMs + MIN_RELIST_MS - this.#now();
+      if (waitMs > 0) await this.#sleep(waitMs, signal);
     }
     if (this.#mustList) return this.#list(signal);
     if (this.#now() < this.#relistDueMs) return;

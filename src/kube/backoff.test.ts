@@ -1,0 +1,40 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Backoff } from './backoff.ts';
+
+const backoff = (random: () => number) => new Backoff({ firstMs: 200, maxMs: 30_000, random });
+
+describe('the wait after a failure', () => {
+  test('doubles up to half a minute, and begins anew after a success', () => {
+    const waits = backoff(() => 1);
+    expect(Array.from({ length: 10 }, () => waits.next())).toEqual([
+      200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000,
+    ]);
+    waits.reset();
+    expect(waits.next()).toBe(200);
+  });
+
+  test('never falls below what the server asks for, nor out of its bounds, for thousands of failures', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.option(fc.nat(60_000)), { minLength: 1, maxLength: 3000 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (asked, random) => {
+          const waits = backoff(() => random);
+          for (const retryAfterMs of asked) {
+            const ms = waits.next({ retryAfterMs });
+            expect(ms).toBeGreaterThanOrEqual(Math.max(100, retryAfterMs ?? 0));
+            expect(ms).toBeLessThanOrEqual(Math.max(30_000, 1.1 * (retryAfterMs ?? 0)));
+          }
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  test('can be kept shorter', () => {
+    const waits = backoff(() => 1);
+    for (let each = 0; each < 20; each++) waits.next();
+    expect(waits.next({ maxMs: 10_000 })).toBe(10_000);
+  });
+});

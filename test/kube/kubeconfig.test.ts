@@ -1,0 +1,268 @@
+// Our reading of kubeconfigs beside client-node's. It is the judge, except where kubectl does otherwise: those rows say so.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KubeConfig } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { Credentials } from '../../src/kube/credentials.ts';
+import { kubeAccess, type Source } from '../../src/kube/kubeconfig.ts';
+import { selfSigned } from '../support/certificates.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'isthmus-kubeconfig-'));
+const base64 = (bytes: Buffer) => bytes.toString('base64');
+const one = selfSigned('one.test');
+const two = selfSigned('two.test');
+
+interface Seen {
+  readonly server: string | null;
+  readonly ca: string | null;
+  readonly cert: string | null;
+  readonly key: string | null;
+  readonly serverName: string | null;
+  readonly verifies: boolean;
+  readonly authorization: string | null;
+  readonly asUser: string | null;
+}
+
+function written(cluster: object, user: object | null, extra: object = {}): string {
+  const path = join(directory, 'config');
+  const config = {
+    'current-context': 'c',
+    contexts: [
+      { name: 'other', context: { cluster: 'other', user: 'other' } },
+      { name: 'c', context: { cluster: 'k', ...(user === null ? {} : { user: 'u' }) } },
+    ],
+    clusters: [
+      { name: 'other', cluster: { server: 'https://other.test' } },
+      { name: 'k', cluster: { server: 'https://127.0.0.1:6443', ...cluster } },
+    ],
+    users: [
+      { name: 'other', user: { token: 'of-another' } },
+      { name: 'u', user },
+    ],
+    ...extra,
+  };
+  writeFileSync(path, stringify(config));
+  return path;
+}
+
+async function theirs(path: string): Promise<Seen> {
+  const config = new KubeConfig();
+  config.loadFromFile(path);
+  const options: RequestOptions = {};
+  await config.applyToHTTPSOptions(options);
+  const text = (value: unknown) => (value === undefined ? null : String(value));
+  const headers = (options.headers ?? {}) as Record<string, string>;
+  const basic = options.auth == null ? null : `Basic ${base64(Buffer.from(options.auth))}`;
+  return {
+    server: config.getCurrentCluster()?.server ?? null,
+    ca: text(options.ca),
+    cert: text(options.cert),
+    key: text(options.key),
+    serverName: options.servername ?? null,
+    verifies: options.rejectUnauthorized !== false,
+    authorization: headers.Authorization ?? basic,
+    asUser: headers['Impersonate-User'] ?? null,
+  };
+}
+
+async function ours(path: string): Promise<Seen> {
+  const access = kubeAccess([{ path, content: parse(readFileSync(path, 'utf8')) }]);
+  const text = (source: Source | null) =>
+    source === null ? null : String(source.kind === 'data' ? source.data : readFileSync(source.path));
+  const credentials = await Credentials.open({ place: { kind: 'files', paths: [path] }, environment: {} });
+  const { headers, endpoint } = await credentials.current();
+  expect(endpoint.tls?.rejectUnauthorized ?? true).toBe(!access.skipVerify);
+  return {
+    server: access.server,
+    ca: text(access.ca),
+    cert: text(access.cert),
+    key: text(access.key),
+    serverName: access.serverName,
+    verifies: !access.skipVerify,
+    authorization: (headers.Authorization as string | undefined) ?? null,
+    asUser: (headers['Impersonate-User'] as string | undefined) ?? null,
+  };
+}
+
+beforeAll(() => {
+  writeFileSync(join(directory, 'ca.pem'), one.cert);
+  writeFileSync(join(directory, 'cert.pem'), two.cert);
+  writeFileSync(join(directory, 'key.pem'), two.key);
+  writeFileSync(join(directory, 'token'), 'from-the-file\n');
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const PAIR = { 'client-certificate-data': base64(two.cert), 'client-key-data': base64(two.key) };
+
+describe('we read as client-node does', () => {
+  test.each<[title: string, cluster: object, user: object]>([
+    ['a token', {}, { token: 'abc.def' }],
+    ['a client certificate in the file', {}, PAIR],
+    [
+      'a client certificate in files beside it',
+      {},
+      { 'client-certificate': 'cert.pem', 'client-key': 'key.pem' },
+    ],
+    [
+      'a client certificate in files elsewhere',
+      {},
+      { 'client-certificate': join(directory, 'cert.pem'), 'client-key': join(directory, 'key.pem') },
+    ],
+    ['a token and a client certificate', {}, { token: 'abc', ...PAIR }],
+    ['a password', {}, { username: 'me', password: 'p:w' }],
+    ['a user who acts as another', {}, { token: 'abc', as: 'somebody' }],
+    ['a user without anything', {}, {}],
+    [
+      'a certificate authority in the file',
+      { 'certificate-authority-data': base64(one.cert) },
+      { token: 'a' },
+    ],
+    ['a certificate authority in a file beside it', { 'certificate-authority': 'ca.pem' }, { token: 'a' }],
+    ['a server that is not verified', { 'insecure-skip-tls-verify': true }, { token: 'a' }],
+    [
+      'a server that is, though the word stands there',
+      { 'insecure-skip-tls-verify': 'true' },
+      { token: 'a' },
+    ],
+    ['another name of the server', { 'tls-server-name': 'kubernetes' }, { token: 'a' }],
+    ['a server below a path', { server: 'https://rancher.test/k8s/clusters/c-1/' }, { token: 'a' }],
+    ['an IPv6 address', { server: 'https://[fd00::1]:6443' }, { token: 'a' }],
+  ])('%s', async (_title, cluster, user) => {
+    const path = written(cluster, user);
+    expect(await ours(path)).toEqual(await theirs(path));
+  });
+});
+
+describe('we read as kubectl does, where client-node does not', () => {
+  const differ = async (cluster: object, user: object | null) => {
+    const path = written(cluster, user);
+    return { ours: await ours(path), theirs: await theirs(path) };
+  };
+
+  test('a tokenFile: it is not read at all there, only a key `token-file` that nobody writes', async () => {
+    const seen = await differ({}, { tokenFile: 'token' });
+    expect(seen.theirs.authorization).toBeNull();
+    expect(seen.ours.authorization).toBe('Bearer from-the-file');
+  });
+
+  test('a token beside a tokenFile: the file is the one that is kept fresh', async () => {
+    const seen = await differ({}, { token: 'old', tokenFile: join(directory, 'token') });
+    expect(seen.theirs.authorization).toBe('Bearer old');
+    expect(seen.ours.authorization).toBe('Bearer from-the-file');
+  });
+
+  test('data beside a file: the data decide', async () => {
+    const seen = await differ(
+      { 'certificate-authority': 'ca.pem', 'certificate-authority-data': base64(two.cert) },
+      { token: 'a' },
+    );
+    expect(seen.theirs.ca).toBe(String(one.cert));
+    expect(seen.ours.ca).toBe(String(two.cert));
+  });
+
+  test('a context without a user: the server is verified all the same', async () => {
+    const seen = await differ({ 'certificate-authority': 'ca.pem' }, null);
+    expect(seen.theirs.ca).toBeNull();
+    expect(seen.ours.ca).toBe(String(one.cert));
+  });
+
+  test('plain HTTP as the file says, without sending it a credential', async () => {
+    const path = written({ server: 'http://127.0.0.1:8001' }, { token: 'secret' });
+    await expect(theirs(path)).rejects.toThrow('HTTP protocol is not allowed');
+    expect(await ours(path)).toMatchObject({ server: 'http://127.0.0.1:8001', authorization: null });
+  });
+
+  test('the groups of whom one acts as', async () => {
+    const path = written({}, { token: 'a', as: 'x', 'as-groups': ['g', 'h'], 'as-uid': '7' });
+    const credentials = await Credentials.open({ place: { kind: 'files', paths: [path] }, environment: {} });
+    expect((await credentials.current()).headers).toEqual({
+      Authorization: 'Bearer a',
+      'Impersonate-User': 'x',
+      'Impersonate-Group': ['g', 'h'],
+      'Impersonate-Uid': '7',
+    });
+  });
+
+  test('several files: the first to name something decides, and its own directory is where its paths begin', () => {
+    const first = {
+      contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
+      users: [{ name: 'u', user: { token: 'first' } }],
+    };
+    const second = {
+      'current-context': 'c',
+      users: [{ name: 'u', user: { token: 'second' } }],
+      clusters: [{ name: 'k', cluster: { server: 'https://k.test', 'certificate-authority': 'ca.pem' } }],
+    };
+    const access = kubeAccess([
+      { path: '/a/config', content: first },
+      { path: '/b/config', content: second },
+    ]);
+    expect(access).toMatchObject({
+      server: 'https://k.test',
+      ca: { kind: 'file', path: '/b/ca.pem' },
+      token: { kind: 'data', data: Buffer.from('first') },
+      identity: 'user "u" of /a/config with its token',
+    });
+  });
+});
+
+describe('a kubeconfig is refused, without a word of what is secret in it,', () => {
+  const of = (content: string) => {
+    const path = join(directory, 'broken');
+    writeFileSync(path, content);
+    return Credentials.open({ place: { kind: 'files', paths: [path] }, environment: {} });
+  };
+  const text = (cluster: object, user: object, extra: object = {}) =>
+    readFileSync(written(cluster, user, extra), 'utf8');
+
+  test.each<[title: string, content: () => string, problem: string]>([
+    ['that is no YAML', () => 'users: [ s3cret: {', 'it is no YAML'],
+    ['that is empty', () => '', 'it is no kubeconfig'],
+    ['that is a list', () => '[]', 'it is no kubeconfig'],
+    [
+      'without a current context',
+      () => text({}, {}, { 'current-context': '' }),
+      'current-context is not set',
+    ],
+    ['whose context is not there', () => text({}, {}, { 'current-context': 'x' }), 'there is no context "x"'],
+    ['whose cluster is not there', () => text({}, {}, { clusters: null }), 'there is no cluster "k"'],
+    ['whose user is not there', () => text({}, {}, { users: 's3cret' }), 'there is no user "u"'],
+    [
+      'with a server that is none',
+      () => text({ server: 'ftp://x' }, {}),
+      'is no http:// or https:// address',
+    ],
+    [
+      'with a password in the address',
+      () => text({ server: 'https://a:s3cret@x' }, {}),
+      'is no http:// or https:// address',
+    ],
+    [
+      'with a password that is a number',
+      () => text({}, { username: 'a', password: 53 }),
+      'password is no text',
+    ],
+    ['with half a pair', () => text({}, { 'client-key-data': 's3cret' }), 'or its key, not both'],
+    [
+      'with a key that is none',
+      () => text({}, { 'client-certificate-data': base64(one.cert), 'client-key-data': 'czNjcmV0' }),
+      'do not fit',
+    ],
+    [
+      "with a key of another's",
+      () => text({}, { 'client-certificate-data': base64(one.cert), 'client-key-data': base64(two.key) }),
+      'do not fit: ERR_OSSL_X509_KEY_VALUES_MISMATCH',
+    ],
+    ['with a token of several lines', () => text({}, { token: 's3cret\ns3cret' }), 'does not hold a token'],
+    ['with a token file that is not there', () => text({}, { tokenFile: 'nope' }), 'ENOENT'],
+    ['with a plugin without a command', () => text({}, { exec: { apiVersion: 'v1' } }), 'lacks its command'],
+  ])('%s', async (_title, content, problem) => {
+    const error: unknown = await of(content()).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ name: 'KubeconfigError' });
+    expect(String(error)).toContain(problem);
+    expect(String(error)).not.toMatch(/s3cret|czNjcmV0|53/);
+  });
+});

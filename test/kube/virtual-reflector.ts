@@ -1,0 +1,59 @@
+// A reflector on a fake collection in virtual time: a wait takes no time but the clock's.
+import { Reflector, type ReflectorDeps, type ReflectorReport } from '../../src/kube/reflector.ts';
+import { FakeCollection, turn } from './fake-collection.ts';
+
+export class VirtualReflector<T> {
+  readonly api = new FakeCollection();
+  readonly reports: ReflectorReport[] = [];
+  readonly sleeps: number[] = [];
+  readonly reflector: Reflector<T>;
+  nowMs = 1_000_000;
+  changes = 0;
+  /** False: whoever sleeps does so until it is woken or this is set. */
+  passes = true;
+
+  constructor(project: ReflectorDeps<T>['project'], deps: Partial<ReflectorDeps<T>> = {}) {
+    this.reflector = new Reflector<T>({
+      client: this.api,
+      path: () => '/apis/x.io/v1/namespaces/ns/things',
+      project,
+      onChange: () => {
+        this.changes++;
+      },
+      onReport: (report) => this.reports.push(report),
+      now: () => this.nowMs,
+      random: () => 0.5,
+      sleep: async (ms, signal) => {
+        this.sleeps.push(ms);
+        this.nowMs += ms;
+        await turn();
+        for (let each = 0; each < 10_000 && !this.passes && !signal.aborted; each++) await turn();
+      },
+      ...deps,
+    });
+  }
+
+  get snapshot() {
+    return this.reflector.snapshot();
+  }
+
+  /** Bounded, though no clock ticks. */
+  async until(holds: () => boolean, what = holds.toString()): Promise<void> {
+    for (let each = 0; each < 5000; each++) {
+      if (holds()) return;
+      await turn();
+    }
+    throw new Error(`never came true: ${what}`);
+  }
+
+  /** Until what was sent has been heard. */
+  async settle(turns = 20): Promise<void> {
+    for (let each = 0; each < turns; each++) await turn();
+  }
+
+  async watching(): Promise<this> {
+    this.reflector.start();
+    await this.until(() => this.api.watchers.size === 1, 'a watch is open');
+    return this;
+  }
+}
