@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { fakeError } from '../../test/kube/fake-collection.ts';
+import type { KubeClient } from './kube-client.ts';
+import { collectionPath, type ServedVersion, servedVersion } from './served-version.ts';
+
+const KNOWN = ['v1beta2', 'v1beta1', 'v1alpha7'];
+
+/** Versions as the server lists them, the preferred first, each with what it serves. */
+function client(group: Record<string, readonly string[]> | null): { asked: string[]; client: KubeClient } {
+  const asked: string[] = [];
+  const request = async ({ path }: { path: string }): Promise<unknown> => {
+    asked.push(path);
+    const [, , name, version] = path.split('/');
+    if (group === null || name !== 'x.io') throw fakeError('not-found', 'get');
+    if (version === undefined) {
+      const versions = Object.keys(group).map((each) => ({ groupVersion: `x.io/${each}`, version: each }));
+      return { kind: 'APIGroup', name, versions, preferredVersion: versions[0] };
+    }
+    const resources = group[version];
+    if (resources === undefined) throw fakeError('not-found', 'get');
+    return {
+      kind: 'APIResourceList',
+      resources: resources.map((each) => ({ name: each, namespaced: each !== 'wide' })),
+    };
+  };
+  return { asked, client: { request } as unknown as KubeClient };
+}
+
+describe('the version to use', () => {
+  test.each<[title: string, group: Record<string, readonly string[]> | null, answer: ServedVersion]>([
+    ['is none when the group is not there', null, { kind: 'not-installed' }],
+    ['is none when the group has other resources only', { v1beta1: ['others'] }, { kind: 'not-installed' }],
+    [
+      'is the one the server prefers, when we know it',
+      { v1beta1: ['things', 'things/status'], v1beta2: ['things'] },
+      { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v1beta1', 'v1beta2'] },
+    ],
+    [
+      'is the best we know, when it prefers one we do not',
+      { v9: ['things'], v1alpha7: ['things'], v1beta1: ['things'] },
+      { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v9', 'v1alpha7', 'v1beta1'] },
+    ],
+    [
+      'is one that serves this resource, though the group prefers another',
+      { v1beta2: ['others'], v1beta1: ['things'] },
+      { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v1beta2', 'v1beta1'] },
+    ],
+    [
+      'is told apart when there are only ones we do not know',
+      { v9: ['things'] },
+      { kind: 'unknown-version', versions: ['v9'] },
+    ],
+  ])('%s', async (_title, group, answer) => {
+    const fake = client(group);
+    expect(
+      await servedVersion({ client: fake.client, group: 'x.io', resource: 'things', known: KNOWN }),
+    ).toEqual(answer);
+    expect(fake.asked.length).toBeLessThanOrEqual(4);
+  });
+
+  test('says whether the resource has namespaces', async () => {
+    const answer = await servedVersion({
+      client: client({ v1beta1: ['wide'] }).client,
+      group: 'x.io',
+      resource: 'wide',
+      known: KNOWN,
+    });
+    expect(answer).toMatchObject({ kind: 'served', namespaced: false });
+  });
+
+  test.each([null, 'text', {}, { versions: 'x' }, { versions: [null, { version: 5 }] }])(
+    'is none in an answer such as %j',
+    async (answer) => {
+      const odd = { request: async () => answer } as unknown as KubeClient;
+      expect(await servedVersion({ client: odd, group: 'x.io', resource: 'things', known: KNOWN })).toEqual({
+        kind: 'not-installed',
+      });
+    },
+  );
+
+  test('is not known when the server does not answer: that is an error', async () => {
+    const silent = {
+      request: async () => {
+        throw fakeError('unreachable', 'get');
+      },
+    } as unknown as KubeClient;
+    await expect(
+      servedVersion({ client: silent, group: 'x.io', resource: 'things', known: KNOWN }),
+    ).rejects.toMatchObject({
+      code: 'unreachable',
+    });
+  });
+});
+
+test('the path of a collection, in one namespace or in all', () => {
+  expect(collectionPath('x.io', 'v1', 'things', 'a')).toBe('/apis/x.io/v1/namespaces/a/things');
+  expect(collectionPath('x.io', 'v1', 'things', null)).toBe('/apis/x.io/v1/things');
+});
