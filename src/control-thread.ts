@@ -107,6 +107,8 @@ class ControlThread {
     if (this.#stopping) return;
     this.#post({ kind: 'started' });
     await this.#firstVerdicts();
+    // The last verdict asked for a turn, which comes before this; what it publishes arrives before we say that it has.
+    await new Promise((resolve) => setImmediate(resolve));
     await this.#outbox.empty();
     this.#post({ kind: 'settled' });
   }

@@ -90,6 +90,15 @@ test('the process is measured too', async () => {
   expect(await metrics.registry.metrics()).toMatch(/^process_resident_memory_bytes \d+/m);
 });
 
+test('the control thread: how late it answers, and how long its turns take', async () => {
+  metrics.controlTurns([2, 40]);
+  metrics.controlTurns([]);
+  const found = await samples();
+  expect(named(found, 'isthmus_control_loop_lag_seconds')).toEqual({ isthmus_control_loop_lag_seconds: 1.5 });
+  expect(found.isthmus_control_turn_seconds_count).toBe(2);
+  expect(found.isthmus_control_turn_seconds_sum).toBeCloseTo(0.042);
+});
+
 test('two instances in one process share nothing', async () => {
   const sources = {
     version: 'x',

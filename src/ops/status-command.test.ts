@@ -191,3 +191,9 @@ test.each<[title: string, parts: Partial<StatusView>, first: string]>([
 ])('the first line of a proxy that %s', (_title, parts, first) => {
   expect(statusText({ ...STATUS, ...parts }).split('\n')[0]).toBe(first);
 });
+
+test('a control loop that does not answer is named before what it knew last', () => {
+  const control = { stalledSince: '2026-01-02T03:04:05.678Z', probesAt: null };
+  expect(statusText({ ...STATUS, control }).split('\n')[2]).toContain('2026-01-02T03:04:05.678Z');
+  expect(statusText(STATUS)).not.toContain('answered');
+});

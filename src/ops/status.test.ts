@@ -128,3 +128,11 @@ test('a cluster without connections has 0', () => {
   const view = statusView({ ...INPUT, connectionsPerCluster: new Map() });
   expect(view.clusters[0]?.connections).toBe(0);
 });
+
+test('a control loop that is stalled is named with the time since when', () => {
+  const control = { stalledSinceMs: Date.UTC(2026, 0, 2), probesAtMs: null };
+  expect(statusView({ ...INPUT, control }).control).toEqual({
+    stalledSince: '2026-01-02T00:00:00.000Z',
+    probesAt: null,
+  });
+});

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ControlHeartbeat } from './control-heartbeat.ts';
+
+const START = 1_700_000_000_000;
+let asked: number;
+let told: string[];
+let heartbeat: ControlHeartbeat;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: START });
+  asked = 0;
+  told = [];
+  heartbeat = new ControlHeartbeat({
+    ask: () => {
+      asked += 1;
+    },
+    onStall: (sinceMs) => told.push(`stalled since ${sinceMs - START}`),
+    onRecovery: (silentMs) => told.push(`back after ${Math.round(silentMs)}`),
+  });
+});
+afterEach(() => {
+  heartbeat.stop();
+  vi.useRealTimers();
+});
+
+test('asks once a second, and never while a question is open', () => {
+  heartbeat.start();
+  expect(asked).toBe(1);
+  vi.advanceTimersByTime(3500);
+  expect(asked).toBe(1);
+  heartbeat.answered();
+  expect(asked).toBe(1);
+  vi.advanceTimersByTime(500);
+  expect(asked).toBe(2);
+});
+
+test('knows how long the open question waits, and how long the last one did', () => {
+  heartbeat.start();
+  vi.advanceTimersByTime(700);
+  expect(heartbeat.lagMs).toBeCloseTo(700);
+  heartbeat.answered();
+  vi.advanceTimersByTime(100);
+  expect(heartbeat.lagMs).toBeCloseTo(700);
+  expect(heartbeat.stalledSinceMs).toBeNull();
+});
+
+test('five beats without an answer are a stall, told once, since the question; the answer ends it', () => {
+  heartbeat.start();
+  vi.advanceTimersByTime(4999);
+  expect([heartbeat.stalledSinceMs, told]).toEqual([null, []]);
+  vi.advanceTimersByTime(10_000);
+  expect([heartbeat.stalledSinceMs, told]).toEqual([START, ['stalled since 0']]);
+  heartbeat.answered();
+  expect(heartbeat.stalledSinceMs).toBeNull();
+  expect(told).toEqual(['stalled since 0', 'back after 14999']);
+});
+
+test('a main thread that was away itself accuses nobody', () => {
+  heartbeat.start();
+  // Blocked for a minute: the clock moved, but the timer fires once, before the answer that waits can be read.
+  vi.setSystemTime(START + 60_000);
+  vi.advanceTimersByTime(1000);
+  heartbeat.answered();
+  vi.advanceTimersByTime(1000);
+  expect(told).toEqual([]);
+  expect(asked).toBe(2);
+});
+
+test('stopped, it neither asks nor accuses, and an answer that comes late is nobody’s', () => {
+  heartbeat.start();
+  vi.advanceTimersByTime(4000);
+  heartbeat.stop();
+  vi.advanceTimersByTime(10_000);
+  heartbeat.answered();
+  expect([asked, told, heartbeat.stalledSinceMs]).toEqual([1, [], null]);
+});
