@@ -111,6 +111,11 @@ const tasks = {
       const bench = join(root, 'bench', 'main.ts');
       if (args.includes('--help') || args.includes('-h')) return run([bench, '--help']);
       if (args[0] === 'parser') return run([join(root, 'bench', 'parser.ts')]);
+      if (args[0] === 'control') {
+        requireSandbox();
+        await setUp();
+        return sandboxed([join(root, 'bench', 'control', 'main.ts'), ...args.slice(1)]);
+      }
       requireSandbox();
       requireTools(['c++', 'taskset']);
       await setUp();

@@ -22,6 +22,8 @@ export class Isthmus {
   source = `file:${this.directory}`;
   /** null leaves the flag away. */
   listen: string | null = '127.0.0.1:0';
+  /** At `warn` it says nothing of its start, and nobody can tell when that is done. */
+  logLevel: 'debug' | 'info' = 'debug';
   #child: ChildProcess | null = null;
   #closed: Promise<unknown> | null = null;
   port = 0;
@@ -38,7 +40,7 @@ export class Isthmus {
   async start(...flags: readonly string[]): Promise<void> {
     const args = ['run', '--source', this.source, '--admin', '127.0.0.1:0'];
     if (this.listen !== null) args.push('--listen', this.listen);
-    args.push('--log-format', 'json', '--log-level', 'debug', ...flags);
+    args.push('--log-format', 'json', '--log-level', this.logLevel, ...flags);
     const child = spawn(process.execPath, [mainScript, ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, ...this.environment },

@@ -1,0 +1,23 @@
+// One line of the result: what was measured, what the program we replace needs for it, the goal, and whether it is met.
+
+export interface Row {
+  readonly what: string;
+  /** As it was measured on real Kubernetes (shared/contract.md). */
+  readonly upstream: string;
+  readonly goal: string;
+  readonly measured: string;
+  /** null: there is no number to compare. */
+  readonly met: boolean | null;
+}
+
+export function table(rows: readonly Row[]): string {
+  const mark = (met: boolean | null) => (met === null ? '' : met ? ' ✓' : ' ✗');
+  return [
+    '| | upstream | goal | measured |',
+    '| --- | --- | --- | --- |',
+    ...rows.map(
+      ({ what, upstream, goal, measured, met }) =>
+        `| ${what} | ${upstream} | ${goal} | ${measured}${mark(met)} |`,
+    ),
+  ].join('\n');
+}
