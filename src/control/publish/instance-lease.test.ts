@@ -10,11 +10,14 @@ const PATH = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
 class LeaseStore implements Requester {
   lease: LeaseObject | null = null;
   broken: KubeErrorCode | null = null;
+  hanging = false;
   readonly calls: string[] = [];
   #version = 0;
 
-  async request<T>({ method, path, body }: Parameters<Requester['request']>[0]): Promise<T> {
+  async request<T>({ method, path, body, signal }: Parameters<Requester['request']>[0]): Promise<T> {
     this.calls.push(method);
+    if (this.hanging)
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
     const refuse = (code: KubeErrorCode) => new KubeError({ code, verb: method, path, detail: '' });
     if (this.broken !== null) throw refuse(this.broken);
     if (method === 'POST') {
@@ -78,7 +81,7 @@ describe('the Lease of an instance', () => {
       now: () => nowMs,
       wallNow: () => Date.parse('2026-03-02T09:14:27Z') + nowMs,
       onChange: () => events.push(`${holder} changed`),
-      onProblem: ({ code }) => events.push(`${holder} ${code}`),
+      onProblem: (error) => events.push(`${holder} ${error === null ? 'well again' : error.code}`),
     });
     open.push(lease);
     return lease;
@@ -119,6 +122,51 @@ describe('the Lease of an instance', () => {
     expect(store.calls).toHaveLength(6);
   });
 
+  test('counts as not held from the moment the watch shows another holder, and is asked for at once', async () => {
+    const old = leaseOf('net-1/a');
+    old.start();
+    await pass(0);
+    const before = store.lease as LeaseObject;
+    leaseOf('net-1/b').start();
+    await pass(0);
+    old.seen(before);
+    expect(old.state().held).toBe(true);
+    old.seen(store.lease as LeaseObject);
+    expect(old.state()).toMatchObject({ held: false, lostTo: null });
+    await pass(0);
+    expect(old.state()).toMatchObject({ held: false, lostTo: 'net-1/b' });
+    expect(events).toContain('net-1/a changed');
+  });
+
+  test('is not doubted for what the watch has not caught up with', async () => {
+    store.write({
+      metadata: { name: 'isthmus-net-1' },
+      spec: { holderIdentity: 'net-1/dead', leaseTransitions: 4 },
+    });
+    const predecessor = store.lease as LeaseObject;
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    lease.seen(predecessor);
+    lease.seen(undefined);
+    expect(lease.state().held).toBe(true);
+  });
+
+  test('that shows our predecessor again, from a backup, is taken again and not given up', async () => {
+    leaseOf('net-1/dead').start();
+    await pass(0);
+    const backup = store.lease as LeaseObject;
+    await open[0]?.stop({ release: false });
+    await pass(60_000);
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.write(backup);
+    await pass(10_000);
+    expect(lease.state()).toMatchObject({ held: true, lostTo: null });
+    expect((store.lease as LeaseObject).spec?.holderIdentity).toBe('net-1/a');
+  });
+
   test('that somebody edited or deleted is still ours', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
@@ -145,6 +193,20 @@ describe('the Lease of an instance', () => {
     store.broken = null;
     await pass(2000);
     expect(lease.state().okSinceMs).toBe(nowMs);
+    expect(events.filter((event) => event !== 'net-1/a unreachable')).toEqual([
+      'net-1/a changed',
+      'net-1/a well again',
+    ]);
+  });
+
+  test('holds up nobody who ends while the API does not answer', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.hanging = true;
+    await pass(10_000);
+    await lease.stop({ release: false });
+    expect(store.calls.at(-1)).toBe('PATCH');
   });
 
   test('is deleted at the end, unless a successor has it', async () => {

@@ -2,6 +2,7 @@
 // a successor takes it over, and then this process writes nothing more. Says who holds it; decides nothing from it.
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
+import { isOlderVersion } from '../../kube/kube-object.ts';
 import { type LeaseObject, leaseOf, microTime, type Tags } from '../cluster-shape.ts';
 import { leaseName } from '../instance-name.ts';
 import type { OwnRenewals } from '../lease-liveness.ts';
@@ -18,7 +19,8 @@ export interface InstanceLeaseDependencies {
   readonly wallNow: () => number;
   /** Held or lost. */
   readonly onChange: () => void;
-  readonly onProblem: (error: KubeError) => void;
+  /** null: it could be renewed again. */
+  readonly onProblem: (error: KubeError | null) => void;
 }
 
 export interface LeaseState extends OwnRenewals {
@@ -30,17 +32,23 @@ export interface LeaseState extends OwnRenewals {
 const RENEW_MS = 10_000;
 const RETRY_MS = 2000;
 const REQUEST_MS = 8000;
+/** At the end nobody waits longer: it expires by itself. */
+const RELEASE_MS = 2000;
 
 export class InstanceLease {
   readonly #deps: InstanceLeaseDependencies;
   readonly #path: string;
-  #known: { readonly resourceVersion: string; readonly uid: string } | null = null;
+  #known: Known | null = null;
   #held = false;
+  /** Somebody else was seen to hold it. */
+  #contested = false;
   #lostTo: string | null = null;
   #okSinceMs: number | null = null;
   #lastRenewOkMs: number | null = null;
   #timer: NodeJS.Timeout | null = null;
   #underWay: Promise<void> = Promise.resolve();
+  readonly #abort = new AbortController();
+  #problem = false;
   #stopped = false;
 
   constructor(deps: InstanceLeaseDependencies) {
@@ -58,9 +66,26 @@ export class InstanceLease {
     if (this.#timer === null && !this.#stopped) this.#step();
   }
 
+  /**
+   * What the watch shows of it. A successor takes it over between two of our renewals: until it is known who holds it, nobody may
+   * take us for the holder, or both would write the same objects until the next renewal.
+   */
+  seen(lease: LeaseObject | undefined): void {
+    const holder = lease?.spec?.holderIdentity ?? '';
+    if (!this.#held || this.#known === null || holder === '' || holder === this.#deps.holder) return;
+    // What the watch has not caught up with is our predecessor's.
+    if (!isOlderVersion(this.#known.resourceVersion, lease?.metadata?.resourceVersion ?? '')) return;
+    if (this.#contested || this.#stopped) return;
+    this.#contested = true;
+    if (this.#timer === null) return; // a renewal is under way: it will tell
+    clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#step();
+  }
+
   state(): LeaseState {
     return {
-      held: this.#held,
+      held: this.#held && !this.#contested,
       lostTo: this.#lostTo,
       okSinceMs: this.#okSinceMs,
       lastRenewOkMs: this.#lastRenewOkMs,
@@ -71,12 +96,15 @@ export class InstanceLease {
   async stop({ release }: { readonly release: boolean }): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#abort.abort();
     await this.#underWay;
     if (!release || !this.#held || this.#known === null) return;
     this.#held = false;
-    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: this.#known };
+    const { uid, resourceVersion } = this.#known;
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
+    const { client } = this.#deps;
     try {
-      await this.#request({ method: 'DELETE', body });
+      await client.request({ method: 'DELETE', path: this.#path, body, timeoutMs: RELEASE_MS });
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       // It expires by itself.
@@ -84,6 +112,7 @@ export class InstanceLease {
   }
 
   #step(): void {
+    this.#timer = null;
     this.#underWay = this.#renewOrTake().then((ok) => {
       if (this.#stopped || this.#lostTo !== null) return;
       this.#timer = setTimeout(() => this.#step(), ok ? RENEW_MS : RETRY_MS);
@@ -92,22 +121,28 @@ export class InstanceLease {
 
   async #renewOrTake(): Promise<boolean> {
     const { now, onChange, onProblem } = this.#deps;
-    const before = this.#held;
+    const before = this.state().held;
     try {
       const askedAtMs = now();
       const lease =
         this.#known === null ? await this.#take() : await this.#renew(this.#known.resourceVersion);
       if (lease === null) return false;
-      const { resourceVersion = '', uid = '' } = lease.metadata ?? {};
-      this.#known = { resourceVersion, uid };
+      this.#known = knownOf(lease);
       this.#held = true;
+      // Seen while we asked: the next look at the watch tells whether it is still so.
+      const doubted = this.#contested;
+      this.#contested = false;
       this.#okSinceMs ??= askedAtMs;
       this.#lastRenewOkMs = askedAtMs;
-      if (!before) onChange();
+      if (this.#problem) onProblem(null);
+      this.#problem = false;
+      if (!before || doubted) onChange();
       return true;
     } catch (error) {
+      if (this.#stopped) return false;
       if (!(error instanceof KubeError)) throw error;
       this.#okSinceMs = null;
+      this.#problem = true;
       onProblem(error);
       return false;
     }
@@ -157,8 +192,8 @@ export class InstanceLease {
         throw error;
     }
     const found = await this.#read();
-    const holder = found?.spec?.holderIdentity ?? null;
-    if (found !== null && holder !== null && holder !== '' && holder !== this.#deps.holder) {
+    const holder = found?.spec?.holderIdentity ?? '';
+    if (found !== null && holder !== '' && holder !== this.#deps.holder && !this.#isBefore(found)) {
       this.#held = false;
       this.#lostTo = holder;
       this.#deps.onChange();
@@ -167,6 +202,17 @@ export class InstanceLease {
     // Edited, or deleted by somebody who tidied up: it is still ours to take.
     this.#known = null;
     return this.#take();
+  }
+
+  /**
+   * Whether it is as it was before we took it: an API server that was taken back to a backup shows our predecessor again, who is
+   * long gone. Both times are of this host's clock, which may have been set back; then the count of changes of hand tells.
+   */
+  #isBefore({ spec }: LeaseObject): boolean {
+    const known = this.#known;
+    if (known === null) return false;
+    const acquired = Date.parse(spec?.acquireTime ?? '');
+    return (spec?.leaseTransitions ?? 0) < known.transitions && acquired <= known.acquiredAtMs;
   }
 
   async #read(): Promise<LeaseObject | null> {
@@ -184,6 +230,25 @@ export class InstanceLease {
     patch?: 'merge';
     body?: object;
   }): Promise<T> {
-    return this.#deps.client.request<T>({ path: this.#path, timeoutMs: REQUEST_MS, ...request });
+    const { signal } = this.#abort;
+    return this.#deps.client.request<T>({ path: this.#path, timeoutMs: REQUEST_MS, signal, ...request });
   }
+}
+
+interface Known {
+  readonly resourceVersion: string;
+  readonly uid: string;
+  readonly transitions: number;
+  readonly acquiredAtMs: number;
+}
+
+/** As the API server has it: whatever it answers, nothing here may throw. */
+function knownOf({ metadata, spec }: LeaseObject): Known {
+  const acquiredAtMs = Date.parse(spec?.acquireTime ?? '');
+  return {
+    resourceVersion: metadata?.resourceVersion ?? '',
+    uid: metadata?.uid ?? '',
+    transitions: spec?.leaseTransitions ?? 0,
+    acquiredAtMs: Number.isNaN(acquiredAtMs) ? 0 : acquiredAtMs,
+  };
 }

@@ -17,6 +17,7 @@ import type {
 import type { Problem } from '../cluster-source.ts';
 import type { Publisher } from '../control-loop.ts';
 import type { DesiredState } from '../desired-state.ts';
+import { leaseName } from '../instance-name.ts';
 import { INSTANCE_LABEL } from '../object-labels.ts';
 import { OPENSTACK_CLUSTER_KIND } from '../openstack-cluster-layout.ts';
 import { Applier, type Outcome } from './apply.ts';
@@ -133,13 +134,12 @@ export class KubePublisher implements Publisher {
       now: this.#now,
       wallNow: this.#wallNow,
       onChange: () => {
-        const { held, lostTo } = this.#lease.state();
-        if (held) this.#leaseProblem = null;
+        const { lostTo } = this.#lease.state();
         if (lostTo !== null) deps.onSucceeded(lostTo);
         this.#changed();
       },
       onProblem: (error) => {
-        this.#leaseProblem = error.message;
+        this.#leaseProblem = error?.message ?? null;
         this.#changed();
       },
     });
@@ -239,6 +239,7 @@ export class KubePublisher implements Publisher {
     const leases = this.#leases.snapshot();
     const secrets = this.#secrets.snapshot();
     const known = byName(slices.items);
+    this.#lease.seen(byName(leases.items).get(leaseName(this.#deps.settings.instance)));
     const view = this.#peers.look(byName(leases.items), known, this.#lease.state());
     this.#lookAgainAtMs = view.lookAgainAtMs;
     this.#lastPeers = view.peers;
