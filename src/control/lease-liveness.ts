@@ -111,13 +111,24 @@ export class LivenessJudge {
   }
 
   /** Instances that did not renew for as long as they said they would, sorted. None is to be collected on this word alone. */
-  dead(): readonly string[] {
-    return this.#expired(this.#now()).map(([, { instance }]) => instance);
+  dead(own: OwnRenewals): readonly string[] {
+    return this.#expired(this.#now(), own).map(([, { instance }]) => instance);
+  }
+
+  /** When the next one is dead if nothing is heard of it; null when none can be. */
+  nextExpiryMs(own: OwnRenewals): number | null {
+    const now = this.#now();
+    let next: number | null = null;
+    for (const entry of this.#entries.values()) {
+      const atMs = expiresAtMs(entry, own);
+      if (atMs > now && Number.isFinite(atMs)) next = Math.min(next ?? atMs, atMs);
+    }
+    return next;
   }
 
   verdict(own: OwnRenewals): Verdict {
     const now = this.#now();
-    const expired = this.#expired(now);
+    const expired = this.#expired(now, own);
     const isMass = expired.length >= 3 && expired.length * 2 > this.#entries.size;
     this.#massSinceMs = isMass ? (this.#massSinceMs ?? now) : null;
     if (expired.length === 0) return { collect: [], confirm: [], waiting: null };
@@ -149,8 +160,7 @@ export class LivenessJudge {
     }
 
     const rank = this.#rank(new Set(expired.map(([name]) => name)));
-    const actsAtMs = ({ changedAtMs, durationMs }: Entry) =>
-      Math.max(changedAtMs + durationMs, trustedAtMs) + rank * RANK_MS;
+    const actsAtMs = (entry: Entry) => Math.max(expiresAtMs(entry, own), trustedAtMs) + rank * RANK_MS;
     const due = expired.filter(([, entry]) => now >= actsAtMs(entry));
     const later = expired.filter(([, entry]) => now < actsAtMs(entry));
     const confirm = toConfirm(due);
@@ -166,9 +176,9 @@ export class LivenessJudge {
     };
   }
 
-  #expired(now: number): [name: string, entry: Entry][] {
+  #expired(now: number, own: OwnRenewals): [name: string, entry: Entry][] {
     return [...this.#entries]
-      .filter(([, { changedAtMs, durationMs }]) => now - changedAtMs >= durationMs)
+      .filter(([, entry]) => now >= expiresAtMs(entry, own))
       .sort(([a], [b]) => byText(a, b));
   }
 
@@ -205,6 +215,14 @@ function waitingFor(
   if (laterMs.length === 0) return null;
   const reason = `${counted(laterMs.length)} dead; ${counted(rank)} before us may collect first`;
   return { reason, untilMs: Math.min(...laterMs) };
+}
+
+/**
+ * An API that nobody could write to lets every Lease grow old: after it, each has its whole time again from our own first
+ * renewal. While we cannot renew ourselves nobody else is dead.
+ */
+function expiresAtMs({ changedAtMs, durationMs }: Entry, { okSinceMs }: OwnRenewals): number {
+  return okSinceMs === null ? Number.POSITIVE_INFINITY : Math.max(changedAtMs, okSinceMs) + durationMs;
 }
 
 const ABSENT = 'absent';

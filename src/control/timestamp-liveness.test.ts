@@ -37,6 +37,18 @@ describe('a time on a slice has expired', () => {
     expect(judge.timestampExpired('a')).toBe(true);
   });
 
+  test('not while nobody can be heard, nor for its whole time after', () => {
+    const { clock, judge } = setup();
+    judge.observe([{ name: 'a', timestamp: 'x' }]);
+    clock.ms += 300_000;
+    judge.observe([{ name: 'a', timestamp: 'x' }], false);
+    judge.observe([{ name: 'a', timestamp: 'x' }]);
+    clock.ms += 29_999;
+    expect(judge.timestampExpired('a')).toBe(false);
+    clock.ms += 1;
+    expect(judge.timestampExpired('a')).toBe(true);
+  });
+
   test('each for itself, and never one that was not seen or is gone', () => {
     const { clock, judge } = setup();
     judge.observe([{ name: 'a', timestamp: 'x' }]);

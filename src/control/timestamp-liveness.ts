@@ -28,10 +28,13 @@ export class TimestampJudge {
     this.#expiresAfterMs = expiresAfterMs;
   }
 
-  /** All slices of old instances there are. One seen for the first time gets its full time from now on. */
-  observe(slices: readonly SeenTimestamp[]): void {
+  /**
+   * All slices of old instances there are. One seen for the first time gets its full time from now on; and so do all, while the
+   * API cannot be heard: their writers cannot be heard there either.
+   */
+  observe(slices: readonly SeenTimestamp[], heard = true): void {
     const now = this.#now();
-    const before = this.#seen;
+    const before = heard ? this.#seen : new Map<string, never>();
     this.#seen = new Map(
       slices.map(({ name, timestamp }) => {
         const known = before.get(name);

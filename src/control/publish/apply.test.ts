@@ -163,6 +163,71 @@ describe('carrying out a plan', () => {
     expect(applier.problems()).toEqual([]);
   });
 
+  test('does not wait to do something else, nor to try what was overtaken with the version that the watch has told', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('server-error');
+    await begin(remove('a'));
+    expect(asked[1]?.method).toBe('DELETE');
+    await asked[1]?.refuse('conflict');
+    await begin(remove('a'));
+    expect(asked).toHaveLength(2);
+    await begin({ ...remove('a'), resourceVersion: '2' } as Action);
+    expect(asked).toHaveLength(3);
+  });
+
+  test('shows no problem of what nobody wants any more', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('forbidden');
+    expect(applier.problems()).toHaveLength(1);
+    await begin();
+    expect(applier.problems()).toEqual([]);
+    expect(applier.retryAtMs()).toBeNull();
+  });
+
+  test('tries what somebody is always faster at less and less often', async () => {
+    const waits: number[] = [];
+    for (let i = 0; i < 7; i += 1) {
+      await begin(create('a'));
+      await asked[i]?.refuse('already-exists');
+      const at = applier.retryAtMs() ?? Number.NaN;
+      waits.push(at - nowMs);
+      nowMs = at;
+    }
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  });
+
+  test('withdraws a slice although everything else hangs, and tries again within seconds', async () => {
+    await begin(...Array.from({ length: 20 }, (_, i) => create(`c${i}`)));
+    expect(asked).toHaveLength(8);
+    const slice: Action = { ...remove('a'), resource: 'endpointslices' };
+    await begin(slice);
+    expect(asked.at(-1)?.path).toContain('/endpointslices/a');
+    for (let i = 0; i < 10; i += 1) {
+      await asked.at(-1)?.refuse('server-error');
+      nowMs = applier.retryAtMs() ?? Number.NaN;
+      await begin(slice);
+    }
+    await asked.at(-1)?.refuse('server-error');
+    expect((applier.retryAtMs() ?? Number.NaN) - nowMs).toBe(5000);
+  });
+
+  test.each([null, 'text', {}, { metadata: null }, []])(
+    'takes %j for an answer for a failure, and goes on',
+    async (answer) => {
+      await begin(create('a'), { ...remove('b'), kind: 'patch', patch: {} } as Action, {
+        ...target('c-kubeconfig'),
+        kind: 'kubeconfig',
+        resource: 'secrets',
+        server: 'https://c.ns:6443',
+        mark: true,
+      });
+      for (const each of asked) await each.answer(answer);
+      expect(outcomes.map((outcome) => outcome.kind === 'failed' && outcome.error.code)).toEqual(
+        Array.from({ length: 3 }, () => 'bad-answer'),
+      );
+    },
+  );
+
   test('waits as long as the server asks', async () => {
     await begin(create('a'));
     await asked[0]?.refuse('too-many-requests', 7000);
@@ -224,6 +289,7 @@ describe('carrying out a plan', () => {
 
     test.each([
       ['of a user’s own type', { type: 'Opaque' }, 'user'],
+      ['that nobody can change', { immutable: true }, 'immutable'],
       ['without its key', { data: {} }, 'no key value'],
       ['that is no text', { data: { value: Buffer.from([0xff, 0xfe]).toString('base64') } }, 'UTF-8'],
       ['that is no kubeconfig', { data: { value: Buffer.from('a: [').toString('base64') } }, ''],

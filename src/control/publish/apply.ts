@@ -6,6 +6,7 @@ import type { EndpointSliceObject, ServiceObject } from '../cluster-shape.ts';
 import type { Problem } from '../cluster-source.ts';
 import type { KubeconfigFinding, KubeconfigSecret } from './kube-world.ts';
 import { writeKubeconfigServer } from './kubeconfig-write.ts';
+import { objectIn } from './object-answer.ts';
 import { observedService, observedSlice } from './observed-objects.ts';
 import { type Action, actionKey, type Resource } from './plan.ts';
 import type { Requester } from './requester.ts';
@@ -36,16 +37,24 @@ export interface ApplierDependencies {
 }
 
 interface Failure {
+  /** What was tried: a wait is for saying the same again, not for what is said next. Of an error, whatever the version. */
+  readonly attempt: string;
   readonly times: number;
   readonly retryAtMs: number;
   readonly error: KubeError | null;
 }
 
 const CONCURRENCY = 8;
+/** Beside those: a way out that leads nowhere is closed although everything else may hang. */
+const WITHDRAWALS = 8;
+const REQUEST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 60_000;
-/** As long as the watch may take to tell what overtook us. */
+/** A slice that leads nowhere costs its clients every second. */
+const LAST_WITHDRAWAL_RETRY_MS = 5000;
+/** As long as the watch may take to tell what overtook us; longer each time, for a watch that is broken. */
 const OVERTAKEN_MS = 1000;
+const LAST_OVERTAKEN_MS = 30_000;
 
 export class Applier {
   readonly #deps: ApplierDependencies;
@@ -53,6 +62,7 @@ export class Applier {
   readonly #failures = new Map<string, Failure>();
   readonly #abort = new AbortController();
   #waiting: readonly Action[] = [];
+  #planned: ReadonlySet<string> = new Set();
 
   constructor(deps: ApplierDependencies) {
     this.#deps = deps;
@@ -62,22 +72,23 @@ export class Applier {
   apply(actions: readonly Action[]): void {
     this.#forgetOld();
     this.#waiting = actions;
+    this.#planned = new Set(actions.map(actionKey));
     this.#start();
   }
 
-  /** The last failure of each object that has not been mended. */
+  /** The last failure of each object that still has to be written. */
   problems(): readonly Problem[] {
     const problems: Problem[] = [];
     for (const [origin, { error }] of this.#failures)
-      if (error !== null) problems.push({ origin, reason: error.message });
+      if (error !== null && this.#planned.has(origin)) problems.push({ origin, reason: error.message });
     return problems;
   }
 
   /** When the next object may be tried again (monotonic); null: none waits. */
   retryAtMs(): number | null {
     let at: number | null = null;
-    for (const { retryAtMs } of this.#failures.values())
-      if (retryAtMs > this.#deps.now()) at = Math.min(at ?? retryAtMs, retryAtMs);
+    for (const [key, { retryAtMs }] of this.#failures)
+      if (this.#planned.has(key) && retryAtMs > this.#deps.now()) at = Math.min(at ?? retryAtMs, retryAtMs);
     return at;
   }
 
@@ -97,19 +108,25 @@ export class Applier {
   }
 
   #start(): void {
-    const now = this.#deps.now();
     const left: Action[] = [];
     for (const action of this.#waiting) {
       const key = actionKey(action);
       if (this.#abort.signal.aborted) break;
-      if (this.#inFlight.has(key) || (this.#failures.get(key)?.retryAtMs ?? now) > now) continue;
-      if (this.#inFlight.size >= CONCURRENCY) {
+      if (this.#inFlight.has(key) || this.#mustWait(key, action)) continue;
+      const most = isWithdrawal(action) ? CONCURRENCY + WITHDRAWALS : CONCURRENCY;
+      if (this.#inFlight.size >= most) {
         left.push(action);
         continue;
       }
       this.#inFlight.set(key, this.#carryOut(key, action));
     }
     this.#waiting = left;
+  }
+
+  #mustWait(key: string, action: Action): boolean {
+    const failure = this.#failures.get(key);
+    if (failure === undefined || failure.retryAtMs <= this.#deps.now()) return false;
+    return failure.attempt === attemptOf(action, failure.error === null);
   }
 
   async #carryOut(key: string, action: Action): Promise<void> {
@@ -139,15 +156,19 @@ export class Applier {
       error.code === 'conflict' ||
       error.code === 'already-exists' ||
       (error.code === 'not-found' && action.kind !== 'create');
+    const attempt = attemptOf(action, overtaken);
+    const before = this.#failures.get(key);
+    const times = before?.attempt === attempt ? before.times + 1 : 1;
     if (overtaken) {
-      this.#failures.set(key, { times: 0, retryAtMs: now + OVERTAKEN_MS, error: null });
+      const waitMs = Math.min(LAST_OVERTAKEN_MS, OVERTAKEN_MS * 2 ** Math.min(times - 1, 10));
+      this.#failures.set(key, { attempt, times, retryAtMs: now + waitMs, error: null });
       return { kind: 'overtaken', action };
     }
-    const times = (this.#failures.get(key)?.times ?? 0) + 1;
-    const backOff = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (times - 1));
+    const longest = isWithdrawal(action) ? LAST_WITHDRAWAL_RETRY_MS : LAST_RETRY_MS;
+    const backOff = Math.min(longest, FIRST_RETRY_MS * 2 ** Math.min(times - 1, 20));
     // Between half and all of it: instances that failed together do not come back together.
     const retryInMs = Math.max(error.retryAfterMs ?? 0, backOff * (0.5 + this.#deps.random() / 2));
-    this.#failures.set(key, { times, retryAtMs: now + retryInMs, error });
+    this.#failures.set(key, { attempt, times, retryAtMs: now + retryInMs, error });
     return { kind: 'failed', action, error, retryInMs };
   }
 
@@ -171,9 +192,10 @@ export class Applier {
           method: 'POST',
           path: collection,
           body: action.object,
+          timeoutMs: REQUEST_MS,
           signal,
         });
-        this.#record(resource, name, made, null);
+        this.#record(resource, name, objectIn(made, 'create', collection), null);
         return true;
       }
       case 'patch': {
@@ -185,15 +207,16 @@ export class Applier {
           patch: 'merge',
           path,
           body,
+          timeoutMs: REQUEST_MS,
           signal,
         });
-        this.#record(resource, name, changed, resourceVersion);
+        this.#record(resource, name, objectIn(changed, 'patch', path), resourceVersion);
         return true;
       }
       case 'delete': {
         const { uid, resourceVersion } = action;
         const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
-        await client.request({ method: 'DELETE', path, body, signal });
+        await client.request({ method: 'DELETE', path, body, timeoutMs: REQUEST_MS, signal });
         this.#record(resource, name, null, resourceVersion);
         return true;
       }
@@ -221,6 +244,14 @@ interface Answer {
   readonly metadata: object;
   readonly [field: string]: unknown;
 }
+
+/** Of ours or of a dead instance: whoever follows it finds nobody. */
+const isWithdrawal = ({ kind, resource }: Action): boolean =>
+  kind === 'delete' && resource === 'endpointslices';
+
+/** What the answer depended on: to do something else there is no reason to wait. */
+const attemptOf = (action: Action, byVersion: boolean): string =>
+  byVersion && 'resourceVersion' in action ? `${action.kind} ${action.resourceVersion}` : action.kind;
 
 const GROUPS: Readonly<Record<Resource, { readonly group: string; readonly version: string }>> = {
   services: { group: '', version: 'v1' },

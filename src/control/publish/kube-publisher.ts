@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { resourcePath } from '../../kube/api-path.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { Reflector } from '../../kube/reflector.ts';
+import { Reflector, type ReflectorSnapshot } from '../../kube/reflector.ts';
 import type { AdvertisedAddress } from '../advertise-address.ts';
 import { ClusterEvents } from '../cluster-events.ts';
 import { CLUSTER_NAME_LABEL } from '../cluster-name.ts';
@@ -80,6 +80,8 @@ export class KubePublisher implements Publisher {
   #eventProblem: string | null = null;
   #lookAgainAtMs: number | null = null;
   #lastPeers: Peers | null = null;
+  /** At the last look. */
+  #seenLeases: ReflectorSnapshot<LeaseObject> | null = null;
   #alarm: NodeJS.Timeout | null = null;
   #withdrawn: (() => void) | null = null;
   #stopped = false;
@@ -99,6 +101,7 @@ export class KubePublisher implements Publisher {
         readonly labelSelector?: string;
         readonly metadataOnly?: boolean;
         readonly all?: boolean;
+        readonly onChange?: () => void;
       } = {},
     ): Reflector<T> => {
       const { all = false, ...rest } = options;
@@ -113,7 +116,10 @@ export class KubePublisher implements Publisher {
     };
     this.#services = watch('services', '', observedService);
     this.#slices = watch('endpointslices', 'discovery.k8s.io', observedSlice);
-    this.#leases = watch('leases', 'coordination.k8s.io', observedLease, { labelSelector: INSTANCE_LABEL });
+    this.#leases = watch('leases', 'coordination.k8s.io', observedLease, {
+      labelSelector: INSTANCE_LABEL,
+      onChange: () => this.#leasesChanged(),
+    });
     this.#secrets = watch('secrets', '', observedSecret, {
       labelSelector: CLUSTER_NAME_LABEL,
       metadataOnly: true,
@@ -239,13 +245,14 @@ export class KubePublisher implements Publisher {
     const leases = this.#leases.snapshot();
     const secrets = this.#secrets.snapshot();
     const known = byName(slices.items);
+    this.#seenLeases = leases;
     this.#lease.seen(byName(leases.items).get(leaseName(this.#deps.settings.instance)));
-    const view = this.#peers.look(byName(leases.items), known, this.#lease.state());
+    const isWell = ({ synced, staleSinceMs }: { synced: boolean; staleSinceMs: number | null }) =>
+      synced && staleSinceMs === null;
+    const well = [services, slices, leases].every(isWell);
+    const view = this.#peers.look(byName(leases.items), known, this.#lease.state(), isWell(slices));
     this.#lookAgainAtMs = view.lookAgainAtMs;
     this.#lastPeers = view.peers;
-    const well = [services, slices, leases].every(
-      ({ synced, staleSinceMs }) => synced && staleSinceMs === null,
-    );
     this.#problems = [
       ...[
         { what: 'services', snapshot: services },
@@ -336,6 +343,14 @@ export class KubePublisher implements Publisher {
     const { items, synced } = this.#secrets.snapshot();
     if (!synced || this.#findings.size <= items.size) return;
     for (const key of this.#findings.keys()) if (!items.has(key)) this.#findings.delete(key);
+  }
+
+  /** Every instance renews every ten seconds: a look at everything is worth only what changes by it. */
+  #leasesChanged(): void {
+    const now = this.#leases.snapshot();
+    const { synced, staleSinceMs, problem } = this.#seenLeases ?? {};
+    const isOther = now.synced !== synced || now.staleSinceMs !== staleSinceMs || now.problem !== problem;
+    if (this.#peers.heard(byName(now.items)) || isOther) this.#changed();
   }
 
   #setAlarm(atMs: number | null): void {

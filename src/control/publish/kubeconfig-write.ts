@@ -2,6 +2,7 @@
 // client certificate that was rotated in between is never overwritten. Keeps nothing of the content but the server.
 import { kubeconfigServer, withKubeconfigServer } from '../kubeconfig-edit.ts';
 import type { KubeconfigFinding, KubeconfigSecret } from './kube-world.ts';
+import { objectIn } from './object-answer.ts';
 import { KUBECONFIG_MARK, observedSecret } from './observed-objects.ts';
 import type { Requester } from './requester.ts';
 
@@ -23,6 +24,7 @@ interface SecretObject {
 /** What Cluster API gives to those it makes; one that a user provides has another type, and is the user's. */
 const CLUSTER_API_TYPE = 'cluster.x-k8s.io/secret';
 const KEY = 'value';
+const REQUEST_MS = 10_000;
 
 export async function writeKubeconfigServer(
   client: Requester,
@@ -31,8 +33,8 @@ export async function writeKubeconfigServer(
   mark: boolean,
   signal?: AbortSignal,
 ): Promise<KubeconfigWrite> {
-  const request = { path, ...(signal === undefined ? {} : { signal }) };
-  const secret = await client.request<SecretObject>({ method: 'GET', ...request });
+  const request = { path, timeoutMs: REQUEST_MS, ...(signal === undefined ? {} : { signal }) };
+  const secret = objectIn(await client.request<SecretObject>({ method: 'GET', ...request }), 'get', path);
   const version = secret.metadata.resourceVersion ?? '';
   const unchanged = (finding: Omit<KubeconfigFinding, 'resourceVersion'>): KubeconfigWrite => ({
     finding: { resourceVersion: version, ...finding },
@@ -46,6 +48,7 @@ export async function writeKubeconfigServer(
     return leftAlone(
       `its type is ${JSON.stringify(secret.type ?? '')}, not ${CLUSTER_API_TYPE}: it is the user's own`,
     );
+  if (secret.immutable === true) return leftAlone('it is immutable');
   const encoded = secret.data?.[KEY];
   if (typeof encoded !== 'string') return leftAlone(`it has no key ${KEY}`);
   const text = decoded(encoded);
@@ -57,7 +60,7 @@ export async function writeKubeconfigServer(
   const marked = (secret.metadata.annotations?.[KUBECONFIG_MARK] ?? null) === (mark ? server : null);
   if (edited.kind === 'unchanged' && marked) return unchanged({ server, leftAlone: null });
 
-  const written = await client.request<SecretObject>({
+  const answer = await client.request<SecretObject>({
     method: 'PATCH',
     patch: 'merge',
     ...request,
@@ -68,6 +71,7 @@ export async function writeKubeconfigServer(
         : {}),
     },
   });
+  const written = objectIn(answer, 'patch', path);
   const resourceVersion = written.metadata.resourceVersion ?? '';
   return {
     finding: { resourceVersion, server, leftAlone: null },

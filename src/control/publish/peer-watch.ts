@@ -9,6 +9,7 @@ import { INSTANCE_LABEL, TIMESTAMP_ANNOTATION } from '../object-labels.ts';
 import { ownershipOf } from '../ownership.ts';
 import { type SeenTimestamp, TimestampJudge } from '../timestamp-liveness.ts';
 import type { DeadLease, Peers } from './kube-world.ts';
+import { objectIn } from './object-answer.ts';
 import type { Requester } from './requester.ts';
 
 export interface PeerWatchDependencies {
@@ -27,11 +28,16 @@ export interface PeerView {
   readonly lookAgainAtMs: number | null;
 }
 
+const READ_MS = 8000;
+
 export class PeerWatch {
   readonly #deps: PeerWatchDependencies;
   readonly #judge: LivenessJudge;
   readonly #timestamps: TimestampJudge;
   readonly #reading = new Set<string>();
+  /** Instances that slices name, at the last look. */
+  #instances: ReadonlySet<string> = new Set();
+  #holders = '';
   #stopped = false;
 
   constructor(deps: PeerWatchDependencies) {
@@ -40,17 +46,25 @@ export class PeerWatch {
     this.#timestamps = new TimestampJudge(deps);
   }
 
+  /**
+   * Notes who renewed. Whether that is worth a look: that somebody lives on is not, and happens every ten seconds for each.
+   */
+  heard(leases: ReadonlyMap<string, LeaseObject>): boolean {
+    const seen = seenLeases(leases);
+    this.#judge.observe(seen, this.#instances);
+    return holdersOf(seen) !== this.#holders;
+  }
+
   look(
     leases: ReadonlyMap<string, LeaseObject>,
     slices: ReadonlyMap<string, EndpointSliceObject>,
     own: OwnRenewals,
+    /** The slices are watched: otherwise their silence says nothing. */
+    slicesHeard: boolean,
   ): PeerView {
     const { instance, liveness } = this.#deps;
-    const seen: SeenLease[] = [];
-    for (const lease of leases.values()) {
-      const known = seenLease(lease);
-      if (known !== null) seen.push(known);
-    }
+    const seen = seenLeases(leases);
+    this.#holders = holdersOf(seen);
     const instances = new Set<string>();
     const upstream: SeenTimestamp[] = [];
     for (const [name, slice] of slices) {
@@ -60,12 +74,13 @@ export class PeerWatch {
         upstream.push({ name, timestamp: slice.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null });
     }
     instances.delete(instance);
+    this.#instances = instances;
     this.#judge.observe(seen, instances);
-    this.#timestamps.observe(upstream);
+    this.#timestamps.observe(upstream, slicesHeard);
 
     const verdict = this.#judge.verdict(own);
     for (const name of verdict.confirm) void this.#readLive(name);
-    const dead = new Set(this.#judge.dead());
+    const dead = new Set(this.#judge.dead(own));
     const live = new Set([instance]);
     for (const lease of seen) if (!dead.has(lease.instance)) live.add(lease.instance);
     // One whose Lease is missing has some time to show it again.
@@ -85,7 +100,11 @@ export class PeerWatch {
         expiredUpstream,
       },
       waiting: verdict.waiting?.reason ?? null,
-      lookAgainAtMs: earliest(verdict.waiting?.untilMs ?? null, this.#timestamps.nextExpiryMs()),
+      lookAgainAtMs: earliest(
+        verdict.waiting?.untilMs ?? null,
+        this.#judge.nextExpiryMs(own),
+        this.#timestamps.nextExpiryMs(),
+      ),
     };
   }
 
@@ -106,8 +125,8 @@ export class PeerWatch {
       name,
     });
     try {
-      const lease = await client.request<LeaseObject>({ method: 'GET', path });
-      this.#judge.confirmed(name, seenLease(lease));
+      const lease = await client.request<LeaseObject>({ method: 'GET', path, timeoutMs: READ_MS });
+      this.#judge.confirmed(name, seenLease(objectIn(lease, 'get', path)));
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       if (error.code === 'not-found') this.#judge.confirmed(name, null);
@@ -117,6 +136,18 @@ export class PeerWatch {
     if (!this.#stopped) onChange();
   }
 }
+
+function seenLeases(leases: ReadonlyMap<string, LeaseObject>): readonly SeenLease[] {
+  const seen: SeenLease[] = [];
+  for (const lease of leases.values()) {
+    const known = seenLease(lease);
+    if (known !== null) seen.push(known);
+  }
+  return seen;
+}
+
+const holdersOf = (leases: readonly SeenLease[]): string =>
+  JSON.stringify(leases.map(({ name, holder }) => [name, holder]));
 
 function deadLease(leases: ReadonlyMap<string, LeaseObject>, instance: string): DeadLease[] {
   const name = leaseName(instance);
