@@ -42,6 +42,9 @@ const HEALTH_DEADLINE_MS = 250;
 /** A control thread that is in the middle of something (a large manifest) ends after it; one that is stuck is ended. */
 const STOP_DEADLINE_MS = 5000;
 
+/** Beside the propagation: it ends by itself before that, unless it is stuck. */
+const WITHDRAWAL_DEADLINE_MS = 6000;
+
 export class ControlLink {
   /** Rejects when the control thread fails; never resolves. */
   readonly failed: Promise<never>;
@@ -134,7 +137,12 @@ export class ControlLink {
   async withdraw(): Promise<void> {
     if (this.#ended || this.#stopping !== null) return;
     this.#post({ kind: 'withdraw' });
-    await this.#withdrawn.promise;
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise((resolve) => {
+      timer = setTimeout(resolve, this.#deps.config.propagationWaitMs + WITHDRAWAL_DEADLINE_MS);
+    });
+    await Promise.race([this.#withdrawn.promise, deadline]);
+    clearTimeout(timer);
   }
 
   /** What was last published. */

@@ -130,6 +130,8 @@ class ControlThread {
       onSucceeded: (holder) => this.#post({ kind: 'succeeded', holder }),
       log: (level, facts, message) => this.#log(level, facts, message),
     });
+    // Told to stop meanwhile, by somebody who could not know of it yet.
+    if (this.#stopping) return kubernetes.stop();
     this.#kubernetes = kubernetes;
     this.#loop = this.#newLoop(kubernetes.source, kubernetes.publisher);
     // Not waited for: clients are served as soon as the clusters are known.
@@ -144,8 +146,7 @@ class ControlThread {
       netns: this.#netns,
       health: this.#health,
       settings: { namespace, defaultCluster },
-      // Once until the slice is gone, once more until every node has heard of it.
-      worldSettings: { departureMs: 2 * propagationWaitMs, allowMassDelete },
+      worldSettings: { departureMs: propagationWaitMs, allowMassDelete },
       intervalMs,
       publish: (desired) => this.#outbox.put(desired),
       onTurn: (durationMs) => {

@@ -1,6 +1,6 @@
 // Most clusters gone at once is more often a mistake (an empty answer, a wrong namespace, a restore under way) than the truth.
 // Until it has lasted they count as still there, and the world as incomplete, so that neither routes nor objects go. Pure.
-import { keyOf, originOf } from './cluster-reading.ts';
+import { keyOf, objectOf, originOf } from './cluster-reading.ts';
 import type { ClusterReading, SourceSnapshot } from './cluster-source.ts';
 import { massDelete } from './mass-delete-breaker.ts';
 
@@ -30,7 +30,7 @@ export function withoutMassVanishing({ source, before, sinceMs, nowMs, allow }: 
   return {
     source: {
       complete: false,
-      clusters: [...source.clusters, ...gone],
+      clusters: [...source.clusters, ...gone.map(withoutOwner)],
       problems: [
         ...source.problems,
         { origin: 'mass delete', reason: `${breaker.reason}; among them ${names}` },
@@ -38,4 +38,17 @@ export function withoutMassVanishing({ source, before, sinceMs, nowMs, allow }: 
     },
     vanishedSinceMs: breaker.sinceMs,
   };
+}
+
+/**
+ * An object that was not there any more owns nothing: what referred to it the garbage collector takes away, and would take away
+ * again each time it is made again.
+ */
+function withoutOwner(reading: ClusterReading): ClusterReading {
+  const object = objectOf(reading);
+  if (object === null || object.uid === null) return reading;
+  const ownerless = { object: { ...object, uid: null } };
+  return reading.kind === 'proxied'
+    ? { ...reading, facts: { ...reading.facts, ...ownerless } }
+    : { ...reading, ...ownerless };
 }

@@ -39,6 +39,8 @@ export interface DesiredState extends Desired {
   readonly publications: readonly Publication[];
   /** By origin: the object that each cluster's status is about. */
   readonly objects: ReadonlyMap<string, ClusterObject>;
+  /** Since when most clusters have been missing, whether or not that is believed by now (monotonic). */
+  readonly vanishedSinceMs: number | null;
 }
 
 export function desiredState(world: World, settings: DesiredSettings): DesiredState {
@@ -88,6 +90,7 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
     routes: routeTable(entries, defaultRoute),
     clusters: Object.freeze(statuses.sort(byName)),
     objects,
+    vanishedSinceMs: world.vanishedSinceMs,
     publications: Object.freeze([...publications.values()].sort((a, b) => byText(a.cluster, b.cluster))),
     backends: Object.freeze([...targets.values()].sort((a, b) => byText(a.key, b.key))),
     problems: Object.freeze(

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { ModelApi } from '../../test/support/model-api.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import { endpointSliceOf } from './cluster-shape.ts';
 import type { ClusterFacts, ClusterReading, SourceSnapshot } from './cluster-source.ts';
-import { worldOf } from './world.ts';
+import { type World, worldOf } from './world.ts';
 
 const facts = (name: string): ClusterFacts => ({
   key: `ns/${name}`,
@@ -106,5 +108,105 @@ describe('netns of a directory that cannot be read', () => {
   });
   test('go once it can be read again', () => {
     expect(worldOf(observed(source([]), netns([entry('a')])), before).netns).toEqual([entry('a')]);
+  });
+});
+
+describe('a cluster that is no longer proxied', () => {
+  const SETTINGS = { departureMs: 5000, allowMassDelete: false };
+  const setup = () => {
+    const api = new ModelApi();
+    let world: World | null = null;
+    const turn = (...clusters: ClusterReading[]): World => {
+      world = worldOf({ ...observed(source(clusters)), kube: api.seenBy({}) }, world, SETTINGS);
+      return world;
+    };
+    const publish = (instance = 'net-1') =>
+      api.put(
+        'slices',
+        endpointSliceOf({
+          cluster: 'a',
+          namespace: 'ns',
+          owner: null,
+          instance,
+          address: '192.0.2.1',
+          family: 'IPv4',
+          port: 6443,
+          nodeName: null,
+          mode: 'lease',
+          timestamp: null,
+          terminating: false,
+          tags: {},
+        }),
+      );
+    return { api, turn, publish };
+  };
+
+  test('keeps its route until our slice is gone, and as long again as others take to hear of it', () => {
+    const { api, turn, publish } = setup();
+    turn(proxied('a'));
+    publish();
+    for (let i = 0; i < 5; i += 1) {
+      expect([...turn(other('not-proxied', 'a')).departing.keys()]).toEqual(['ns/a']);
+      api.nowMs += 60_000;
+    }
+    turn(other('not-proxied', 'a'));
+    api.slices.clear();
+    api.nowMs += 4999;
+    expect(turn(other('not-proxied', 'a')).departing.get('ns/a')?.facts).toEqual(facts('a'));
+    api.nowMs += 1;
+    expect(turn(other('not-proxied', 'a')).departing.size).toBe(0);
+    expect(turn(other('not-proxied', 'a')).departing.size).toBe(0);
+  });
+
+  test('is held by no slice of another instance', () => {
+    const { api, turn, publish } = setup();
+    turn(proxied('a'));
+    publish('net-2');
+    turn(other('not-proxied', 'a'));
+    api.nowMs += 5000;
+    expect(turn(other('not-proxied', 'a')).departing.size).toBe(0);
+  });
+
+  test('departs anew when it was proxied in between, and not at all when it is gone or never was', () => {
+    const { api, turn } = setup();
+    turn(proxied('a'));
+    turn(other('not-proxied', 'a'));
+    api.nowMs += 4000;
+    expect(turn(proxied('a')).departing.size).toBe(0);
+    turn(other('not-proxied', 'a'));
+    api.nowMs += 4000;
+    expect(turn(other('not-proxied', 'a')).departing.size).toBe(1);
+    expect(turn().departing.size).toBe(0);
+    expect(turn(other('not-proxied', 'b')).departing.size).toBe(0);
+  });
+});
+
+describe('most clusters gone at once', () => {
+  const SETTINGS = { departureMs: 0, allowMassDelete: false };
+  const all = ['a', 'b', 'c', 'd', 'e'].map(proxied);
+  const names = (world: World) => [...world.lastKnown.keys()];
+
+  test('stay known, in a world that is incomplete, until it has lasted or they are back', () => {
+    const api = new ModelApi();
+    const turn = (clusters: readonly ClusterReading[], before: World | null) =>
+      worldOf({ ...observed(source(clusters)), kube: api.seenBy({}) }, before, SETTINGS);
+    let world = turn(all, null);
+    expect(world.complete).toBe(true);
+    world = turn([], world);
+    expect(world).toMatchObject({ complete: false, vanishedSinceMs: api.nowMs });
+    expect(names(world)).toHaveLength(5);
+    const back = turn(all, world);
+    expect(back).toMatchObject({ complete: true, vanishedSinceMs: null });
+    api.nowMs += 5 * 60_000;
+    world = turn([], world);
+    expect(names(world)).toEqual([]);
+    expect(world.complete).toBe(true);
+    expect(turn([], world).vanishedSinceMs).toBeNull();
+  });
+
+  test('are gone where they come from files: who empties a directory means it', () => {
+    const world = worldOf(observed(source([])), worldOf(observed(source(all)), null), SETTINGS);
+    expect(names(world)).toEqual([]);
+    expect(world.complete).toBe(true);
   });
 });

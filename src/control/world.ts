@@ -5,7 +5,9 @@ import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import { keyOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, Problem, SourceSnapshot } from './cluster-source.ts';
 import { withoutMassVanishing } from './cluster-vanishing.ts';
+import { sliceName } from './instance-name.ts';
 import type { KubeWorld } from './publish/kube-world.ts';
+import { sliceOf } from './publish/slice-index.ts';
 import { byText } from './text-order.ts';
 
 export interface Observed {
@@ -20,11 +22,12 @@ export interface Observed {
 /** A cluster that is no longer proxied: its route stays until clients were sent elsewhere. */
 export interface Departure {
   readonly facts: ClusterFacts;
+  /** Since when no slice of ours has sent clients here; now, while one still does. */
   readonly sinceMs: number;
 }
 
 export interface WorldSettings {
-  /** From "no longer proxied" to "no route": as long as slices may take to be withdrawn everywhere. */
+  /** From "our slice is gone" to "no route": so long every node may take to hear of it. */
   readonly departureMs: number;
   readonly allowMassDelete: boolean;
 }
@@ -139,11 +142,22 @@ function departures(
   if (kube === null || previous === null) return departing;
   for (const reading of clusters) {
     if (reading.kind !== 'not-proxied') continue;
-    const facts = previous.lastKnown.get(reading.key);
-    const departure =
-      facts === undefined ? previous.departing.get(reading.key) : { facts, sinceMs: kube.nowMs };
-    if (departure !== undefined && kube.nowMs - departure.sinceMs < departureMs)
-      departing.set(reading.key, departure);
+    const before = previous.departing.get(reading.key);
+    const facts = previous.lastKnown.get(reading.key) ?? before?.facts;
+    if (facts === undefined) continue;
+    // A slice that cannot be withdrawn keeps its route: nobody is sent to where nothing is.
+    const isNew = before === undefined || previous.lastKnown.has(reading.key);
+    const sinceMs = isNew || hasOwnSlice(facts.name, kube) ? kube.nowMs : before.sinceMs;
+    if (isNew || kube.nowMs - sinceMs < departureMs) departing.set(reading.key, { facts, sinceMs });
   }
   return departing;
+}
+
+function hasOwnSlice(cluster: string, { self: { instance }, slices }: KubeWorld): boolean {
+  return [false, true].some((disambiguate) => {
+    const name = sliceName(cluster, instance, { disambiguate });
+    const slice = slices.get(name);
+    const known = slice === undefined ? null : sliceOf(name, slice);
+    return known !== null && 'instance' in known && known.instance === instance;
+  });
 }

@@ -111,6 +111,7 @@ export class ModelApi {
       services: new Map(this.services),
       slices: new Map(this.slices),
       kubeconfigs: new Map(this.secrets),
+      kubeconfigsHeard: true,
       findings: new Map(this.findings),
     };
   }

@@ -25,6 +25,8 @@ export function diff(
     /** The world it was decided from was complete: what is not among the publications is gone. */
     readonly complete: boolean;
     readonly publications: readonly Publication[];
+    /** Most clusters have been missing since then: their objects have waited as long. */
+    readonly vanishedSinceMs?: number | null;
   },
   settings: DiffSettings,
   memory: PlanMemory,
@@ -65,7 +67,10 @@ export function diff(
   }
 
   const claimed = new Set(desired.publications.map(({ cluster }) => cluster));
-  const collection = collectionPlan(kube, desired.complete, slices, claimed, released, settings, memory);
+  const collection = collectionPlan(kube, desired.complete, slices, claimed, released, settings, {
+    ...memory,
+    breakerSinceMs: memory.breakerSinceMs ?? desired.vanishedSinceMs ?? null,
+  });
   problems.push(...collection.problems);
   lookAgain(collection.lookAgainAtMs);
   return {

@@ -1,5 +1,6 @@
 // Writes Events on OpenStackClusters, one after the other and never faster than the API can bear. Losing one loses nothing but
 // a sentence: what cannot be written is dropped, and nothing waits for it.
+import { abortableSleep } from '../../kube/abortable.ts';
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import type { ClusterEvent } from '../cluster-events.ts';
@@ -17,6 +18,9 @@ export interface EventWriterDependencies {
 /** A thousand clusters that change at once are told in a minute or two, not in a burst. */
 const PACE_MS = 100;
 const MAX_WAITING = 1000;
+/** However long the server asks for: what is older is no news. */
+const MAX_PAUSE_MS = 60_000;
+const REQUEST_MS = 10_000;
 
 export class EventWriter {
   readonly #deps: EventWriterDependencies;
@@ -43,14 +47,16 @@ export class EventWriter {
 
   async #writeAll(): Promise<void> {
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
+      let pauseMs = PACE_MS;
       try {
         if (await this.#write(event)) this.#deps.onProblem(null);
       } catch (error) {
         if (this.#abort.signal.aborted) break;
         if (!(error instanceof KubeError)) throw error;
         this.#deps.onProblem(error);
+        pauseMs = Math.min(Math.max(PACE_MS, error.retryAfterMs ?? 0), MAX_PAUSE_MS);
       }
-      await new Promise((resolve) => setTimeout(resolve, PACE_MS));
+      await abortableSleep(pauseMs, this.#abort.signal);
     }
     this.#writing = null;
   }
@@ -63,7 +69,7 @@ export class EventWriter {
     const { namespace, name, body, instead } = decision;
     const path = resourcePath({ group: '', version: 'v1', resource: 'events', namespace, name });
     try {
-      await client.request({ method: 'PATCH', patch: 'merge', path, body, signal: this.#abort.signal });
+      await client.request({ method: 'PATCH', patch: 'merge', path, body, ...this.#limits() });
       return true;
     } catch (error) {
       if (error instanceof KubeError && error.code === 'not-found') return this.#create(instead);
@@ -74,7 +80,11 @@ export class EventWriter {
   async #create(body: EventObjectBody): Promise<boolean> {
     const { namespace = '' } = body.metadata;
     const path = resourcePath({ group: '', version: 'v1', resource: 'events', namespace });
-    await this.#deps.client.request({ method: 'POST', path, body, signal: this.#abort.signal });
+    await this.#deps.client.request({ method: 'POST', path, body, ...this.#limits() });
     return true;
+  }
+
+  #limits() {
+    return { timeoutMs: REQUEST_MS, signal: this.#abort.signal };
   }
 }

@@ -28,6 +28,7 @@ import type { KubeconfigFinding, KubeconfigSecret, KubeWorld, Peers, Self } from
 import { observedLease, observedSecret, observedService, observedSlice } from './observed-objects.ts';
 import { earliest, PeerWatch } from './peer-watch.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
+import { sliceOf } from './slice-index.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 export interface KubePublisherDependencies {
@@ -275,6 +276,7 @@ export class KubePublisher implements Publisher {
       services: this.#written.services.over(byName(services.items)),
       slices: this.#written.slices.over(known),
       kubeconfigs: secrets.synced ? this.#written.secrets.over(secrets.items) : null,
+      kubeconfigsHeard: isWell(secrets),
       findings: this.#findings,
     });
   }
@@ -335,7 +337,11 @@ export class KubePublisher implements Publisher {
   #hasOwnSlices(): boolean {
     const { instance } = this.#deps.settings;
     const slices = this.#written.slices.over(byName(this.#slices.snapshot().items));
-    return [...slices.values()].some(({ metadata }) => metadata?.labels?.[INSTANCE_LABEL] === instance);
+    for (const [name, object] of slices) {
+      const slice = sliceOf(name, object);
+      if (slice !== null && 'instance' in slice && slice.instance === instance) return true;
+    }
+    return false;
   }
 
   /** Of Secrets that are no more. */

@@ -66,7 +66,9 @@ export interface KubeWorld {
   /** By name, in the proxy's namespace: ours and everybody's, since a name can be taken. */
   readonly services: ReadonlyMap<string, ServiceObject>;
   readonly slices: ReadonlyMap<string, EndpointSliceObject>;
-  /** By `<namespace>/<name>`; null while they cannot be watched. */
+  /** By `<namespace>/<name>`; null before they were seen. */
   readonly kubeconfigs: ReadonlyMap<string, KubeconfigSecret> | null;
+  /** They are watched: one that is not there is not there, and one without our mark does not lead here. */
+  readonly kubeconfigsHeard: boolean;
   readonly findings: ReadonlyMap<string, KubeconfigFinding>;
 }

@@ -25,7 +25,13 @@ export function kubeconfigPlan(
   const name = kubeconfigName(cluster);
   const key = `${publication.namespace}/${name}`;
   const secret = kube.kubeconfigs?.get(key);
-  if (secret === undefined) return { state: 'absent', action: null, leadsHere: false, problem: null };
+  // What cannot be seen may lead here.
+  const unseen = want === 'leaving' && !kube.kubeconfigsHeard;
+  const waits = `Secret ${key} cannot be watched, so the Service stays: it may still lead to it`;
+  if (secret === undefined) {
+    const state = kube.kubeconfigs === null ? 'unread' : 'absent';
+    return { state, action: null, leadsHere: unseen, problem: unseen ? waits : null };
+  }
 
   const finding = kube.findings.get(key);
   const known = finding?.resourceVersion === secret.resourceVersion ? finding : undefined;
@@ -48,7 +54,7 @@ export function kubeconfigPlan(
 
   if (want === 'leaving') {
     // Without our mark it never led here, or somebody else has taken care of it.
-    if (!marked) return leftAlone(null);
+    if (!marked) return { ...leftAlone(unseen ? waits : null), leadsHere: unseen };
     if (object === null || object.directServer === null) {
       return leftAlone(
         `Secret ${key} still leads to the proxy, and the cluster has no spec.controlPlaneEndpoint to give it back`,

@@ -5,12 +5,12 @@ import { KubeError } from '../../kube/kube-error.ts';
 import type { EndpointSliceObject, LeaseObject, LivenessMode } from '../cluster-shape.ts';
 import { leaseName } from '../instance-name.ts';
 import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from '../lease-liveness.ts';
-import { INSTANCE_LABEL, TIMESTAMP_ANNOTATION } from '../object-labels.ts';
-import { ownershipOf } from '../ownership.ts';
+import { TIMESTAMP_ANNOTATION } from '../object-labels.ts';
 import { type SeenTimestamp, TimestampJudge } from '../timestamp-liveness.ts';
 import type { DeadLease, Peers } from './kube-world.ts';
 import { objectIn } from './object-answer.ts';
 import type { Requester } from './requester.ts';
+import { sliceOf } from './slice-index.ts';
 
 export interface PeerWatchDependencies {
   readonly client: Requester;
@@ -68,10 +68,10 @@ export class PeerWatch {
     const instances = new Set<string>();
     const upstream: SeenTimestamp[] = [];
     for (const [name, slice] of slices) {
-      const { kind } = ownershipOf(slice);
-      if (kind === 'ours') instances.add(slice.metadata?.labels?.[INSTANCE_LABEL] ?? instance);
-      else if (kind === 'upstream')
-        upstream.push({ name, timestamp: slice.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null });
+      const known = sliceOf(name, slice);
+      if (known === null) continue;
+      if ('instance' in known) instances.add(known.instance);
+      else upstream.push({ name, timestamp: slice.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null });
     }
     instances.delete(instance);
     this.#instances = instances;

@@ -11,8 +11,8 @@ import type { Publication } from './publication.ts';
 
 export interface ServicePlan {
   readonly state: PublicationStatus['service'];
-  /** A slice may name it. */
-  readonly usable: boolean;
+  /** A slice may name it; `later`: one that is there does no harm until then. Never one that is somebody else's. */
+  readonly usable: 'yes' | 'later' | 'never';
   readonly action: Action | null;
   readonly problem: string | null;
 }
@@ -36,7 +36,7 @@ export function servicePlan(
     const create = want !== 'leaving' && near;
     return {
       state: 'absent',
-      usable: false,
+      usable: 'later',
       action: create ? { kind: 'create', ...target, object: wanted, why: 'the cluster is proxied' } : null,
       problem: null,
     };
@@ -50,7 +50,7 @@ export function servicePlan(
         : `its owner tag says ${ownership.kind === 'ours' ? ownership.cluster : ''}`;
     return {
       state: 'foreign',
-      usable: false,
+      usable: 'never',
       action: null,
       problem:
         `Service ${namespace}/${cluster} is not ours (${why}), so nothing is published under that name: ` +
@@ -60,7 +60,7 @@ export function servicePlan(
   if (found.metadata?.deletionTimestamp !== undefined) {
     return {
       state,
-      usable: false,
+      usable: 'later',
       action: null,
       problem: `Service ${namespace}/${cluster} is being deleted`,
     };
@@ -71,14 +71,15 @@ export function servicePlan(
   const why = state === 'upstream' ? 'adopt the Service of magnum-cluster-api-proxy' : 'it was changed';
   return {
     state,
-    usable: true,
+    usable: 'yes',
     action: patch === null ? null : { kind: 'patch', ...target, patch, resourceVersion, why },
     problem: null,
   };
 }
 
 export function ownerOf(object: ClusterObject | null, namespace: string) {
-  return object === null || object.uid === null
+  // Of one that is being deleted the garbage collector may take away what it owns before it is gone, and again and again.
+  return object === null || object.uid === null || object.deleting
     ? null
     : { apiVersion: object.apiVersion, name: object.name, namespace, uid: object.uid };
 }

@@ -1,5 +1,6 @@
 // The slices of a namespace, sorted once a turn by whose they are and which cluster they publish. Pure.
 import type { EndpointSliceObject } from '../cluster-shape.ts';
+import { sliceName } from '../instance-name.ts';
 import { NODE_LABEL, PROXIED_CLUSTER_LABEL } from '../object-labels.ts';
 import { ownershipOf } from '../ownership.ts';
 import { byText } from '../text-order.ts';
@@ -30,20 +31,43 @@ export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): Sl
   const ours = new Map<string, OwnedSlice[]>();
   const upstream = new Map<string, UpstreamSlice[]>();
   for (const [name, object] of slices) {
-    const ownership = ownershipOf(object);
-    if (ownership.kind === 'ours' && ownership.instance !== null) {
-      const { cluster, instance } = ownership;
-      add(ours, cluster, { name, cluster, instance, ready: isReady(object), object });
-    } else if (ownership.kind === 'upstream') {
-      const labels = object.metadata?.labels ?? {};
-      const cluster = labels[PROXIED_CLUSTER_LABEL] ?? '';
-      add(upstream, cluster, { name, cluster, node: labels[NODE_LABEL] ?? '', object });
-    }
+    const slice = sliceOf(name, object);
+    if (slice === null) continue;
+    if ('instance' in slice) add(ours, slice.cluster, slice);
+    else add(upstream, slice.cluster, slice);
   }
   for (const list of ours.values())
     list.sort((a, b) => byText(a.instance, b.instance) || byText(a.name, b.name));
   for (const list of upstream.values()) list.sort((a, b) => byText(a.name, b.name));
   return { ours, upstream };
+}
+
+/** An object that did not change is the same object: it is judged once, and not once a turn. */
+const judged = new WeakMap<EndpointSliceObject, OwnedSlice | UpstreamSlice | null>();
+
+/** Whose it is; null for a stranger's. */
+export function sliceOf(name: string, object: EndpointSliceObject): OwnedSlice | UpstreamSlice | null {
+  let slice = judged.get(object);
+  if (slice === undefined || (slice !== null && slice.name !== name)) {
+    slice = judgedSlice(name, object);
+    judged.set(object, slice);
+  }
+  return slice;
+}
+
+function judgedSlice(name: string, object: EndpointSliceObject): OwnedSlice | UpstreamSlice | null {
+  const ownership = ownershipOf(object);
+  if (ownership.kind === 'ours' && ownership.instance !== null) {
+    const { cluster, instance } = ownership;
+    // The tag alone proves nothing: a copy under another name is its maker's.
+    const isOurs = [false, true].some(
+      (disambiguate) => sliceName(cluster, instance, { disambiguate }) === name,
+    );
+    return isOurs ? { name, cluster, instance, ready: isReady(object), object } : null;
+  }
+  if (ownership.kind !== 'upstream') return null;
+  const labels = object.metadata?.labels ?? {};
+  return { name, cluster: labels[PROXIED_CLUSTER_LABEL] ?? '', node: labels[NODE_LABEL] ?? '', object };
 }
 
 export const isReady = ({ endpoints }: EndpointSliceObject): boolean =>

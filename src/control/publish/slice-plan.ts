@@ -8,7 +8,7 @@ import type { KubeWorld } from './kube-world.ts';
 import { metadataPatch } from './metadata-patch.ts';
 import type { Action, PublicationStatus } from './plan.ts';
 import type { Publication } from './publication.ts';
-import { ownerOf } from './service-plan.ts';
+import { ownerOf, type ServicePlan } from './service-plan.ts';
 import { isReady, type OwnedSlice } from './slice-index.ts';
 
 export interface SliceSettings {
@@ -34,7 +34,7 @@ type Wanted = 'ready' | 'terminating' | 'absent' | 'as-it-is';
 
 export function slicePlan(
   publication: Publication,
-  serviceUsable: boolean,
+  serviceUsable: ServicePlan['usable'],
   /** Of this instance and this cluster. */
   own: readonly OwnedSlice[],
   kube: KubeWorld,
@@ -46,13 +46,14 @@ export function slicePlan(
   // One is enough: a second one is left from when the plain name was taken, or was not.
   const actions: Action[] = extra.map((slice) => removal(slice, settings.namespace, 'there are two'));
   const { endpoint, draining } = kube.self;
+  const { want } = publication;
   const wanted: Wanted =
-    publication.want === 'unjudged' && serviceUsable && !draining
-      ? 'as-it-is'
-      : publication.want === 'down' || 'reason' in endpoint || !serviceUsable
-        ? 'absent'
-        : publication.want === 'leaving' || draining
-          ? 'terminating'
+    serviceUsable === 'never' || want === 'down' || ('reason' in endpoint && want !== 'unjudged')
+      ? 'absent'
+      : want === 'leaving' || draining
+        ? 'terminating'
+        : want === 'unjudged' || serviceUsable === 'later'
+          ? 'as-it-is'
           : 'ready';
   const problem = publication.want === 'live' && 'reason' in endpoint ? endpoint.reason : null;
   const nothing = { terminating: null, lookAgainAtMs: null, problem };
@@ -99,8 +100,14 @@ export function slicePlan(
     const why = wanted === 'terminating' ? 'it is to be withdrawn' : 'it is not as it should be';
     actions.push({ kind: 'patch', ...target, patch, resourceVersion, why });
   }
-  const refreshAtMs = kube.peers.mode === 'timestamp' ? kube.nowMs + REFRESH_MS : null;
+  const refreshAtMs = kube.peers.mode === 'timestamp' ? refreshAt(object, kube) : null;
   return { ...nothing, terminating, state, actions, lookAgainAtMs: refreshAtMs };
+}
+
+/** When the time stamp is to be renewed (monotonic): turns in between must not put it off. */
+function refreshAt(wanted: EndpointSliceObject, { nowMs, wallMs }: KubeWorld): number {
+  const writtenMs = parseTimestamp(wanted.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? '') ?? wallMs;
+  return nowMs + Math.min(REFRESH_MS, Math.max(0, writtenMs + REFRESH_MS - wallMs));
 }
 
 export function removal({ name, cluster, object }: OwnedSlice, namespace: string, why: string): Action {

@@ -40,6 +40,17 @@ describe('what we wrote', () => {
     expect(written.over(shown()).has('a')).toBe(false);
   });
 
+  test('follows our own writes while the watch tells of none of them, or of one after the other', () => {
+    written.record('a', item('2'), '1');
+    written.record('a', item('3'), '2');
+    expect(written.over(shown('1')).get('a')).toEqual(item('3'));
+    expect(written.over(shown('2')).get('a')).toEqual(item('3'));
+    expect(written.over(shown('3')).get('a')).toEqual(item('3'));
+    written.record('b', item('7'), null);
+    written.record('b', null, '7');
+    expect(written.over(shown('3')).has('b')).toBe(false);
+  });
+
   test('is believed for ten seconds, no longer', () => {
     written.record('a', null, '1');
     nowMs = 9999;

@@ -4,13 +4,15 @@
 interface Written<T> {
   /** null: deleted. */
   readonly object: T | null;
-  /** What the watch shows as long as it has not heard of the write; null: nothing. */
-  readonly replaced: string | null;
+  /** What the watch may show as long as it has not heard of the write, or of those of ours before it; null: nothing. */
+  readonly older: readonly (string | null)[];
   readonly untilMs: number;
 }
 
 /** A watch that is silent for longer is broken, and what we wrote may have been changed since. */
 const BELIEVED_MS = 10_000;
+/** Writes of ours in a row that no watch has told of. */
+const MAX_OLDER = 8;
 
 export class WrittenObjects<T> {
   readonly #versionOf: (object: T) => string;
@@ -26,7 +28,9 @@ export class WrittenObjects<T> {
 
   /** `replaced` is the resourceVersion that the write was based on; null for an object that was not there. */
   record(key: string, object: T | null, replaced: string | null): void {
-    this.#written.set(key, { object, replaced, untilMs: this.#now() + BELIEVED_MS });
+    const before = this.#written.get(key);
+    const older = before === undefined ? [replaced] : [...before.older.slice(-MAX_OLDER), replaced];
+    this.#written.set(key, { object, older, untilMs: this.#now() + BELIEVED_MS });
     this.#merged = null;
   }
 
@@ -34,10 +38,10 @@ export class WrittenObjects<T> {
   over(items: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
     if (items === this.#source && this.#merged !== null && this.#written.size === 0) return this.#merged;
     this.#source = items;
-    for (const [key, { replaced, untilMs }] of this.#written) {
+    for (const [key, { older, untilMs }] of this.#written) {
       const shown = items.get(key);
       const version = shown === undefined ? null : this.#versionOf(shown);
-      if (version !== replaced || this.#now() >= untilMs) {
+      if (!older.includes(version) || this.#now() >= untilMs) {
         this.#written.delete(key);
         this.#merged = null;
       }
