@@ -95,11 +95,13 @@ export function serviceProblems(object: KubeObject, old: KubeObject | null): Fie
       ),
     );
   if (old !== null && spec.type !== 'ExternalName' && specOf(old).type !== 'ExternalName')
-    if (specOf(old).clusterIP !== clusterIP) problems.push(immutable('spec.clusterIPs[0]', clusterIP));
+    if (specOf(old).clusterIP !== clusterIP)
+      problems.push(invalidValue('spec.clusterIPs[0]', spec.clusterIPs, 'may not change once set'));
   return problems;
 }
 
 export function prepareEndpointSlice(object: KubeObject): void {
+  for (const endpoint of maps(object.endpoints)) endpoint.conditions ??= {};
   for (const port of maps(object.ports)) {
     port.name ??= '';
     port.protocol ??= 'TCP';
@@ -108,8 +110,11 @@ export function prepareEndpointSlice(object: KubeObject): void {
   object.ports ??= null;
 }
 
+const isZero = (ip: string): boolean => isIP(ip) === 6 && /^[0:]+$/.test(ip);
+
 const SPECIAL_ADDRESSES: readonly (readonly [test: (address: string) => boolean, why: string])[] = [
-  [(ip) => ip === '0.0.0.0' || isZero(ip), 'may not be unspecified (0.0.0.0 or ::)'],
+  [(ip) => ip === '0.0.0.0', 'may not be unspecified (0.0.0.0)'],
+  [isZero, 'may not be unspecified (::)'],
   [(ip) => /^127\./.test(ip) || ip === '::1', 'may not be in the loopback range (127.0.0.0/8, ::1/128)'],
   [
     (ip) => /^169\.254\./.test(ip) || /^fe[89ab]/i.test(ip),
@@ -120,8 +125,6 @@ const SPECIAL_ADDRESSES: readonly (readonly [test: (address: string) => boolean,
     'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
   ],
 ];
-
-const isZero = (ip: string): boolean => isIP(ip) === 6 && /^[0:]+$/.test(ip);
 
 export function endpointSliceProblems(object: KubeObject, old: KubeObject | null): FieldProblem[] {
   const { addressType } = object;

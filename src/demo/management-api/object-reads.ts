@@ -1,6 +1,6 @@
 // get and list: selectors, resource versions, and lists in pages that stay consistent while the objects change.
 import {
-  type ApiError,
+  ApiError,
   badRequest,
   expired,
   forbiddenField,
@@ -29,6 +29,15 @@ export function askedRevision(query: URLSearchParams): number | null {
   if (!/^\d+$/.test(text))
     throw badRequest(`Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`);
   return Number(text);
+}
+
+/** The same for a watch, where the real one lets the parser's error through as it is. */
+export function watchedRevision(query: URLSearchParams): number | null {
+  try {
+    return askedRevision(query);
+  } catch (error) {
+    throw new ApiError(500, '', `resourceVersion: ${(error as Error).message}`);
+  }
 }
 
 export function matcherOf({ type, api }: ApiOfType, query: URLSearchParams): Matcher {

@@ -7,15 +7,32 @@ import type { ApiOfType } from './resource-type.ts';
 /** `metadata` is PartialObjectMetadata: everything that a watch for changes needs, and no secret in it. */
 export type Form = 'object' | 'metadata';
 
-export function rendered(entry: Entry, { type, api }: ApiOfType, form: Form): string {
-  const key = form === 'metadata' ? 'metadata' : apiVersionOf(api);
+/** Within a list of a built-in kind an object does not say again what it is; a custom one does. */
+export function renderedItem(entry: Entry, target: ApiOfType, form: Form): string {
+  return form === 'object' && !target.type.custom ? content(entry, target) : rendered(entry, target, form);
+}
+
+export function rendered(entry: Entry, target: ApiOfType, form: Form): string {
+  if (form === 'object')
+    return `{"kind":"${target.type.kind}","apiVersion":"${apiVersionOf(target.api)}",${content(entry, target).slice(1)}`;
+  return kept(entry, 'metadata', () => ({
+    kind: 'PartialObjectMetadata',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata: entry.object.metadata,
+  }));
+}
+
+function content(entry: Entry, { type, api }: ApiOfType): string {
+  return kept(entry, apiVersionOf(api), () => {
+    const { kind: _kind, apiVersion: _apiVersion, ...rest } = type.convert(entry.object, api);
+    return rest;
+  });
+}
+
+function kept(entry: Entry, key: string, make: () => object): string {
   let json = entry.rendered.get(key);
   if (json === undefined) {
-    json = JSON.stringify(
-      form === 'metadata'
-        ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: entry.object.metadata }
-        : type.convert(entry.object, api),
-    );
+    json = JSON.stringify(make());
     entry.rendered.set(key, json);
   }
   return json;

@@ -43,11 +43,16 @@ export interface Snapshot {
   readonly tables: ReadonlyMap<string, ReadonlyMap<string, Entry>>;
 }
 
+/** Not 1, so that there is a past that nobody remembers, as there is in every real cluster. */
+const FIRST_REVISION = 100;
+
 export class ObjectStore {
   readonly #historyLimit: number;
   readonly #tables = new Map<string, Table>();
   readonly #listeners = new Set<ChangeListener>();
-  #revision = 1;
+  #revision = FIRST_REVISION;
+  /** Nothing before it is remembered by anybody. */
+  #restored = FIRST_REVISION;
 
   constructor({ historyLimit }: { readonly historyLimit: number }) {
     this.#historyLimit = historyLimit;
@@ -139,6 +144,7 @@ export class ObjectStore {
 
   /** As a restarted API server does: what happened before is known only as the state it led to. */
   forgetHistory(): void {
+    this.#restored = this.#revision;
     for (const table of this.#tables.values()) {
       table.history = [];
       table.forgotten = this.#revision;
@@ -197,7 +203,7 @@ export class ObjectStore {
         sorted: null,
         sortedByNamespace: null,
         history: [],
-        forgotten: this.#revision,
+        forgotten: this.#restored,
         listeners: new Set(),
       };
       this.#tables.set(resource, table);

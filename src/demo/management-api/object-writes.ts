@@ -25,6 +25,7 @@ import {
   changesContent,
   keepSystemMetadata,
   preconditionText,
+  refuseOtherThan,
   requireNamespace,
   timestamp,
   wholeSchema,
@@ -161,14 +162,7 @@ export class ObjectWrites {
     const old = this.#store.get(type.key, namespace, name);
     if (old === null) throw notFound(type, name);
     const { metadata } = old.object;
-    if (options.uid !== undefined && options.uid !== metadata.uid)
-      throw conflict(type, name, preconditionText('UID', options.uid, metadata.uid ?? ''));
-    if (options.resourceVersion !== undefined && options.resourceVersion !== metadata.resourceVersion)
-      throw conflict(
-        type,
-        name,
-        preconditionText('ResourceVersion', options.resourceVersion, metadata.resourceVersion ?? ''),
-      );
+    refuseOtherThan(type, metadata, options);
     const finalizers = new Set(metadata.finalizers ?? []);
     if (options.propagationPolicy === 'Foreground') finalizers.add(FOREGROUND).delete(ORPHAN);
     else if (options.propagationPolicy === 'Orphan') finalizers.add(ORPHAN).delete(FOREGROUND);
@@ -205,13 +199,15 @@ export class ObjectWrites {
   #apply(target: Target, body: unknown, options: WriteOptions & { readonly force: boolean }): Written {
     const { type, api, namespace, name } = target;
     const { object: configuration, warnings } = decodeObject(body, target, options.fieldValidation);
-    if (configuration.metadata.name !== undefined && configuration.metadata.name !== name)
-      throw badRequest(
-        `the name of the object (${configuration.metadata.name}) does not match the name on the URL (${name})`,
-      );
-    configuration.metadata.name = name;
+    const given = configuration.metadata.name ?? '';
+    if (given !== '' && given !== name)
+      throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
     const manager = managerOf(options, target, 'Apply');
     const old = this.#store.get(type.key, namespace, name);
+    if (old === null && given === '')
+      throw badRequest(
+        `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+      );
     const asked = configuration.metadata.resourceVersion;
     if (old !== null && asked !== undefined && asked !== String(old.revision)) throw modified(type, name);
     if (old === null && configuration.metadata.uid !== undefined)

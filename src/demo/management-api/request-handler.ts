@@ -7,8 +7,8 @@ import { discoveryDocument, REVIEWS } from './discovery.ts';
 import { applyFault } from './fault-answer.ts';
 import type { Faults } from './faults.ts';
 import { apiVersionOf } from './kube-object.ts';
-import { askedRevision, matcherOf, type ObjectReads } from './object-reads.ts';
-import { type Form, formOf, rendered } from './object-rendering.ts';
+import { matcherOf, type ObjectReads, watchedRevision } from './object-reads.ts';
+import { type Form, formOf, rendered, renderedItem } from './object-rendering.ts';
 import type { Entry, ObjectStore } from './object-store.ts';
 import type { ObjectWrites, PatchType, Target } from './object-writes.ts';
 import { mediaTypeOf, parsedBody, readBody } from './request-body.ts';
@@ -260,7 +260,7 @@ export class RequestHandler {
     const portion = (start: number) =>
       entries
         .slice(start, start + ENTRIES_PER_WRITE)
-        .map((entry) => rendered(entry, target, form))
+        .map((entry) => renderedItem(entry, target, form))
         .join(',');
     const first = portion(0);
     for (let start = ENTRIES_PER_WRITE; start < entries.length; start += ENTRIES_PER_WRITE) portion(start);
@@ -275,7 +275,7 @@ export class RequestHandler {
   #watch(response: ServerResponse, target: Target, info: ResourceRequest, user: string, form: Form): void {
     const { store, watches, bookmarkIntervalMs } = this.#deps;
     const { query } = info;
-    const revision = askedRevision(query);
+    const revision = watchedRevision(query);
     const sendInitial = query.get('sendInitialEvents');
     if (sendInitial === 'true' && query.get('resourceVersionMatch') !== 'NotOlderThan')
       throw new ApiError(

@@ -1,5 +1,5 @@
 // What happens to an object's metadata in a write: what only the server may set, and what a deletion leaves behind.
-import { ApiError } from './api-error.ts';
+import { ApiError, conflict } from './api-error.ts';
 import { equalJson, type KubeObject, type ObjectMeta } from './kube-object.ts';
 import { METADATA } from './metadata.ts';
 import type { ResourceType, ServedApi } from './resource-type.ts';
@@ -21,6 +21,25 @@ export const timestamp = (date: Date): string => `${date.toISOString().slice(0, 
 
 export const preconditionText = (what: string, asked: string, found: string): string =>
   `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`;
+
+/** The preconditions of a deletion; the real one names the kind here, where all other conflicts name the resource. */
+export function refuseOtherThan(
+  { group, kind }: ResourceType,
+  metadata: ObjectMeta,
+  expected: { readonly uid?: string; readonly resourceVersion?: string },
+): void {
+  for (const [field, what, why] of [
+    ['uid', 'UID', 'deleted and then recreated'],
+    ['resourceVersion', 'ResourceVersion', 'modified'],
+  ] as const)
+    if (expected[field] !== undefined && expected[field] !== metadata[field])
+      throw conflict(
+        { group, kind, plural: kind },
+        metadata.name ?? '',
+        `the ${what} in the precondition (${expected[field]}) does not match the ${what} in record ` +
+          `(${metadata[field]}). The object might have been ${why}`,
+      );
+}
 
 export function requireNamespace(
   metadata: ObjectMeta,
