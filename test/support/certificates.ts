@@ -15,7 +15,7 @@ export interface Certificate {
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-certs-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 
-/** A self-signed certificate for these names: it is its own CA, so a client that trusts it reaches nobody else. */
+/** A self-signed certificate for these names or addresses: it is its own CA, so a client that trusts it reaches nobody else. */
 export function selfSigned(...names: readonly [string, ...string[]]): Certificate {
   const base = join(directory, names[0]);
   const [certFile, keyFile, config] = [`${base}.crt`, `${base}.key`, `${base}.cnf`];

@@ -53,6 +53,13 @@ export async function tcpServer(
   };
 }
 
+/** A port of loopback that was free just now, for programs that must be told one. */
+export async function freePort(): Promise<number> {
+  const { port, close } = await tcpServer();
+  await close();
+  return port;
+}
+
 /** A connected client; allowHalfOpen, errors recorded instead of thrown. */
 export async function tcpClient(port: number, host = '127.0.0.1'): Promise<Socket & { errors: string[] }> {
   const socket = Object.assign(connect({ port, host, allowHalfOpen: true }), { errors: [] as string[] });
@@ -102,9 +109,13 @@ export async function within<T>(milliseconds: number, what: string, promise: Pro
 }
 
 /** Polls until the condition holds: for states that no event announces. */
-export async function until(what: string, condition: () => boolean, milliseconds = 5000): Promise<void> {
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  milliseconds = 5000,
+): Promise<void> {
   const end = performance.now() + milliseconds;
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error(`waited ${milliseconds} ms until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

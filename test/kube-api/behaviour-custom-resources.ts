@@ -1,0 +1,196 @@
+// OpenStackClusters: a kind that is not there, comes with its definition, in several versions, with spec and status apart. Runs on
+// our reduced definition and, where they are, on those of CAPO's releases.
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import { until } from '../support/tcp.ts';
+import { expectStatus, type Suite } from './suite.ts';
+
+const GROUP = 'infrastructure.cluster.x-k8s.io';
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const DEFINITION = `${DEFINITIONS}/openstackclusters.${GROUP}`;
+
+interface Version {
+  name: string;
+  served: boolean;
+  storage: boolean;
+}
+
+const versionsOf = (definition: KubeObject): Version[] =>
+  (definition.spec as { versions: Version[] }).versions;
+
+/** A cluster as it must look to be valid in each version. */
+export function openStackCluster(version: string, name: string, spec: object = {}): object {
+  const identity = version.startsWith('v1alpha')
+    ? { kind: 'Secret', name: 'cloud' }
+    : { name: 'cloud', cloudName: 'default' };
+  const flag =
+    version === 'v1beta2' ? { apiServer: { enableFloatingIP: false } } : { disableAPIServerFloatingIP: true };
+  return {
+    apiVersion: `${GROUP}/${version}`,
+    kind: 'OpenStackCluster',
+    metadata: { name, labels: { 'cluster.x-k8s.io/cluster-name': name } },
+    spec: { identityRef: identity, ...flag, ...spec },
+  };
+}
+
+export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<string, KubeObject>): void {
+  const at = (version: string, name = '') =>
+    `/apis/${GROUP}/${version}/namespaces/${suite.namespace}/openstackclusters${name === '' ? '' : `/${name}`}`;
+  const isServed = async (version: string) => (await suite.client.get(at(version))).status === 200;
+
+  const install = async (definition: KubeObject) => {
+    expectStatus(await suite.client.post(DEFINITIONS, definition), 201);
+    for (const { name, served } of versionsOf(definition))
+      if (served) await until(`${name} is served`, () => isServed(name), 30_000);
+  };
+  const uninstall = async () => {
+    expectStatus(await suite.client.delete(DEFINITION), 200);
+    await until(
+      'the definition is gone',
+      async () => (await suite.client.get(DEFINITION)).status === 404,
+      30_000,
+    );
+    await until(
+      'the group is gone',
+      async () => (await suite.client.get(`/apis/${GROUP}`)).status === 404,
+      30_000,
+    );
+  };
+
+  test('before its definition is there the kind is not found, in plain text', async () => {
+    const answer = expectStatus(await suite.client.get(at('v1beta1')), 404);
+    expect(answer.text).toBe('404 page not found\n');
+    expectStatus(await suite.client.get(DEFINITION), 404, 'NotFound');
+  });
+
+  describe.each([...definitions])('with the definition %s', (_title, definition) => {
+    const versions = versionsOf(definition);
+    const storage = (versions.find((version) => version.storage) as Version).name;
+    const served = versions.filter((version) => version.served).map(({ name }) => name);
+    const status = { ready: true, network: { id: 'n-1', name: 'net' } };
+
+    test('the kind is served and discovered as soon as it is established', async () => {
+      await install(definition);
+      const statusOf = async () => expectStatus(await suite.client.get(DEFINITION), 200).body.status;
+      const isEstablished = ({ type, status: is }: { type: string; status: string }) =>
+        type === 'Established' && is === 'True';
+      await until('it is established', async () => (await statusOf()).conditions.some(isEstablished), 30_000);
+      expect((await statusOf()).storedVersions).toEqual([storage]);
+      const group = async () => (await suite.client.get(`/apis/${GROUP}`)).body;
+      await until('the group is discovered', async () => (await group())?.kind === 'APIGroup', 30_000);
+      const found = await group();
+      expect(found.versions.map(({ version }: { version: string }) => version).sort()).toEqual(
+        [...served].sort(),
+      );
+      // The best of those served, as their names rank, whatever the storage is.
+      const best = ['v1beta2', 'v1beta1', 'v1alpha7', 'v1alpha6'].find((version) => served.includes(version));
+      expect(found.preferredVersion.version).toBe(best);
+      const { body: resources } = expectStatus(await suite.client.get(`/apis/${GROUP}/${storage}`), 200);
+      expect(resources.resources).toContainEqual(
+        expect.objectContaining({ name: 'openstackclusters', kind: 'OpenStackCluster', namespaced: true }),
+      );
+      expect(resources.resources).toContainEqual(
+        expect.objectContaining({ name: 'openstackclusters/status' }),
+      );
+    });
+
+    test('a version that is not served is not found', async () => {
+      for (const { name, served: isOn } of versions)
+        if (!isOn) expect((await suite.client.get(at(name))).text).toBe('404 page not found\n');
+    });
+
+    test('spec and status are written apart, and only the spec counts as a generation', async () => {
+      const body = { ...openStackCluster(storage, 'apart'), status };
+      const created = expectStatus(await suite.client.post(at(storage), body), 201).body;
+      expect(created.status?.network).toBeUndefined();
+      expect(created.metadata.generation).toBe(1);
+      const path = at(storage, 'apart');
+      const patch = { spec: { controlPlaneEndpoint: { host: '10.0.0.5', port: 6443 } }, status };
+      const written = expectStatus(await suite.client.patch(path, patch), 200).body;
+      expect(written.status?.network).toBeUndefined();
+      expect(written.metadata.generation).toBe(2);
+      const other = { spec: { controlPlaneEndpoint: { host: '10.9.9.9', port: 1 } }, status };
+      const { body: reported } = expectStatus(await suite.client.patch(`${path}/status`, other), 200);
+      expect(reported.status.network).toMatchObject({ id: 'n-1' });
+      expect(reported.spec.controlPlaneEndpoint.host).toBe('10.0.0.5');
+      expect(reported.metadata.generation).toBe(2);
+      const got = expectStatus(await suite.client.get(`${path}/status`), 200).body;
+      expect(got).toMatchObject({ spec: reported.spec, status: reported.status });
+    });
+
+    test('fields that the schema does not know are pruned, wrong ones refused', async () => {
+      const strange = openStackCluster(storage, 'strange', { bogus: { a: 1 } });
+      const { body } = expectStatus(await suite.client.post(at(storage), strange), 201);
+      expect(body.spec.bogus).toBeUndefined();
+      const strict = await suite.client.post(`${at(storage)}?fieldValidation=Strict`, strange);
+      expectStatus(strict, 400, 'BadRequest');
+      const wrong = openStackCluster(storage, 'wrong', { controlPlaneEndpoint: { host: 5, port: 1 } });
+      const refused = expectStatus(await suite.client.post(at(storage), wrong), 422, 'Invalid');
+      expect(refused.body.message).toContain('spec.controlPlaneEndpoint.host');
+      const bad = { status: { ready: true, network: { id: 'only' } } };
+      expectStatus(await suite.client.patch(`${at(storage, 'strange')}/status`, bad), 422, 'Invalid');
+      expectStatus(await suite.client.post(at(storage), { ...strange, kind: undefined }), 400, 'BadRequest');
+    });
+
+    test('an update needs the resourceVersion, and a strategic merge patch is not supported', async () => {
+      expectStatus(await suite.client.post(at(storage), openStackCluster(storage, 'unversioned')), 201);
+      const path = at(storage, 'unversioned');
+      expectStatus(await suite.client.put(path, openStackCluster(storage, 'unversioned')), 422, 'Invalid');
+      const answer = await suite.client.patch(path, {}, 'application/strategic-merge-patch+json');
+      expectStatus(answer, 415, 'UnsupportedMediaType');
+    });
+
+    test('every served version shows the object under its own name', async () => {
+      expectStatus(await suite.client.post(at(storage), openStackCluster(storage, 'everywhere')), 201);
+      for (const version of served) {
+        const { body } = expectStatus(await suite.client.get(at(version, 'everywhere')), 200);
+        expect(body.apiVersion).toBe(`${GROUP}/${version}`);
+        const list = expectStatus(await suite.client.get(at(version)), 200).body;
+        expect(list).toMatchObject({ kind: 'OpenStackClusterList', apiVersion: `${GROUP}/${version}` });
+        expect(list.items[0]).toMatchObject({ kind: 'OpenStackCluster', apiVersion: `${GROUP}/${version}` });
+      }
+    });
+
+    test('a watch sees custom objects, their status too', async () => {
+      const { body: list } = expectStatus(await suite.client.get(`${at(storage)}?limit=1`), 200);
+      const watch = await suite.client.watch(
+        `${at(storage)}?resourceVersion=${list.metadata.resourceVersion}`,
+      );
+      expectStatus(await suite.client.post(at(storage), openStackCluster(storage, 'watched')), 201);
+      expectStatus(await suite.client.patch(`${at(storage, 'watched')}/status`, { status }), 200);
+      expect(await watch.next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'watched' } } });
+      expect(await watch.next()).toMatchObject({
+        type: 'MODIFIED',
+        object: { status: { network: { id: 'n-1' } } },
+      });
+      watch.close();
+    });
+
+    test('a version that is switched off while it is watched ends the watch and is not found any more', async () => {
+      const other = served.find((version) => version !== storage);
+      if (other === undefined) return;
+      const { body: list } = expectStatus(await suite.client.get(at(other)), 200);
+      const watch = await suite.client.watch(
+        `${at(other)}?resourceVersion=${list.metadata.resourceVersion}&timeoutSeconds=20`,
+      );
+      const { body } = expectStatus(await suite.client.get(DEFINITION), 200);
+      for (const version of body.spec.versions) if (version.name === other) version.served = false;
+      expectStatus(await suite.client.put(DEFINITION, body), 200);
+      await until('it is not served', async () => !(await isServed(other)), 30_000);
+      await watch.ended;
+      await until(
+        'discovery has forgotten it',
+        async () =>
+          !(await suite.client.get(`/apis/${GROUP}`)).body.versions.some(
+            ({ version }: { version: string }) => version === other,
+          ),
+        30_000,
+      );
+    });
+
+    test('with its definition all of its objects go', async () => {
+      await uninstall();
+      expect((await suite.client.get(at(storage))).text).toBe('404 page not found\n');
+    });
+  });
+}

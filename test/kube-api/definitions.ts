@@ -1,0 +1,19 @@
+// The definitions of OpenStackCluster that the suite runs on: ours, and those of CAPO's releases where they lie beside the work tree.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
+import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+
+const DIRECTORIES = [fileURLToPath(new URL('../../../shared/crds', import.meta.url)), '/work/shared/crds'];
+
+export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
+  const found = new Map([['reduced', openStackClusterDefinition()]]);
+  const directory = DIRECTORIES.find((each) => existsSync(each));
+  if (directory === undefined) return found;
+  for (const file of readdirSync(directory).sort())
+    if (file.startsWith('openstackclusters-') && file.endsWith('.yaml'))
+      found.set(file, parse(readFileSync(join(directory, file), 'utf8')) as KubeObject);
+  return found;
+}
