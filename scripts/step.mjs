@@ -3,24 +3,27 @@ import { spawn } from 'node:child_process';
 
 const TAIL_BYTES = 16 * 1024;
 
-export function runStep(title, command, args, options = {}) {
+/** `progress` gets each piece of output and returns what is shown beside the seconds. */
+export function runStep(title, command, args, { progress = () => '', ...options } = {}) {
   return new Promise((resolve, reject) => {
     const started = Date.now();
     const seconds = () => Math.round((Date.now() - started) / 1000);
     const terminal = process.stderr.isTTY === true;
     if (terminal) process.stderr.write(`· ${title} …`);
     else process.stderr.write(`· ${title} …\n`);
-    const timer = setInterval(
-      () =>
-        process.stderr.write(
-          terminal ? `\r· ${title} … ${seconds()} s` : `  still at it: ${title}, ${seconds()} s\n`,
-        ),
-      terminal ? 1000 : 10_000,
-    );
     let tail = '';
+    let detail = '';
     const keep = (chunk) => {
       tail = (tail + chunk).slice(-TAIL_BYTES);
+      detail = progress(String(chunk));
     };
+    const timer = setInterval(
+      () => {
+        const shown = detail === '' ? `${seconds()} s` : `${seconds()} s, ${detail}`;
+        process.stderr.write(terminal ? `\r· ${title} … ${shown}` : `  still at it: ${title}, ${shown}\n`);
+      },
+      terminal ? 1000 : 10_000,
+    );
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);

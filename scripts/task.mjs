@@ -7,6 +7,7 @@ import { openForwards } from './forward.mjs';
 import { MissingError, requireTools } from './problems.mjs';
 import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
+import { ensureTestbed } from './testbed.mjs';
 
 const bin = (...parts) => join(root, 'node_modules', ...parts);
 const vitest = bin('vitest', 'vitest.mjs');
@@ -77,6 +78,15 @@ const tasks = {
         [vitest, 'run', 'test/netns/addon', 'test/native-engine', ...args],
         sanitizedEnvironment(),
       );
+    },
+  },
+  'test:e2e': {
+    about: 'on a real kube-apiserver, built from Go modules the first time (-- <file> runs one)',
+    run: async (args) => {
+      requireSandbox();
+      const testbed = await ensureTestbed();
+      await setUp();
+      return sandboxed([vitest, 'run', '--config', 'vitest.e2e.config.ts', ...args], testbed);
     },
   },
   check: {

@@ -1,0 +1,120 @@
+// Builds the real Kubernetes of the end-to-end tests (test/e2e/testbed) once for each content of its sources, outside the work
+// tree. Only this needs Go and the network; the tests themselves run in the sandbox, which has neither.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { withLock } from './lock.mjs';
+import { MissingError, onPath } from './problems.mjs';
+import { root } from './setup.mjs';
+import { runStep } from './step.mjs';
+
+const sources = join(root, 'test', 'e2e', 'testbed');
+const KEPT_BUILDS = 2;
+
+/** What the tests start; a directory of KUBEBUILDER_ASSETS that has all of them spares the build. */
+const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl'];
+
+function cacheDirectory() {
+  if (process.env.ISTHMUS_TESTBED_CACHE) return process.env.ISTHMUS_TESTBED_CACHE;
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'isthmus');
+}
+
+function isExecutable(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function buildArguments() {
+  const module = readFileSync(join(sources, 'go.mod'), 'utf8');
+  const version = /^\s*k8s\.io\/kubernetes (v(\d+)\.(\d+)\.\S+)$/m.exec(module);
+  if (version === null) throw new Error(`${sources}/go.mod requires no k8s.io/kubernetes`);
+  const at = 'k8s.io/component-base/version';
+  const stamps = `-X ${at}.gitVersion=${version[1]} -X ${at}.gitMajor=${version[2]} -X ${at}.gitMinor=${version[3]}`;
+  return ['build', '-v', '-trimpath', '-ldflags', `-s -w ${stamps}`];
+}
+
+function contentHash(goVersion, args) {
+  const hash = createHash('sha256').update(`${goVersion}\0${args.join('\0')}\0`);
+  for (const file of readdirSync(sources).sort())
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(sources, file)))
+      .update('\0');
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** The version of Go that module needs, as far as we can tell before running it: an older one says so itself. */
+function requireGo() {
+  if (onPath('go')) return execFileSync('go', ['version'], { cwd: sources, encoding: 'utf8' }).trim();
+  throw new MissingError([
+    {
+      what: '`go` is not on the PATH: the real kube-apiserver, etcd and the others of the end-to-end tests are built with it',
+      fix:
+        'install Go 1.25 or later, or name a directory that holds ' +
+        `${COMPONENTS.join(', ')} in KUBEBUILDER_ASSETS (\`npm test\` needs none of this)`,
+    },
+  ]);
+}
+
+function removeOldBuilds(cache, kept) {
+  const builds = readdirSync(cache)
+    .filter((name) => name.startsWith('testbed-') && name !== kept)
+    .map((name) => ({ name, at: statSync(join(cache, name)).mtimeMs }))
+    .sort((left, right) => right.at - left.at);
+  for (const { name } of builds.slice(KEPT_BUILDS - 1))
+    rmSync(join(cache, name), { recursive: true, force: true });
+}
+
+/** The environment in which the tests find their components. */
+export async function ensureTestbed() {
+  const assets = process.env.KUBEBUILDER_ASSETS;
+  if (assets && COMPONENTS.every((name) => isExecutable(join(assets, name)))) {
+    process.stderr.write(`· the components of ${assets} (KUBEBUILDER_ASSETS) are used\n`);
+    return { ISTHMUS_TESTBED_ASSETS: assets };
+  }
+  const args = buildArguments();
+  const name = `testbed-${contentHash(requireGo(), args)}`;
+  const cache = cacheDirectory();
+  const binary = join(cache, name, 'testbed');
+  mkdirSync(cache, { recursive: true });
+  await withLock(join(cache, 'testbed.lock'), async () => {
+    if (isExecutable(binary)) return;
+    const unfinished = join(cache, `${name}.unfinished`);
+    let packages = 0;
+    await runStep(
+      'building kube-apiserver, etcd and the others from Go modules (6 to 15 minutes, once)',
+      'nice',
+      ['-n', '19', 'go', ...args, '-o', unfinished, '.'],
+      {
+        cwd: sources,
+        env: { ...process.env, CGO_ENABLED: '0' },
+        // `go build -v` names each package when it is done.
+        progress: (chunk) => {
+          packages += chunk.split('\n').length - 1;
+          return `${packages} packages`;
+        },
+      },
+    );
+    mkdirSync(join(cache, name), { recursive: true });
+    renameSync(unfinished, binary);
+    removeOldBuilds(cache, name);
+  });
+  if (!existsSync(binary)) throw new Error(`${binary} was not built`);
+  return { ISTHMUS_TESTBED: binary };
+}

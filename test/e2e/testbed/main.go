@@ -1,0 +1,49 @@
+// The real Kubernetes of the end-to-end tests in one binary: `testbed <component> <its own flags>`. One binary because the
+// components share nearly all of their packages: four would be linked four times, and weigh four times as much.
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	"k8s.io/component-base/cli"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	kubeproxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+
+	// As in each component's own main: their metrics count clients and versions.
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+)
+
+var components = map[string]func() int{
+	"etcd": func() int {
+		etcdmain.Main(os.Args)
+		return 0
+	},
+	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
+	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
+	"kube-proxy":              func() int { return cli.Run(kubeproxy.NewProxyCommand()) },
+	"kubectl":                 func() int { return cli.Run(kubectl.NewDefaultKubectlCommand()) },
+}
+
+func main() {
+	names := make([]string, 0, len(components))
+	for name := range components {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(os.Args) < 2 || components[os.Args[1]] == nil {
+		fmt.Fprintf(os.Stderr, "usage: %s <%s> [flags]\n", os.Args[0], strings.Join(names, "|"))
+		os.Exit(2)
+	}
+	run := components[os.Args[1]]
+	// The component sees its own name where its own binary would stand.
+	os.Args = os.Args[1:]
+	os.Exit(run())
+}
