@@ -83,6 +83,24 @@ export function deletionBehaviour(suite: Suite): void {
     expectStatus(await suite.client.get(at('dry-deleted')), 200);
   });
 
+  test('a namespace that is being deleted takes along what lies in it, and takes nothing new', async () => {
+    const name = `${suite.namespace}-gone`;
+    const path = `/api/v1/namespaces/${name}`;
+    const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    expectStatus(await suite.client.post('/api/v1/namespaces', body), 201);
+    const finalizers = ['example.com/keep'];
+    expectStatus(await suite.client.post(slices(name), slice('kept', { finalizers })), 201);
+    expectStatus(await suite.client.post(slices(name), slice('taken-along')), 201);
+    const marked = expectStatus(await suite.client.delete(path), 200).body;
+    expect(marked).toMatchObject({ kind: 'Namespace', status: { phase: 'Terminating' } });
+    const late = await suite.client.post(slices(name), slice('late'));
+    expect(expectStatus(late, 403, 'Forbidden').body.details.causes[0].reason).toBe('NamespaceTerminating');
+    const isGone = async (at: string) => (await suite.client.get(at)).status === 404;
+    await until('its content goes', () => isGone(slices(name, 'taken-along')), 60_000);
+    expectStatus(await suite.client.patch(slices(name, 'kept'), { metadata: { finalizers: null } }), 200);
+    await until('the namespace goes', () => isGone(path), 60_000);
+  }, 150_000);
+
   test('what only the deleted one owned is collected; what another owns too stays', async () => {
     const path = secrets(suite.namespace);
     const first = expectStatus(await suite.client.post(path, secret('owner-1')), 201).body;

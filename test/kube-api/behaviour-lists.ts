@@ -148,6 +148,21 @@ export function listBehaviour(suite: Suite): void {
     expect(late.body.details.causes[0].reason).toBe('ResourceVersionTooLarge');
   });
 
+  test('an object that is newer than the server is not there yet', async () => {
+    const { body } = expectStatus(await suite.client.get(at('?limit=1')), 200);
+    const late = Number(body.metadata.resourceVersion) + 1_000_000;
+    const path = slices(suite.namespace, 'list-a');
+    expectStatus(await suite.client.get(`${path}?resourceVersion=${late}`), 504, 'Timeout');
+  });
+
+  test('a list of any version has no pages, and limits and times are numbers', async () => {
+    const { body } = expectStatus(await suite.client.get(at('?resourceVersion=0&limit=1')), 200);
+    expect(body.items.length).toBeGreaterThan(1);
+    expect(body.metadata.continue).toBeUndefined();
+    expectStatus(await suite.client.get(at('?limit=x')), 400, 'BadRequest');
+    expectStatus(await suite.client.get(at('?watch=true&timeoutSeconds=x')), 400, 'BadRequest');
+  });
+
   test('the metadata alone can be had, of one and of many', async () => {
     const path = secrets(suite.namespace, 'metadata-only');
     const labels = { 'cluster.x-k8s.io/cluster-name': 'a' };

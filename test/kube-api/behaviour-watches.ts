@@ -133,6 +133,25 @@ export function watchBehaviour(suite: Suite): void {
     expect(object.data).toBeUndefined();
   });
 
+  test('a watch from a version that is still to come is quiet until it came', async () => {
+    const version = Number(await versionNow());
+    const watch = await suite.client.watch(at(`?resourceVersion=${version + 2}&labelSelector=future`));
+    for (const name of ['future-1', 'future-2', 'future-3', 'future-4']) await create(name, { future: '' });
+    const { object } = await watch.next();
+    watch.close();
+    expect(Number(object.metadata.resourceVersion)).toBeGreaterThan(version + 2);
+  });
+
+  test('initial events of a version that is still to come end in an error', async () => {
+    const late = Number(await versionNow()) + 1_000_000;
+    const initial = 'sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan';
+    const watch = await suite.client.watch(at(`?resourceVersion=${late}&${initial}`));
+    const { type, object } = await watch.next();
+    expect(type).toBe('ERROR');
+    expect(object).toMatchObject({ kind: 'Status', reason: 'Timeout', code: 504 });
+    expect(object.details.causes[0].reason).toBe('ResourceVersionTooLarge');
+  });
+
   test('a watch ends by itself after its time, with a bookmark shortly before when asked', async () => {
     const version = await versionNow();
     const watch = await suite.client.watch(

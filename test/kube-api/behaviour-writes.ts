@@ -227,6 +227,18 @@ export function writeBehaviour(suite: Suite): void {
     expectStatus(await suite.client.post(at(), yaml, { contentType: 'application/yaml' }), 201);
   });
 
+  test('a verb in the wrong place is not allowed', async () => {
+    for (const answer of [
+      await suite.client.post(slices(suite.namespace, 'a'), slice('a')),
+      await suite.client.put(slices(suite.namespace), slice('a')),
+      await suite.client.patch(slices(suite.namespace), {}),
+      await suite.client.post('/apis/discovery.k8s.io/v1/endpointslices', slice('a')),
+    ])
+      expect(expectStatus(answer, 405, 'MethodNotAllowed').body.message).toBe(
+        'the server does not allow this method on the requested resource',
+      );
+  });
+
   test('a resourceVersion has no place in a create', async () => {
     const answer = await suite.client.post(at(), service('versioned', { resourceVersion: '1' }));
     expect([400, 500]).toContain(answer.status);

@@ -94,12 +94,17 @@ export const modified = (of: Named, name: string): ApiError =>
 
 export const badRequest = (message: string): ApiError => new ApiError(400, 'BadRequest', message);
 
-export const forbidden = (of: Named, name: string, why: string): ApiError =>
+export const forbidden = (
+  of: Named,
+  name: string,
+  why: string,
+  causes: readonly StatusCause[] = [],
+): ApiError =>
   new ApiError(
     403,
     'Forbidden',
     `${qualified(of, of.plural)}${name === '' ? '' : ` "${name}"`} is forbidden: ${why}`,
-    detailsOf(of, name),
+    detailsOf(of, name, causes.length === 0 ? {} : { causes }),
   );
 
 export const expired = (message: string): ApiError => new ApiError(410, 'Expired', message);
@@ -110,12 +115,12 @@ export const tooLargeResourceVersion = (asked: number, current: number): ApiErro
     retryAfterSeconds: 1,
   });
 
-export const methodNotAllowed = (of: Named, verb: string): ApiError =>
+export const methodNotAllowed = (): ApiError =>
   new ApiError(
     405,
     'MethodNotAllowed',
-    `${verb} is not supported on resources of kind "${qualified(of, of.plural)}"`,
-    detailsOf(of, ''),
+    'the server does not allow this method on the requested resource',
+    {},
   );
 
 export const noSuchResource = (): ApiError =>

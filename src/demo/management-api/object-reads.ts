@@ -31,6 +31,13 @@ export function askedRevision(query: URLSearchParams): number | null {
   return Number(text);
 }
 
+/** A number in the query; 0 when there is none. */
+export function integerOption(query: URLSearchParams, name: string): number {
+  const text = query.get(name) ?? '0';
+  if (!/^-?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
+  return Number(text);
+}
+
 /** The same for a watch, where the real one lets the parser's error through as it is. */
 export function watchedRevision(query: URLSearchParams): number | null {
   try {
@@ -70,7 +77,16 @@ export class ObjectReads {
     this.#store = store;
   }
 
-  get(type: ResourceType, namespace: string, name: string): Entry {
+  get(
+    {
+      type,
+      namespace,
+      name,
+    }: { readonly type: ResourceType; readonly namespace: string; readonly name: string },
+    query: URLSearchParams,
+  ): Entry {
+    const revision = askedRevision(query) ?? 0;
+    if (revision > this.#store.revision) throw tooLargeResourceVersion(revision, this.#store.revision);
     const entry = this.#store.get(type.key, namespace, name);
     if (entry === null) throw notFound(type, name);
     return entry;
@@ -92,7 +108,8 @@ export class ObjectReads {
       throw badRequest('specifying resource version is not allowed when using continue');
     if (revision !== null && revision > this.#store.revision)
       throw tooLargeResourceVersion(revision, this.#store.revision);
-    const limit = Number(query.get('limit') ?? 0);
+    // Any version will do: the real one answers from its cache, and that knows no pages.
+    const limit = revision === 0 && token === '' ? 0 : integerOption(query, 'limit');
     const matches = matcherOf(target, query);
     if (token !== '') return this.#continued(type, namespace, decoded(token), limit, matches);
 

@@ -7,7 +7,7 @@ import { discoveryDocument, REVIEWS } from './discovery.ts';
 import { applyFault } from './fault-answer.ts';
 import type { Faults } from './faults.ts';
 import { apiVersionOf } from './kube-object.ts';
-import { matcherOf, type ObjectReads, watchedRevision } from './object-reads.ts';
+import { integerOption, matcherOf, type ObjectReads, watchedRevision } from './object-reads.ts';
 import { type Form, formOf, rendered, renderedItem } from './object-rendering.ts';
 import type { Entry, ObjectStore } from './object-store.ts';
 import type { ObjectWrites, PatchType, Target } from './object-writes.ts';
@@ -122,6 +122,7 @@ export class RequestHandler {
         table.groups().get(info.group)?.includes(info.version) === true &&
           table.ofResource(info.group, info.resource)?.custom !== true,
       );
+    if (isMisplaced(info, found.type.namespaced)) throw methodNotAllowed();
     if (info.subresource !== '' && !(info.subresource === 'status' && found.api.hasStatus))
       throw noSuchResource();
     const form = formOf(request.headers.accept);
@@ -140,7 +141,7 @@ export class RequestHandler {
     };
     switch (info.verb) {
       case 'get':
-        this.#send(response, 200, target, this.#deps.reads.get(target.type, namespace, target.name), form);
+        this.#send(response, 200, target, this.#deps.reads.get(target, info.query), form);
         break;
       case 'list':
         await this.#list(response, target, info, form);
@@ -165,13 +166,10 @@ export class RequestHandler {
     const mediaType = mediaTypeOf(request);
     const text = await readBody(request);
     const options = writeOptions(info.query, request);
-    if (target.type.namespaced && target.namespace === '' && info.verb !== 'deletecollection')
-      throw methodNotAllowed(target.type, info.verb);
     switch (info.verb) {
       case 'create':
       case 'update': {
         if (!/^application\/(json|yaml)$/.test(mediaType)) throw unsupportedMediaType(mediaType);
-        if (info.verb === 'create' && info.isNamed) throw methodNotAllowed(target.type, info.verb);
         const body = parsedBody(text, mediaType);
         const written =
           info.verb === 'create'
@@ -221,7 +219,7 @@ export class RequestHandler {
         break;
       }
       default:
-        throw methodNotAllowed(target.type, info.verb);
+        throw methodNotAllowed();
     }
   }
 
@@ -285,7 +283,7 @@ export class RequestHandler {
       );
     const bookmarks = query.get('allowWatchBookmarks') === 'true';
     const initial = sendInitial === 'true' || (sendInitial === null && (revision ?? 0) === 0);
-    const timeout = Number(query.get('timeoutSeconds') ?? 0);
+    const timeout = integerOption(query, 'timeoutSeconds');
     const watch = new WatchStream(
       { store, response },
       {
@@ -296,6 +294,7 @@ export class RequestHandler {
         namespace: target.type.namespaced && target.namespace === '' ? null : target.namespace,
         matches: matcherOf(target, query),
         since: initial || (revision ?? 0) === 0 ? null : revision,
+        notOlderThan: initial ? (revision ?? 0) : 0,
         initialEvents: !initial ? 'none' : sendInitial === 'true' && bookmarks ? 'with-bookmark' : 'plain',
         bookmarks,
         bookmarkIntervalMs,
@@ -327,6 +326,14 @@ export class RequestHandler {
       );
     else sendJson(response, code, rendered(entry, target, form));
   }
+}
+
+/** A verb that needs a name and has none, or the other way round, or writes to all namespaces. */
+function isMisplaced({ verb, isNamed, namespace }: ResourceRequest, namespaced: boolean): boolean {
+  const needsName = verb === 'update' || verb === 'patch';
+  if (needsName ? !isNamed : verb === 'create' && isNamed) return true;
+  const isWrite = needsName || verb === 'create' || verb === 'delete';
+  return isWrite && namespaced && namespace === '';
 }
 
 const unsupportedMediaType = (mediaType: string): ApiError =>

@@ -1,7 +1,7 @@
 // One open watch: what happened since, then what happens, as lines of JSON; bookmarks in between, and an end after its time.
 // It never waits for its client: one that does not read is cut, as the real one does.
 import type { ServerResponse } from 'node:http';
-import { expired } from './api-error.ts';
+import { type ApiError, expired, tooLargeResourceVersion } from './api-error.ts';
 import { apiVersionOf } from './kube-object.ts';
 import { type Form, rendered } from './object-rendering.ts';
 import type { Change, Entry, ObjectStore } from './object-store.ts';
@@ -21,6 +21,8 @@ export interface WatchOptions {
   readonly matches: Matcher;
   /** Null: the state as it is now comes first, as ADDED events. */
   readonly since: number | null;
+  /** With initial events: the version that they must at least have. */
+  readonly notOlderThan: number;
   readonly initialEvents: 'none' | 'plain' | 'with-bookmark';
   readonly bookmarks: boolean;
   readonly bookmarkIntervalMs: number;
@@ -53,10 +55,15 @@ export class WatchStream {
       'Cache-Control': 'no-cache, private',
     });
     deps.response.flushHeaders();
+    if (options.notOlderThan > deps.store.revision) {
+      this.#release = () => {};
+      this.#fail(tooLargeResourceVersion(options.notOlderThan, deps.store.revision));
+      return;
+    }
     const missed = since === null ? [] : deps.store.changesSince(key, since);
     if (missed === null) {
       this.#release = () => {};
-      this.#fail(since as number);
+      this.#fail(expired(`too old resource version: ${since} (${deps.store.revision})`));
       return;
     }
     if (since === null && initialEvents !== 'none')
@@ -106,8 +113,7 @@ export class WatchStream {
     this.#release();
   }
 
-  #fail(since: number): void {
-    const { status } = expired(`too old resource version: ${since} (${this.#store.revision})`);
+  #fail({ status }: ApiError): void {
     this.#line('ERROR', JSON.stringify(status));
     this.end();
   }
@@ -131,7 +137,6 @@ export class WatchStream {
     const { target, form } = this.options;
     const metadata = {
       resourceVersion: String(this.#store.revision),
-      creationTimestamp: null,
       ...(annotations === undefined ? {} : { annotations }),
     };
     const object =
