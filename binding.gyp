@@ -23,6 +23,7 @@
         'native/engine/hello_pool.cc',
         'native/engine/keepalive.cc',
         'native/engine/part.cc',
+        'native/engine/plain_hello.cc',
         'native/engine/relay.cc',
         'native/engine/reset.cc',
         'native/engine/target.cc',

@@ -115,6 +115,7 @@ export class App {
       mode: 'hello',
       policy: this.#policy,
     });
+    this.#listener.prepare(this.#policy.prepared());
     if (this.#stopping) return; // told to stop while it opened: the drain has closed it, or will
     this.#notReadyBecause = null;
     this.#control.listening(this.#listener.address, this.#listener.port);
@@ -147,6 +148,7 @@ export class App {
   }
 
   #published(desired: Desired, changes: DesiredChanges): void {
+    if (changes.routes !== undefined) this.#listener?.prepare(this.#policy.prepared());
     if (changes.backends !== undefined) this.#retainNetns(desired.backends);
     this.#metrics.routesSwapped(desired.clusters);
     this.#clusterLog.write(desired.clusters);

@@ -37,6 +37,10 @@ class EngineObject {
   static Napi::Value Part(const Napi::CallbackInfo& info);
   static Napi::Value PolicyError(const Napi::CallbackInfo& info);
   static Napi::Value AbortAll(const Napi::CallbackInfo& info);
+  static Napi::Value PrepareAnswer(const Napi::CallbackInfo& info);
+  static Napi::Value Prepare(const Napi::CallbackInfo& info);
+  static Napi::Value DropAnswer(const Napi::CallbackInfo& info);
+  static Napi::Value ForgottenAnswers(const Napi::CallbackInfo& info);
   static Napi::Value Shares(const Napi::CallbackInfo& info);
   static Napi::Value Stats(const Napi::CallbackInfo& info);
   static Napi::Value Stop(const Napi::CallbackInfo& info);
@@ -55,6 +59,7 @@ class EngineObject {
   void Call(napi_ref handler, std::size_t count, const napi_value* arguments);
   napi_value Number(double value) const;
   void PeerArguments(const sockaddr_in6& peer, napi_value* address, napi_value* port) const;
+  Answer CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const;
   void Answered(const Napi::CallbackInfo& info, Answer answer);
   void Shutdown();
 
@@ -137,6 +142,10 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   method("part", Part);
   method("policyError", PolicyError);
   method("abortAll", AbortAll);
+  method("prepareAnswer", PrepareAnswer);
+  method("prepare", Prepare);
+  method("dropAnswer", DropAnswer);
+  method("forgottenAnswers", ForgottenAnswers);
   method("shares", Shares);
   method("stats", Stats);
   method("stop", Stop);
@@ -199,22 +208,61 @@ Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
   return {};
 }
 
-// (connection, skipBytes, farewell, shareKey, shareLimit, ...targets)
+// (farewell, shareKey, shareLimit, ...targets), from argument `first` on.
+Answer EngineObject::CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const {
+  Answer answer{Answer::Kind::kCandidates};
+  answer.last_words = BytesOf(info[first]);
+  if (info[first + 1].IsString()) {
+    answer.share = engine_->ShareOf(info[first + 1].As<Napi::String>());
+    answer.share_limit = info[first + 2].As<Napi::Number>().Int32Value();
+  }
+  for (std::size_t i = first + 3; i < info.Length(); i += 1) {
+    answer.candidates.push_back(engine_->FindTarget(info[i].As<Napi::Number>().Uint32Value()));
+  }
+  return answer;
+}
+
+// (connection, skipBytes, …)
 Napi::Value EngineObject::Candidates(const Napi::CallbackInfo& info) {
   EngineObject& self = Of(info);
   if (!self.engine_) return {};
-  Answer answer{Answer::Kind::kCandidates};
+  Answer answer = self.CandidatesFrom(info, 2);
   answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
-  answer.last_words = BytesOf(info[2]);
-  if (info[3].IsString()) {
-    answer.share = self.engine_->ShareOf(info[3].As<Napi::String>());
-    answer.share_limit = info[4].As<Napi::Number>().Int32Value();
-  }
-  for (std::size_t i = 5; i < info.Length(); i += 1) {
-    answer.candidates.push_back(self.engine_->FindTarget(info[i].As<Napi::Number>().Uint32Value()));
-  }
   self.Answered(info, std::move(answer));
   return {};
+}
+
+Napi::Value EngineObject::PrepareAnswer(const Napi::CallbackInfo& info) {
+  if (Ended(info)) return {};
+  EngineObject& self = Of(info);
+  return Napi::Number::New(info.Env(), self.engine_->PrepareAnswer(self.CandidatesFrom(info, 0)));
+}
+
+// (listener, names, tags)
+Napi::Value EngineObject::Prepare(const Napi::CallbackInfo& info) {
+  if (Ended(info)) return {};
+  const auto names = info[1].As<Napi::Array>();
+  const auto tags = info[2].As<Napi::Array>();
+  std::vector<std::pair<std::string, std::uint32_t>> table(names.Length());
+  for (std::uint32_t i = 0; i < table.size(); i += 1) {
+    const Napi::HandleScope scope(info.Env());
+    table[i] = {Napi::Value(names[i]).As<Napi::String>(), Napi::Value(tags[i]).As<Napi::Number>().Uint32Value()};
+  }
+  Of(info).engine_->Prepare(info[0].As<Napi::Number>().Uint32Value(), table);
+  return {};
+}
+
+Napi::Value EngineObject::DropAnswer(const Napi::CallbackInfo& info) {
+  if (auto& engine = Of(info).engine_) engine->DropAnswer(info[0].As<Napi::Number>().Uint32Value());
+  return {};
+}
+
+Napi::Value EngineObject::ForgottenAnswers(const Napi::CallbackInfo& info) {
+  Napi::Array tags = Napi::Array::New(info.Env());
+  if (auto& engine = Of(info).engine_) {
+    for (const std::uint32_t tag : engine->ForgottenAnswers()) tags.Set(tags.Length(), tag);
+  }
+  return tags;
 }
 
 Napi::Value EngineObject::Part(const Napi::CallbackInfo& info) {
@@ -313,12 +361,17 @@ void EngineObject::Deliver(const Event& event) {
     case Event::Kind::kDialFailed: {
       napi_value error = nullptr;
       napi_create_string_utf8(env_, event.error.data(), event.error.size(), &error);
-      const napi_value arguments[] = {connection, Number(event.candidate), error, Number(event.dial_ms)};
+      const napi_value arguments[] = {connection,
+                                      Number(event.listener),
+                                      Number(event.tag),
+                                      Number(event.candidate),
+                                      error,
+                                      Number(event.dial_ms)};
       return Call(dial_failed_, std::size(arguments), arguments);
     }
     case Event::Kind::kEnded: {
       Leave(shared_->unreported);
-      napi_value arguments[10] = {connection, Number(event.listener)};
+      napi_value arguments[11] = {connection, Number(event.listener)};
       PeerArguments(event.client, &arguments[2], &arguments[3]);
       arguments[4] = Number(static_cast<double>(event.outcome));
       arguments[5] = Number(event.candidate);
@@ -326,6 +379,7 @@ void EngineObject::Deliver(const Event& event) {
       arguments[7] = Number(event.bytes_from_client);
       arguments[8] = Number(event.bytes_from_backend);
       arguments[9] = Number(event.duration_ms);
+      arguments[10] = Number(event.tag);
       return Call(ended_, std::size(arguments), arguments);
     }
   }

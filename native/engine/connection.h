@@ -5,7 +5,7 @@
 //
 // | state      | client ready | client FIN | client reset | backend ready | backend FIN | backend reset | deadline | answer | abort |
 // | ---------- | ------------ | ---------- | ------------ | ------------- | ----------- | ------------- | -------- | ------ | ----- |
-// | Hello      | collect; enough → Asking | → End client-left | → End client-left | – | – | – | → End hello-timeout | ignored | → End |
+// | Hello      | collect; enough → Asking, or by a prepared answer → Connecting or Parting | → End client-left | → End client-left | – | – | – | → End hello-timeout | ignored | → End |
 // | Asking     | left in the kernel | left there | left there: the next read or send finds it | – | – | – | noted: "more" comes too late | more → Hello; candidates → Connecting; part → Parting; error → End; aborted → End | closes the socket; → End by the answer |
 // | Connecting | left in the kernel | left there | → End client-left | replay → Relaying | replay → Relaying, which reads it | next candidate, or Parting | next candidate, or Parting | ignored | → End |
 // | Relaying   | pump | flows on, then FIN; both → End finished | what it said flows on, then → Resetting or End | pump | as the client's | as the client's | broken only: linger is over → End | ignored | → End |
@@ -76,7 +76,7 @@ struct Flow {
 
 // What is needed only until a backend is connected.
 struct Dial {
-  Answer answer;
+  std::shared_ptr<const Answer> answer;
   std::size_t next = 0;
   bool tried = false;         // at least one; else all were refused by a bound of ours
   std::int64_t started_ns = 0;
@@ -91,6 +91,7 @@ struct Connection {
   Outcome parting = Outcome::kClosed;  // how it ends, once that is decided
   bool broken = false;        // one side is gone by a reset; what it had said still flows, then the other is reset too
   bool in_backlog = false;    // its turn was cut short; it is in the worker's list to go on
+  bool asked = false;         // JavaScript knows of it: from then on it alone decides
   std::int32_t connected = -1;
   float dial_ms = 0;
   std::uint32_t listener = 0;
@@ -105,7 +106,8 @@ struct Connection {
   HelloBuffer hello;
   TimerNode timer;
   std::unique_ptr<Dial> dial;
-  std::shared_ptr<Share> share;  // counted among its connections
+  std::uint32_t tag = 0;         // of the prepared answer, if it was one
+  std::shared_ptr<Share> share;  // counted among its connections; with a tag it also keeps the prepared answer, share or not
 };
 
 }  // namespace isthmus

@@ -7,20 +7,33 @@
 
 namespace isthmus {
 
+void Worker::TakeCandidates(Connection& connection, std::shared_ptr<const Answer> answer) {
+  connection.timer.Clear();
+  const bool counted = answer->share != nullptr && Enter(answer->share->connections, answer->share_limit);
+  Share* const share = counted ? answer->share.get() : nullptr;
+  connection.tag = answer->tag;
+  if (answer->tag != 0) connection.share = std::shared_ptr<Share>(answer, share);
+  else if (counted) connection.share = answer->share;
+  if (answer->share != nullptr && !counted) return PartWith(connection, answer->last_words, Outcome::kRefusedShare);
+  connection.dial = std::make_unique<Dial>();
+  connection.dial->answer = std::move(answer);
+  DialNext(connection);
+}
+
 void Worker::DialNext(Connection& connection) {
   connection.state = State::kConnecting;
   Dial& dial = *connection.dial;
-  if (dial.next == dial.answer.candidates.size()) {
-    return PartWith(connection, dial.answer.last_words, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
+  if (dial.next == dial.answer->candidates.size()) {
+    return PartWith(connection, dial.answer->last_words, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
   }
   // None: the address was no address, or its netns is not routed to any more.
-  if (!dial.answer.candidates[dial.next]) {
+  if (!dial.answer->candidates[dial.next]) {
     dial.tried = true;
     return DialFailed(connection, SysError{EINVAL, "connect"});
   }
-  Target& target = *dial.answer.candidates[dial.next];
+  Target& target = *dial.answer->candidates[dial.next];
   if (!Enter(shared_.pending_dials, shared_.limits.max_pending_dials)) {
-    return PartWith(connection, dial.answer.last_words, Outcome::kRefusedDials);
+    return PartWith(connection, dial.answer->last_words, Outcome::kRefusedDials);
   }
   if (!Enter(target.pending_dials, shared_.limits.max_pending_dials_per_backend)) {
     // So many wait for this one already that it gets no more: the next one may be well.
@@ -50,7 +63,7 @@ void Worker::DialNext(Connection& connection) {
   connection.backend.kept_alive = false;
   connect_timers_.Set(connection.timer, now_ns_);
   // On the way to the same machine the handshake is done by now, and the hello can go at once.
-  const std::uint32_t skip = dial.answer.skip_bytes;
+  const std::uint32_t skip = dial.answer->skip_bytes;
   std::uint32_t sent_bytes = 0;
   if (connection.hello.Length() > skip) {
     const long sent = io::Send(connection.backend.fd, connection.hello.Data() + skip, connection.hello.Length() - skip);
@@ -76,6 +89,7 @@ void Worker::DialFailed(Connection& connection, const SysError& error) {
   Event event{Event::Kind::kDialFailed};
   event.listener = connection.listener;
   event.connection = connection.id.Packed();
+  event.tag = connection.tag;
   event.candidate = static_cast<std::int32_t>(dial.next);
   event.dial_ms = static_cast<double>(now_ns_ - dial.started_ns) / 1e6;
   event.error = CodeOf(error);
@@ -96,7 +110,7 @@ void Worker::Connected(Connection& connection, std::uint32_t sent_bytes) {
   Dial& dial = *connection.dial;
   connection.connected = static_cast<std::int32_t>(dial.next);
   connection.dial_ms = static_cast<float>(now_ns_ - dial.started_ns) / 1e6f;
-  const std::uint32_t gone = dial.answer.skip_bytes + sent_bytes;
+  const std::uint32_t gone = dial.answer->skip_bytes + sent_bytes;
   StopDialling(connection);
 
   connection.state = State::kRelaying;

@@ -7,6 +7,7 @@
 
 #include "engine/io.h"
 #include "engine/keepalive.h"
+#include "engine/prepared.h"
 
 namespace isthmus {
 namespace {
@@ -89,6 +90,8 @@ void Engine::Stop() {
   workers_.clear();
   listeners_.clear();
   targets_.clear();
+  prepared_.clear();
+  dropped_.clear();
   for (auto& [key, named] : netns_) named.slot->Release();
   netns_.clear();
 }
@@ -188,6 +191,46 @@ std::vector<std::pair<std::string, int>> Engine::Shares() const {
     if (const int count = share->connections.load(std::memory_order_relaxed); count > 0) counts.emplace_back(key, count);
   }
   return counts;
+}
+
+std::uint32_t Engine::PrepareAnswer(Answer answer) {
+  while (next_tag_ == 0 || prepared_.contains(next_tag_) || dropped_.contains(next_tag_)) next_tag_ += 1;
+  answer.tag = next_tag_++;
+  const std::uint32_t tag = answer.tag;
+  prepared_[tag] = std::make_shared<const Answer>(std::move(answer));
+  return tag;
+}
+
+void Engine::Prepare(std::uint32_t listener, const std::vector<std::pair<std::string, std::uint32_t>>& tags_by_name) {
+  const auto found = listeners_.find(listener);
+  if (found == listeners_.end()) return;
+  auto table = std::make_shared<PreparedTable>();
+  for (const auto& [name, tag] : tags_by_name) {
+    if (const auto answer = prepared_.find(tag); answer != prepared_.end()) table->Add(name, answer->second);
+  }
+  for (const auto& worker : workers_) {
+    Command command{Command::Kind::kPrepare};
+    command.listener = found->second;
+    command.table = table;
+    worker->Post(std::move(command), true);
+  }
+}
+
+void Engine::DropAnswer(std::uint32_t tag) {
+  const auto found = prepared_.find(tag);
+  if (found == prepared_.end()) return;
+  dropped_[tag] = found->second;
+  prepared_.erase(found);
+}
+
+std::vector<std::uint32_t> Engine::ForgottenAnswers() {
+  std::vector<std::uint32_t> forgotten;
+  std::erase_if(dropped_, [&](const auto& entry) {
+    if (!entry.second.expired()) return false;
+    forgotten.push_back(entry.first);
+    return true;
+  });
+  return forgotten;
 }
 
 void Engine::PostAnswer(ConnectionId connection, Answer answer) {

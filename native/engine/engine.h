@@ -47,6 +47,15 @@ class Engine {
   // How many connections each counts; those of none are left out.
   std::vector<std::pair<std::string, int>> Shares() const;
 
+  // What workers may answer a plain hello with, without asking; gives it a tag.
+  std::uint32_t PrepareAnswer(Answer answer);
+  // In place of the table before; a tag that is not known is left out.
+  void Prepare(std::uint32_t listener, const std::vector<std::pair<std::string, std::uint32_t>>& tags_by_name);
+  // No later table names it; connections may live on with it.
+  void DropAnswer(std::uint32_t tag);
+  // Tags that were dropped and that nothing will be told of any more; each is handed out once.
+  std::vector<std::uint32_t> ForgottenAnswers();
+
   // Posted without a wake-up: WakeAnswered() wakes those that got any.
   void PostAnswer(ConnectionId connection, Answer answer);
   void WakeAnswered();
@@ -69,6 +78,9 @@ class Engine {
   std::unordered_map<std::uint32_t, KnownTarget> targets_;
   std::unordered_map<std::string, std::shared_ptr<Share>> shares_;
   std::size_t most_shares_ = 64;  // then it is looked for those that nobody holds
+  std::unordered_map<std::uint32_t, std::shared_ptr<const Answer>> prepared_;
+  std::unordered_map<std::uint32_t, std::weak_ptr<const Answer>> dropped_;
+  std::uint32_t next_tag_ = 1;
   std::uint32_t next_target_ = 1;
   std::uint32_t answered_ = 0;  // a bit for each worker
   std::uint32_t next_adopter_ = 0;

@@ -1,8 +1,10 @@
-// Station 2: the first bytes are collected, and JavaScript is asked what to do with them.
+// Station 2: the first bytes are collected, and JavaScript is asked what to do with them, unless that is known beforehand.
 #include <algorithm>
 #include <utility>
 
 #include "engine/io.h"
+#include "engine/plain_hello.h"
+#include "engine/prepared.h"
 #include "engine/witness.h"
 #include "engine/worker.h"
 
@@ -25,13 +27,49 @@ void Worker::ReadHello(Connection& connection) {
     connection.up.bytes += static_cast<std::uint64_t>(got);
     // A short read means drained: the next bytes are told by epoll; after a hang-up there is an end to be read.
     if (static_cast<std::uint32_t>(got) < room && !connection.client.hang_up) connection.client.readable = false;
-    if (hello.Length() >= connection.min_bytes) return Ask(connection);
+    if (hello.Length() >= connection.min_bytes && Decide(connection)) return;
     if (!connection.client.readable) return;
   }
 }
 
+// False when nothing can be decided before more has arrived.
+bool Worker::Decide(Connection& connection) {
+  const PreparedTable* table = connection.asked ? nullptr : TableOf(connection.listener);
+  if (table != nullptr) {
+    const HelloBuffer& hello = connection.hello;
+    const PlainHello plain = ReadPlainHello({hello.Data(), hello.Length()});
+    if (plain.kind == PlainHello::Kind::kName) {
+      if (auto answer = table->Find(plain.name)) {
+        TakeCandidates(connection, std::move(answer));
+        return true;
+      }
+    }
+    // A long one comes in two segments. If it comes in more, JavaScript is asked: its parser does not start over each time.
+    const bool first = connection.min_bytes == 1;
+    if (plain.kind == PlainHello::Kind::kIncomplete && first && hello.Length() < shared_.limits.max_hello_bytes) {
+      connection.min_bytes = hello.Length() + 1;
+      return false;
+    }
+  }
+  Ask(connection);
+  return true;
+}
+
+const PreparedTable* Worker::TableOf(std::uint32_t listener) const {
+  for (const auto& [id, table] : tables_) {
+    if (id == listener) return table.get();
+  }
+  return nullptr;
+}
+
+void Worker::Prepare(const ListenerSocket& listener, std::shared_ptr<const PreparedTable> table) {
+  std::erase_if(tables_, [&](const auto& entry) { return entry.first == listener.id; });
+  if (table) tables_.emplace_back(listener.id, std::move(table));
+}
+
 void Worker::Ask(Connection& connection) {
   connection.state = State::kAsking;
+  connection.asked = true;
   Event event{Event::Kind::kQuestion};
   event.listener = connection.listener;
   event.connection = connection.id.Packed();
@@ -55,16 +93,7 @@ void Worker::HandleAnswer(Connection& connection, Answer answer) {
       if (connection.client.readable) ReadHello(connection);
       return;
     case Answer::Kind::kCandidates:
-      connection.timer.Clear();
-      if (answer.share) {
-        if (!Enter(answer.share->connections, answer.share_limit)) {
-          return PartWith(connection, answer.last_words, Outcome::kRefusedShare);
-        }
-        connection.share = std::move(answer.share);
-      }
-      connection.dial = std::make_unique<Dial>();
-      connection.dial->answer = std::move(answer);
-      return DialNext(connection);
+      return TakeCandidates(connection, std::make_shared<const Answer>(std::move(answer)));
     case Answer::Kind::kPart:
       connection.timer.Clear();
       return PartWith(connection, answer.last_words,

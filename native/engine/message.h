@@ -60,6 +60,8 @@ struct Event {
   double bytes_from_client = 0;
   double bytes_from_backend = 0;
   std::string error;                      // dial failed
+  std::uint32_t tag = 0;                  // dial failed, ended: of the prepared answer, if it was one
+  std::shared_ptr<const void> kept;       // ended: so that nobody forgets the tag before this is told
 };
 
 struct Answer {
@@ -69,14 +71,18 @@ struct Answer {
   int share_limit = 0;                              // candidates: of the share, if there is one
   std::string last_words;                           // candidates: the farewell; part: the alert, or nothing
   std::shared_ptr<Share> share;
+  std::uint32_t tag = 0;                            // JavaScript's name for a prepared one; 0: it was asked
   std::vector<std::shared_ptr<Target>> candidates;
 };
 
+class PreparedTable;
+
 struct Command {
-  enum class Kind : std::uint8_t { kAnswer, kAddListener, kRemoveListener, kAdopt, kAbortAll, kStop } kind;
+  enum class Kind : std::uint8_t { kAnswer, kAddListener, kRemoveListener, kPrepare, kAdopt, kAbortAll, kStop } kind;
   ConnectionId connection{};                        // answer
   Answer answer{};
-  std::shared_ptr<ListenerSocket> listener;         // add, remove, adopt
+  std::shared_ptr<ListenerSocket> listener;         // add, remove, prepare, adopt
+  std::shared_ptr<const PreparedTable> table;       // prepare
   UniqueFd client;                                  // adopt: accepted while its listener was being closed
   Outcome outcome = Outcome::kStopped;              // abort all
 };

@@ -177,6 +177,10 @@ void Worker::HandleCommands() {
         break;
       case Command::Kind::kRemoveListener:
         RemoveListener(command.listener);
+        Prepare(*command.listener, nullptr);
+        break;
+      case Command::Kind::kPrepare:
+        Prepare(*command.listener, std::move(command.table));
         break;
       case Command::Kind::kAdopt: {
         sockaddr_in6 peer{};
@@ -283,6 +287,8 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   event.listener = connection.listener;
   event.connection = connection.id.Packed();
   event.client = connection.peer;
+  event.tag = connection.tag;
+  event.kept = std::move(connection.share);
   event.candidate = connection.connected;
   event.dial_ms = connection.dial_ms;
   event.duration_ms = static_cast<double>(NowNs() - connection.accepted_ns) / 1e6;

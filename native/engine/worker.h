@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/connection.h"
@@ -61,10 +62,14 @@ class Worker {
 
   // hello.cc
   void ReadHello(Connection& connection);
+  bool Decide(Connection& connection);
+  const PreparedTable* TableOf(std::uint32_t listener) const;
+  void Prepare(const ListenerSocket& listener, std::shared_ptr<const PreparedTable> table);
   void Ask(Connection& connection);
   void HandleAnswer(Connection& connection, Answer answer);
 
   // dial.cc
+  void TakeCandidates(Connection& connection, std::shared_ptr<const Answer> answer);
   void DialNext(Connection& connection);
   void DialFailed(Connection& connection, const SysError& error);
   void BackendReady(Connection& connection, std::uint32_t events);
@@ -110,6 +115,7 @@ class Worker {
   bool outbox_urgent_ = false;      // a client waits for the answer
   std::int64_t outbox_since_ns_ = 0;
   std::vector<std::shared_ptr<ListenerSocket>> listeners_;
+  std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener; there are one or two
   TimerList hello_timers_;
   TimerList connect_timers_;
   TimerList linger_timers_;

@@ -1,4 +1,5 @@
 #include "test/fault.h"
+#include "test/hello.h"
 #include "test/scenario.h"
 
 namespace isthmus {
@@ -150,6 +151,65 @@ void OneTooMany(Stage& stage, const Scenario&) {
   STEP(stage.Hear(client, "reply"));
 }
 
+// Nobody is asked about it; the one too many is sent away; and when routes have changed JavaScript is asked.
+void Prepared(Stage& stage, const Scenario&) {
+  const std::string hello = HelloFor("demo.example");
+  stage.Prepare("demo.example", {stage.Closed(), stage.Live()}, "share", 1, "farewell");
+  const int client = stage.Connect();
+  STEP(stage.Say(client, hello));
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, hello));
+  STEP(stage.DialsFailed(1));
+  const int second = stage.Connect();
+  STEP(stage.Say(second, hello));
+  STEP(stage.HearEnd(second));
+  stage.Finish(second);
+  STEP(stage.Ended(Outcome::kRefusedShare));
+  stage.PrepareNothing();
+  const int third = stage.Connect();
+  STEP(stage.Say(third, hello));
+  STEP(stage.Asked(hello));
+  stage.AnswerError();
+  STEP(stage.HearEnd(third));
+  STEP(stage.Say(backend, "reply"));
+  STEP(stage.Hear(client, "reply"));
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  stage.Finish(backend);
+  STEP(stage.HearEnd(client));
+}
+
+void PreparedInTwo(Stage& stage, const Scenario&) {
+  const std::string hello = HelloFor("demo.example");
+  stage.Prepare("demo.example", {stage.Live()}, "share", 1, "farewell");
+  const int client = stage.Connect();
+  STEP(stage.Say(client, hello.substr(0, 30)));
+  STEP(stage.Settle());
+  STEP(stage.Say(client, hello.substr(30)));
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, hello));
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  stage.Finish(backend);
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
+// What a connection was decided by is known for as long as something can be told of it, and no longer.
+void Forgotten(Stage& stage, const Scenario&) {
+  const std::string hello = HelloFor("demo.example");
+  stage.Prepare("demo.example", {stage.Live()}, "share", 9, "farewell");
+  const int client = stage.Connect();
+  STEP(stage.Say(client, hello));
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, hello));
+  stage.PrepareNothing();
+  STEP(stage.Settle());
+  stage.Reset(client);
+  STEP(stage.HearReset(backend));
+  STEP(stage.Ended(Outcome::kClientReset));
+  STEP(stage.AllForgotten());
+}
+
 void Alert(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Say(client, "hello"));
@@ -241,6 +301,9 @@ std::vector<Scenario> Lives() {
       {"failover", {.connect_timeout_ms = 15}, Failover},
       {"nobody there", {}, NobodyThere},
       {"one too many", {}, OneTooMany},
+      {"prepared", {}, Prepared},
+      {"prepared, in two pieces", {}, PreparedInTwo},
+      {"prepared, and forgotten", {}, Forgotten},
       {"alert", {}, Alert},
       {"close", immediate, Close},
       {"the client resets", {}, ClientResets},

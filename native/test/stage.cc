@@ -268,6 +268,30 @@ void Stage::AnswerShared(const std::vector<std::uint32_t>& targets, const std::s
   Answered(std::move(answer));
 }
 
+void Stage::Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
+                    std::string farewell) {
+  Answer answer = CandidatesOf(targets, std::move(farewell));
+  answer.share = engine_->ShareOf(key);
+  answer.share_limit = limit;
+  const std::uint32_t tag = engine_->PrepareAnswer(std::move(answer));
+  engine_->Prepare(kListener, {{name, tag}});
+  for (const std::uint32_t old : tags_) engine_->DropAnswer(old);
+  tags_.insert(tag);
+}
+
+void Stage::PrepareNothing() {
+  engine_->Prepare(kListener, {});
+  for (const std::uint32_t old : tags_) engine_->DropAnswer(old);
+}
+
+bool Stage::AllForgotten() {
+  return Await(-1, 0, [&] {
+    for (Event& event : ended_) event.kept.reset();  // as when JavaScript is done with it
+    for (const std::uint32_t tag : engine_->ForgottenAnswers()) tags_.erase(tag);
+    return tags_.empty();
+  });
+}
+
 void Stage::AnswerPart(std::string alert) {
   Answer answer{Answer::Kind::kPart};
   answer.last_words = std::move(alert);

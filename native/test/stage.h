@@ -51,6 +51,12 @@ class Stage {
   void AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell = "", std::uint32_t skip = 0);
   // As above, counted among the share, of which there may be so many.
   void AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell);
+  // From now on a plain hello for this name is answered so, unasked.
+  void Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
+               std::string farewell);
+  // Nothing is prepared any more, for the listener; and nothing of what was is known by anybody.
+  void PrepareNothing();
+  bool AllForgotten();
   void AnswerPart(std::string alert);
   void AnswerError();
   // For a connection that did not ask, or no more.
@@ -98,6 +104,7 @@ class Stage {
   int port_ = 0;
   std::uint32_t live_ = 0;
   std::uint32_t closed_ = 0;
+  std::set<std::uint32_t> tags_;
   std::uint32_t deaf_ = 0;
   std::vector<std::shared_ptr<Target>> targets_;
 

@@ -64,8 +64,16 @@ export interface NativeEngineHandlers {
     length: number,
     copy?: Uint8Array,
   ): void;
-  dialFailed(connection: number, candidate: number, error: string, durationMs: number): void;
-  /** `candidate` is the one that was connected, or -1. */
+  /** `tag` is that of the prepared answer by which it was decided, 0 if it was asked about. */
+  dialFailed(
+    connection: number,
+    listener: number,
+    tag: number,
+    candidate: number,
+    error: string,
+    durationMs: number,
+  ): void;
+  /** `candidate` is the one that was connected, or -1; `tag` as above. */
   ended(
     connection: number,
     listener: number,
@@ -77,6 +85,7 @@ export interface NativeEngineHandlers {
     bytesFromClient: number,
     bytesFromBackend: number,
     durationMs: number,
+    tag: number,
   ): void;
 }
 
@@ -106,6 +115,18 @@ export interface NativeEngineHandle {
   dropTarget(id: number): void;
   /** `outcome` is a number of src/proxy/native/outcomes.ts. */
   abortAll(outcome: number): void;
+  /** What a plain hello may be answered with unasked: a tag that names it, for `prepare` and in what is told. */
+  prepareAnswer(
+    farewell: Uint8Array | null,
+    shareKey: string | null,
+    shareLimit: number,
+    ...targets: number[]
+  ): number;
+  /** Plain hellos (native/engine/plain_hello.h) for these names get these answers; in place of the table before. */
+  prepare(listener: number, names: readonly string[], tags: readonly number[]): void;
+  dropAnswer(tag: number): void;
+  /** Dropped ones of which nothing more will be told. */
+  forgottenAnswers(): number[];
   /** Open connections by the key of their share. */
   shares(): [key: string, connections: number][];
   stats(): {

@@ -44,6 +44,15 @@ export type Decision =
   | { readonly kind: 'alert'; readonly bytes: Uint8Array; readonly note: unknown }
   | { readonly kind: 'close'; readonly note: unknown };
 
+/** What the policy would say, right now, to a plain ClientHello for a name: `candidates` that skip nothing. */
+export interface PreparedAnswer {
+  readonly backends: readonly Backend[];
+  readonly farewell: Uint8Array | null;
+  readonly share: Share | null;
+  /** Shared by all connections that get this answer: nobody may change what it holds. */
+  readonly note: unknown;
+}
+
 export type Outcome =
   | 'finished' // both sides closed in order
   | 'client-reset' // a reset of one side was passed on to the other
@@ -109,6 +118,11 @@ export interface Listener {
   readonly name: string;
   readonly address: string;
   readonly port: number;
+  /**
+   * By server name, in place of what was prepared before. An engine may give such an answer instead of asking, where it is certain
+   * that asking would give the same; it may as well always ask. An answer that has not changed should be the same object.
+   */
+  prepare(answers: ReadonlyMap<string, PreparedAnswer>): void;
   /** Stops accepting; connections go on. */
   close(): Promise<void>;
 }

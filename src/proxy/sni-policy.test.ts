@@ -261,6 +261,53 @@ describe('the share', () => {
   });
 });
 
+describe('prepared answers', () => {
+  test('are what it says to a hello for the same name, down to the record', () => {
+    table = routeTable([{ serverNames: [NAME, 'demo-cluster'], route: DEMO }], null);
+    const policy = policyWith();
+    const prepared = policy.prepared();
+    expect([...prepared.keys()]).toEqual([NAME, 'demo-cluster']);
+    for (const [name, { backends, farewell, share, note }] of prepared) {
+      const asked = ask(policy, helloFor(name));
+      expect(asked).toMatchObject({ kind: 'candidates', backends, farewell, share, skipBytes: 0 });
+      for (const outcome of ['finished', 'refused-share', 'dial-failed'] as const)
+        expect(end(policy, note, outcome)).toEqual(end(policy, asked.note, outcome));
+    }
+  });
+
+  test('are none for a cluster without a healthy backend: it is asked, and says why', () => {
+    table = tableOf(route('demo-cluster'));
+    expect(policyWith().prepared().size).toBe(0);
+  });
+
+  test('are none where a PROXY header may come first', () => {
+    expect(policyWith({ trusted: BALANCER.address }).prepared().size).toBe(0);
+  });
+
+  test('stay the same objects for as long as the route says the same', () => {
+    const policy = policyWith();
+    const first = policy.prepared().get(NAME);
+    table = tableOf(route('demo-cluster', '10.0.0.5', '10.0.0.6'));
+    expect(policy.prepared().get(NAME)).toBe(first);
+    for (const changed of [
+      route('demo-cluster', '10.0.0.6', '10.0.0.5'),
+      route('demo-cluster', '10.0.0.6'),
+      route('other', '10.0.0.6'),
+    ]) {
+      const before = policy.prepared().get(NAME);
+      table = tableOf(changed);
+      const now = policy.prepared().get(NAME);
+      expect(now).not.toBe(before);
+      expect(now?.backends).toBe(changed.backends);
+      expect(end(policy, now?.note).cluster).toBe(changed.cluster);
+    }
+  });
+
+  test('cannot be changed by one of the connections that share them', () => {
+    expect(policyWith().prepared().get(NAME)?.note).toSatisfy(Object.isFrozen);
+  });
+});
+
 test('a swapped table holds from the next connection on', () => {
   const policy = policyWith();
   expect(ask(policy, HELLO)).toMatchObject({ backends: DEMO.backends });

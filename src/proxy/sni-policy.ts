@@ -1,11 +1,11 @@
 // Decides about TLS connections by their server name: PROXY header (from trusted peers) → ClientHello → route table. Keeps
-// nothing of its own; it never touches a socket.
+// nothing of its own but what it has prepared; it never touches a socket.
 import { type BlockList, isIP } from 'node:net';
 import type { Backend, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
 import { type ConnectionRecord, connectionRecord } from './connection-record.ts';
-import type { ConnectionReport, Decision, Peer, Policy, Question } from './engine.ts';
+import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
 
 /** What the policy found out about a connection; travels as the engine's `note`. */
@@ -17,7 +17,8 @@ export class ConnectionNote {
   /** Why it was refused, in one stable word; null when it was routed. */
   refusal: string | null = null;
   headerBytes: number | null = null;
-  readonly progress: HelloProgress = newHelloProgress();
+  /** Until it is decided. */
+  progress: HelloProgress | null = null;
 }
 
 export interface SniPolicyDependencies {
@@ -30,8 +31,13 @@ export interface SniPolicyDependencies {
   readonly onDialFailed: (backend: Backend, error: string) => void;
 }
 
+interface Prepared extends PreparedAnswer {
+  readonly route: Route;
+}
+
 export class SniPolicy implements Policy {
   readonly #deps: SniPolicyDependencies;
+  #prepared: ReadonlyMap<string, Prepared> = new Map();
 
   constructor(deps: SniPolicyDependencies) {
     this.#deps = deps;
@@ -44,7 +50,9 @@ export class SniPolicy implements Policy {
       if (waiting !== null) return waiting;
     }
     const skipBytes = note.headerBytes ?? 0;
+    note.progress ??= newHelloProgress();
     const hello = parseClientHello(question.bytes.subarray(skipBytes), note.progress);
+    if (hello.kind !== 'incomplete') note.progress = null; // an idle connection keeps its note
     switch (hello.kind) {
       case 'incomplete':
         return { kind: 'more', minBytes: skipBytes + hello.minBytes, note };
@@ -64,6 +72,22 @@ export class SniPolicy implements Policy {
           : this.#routed(note, route, skipBytes);
       }
     }
+  }
+
+  /**
+   * What the table says now to a hello for each of its names. Without a healthy backend there is nothing to prepare; and where a
+   * PROXY header may come first, a hello at the beginning proves nothing.
+   */
+  prepared(): ReadonlyMap<string, PreparedAnswer> {
+    const prepared = new Map<string, Prepared>();
+    if (this.#deps.trustedProxies !== null) return prepared;
+    for (const [name, route] of this.#deps.routes().byServerName) {
+      const known = this.#prepared.get(name);
+      const answer = known !== undefined && isSame(known.route, route) ? known : this.#prepare(name, route);
+      if (answer !== null) prepared.set(name, answer);
+    }
+    this.#prepared = prepared;
+    return prepared;
   }
 
   dialFailed(backend: Backend, error: string): void {
@@ -98,6 +122,13 @@ export class SniPolicy implements Policy {
     }
   }
 
+  #prepare(name: string, route: Route): Prepared | null {
+    const note = new ConnectionNote();
+    note.serverName = name;
+    const decision = this.#routed(note, route, 0);
+    return decision.kind === 'candidates' ? { ...decision, note: Object.freeze(note), route } : null;
+  }
+
   #routed(note: ConnectionNote, route: Route, skipBytes: number): Decision {
     note.route = route;
     if (route.backends.length === 0) return refuse(note, 'no-healthy-backend', 'internal_error');
@@ -114,6 +145,15 @@ export class SniPolicy implements Policy {
 
 function isAmong(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** Routes are made anew for each table. */
+function isSame(one: Route, other: Route): boolean {
+  return (
+    clusterKey(one) === clusterKey(other) &&
+    one.backends.length === other.backends.length &&
+    one.backends.every(({ key }, index) => key === other.backends[index]?.key)
+  );
 }
 
 /** What the engine counts a cluster's connections by. */

@@ -1,4 +1,5 @@
-// A process of its own with an echo server and a client that plays ping-pong through a proxy: it goes on while we are busy.
+// A process of its own with an echo server and a client that plays ping-pong through a proxy, on one connection or on a new one each
+// time: it goes on while we are busy.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
@@ -10,7 +11,28 @@ import { connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 const say = (value) => process.stdout.write(JSON.stringify(value) + '\\n');
 const server = createServer((socket) => socket.on('error', () => {}).pipe(socket)).listen(0, '127.0.0.1', () => say(server.address().port));
-createInterface({ input: process.stdin }).once('line', (port) => {
+const visit = (port, hello) => {
+  let turns = 0, slowestMs = 0, until = Infinity;
+  const next = () => {
+    const started = performance.now();
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(hello));
+    let heard = 0;
+    socket.on('data', (chunk) => {
+      heard += chunk.length;
+      if (heard < hello.length) return;
+      socket.end();
+      const now = performance.now();
+      if (until === Infinity) { until = now + 600; say('going'); }
+      else { turns += 1; slowestMs = Math.max(slowestMs, now - started); }
+      if (now > until) say({ turns, slowestMs });
+      else next();
+    });
+  };
+  next();
+};
+createInterface({ input: process.stdin }).once('line', (line) => {
+  const [port, hello] = line.split(' ');
+  if (hello) return visit(Number(port), Buffer.from(hello, 'hex'));
   const socket = connect({ port: Number(port), host: '127.0.0.1', noDelay: true });
   let sent = 0, turns = 0, slowestMs = 0, until = Infinity;
   const ping = () => { sent = performance.now(); socket.write('x'); };
@@ -52,6 +74,12 @@ export class EchoPair {
   /** Resolves once bytes go to and fro. */
   async pingThrough(port: number): Promise<void> {
     this.#child.stdin.write(`${port}\n`);
+    await next(this.#lines);
+  }
+
+  /** The same with a new connection for each turn, which begins with this hello. */
+  async visitThrough(port: number, hello: Uint8Array): Promise<void> {
+    this.#child.stdin.write(`${port} ${Buffer.from(hello).toString('hex')}\n`);
     await next(this.#lines);
   }
 

@@ -60,6 +60,7 @@ const PROGRAMS = {
     'witness',
   ],
   engine_stress: ['engine_stress', 'sockets', 'witness'],
+  plain_hellos: ['plain_hellos', 'witness'],
 };
 export type Program = keyof typeof PROGRAMS;
 
@@ -88,6 +89,7 @@ export async function buildPrograms(variant: Variant): Promise<Record<Program, s
   for (const old of readdirSync(home).filter((name) => name.startsWith(`${variant}-`)))
     rmSync(join(home, old), { recursive: true, force: true });
   const workshop = join(home, `workshop-${variant}-${process.pid}`);
+  rmSync(workshop, { recursive: true, force: true }); // of a run that was killed: a sandbox counts its processes anew
   mkdirSync(workshop);
   const flags = [...FLAGS, ...VARIANT_FLAGS[variant]];
   const cxx = compiler();
@@ -109,6 +111,11 @@ export async function buildPrograms(variant: Variant): Promise<Record<Program, s
     const wraps = program === 'engine_faults' ? WRAPPED.map((name) => `-Wl,--wrap=${name}`) : [];
     await compile(['-o', join(workshop, program), ...objects, ...wraps]);
   }
-  renameSync(workshop, directory);
+  try {
+    renameSync(workshop, directory);
+  } catch (error) {
+    rmSync(workshop, { recursive: true });
+    if (!existsSync(directory)) throw error; // else another test file was faster
+  }
   return programs;
 }

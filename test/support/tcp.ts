@@ -86,14 +86,20 @@ export function readAll(socket: Socket): Promise<{ bytes: Buffer; reset: boolean
 
 /** Exactly the next `count` bytes; what follows is left in the stream. */
 export async function readBytes(socket: Socket, count: number): Promise<Buffer> {
+  let chunk: Buffer | null = null;
+  const arrived = () => {
+    chunk = socket.read(count) as Buffer | null;
+    return chunk !== null || socket.readableLength === 0;
+  };
   for (;;) {
-    const chunk = socket.read(count) as Buffer | null;
-    if (chunk !== null) {
-      if (chunk.length !== count) throw new Error(`stream ended after ${chunk.length} of ${count} bytes`);
-      return chunk;
-    }
+    // While some bytes are there `readable` comes at once, again and again, and would not let the rest in.
+    await until(`${count} bytes`, arrived);
+    if (chunk !== null) break;
     await within(5000, `${count} bytes`, once(socket, 'readable'));
   }
+  const { length } = chunk as Buffer;
+  if (length !== count) throw new Error(`stream ended after ${length} of ${count} bytes`);
+  return chunk;
 }
 
 export async function within<T>(milliseconds: number, what: string, promise: Promise<T>): Promise<T> {

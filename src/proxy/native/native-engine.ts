@@ -18,13 +18,13 @@ import type {
 } from '../engine.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { OUTCOMES } from './outcomes.ts';
+import { PreparedAnswers } from './prepared-answers.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const EMPTY = new Uint8Array(0);
 
-/** What we remember of a connection between its question and its end. */
+/** What we remember of a connection between its question, or its first failed dial, and its end. */
 interface Decided {
-  readonly spec: ListenerSpec;
   readonly note: unknown;
   readonly backends: readonly Backend[];
   readonly attempts: DialAttempt[];
@@ -44,6 +44,7 @@ export class NativeEngine implements Engine {
   readonly #open = new Set<number>();
   readonly #decided = new Map<number, Decided>();
   readonly #targets = new Map<string, KnownTarget>();
+  readonly #prepared: PreparedAnswers;
   readonly #idle = new IdleGate(() => this.#engine.stats().unreported === 0);
   #nextListener = 1;
   #looks = 0;
@@ -59,11 +60,11 @@ export class NativeEngine implements Engine {
           port,
           offset < 0 ? (copy ?? EMPTY) : this.#slab.subarray(offset, offset + length),
         ),
-      dialFailed: (connection, candidate, error, durationMs) =>
-        this.#dialFailed(connection, candidate, error, durationMs),
+      dialFailed: (...failure) => this.#dialFailed(...failure),
       ended: (...report) => this.#ended(...report),
     });
     this.#slab = new Uint8Array(this.#engine.slab);
+    this.#prepared = new PreparedAnswers(this.#engine, (backend) => this.#target(backend));
   }
 
   async openListener(spec: ListenerSpec): Promise<Listener> {
@@ -72,7 +73,14 @@ export class NativeEngine implements Engine {
     try {
       const bound = this.#engine.listen(id, spec.host, spec.port, spec.mode === 'immediate', ACCEPT_BACKLOG);
       this.#open.add(id);
-      return { name: spec.name, ...bound, close: async () => this.#closeListener(id) };
+      return {
+        name: spec.name,
+        ...bound,
+        prepare: (answers) => {
+          if (this.#open.has(id)) this.#prepared.prepare(id, answers);
+        },
+        close: async () => this.#closeListener(id),
+      };
     } catch (error) {
       this.#listeners.delete(id);
       throw error;
@@ -81,10 +89,11 @@ export class NativeEngine implements Engine {
 
   retainNetns(refs: Iterable<NetnsRef>): void {
     const wanted = new Set(Array.from(refs, netnsKey));
+    const prepared = this.#prepared.targets();
     this.#looks += 1;
     for (const [key, { id, netns, usedBefore }] of this.#targets) {
       // One that was not used since the look before the last is forgotten too: backends come and go while a netns stays.
-      const isUsed = usedBefore >= this.#looks - 1;
+      const isUsed = usedBefore >= this.#looks - 1 || prepared.has(id);
       if (isUsed && netns !== null && wanted.has(netnsKey(netns))) continue;
       this.#targets.delete(key);
       this.#engine.dropTarget(id);
@@ -128,7 +137,7 @@ export class NativeEngine implements Engine {
       const note = this.#decided.get(connection)?.note;
       decision = spec.policy.decide(new LazyQuestion(spec.name, address, port, bytes, note));
     } catch (error) {
-      this.#decided.set(connection, { spec, note: error, backends: [], attempts: [] });
+      this.#decided.set(connection, { note: error, backends: [], attempts: [] });
       this.#engine.policyError(connection);
       return;
     }
@@ -137,7 +146,7 @@ export class NativeEngine implements Engine {
 
   #answer(connection: number, spec: ListenerSpec, decision: Decision): void {
     const backends = decision.kind === 'candidates' ? decision.backends : [];
-    this.#decided.set(connection, { spec, note: decision.note, backends, attempts: [] });
+    this.#decided.set(connection, { note: decision.note, backends, attempts: [] });
     switch (decision.kind) {
       case 'more':
         // Nothing will ever arrive before a decision that reads nothing.
@@ -176,18 +185,26 @@ export class NativeEngine implements Engine {
     return id;
   }
 
-  #dialFailed(connection: number, candidate: number, error: string, durationMs: number): void {
-    const decided = this.#decided.get(connection);
+  #dialFailed(...failure: Parameters<NativeEngineHandlers['dialFailed']>): void {
+    const [connection, listener, tag, candidate, error, durationMs] = failure;
+    const decided = this.#decided.get(connection) ?? this.#unasked(tag);
     const backend = decided?.backends[candidate];
     if (decided === undefined || backend === undefined) return;
     decided.attempts.push({ backend, durationMs, error });
-    decided.spec.policy.dialFailed(backend, error);
+    this.#decided.set(connection, decided);
+    this.#specOf(listener).policy.dialFailed(backend, error);
+  }
+
+  /** What a connection was decided by that nobody asked about: nothing is kept for it here until something must be. */
+  #unasked(tag: number): Decided | undefined {
+    const answer = this.#prepared.byTag(tag);
+    return answer && { note: answer.note, backends: answer.backends, attempts: [] };
   }
 
   #ended(...report: Parameters<NativeEngineHandlers['ended']>): void {
     const [connection, listener, address, port, outcome, candidate, dialMs, ...measured] = report;
-    const [bytesFromClient, bytesFromBackend, durationMs] = measured;
-    const decided = this.#decided.get(connection);
+    const [bytesFromClient, bytesFromBackend, durationMs, tag] = measured;
+    const decided = this.#decided.get(connection) ?? this.#unasked(tag);
     this.#decided.delete(connection);
     const backend = decided?.backends[candidate] ?? null;
     const attempts = decided?.attempts ?? [];
@@ -214,7 +231,9 @@ export class NativeEngine implements Engine {
   }
 
   #closeListener(id: number): void {
-    if (this.#open.delete(id)) this.#engine.closeListener(id);
+    if (!this.#open.delete(id)) return;
+    this.#engine.closeListener(id);
+    this.#prepared.forget(id);
   }
 
   #stopAccepting(): void {

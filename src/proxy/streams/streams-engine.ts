@@ -70,6 +70,7 @@ export class StreamsEngine implements Engine {
           name: spec.name,
           address: bound.address,
           port: bound.port,
+          prepare: () => {}, // to ask is a function call here
           close: () => this.#closeServer(server),
         });
       });

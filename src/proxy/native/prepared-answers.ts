@@ -1,0 +1,75 @@
+// The answers that the addon may give without asking, by listener and server name, and what they stand for when a connection that
+// got one is told of. An answer is remembered until the addon has forgotten it: connections outlive the table that they came by.
+import type { NativeEngineHandle } from '../../netns/native.ts';
+import type { Backend } from '../../routing/route-table.ts';
+import type { PreparedAnswer } from '../engine.ts';
+
+interface Entry {
+  readonly tag: number;
+  readonly answer: PreparedAnswer;
+  readonly targets: readonly number[];
+}
+
+export class PreparedAnswers {
+  readonly #engine: NativeEngineHandle;
+  readonly #targetOf: (backend: Backend) => number;
+  readonly #tables = new Map<number, ReadonlyMap<string, Entry>>();
+  readonly #byTag = new Map<number, PreparedAnswer>();
+
+  constructor(engine: NativeEngineHandle, targetOf: (backend: Backend) => number) {
+    this.#engine = engine;
+    this.#targetOf = targetOf;
+  }
+
+  /** Undefined for 0, the tag of those that were asked about. */
+  byTag(tag: number): PreparedAnswer | undefined {
+    return this.#byTag.get(tag);
+  }
+
+  /** The targets that tables name now: they are in use although nobody asks for them. */
+  targets(): ReadonlySet<number> {
+    const targets = new Set<number>();
+    for (const table of this.#tables.values())
+      for (const entry of table.values()) for (const target of entry.targets) targets.add(target);
+    return targets;
+  }
+
+  prepare(listener: number, answers: ReadonlyMap<string, PreparedAnswer>): void {
+    const before = this.#tables.get(listener) ?? new Map<string, Entry>();
+    const table = new Map<string, Entry>();
+    for (const [name, answer] of answers) table.set(name, this.#entry(before.get(name), answer));
+    this.#engine.prepare(
+      listener,
+      [...table.keys()],
+      Array.from(table.values(), ({ tag }) => tag),
+    );
+    this.#tables.set(listener, table);
+    this.#drop(before, table);
+  }
+
+  /** The listener is closed. */
+  forget(listener: number): void {
+    const before = this.#tables.get(listener);
+    this.#tables.delete(listener);
+    if (before !== undefined) this.#drop(before, new Map());
+  }
+
+  #entry(known: Entry | undefined, answer: PreparedAnswer): Entry {
+    const targets = answer.backends.map((backend) => this.#targetOf(backend));
+    // A target may have gone and come again meanwhile, with another number: the old one keeps no handle on its netns.
+    if (known?.answer === answer && known.targets.every((target, index) => target === targets[index])) {
+      return known;
+    }
+    const { farewell, share } = answer;
+    const tag = this.#engine.prepareAnswer(farewell, share?.key ?? null, share?.limit ?? 0, ...targets);
+    this.#byTag.set(tag, answer);
+    return { tag, answer, targets };
+  }
+
+  #drop(before: ReadonlyMap<string, Entry>, now: ReadonlyMap<string, Entry>): void {
+    for (const [name, { tag }] of before) {
+      if (now.get(name)?.tag !== tag) this.#engine.dropAnswer(tag);
+    }
+    for (const tag of this.#engine.forgottenAnswers()) this.#byTag.delete(tag);
+  }
+}

@@ -1,0 +1,352 @@
+// The conformance suite of prepared answers: whether an engine asks or answers by itself, nobody can tell from outside. Each
+// story is played twice, and the second time what the policy would say has been prepared.
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type {
+  ConnectionReport,
+  Decision,
+  Engine,
+  EngineLimits,
+  Listener,
+  PreparedAnswer,
+  Question,
+} from '../../src/proxy/engine.ts';
+import type { Backend } from '../../src/routing/route-table.ts';
+import { parseClientHello } from '../../src/tls/client-hello.ts';
+import { ip, makeNetns } from '../support/netns.ts';
+import { NetnsServer } from '../support/netns-server.ts';
+import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+import { helloMessage, hostNameExtension, records } from '../tls/hello-builder.ts';
+import { backendOf, RecordingPolicy, TEST_LIMITS } from './engine.ts';
+import { backendIn } from './engine-netns.ts';
+
+export const NAME = 'demo-cluster.magnum-system';
+export const helloFor = (name: string): Buffer =>
+  Buffer.from(records(helloMessage({ extensions: [hostNameExtension(name)] })));
+const HELLO = helloFor(NAME);
+
+/** `answersUnasked`: whether the engine makes use of what is prepared. */
+export function enginePreparedConformance(
+  name: string,
+  create: (limits: EngineLimits) => Engine,
+  answersUnasked: boolean,
+): void {
+  describe.each([
+    ['asked', false],
+    ['prepared', true],
+  ])(`engine ${name}, %s`, (_title, prepares) => {
+    let engine: Engine;
+    let backend: TestServer;
+    let listener: Listener;
+    let policy: RecordingPolicy;
+    let answers: Map<string, PreparedAnswer>;
+    const cleanups: (() => unknown)[] = [];
+    const unasked = prepares && answersUnasked;
+
+    const decide = ({ bytes }: Question): Decision => {
+      const hello = parseClientHello(bytes);
+      if (hello.kind === 'incomplete') return { kind: 'more', minBytes: hello.minBytes, note: 'waiting' };
+      const answer = hello.kind === 'server-name' ? answers.get(hello.serverName) : undefined;
+      if (answer === undefined) return { kind: 'alert', bytes: Buffer.from('alert'), note: 'refused' };
+      return { kind: 'candidates', skipBytes: 0, ...answer };
+    };
+    const answer = (to: readonly Backend[], parts: Partial<PreparedAnswer> = {}): PreparedAnswer => ({
+      backends: to,
+      farewell: Buffer.from('sorry'),
+      share: null,
+      note: `to ${to.map(({ key }) => key)}`,
+      ...parts,
+    });
+    /** From now on, as when routes are published. */
+    const publish = (entries: Iterable<[string, PreparedAnswer]>) => {
+      answers = new Map(entries);
+      if (prepares) listener.prepare(answers);
+    };
+    const publishOne = (to: readonly Backend[], parts?: Partial<PreparedAnswer>) =>
+      publish([[NAME, answer(to, parts)]]);
+    const client = async (): Promise<Socket> => {
+      const socket = await tcpClient(listener.port);
+      socket.setNoDelay(true);
+      cleanups.push(() => socket.destroy());
+      return socket;
+    };
+    const served = async (hello = HELLO, at = backend) => {
+      const near = await client();
+      near.write(hello);
+      const far = await at.nextSocket();
+      expect((await readBytes(far, hello.length)).equals(hello)).toBe(true);
+      return { near, far };
+    };
+    const closed = async (): Promise<Backend> => {
+      const gone = await tcpServer();
+      await gone.close();
+      return backendOf(gone);
+    };
+    const another = async (): Promise<TestServer> => {
+      const server = await tcpServer();
+      cleanups.push(() => server.close());
+      return server;
+    };
+    const open = async (limits: Partial<EngineLimits> = {}) => {
+      engine = create({ ...TEST_LIMITS, ...limits });
+      policy = new RecordingPolicy(decide);
+      listener = await engine.openListener({
+        name: 'test',
+        host: '127.0.0.1',
+        port: 0,
+        mode: 'hello',
+        policy,
+      });
+    };
+
+    beforeEach(async () => {
+      backend = await tcpServer();
+      await open();
+      publishOne([backendOf(backend)]);
+    });
+    afterEach(async () => {
+      await engine.close();
+      await backend.close();
+      for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+    });
+
+    it('serves a plain hello, and reports it in full', async () => {
+      const { near, far } = await served();
+      expect(policy.questions.length).toBe(unasked ? 0 : 1);
+      near.end('question');
+      expect((await readAll(far)).bytes.toString()).toBe('question');
+      far.end('the answer');
+      expect((await readAll(near)).bytes.toString()).toBe('the answer');
+      const to = backendOf(backend);
+      expect(await policy.nextReport()).toEqual({
+        listener: 'test',
+        client: { address: '127.0.0.1', port: expect.any(Number) },
+        note: `to ${to.key}`,
+        outcome: 'finished',
+        attempts: [{ backend: to, durationMs: expect.any(Number), error: null }],
+        backend: to,
+        bytesFromClient: HELLO.length + 8,
+        bytesFromBackend: 10,
+        durationMs: expect.any(Number),
+      } satisfies ConnectionReport);
+    });
+
+    it('serves a hello that comes in two pieces, cut anywhere', async () => {
+      for (let cut = 1; cut < HELLO.length; cut += 9) {
+        const near = await client();
+        near.write(HELLO.subarray(0, cut));
+        await new Promise((resolve) => setTimeout(resolve, 3));
+        near.write(HELLO.subarray(cut));
+        const far = await backend.nextSocket();
+        expect((await readBytes(far, HELLO.length)).equals(HELLO)).toBe(true);
+        near.resetAndDestroy();
+      }
+      if (unasked) expect(policy.questions).toEqual([]);
+    });
+
+    it('serves a hello that comes byte by byte, and what is written right behind it', async () => {
+      const near = await client();
+      const bytes = Buffer.concat([HELLO, Buffer.from('early')]);
+      for (const byte of bytes) {
+        near.write(Buffer.of(byte));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const far = await backend.nextSocket();
+      expect((await readBytes(far, bytes.length)).equals(bytes)).toBe(true);
+    });
+
+    it('serves a hello that somebody has more to say behind, or that is written another way', async () => {
+      await served(Buffer.concat([HELLO, Buffer.from('early data')]));
+      await served(helloFor('Demo-Cluster.MAGNUM-system.'));
+      await served(Buffer.from(records(helloMessage({ extensions: [hostNameExtension(NAME)] }), [20, 30])));
+      expect(policy.questions.length).toBeGreaterThanOrEqual(3);
+    });
+
+    it('refuses what the policy refuses, by its answer', async () => {
+      for (const bytes of [helloFor('other.magnum-system'), Buffer.from('GET / HTTP/1.1\r\n\r\n')]) {
+        const near = await client();
+        near.write(bytes);
+        expect((await readAll(near)).bytes.toString()).toBe('alert');
+        near.end();
+      }
+      expect((await policy.nextReport(2)).outcome).toBe('alert-sent');
+      expect(policy.reports.map(({ note }) => note)).toEqual(['refused', 'refused']);
+    });
+
+    it('has one deadline for the whole of it', async () => {
+      await engine.close();
+      await open({ helloTimeoutMs: 150 });
+      publishOne([backendOf(backend)]);
+      const near = await client();
+      near.write(HELLO.subarray(0, 50));
+      expect((await readAll(near)).bytes.length).toBe(0);
+      expect((await policy.nextReport()).outcome).toBe('hello-timeout');
+    });
+
+    it('reports a client that leaves in the middle of it', async () => {
+      const near = await client();
+      near.end(HELLO.subarray(0, 50));
+      await readAll(near);
+      expect(await policy.nextReport()).toMatchObject({ outcome: 'client-left', bytesFromClient: 50 });
+    });
+
+    it('tries the candidates in order, tells of those that fail at once, and reports each', async () => {
+      const dead = await closed();
+      publishOne([dead, dead, backendOf(backend)]);
+      const { near, far } = await served();
+      expect(await policy.nextDialFailures(2)).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
+      near.end();
+      far.end();
+      const report = await policy.nextReport();
+      expect(report.attempts.map(({ error }) => error)).toEqual(['ECONNREFUSED', 'ECONNREFUSED', null]);
+      expect(report).toMatchObject({ outcome: 'finished', backend: backendOf(backend) });
+    });
+
+    it('says farewell when none can be reached', async () => {
+      const dead = await closed();
+      publishOne([dead]);
+      const near = await client();
+      near.write(HELLO);
+      expect(await readAll(near)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
+      near.end();
+      expect(await policy.nextReport()).toMatchObject({
+        outcome: 'dial-failed',
+        note: `to ${dead.key}`,
+        attempts: [{ backend: dead, error: 'ECONNREFUSED' }],
+        backend: null,
+      });
+    });
+
+    it('counts and bounds its share, together with those that are asked about', async () => {
+      const share = { key: 'demo', limit: 2 };
+      publishOne([backendOf(backend)], { share, note: 'shared' });
+      const first = await served();
+      const second = await served(helloFor('DEMO-cluster.magnum-system')); // asked about in any case
+      expect([...engine.shares()]).toEqual([['demo', 2]]);
+      for (const count of [1, 2]) {
+        const third = await client();
+        third.write(HELLO);
+        expect(await readAll(third)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
+        third.end();
+        expect(await policy.nextReport(count)).toMatchObject({ outcome: 'refused-share', note: 'shared' });
+      }
+      first.near.resetAndDestroy();
+      await until('there is room', () => engine.shares().get('demo') === 1);
+      const fourth = await served();
+      for (const { near } of [second, fourth]) near.resetAndDestroy();
+      await until('nobody is left', () => engine.shares().size === 0);
+    });
+
+    it('passes resets on from either side', async () => {
+      const one = await served();
+      const farEnd = readAll(one.far);
+      one.near.resetAndDestroy();
+      expect((await farEnd).reset).toBe(true);
+      expect((await policy.nextReport(1)).outcome).toBe('client-reset');
+      const two = await served();
+      const nearEnd = readAll(two.near);
+      two.far.resetAndDestroy();
+      expect((await nearEnd).reset).toBe(true);
+      expect((await policy.nextReport(2)).outcome).toBe('backend-reset');
+    });
+
+    it('follows what is published; connections go on, and are reported, as they were decided', async () => {
+      const old = await served();
+      const moved = await another();
+      publishOne([backendOf(moved)], { note: 'moved' });
+      const fresh = await served(HELLO, moved);
+      publish([]);
+      const refused = await client();
+      refused.write(HELLO);
+      expect((await readAll(refused)).bytes.toString()).toBe('alert');
+      // Many tables later they are still known.
+      for (let i = 0; i < 50; i += 1)
+        publish([[NAME, answer([backendOf(i % 2 ? moved : backend)], { note: i })]]);
+      for (const { near, far } of [old, fresh]) {
+        near.end('still here');
+        expect((await readAll(far)).bytes.toString()).toBe('still here');
+        far.end();
+        await readAll(near);
+      }
+      refused.end();
+      await policy.nextReport(3);
+      const reported = policy.reports.map(({ note, backend: to }) => [note, to?.port ?? null]);
+      expect(new Map(reported as [unknown, unknown][])).toEqual(
+        new Map<unknown, unknown>([
+          [`to ${backendOf(backend).key}`, backend.port],
+          ['moved', moved.port],
+          ['refused', null],
+        ]),
+      );
+    });
+
+    it('never serves by a table that was replaced before the client came', async () => {
+      const [one, two] = [backend, await another()];
+      for (let i = 0; i < 30; i += 1) {
+        const at = i % 2 === 0 ? two : one;
+        publishOne([backendOf(at)], { note: i });
+        const { near } = await served(HELLO, at);
+        near.resetAndDestroy();
+      }
+      await policy.nextReport(30);
+      expect(policy.reports.map(({ note }) => note).sort((a, b) => Number(a) - Number(b))).toEqual(
+        Array.from({ length: 30 }, (_, i) => i),
+      );
+    });
+
+    it('ends with the engine: drained, and reset when the time is over', async () => {
+      const { near, far } = await served();
+      const ends = [readAll(near), readAll(far)];
+      expect(await engine.drain(50)).toEqual({ finished: 0, reset: 1 });
+      expect((await Promise.all(ends)).map(({ reset }) => reset)).toEqual([true, true]);
+      expect(await policy.nextReport()).toMatchObject({
+        outcome: 'drain-expired',
+        backend: backendOf(backend),
+      });
+    });
+
+    it('takes a table for a listener that is closed, and for one that is closing', async () => {
+      const { near, far } = await served();
+      await listener.close();
+      publishOne([backendOf(backend)], { note: 'too late' });
+      near.write('x');
+      expect((await readBytes(far, 1)).toString()).toBe('x');
+    });
+
+    it('keeps the handle on a netns that is retained, and none on one that is not', async () => {
+      const netns = makeNetns({ addresses: ['10.0.0.5/32'] });
+      cleanups.push(() => ip('netns', 'delete', netns.name));
+      const server = await NetnsServer.start(netns.name, 'source', '10.0.0.5', '6443', '7');
+      cleanups.push(() => server.stop());
+      const to = backendIn(netns.path);
+      const fetched = async () => {
+        const near = await client();
+        near.write(HELLO);
+        const { bytes } = await readAll(near);
+        near.end();
+        return bytes.length;
+      };
+      publishOne([to]);
+      expect(await fetched()).toBe(7);
+      for (let look = 0; look < 4; look += 1) {
+        if (to.netns !== null) engine.retainNetns([to.netns]);
+        expect(await fetched()).toBe(7);
+        expect(engine.stats().netnsHandles).toBe(1);
+      }
+      engine.retainNetns([]);
+      expect(engine.stats().netnsHandles).toBe(0);
+      // By a table that should be gone: dialled, but not kept.
+      if (unasked) {
+        expect(await fetched()).toBe(7);
+        expect(engine.stats().netnsHandles).toBe(0);
+      }
+      // Routed to once more: dialled, and kept again, although nobody asks for it.
+      publishOne([to]);
+      expect(await fetched()).toBe(7);
+      expect(engine.stats().netnsHandles).toBe(1);
+      if (!unasked || to.netns === null) return;
+      for (let look = 0; look < 4; look += 1) engine.retainNetns([to.netns]);
+      expect(engine.stats().netnsHandles).toBe(1);
+    });
+  });
+}
