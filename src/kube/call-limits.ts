@@ -28,12 +28,12 @@ export class CallLimits {
     return this.#controller.signal;
   }
 
-  /** The deadline is this far away, from now. */
-  restart(ms: number): void {
+  /** The deadline is this far away, from now; `what` did not happen when it is over. */
+  restart(ms: number, what: string): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#controller.abort(
-        new KubeError({ ...this.#subject, code: 'timeout', detail: `nothing was heard for ${ms} ms` }),
+        new KubeError({ ...this.#subject, code: 'timeout', detail: `${what} within ${ms} ms` }),
       );
     }, ms);
   }

@@ -148,6 +148,8 @@ function kindOf(code: string): KubeErrorCode {
 
 /** Several addresses of one name fail together: the message of that error is empty, each of its errors has one. */
 function messageOf(error: Error): string {
+  // What Node says of an answer that broke off.
+  if (error.message === 'aborted') return 'the connection was cut';
   const each =
     error instanceof AggregateError ? error.errors.map((one) => String((one as Error).message)) : [];
   return each.length > 0 ? each.join('; ') : error.message;

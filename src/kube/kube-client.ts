@@ -136,7 +136,7 @@ export class HttpKubeClient implements KubeClient {
     const limits = new CallLimits(call, request.signal, this.#closed.signal);
     const ended = this.#begin();
     try {
-      limits.restart(timeoutMs);
+      limits.restart(timeoutMs, 'no whole answer');
       const response = await this.#answer(call, limits.signal);
       return valueIn(response, await wholeBody(response, maxBytes, call), call.accept, call) as T;
     } catch (error) {
@@ -157,11 +157,12 @@ export class HttpKubeClient implements KubeClient {
     const ended = this.#begin();
     let response: IncomingMessage | null = null;
     try {
-      limits.restart(WATCH_OPEN_TIMEOUT_MS);
+      limits.restart(WATCH_OPEN_TIMEOUT_MS, 'no answer');
       response = await this.#answer(call, limits.signal);
-      limits.restart(idleTimeoutMs);
+      const heard = () => limits.restart(idleTimeoutMs, 'not a byte, not even a bookmark,');
+      heard();
       onOpen?.();
-      yield* watchEvents(response, call, () => limits.restart(idleTimeoutMs));
+      yield* watchEvents(response, call, heard);
     } catch (error) {
       throw limits.signal.aborted ? limits.signal.reason : callError(error, call);
     } finally {

@@ -1,4 +1,4 @@
-// The rare ways to authenticate, by client-node itself: auth-providers (OIDC and such) and proxies. Loaded late: it costs 88 MB.
+// The rare ways to authenticate, by client-node itself: auth-providers (OIDC and such) and proxies. Loaded late: it costs 85 MB.
 import type { Agent, RequestOptions } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
 import { type ApiEndpoint, type ApiIdentity, endpointTls, isSameTls, type TlsFacts } from './api-endpoint.ts';

@@ -128,6 +128,15 @@ describe('when the place in the history is no good', () => {
     expect(one.snapshot.items.get('ns/b')).toBe(kept);
   });
 
+  test('it does not wait with its list for as long as it waited for the server, but does when lists do not help', async () => {
+    const one = await virtual().watching();
+    const gone = fakeError('gone', 'watch');
+    one.api.watchFaults.push(...Array(6).fill(fakeError('unreachable', 'watch')), gone, gone, gone);
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.until(() => one.api.watches.length === 11 && one.api.watchers.size === 1);
+    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200, 6400, 12_800, 200, 400, 800));
+  });
+
   test.each<[code: KubeErrorCode, lists: number]>([
     ['gone', 2],
     ['forbidden', 2],

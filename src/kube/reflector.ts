@@ -126,6 +126,7 @@ export class Reflector<T> {
   /** What was listed, and up to where it is known. */
   #position: Position | null = null;
   #fruitlessWatches = 0;
+  #wasGone = false;
   /** The watch that is, or was, under way: a good event came; when it opened. */
   #progress = false;
   #openedAtMs: number | null = null;
@@ -281,6 +282,7 @@ export class Reflector<T> {
 
   #opened(): void {
     this.#openedAtMs = this.#heardAtMs = this.#now();
+    this.#wasGone = false;
     this.#setState(null, null);
     this.#notify();
   }
@@ -335,6 +337,9 @@ export class Reflector<T> {
     const mayGoOn = KEEPS_POSITION.has(code) || (MAY_KEEP_POSITION.has(code) && this.#fruitlessWatches < 2);
     if (!mayGoOn) this.#mustList = true;
     if (wasTooLarge(error)) this.#pageSize = Math.max(MIN_PAGE_SIZE, Math.floor(this.#pageSize / 5));
+    // Whoever says that our place is forgotten is there and answers: no reason to wait, unless that is all it ever says.
+    if (code === 'gone' && !this.#wasGone) this.#backoff.reset();
+    this.#wasGone = code === 'gone';
     const delayMs = this.#backoff.next({
       retryAfterMs: error instanceof KubeError ? error.retryAfterMs : null,
       ...(code === 'not-found' ? { maxMs: MAX_ABSENT_BACKOFF_MS } : {}),
