@@ -163,6 +163,25 @@ describe('when the place in the history is no good', () => {
     },
   );
 
+  test('because nothing was ever heard in a watch, it lists; a watch that spoke before is taken up again', async () => {
+    const one = await virtual().watching();
+    one.api.bookmark();
+    await one.settle();
+    one.nowMs += 150_000;
+    one.api.send(fakeError('timeout', 'watch'));
+    await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
+    expect(one.api.requests).toHaveLength(1);
+    one.nowMs += 150_000;
+    one.api.send(fakeError('timeout', 'watch'));
+    await one.until(() => one.api.watches.length === 3 && one.api.watchers.size === 1);
+    expect(one.api.requests).toHaveLength(2);
+    one.api.watchFaults.push(fakeError('timeout', 'watch'));
+    one.nowMs += 400_000;
+    one.api.send('end');
+    await one.until(() => one.api.watches.length === 5 && one.api.watchers.size === 1);
+    expect(one.api.requests).toHaveLength(2); // not even opened: no silence but a server that is not there
+  });
+
   test('because the server was taken back to a backup, its next bookmark tells', async () => {
     const one = virtual();
     one.api.put('a', 1);

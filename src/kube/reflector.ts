@@ -83,8 +83,8 @@ const MIN_WATCH_S = 300;
 const MAX_WATCH_S = 600;
 /**
  * An API server sends a bookmark about every minute. Two may be lost in a busy one; after two and a half minutes without a byte
- * something between us swallows them, or the server sends none: then to ask again from where we are costs one request.
- * A peer that is gone altogether is found by TCP keepalive within half a minute.
+ * something between us swallows them, or the server sends none: then a request brings us up to date. A peer that is gone
+ * altogether is found by TCP keepalive within half a minute.
  */
 const WATCH_IDLE_MS = 150_000;
 const RELIST_EVERY_MS = 3_600_000;
@@ -305,7 +305,7 @@ export class Reflector<T> {
         changed = this.#mirror.remove(object);
         break;
       case 'BOOKMARK':
-        // Taken back to a backup, a server says nothing until it has caught up with where we are; only its bookmarks tell.
+        // Restored from a backup: what it says from now on may have been said before, of other objects.
         if (isOlderVersion(version, known))
           throw new KubeError({
             code: 'gone',
@@ -334,7 +334,10 @@ export class Reflector<T> {
     const lastedMs = this.#openedAtMs === null ? 0 : nowMs - this.#openedAtMs;
     if (lastedMs >= GOOD_WATCH_MS) this.#backoff.reset();
     this.#fruitlessWatches = this.#progress ? 0 : this.#fruitlessWatches + 1;
-    const mayGoOn = KEEPS_POSITION.has(code) || (MAY_KEEP_POSITION.has(code) && this.#fruitlessWatches < 2);
+    // A server that was restored from a backup is silent until it has caught up with us: not even a bookmark comes.
+    const wasMute = code === 'timeout' && this.#openedAtMs !== null && !this.#progress;
+    const mayGoOn =
+      (KEEPS_POSITION.has(code) && !wasMute) || (MAY_KEEP_POSITION.has(code) && this.#fruitlessWatches < 2);
     if (!mayGoOn) this.#mustList = true;
     if (wasTooLarge(error)) this.#pageSize = Math.max(MIN_PAGE_SIZE, Math.floor(this.#pageSize / 5));
     // Whoever says that our place is forgotten is there and answers: no reason to wait, unless that is all it ever says.

@@ -166,7 +166,7 @@ describe('a reflector on a real connection', () => {
     const one = reflector({ client: impatient });
     await converged(one);
     await eventually(() => one.counts().watches).toBeGreaterThan(3);
-    expect(one.counts().lists).toBe(1);
+    expect(one.snapshot().items.get('ns/a')).toBe(1);
     collection.put('b', 1);
     await converged(one);
   });
