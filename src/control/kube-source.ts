@@ -121,7 +121,8 @@ export class KubeSource implements ClusterSource {
     }));
     if (problem !== null) problems.push({ origin: 'watch of openstackclusters', reason: problem.message });
     return Object.freeze({
-      complete: synced && staleSinceMs === null,
+      // What could not be read may be a cluster that is there.
+      complete: synced && staleSinceMs === null && rejected.size === 0,
       clusters: Object.freeze([...items.values()].sort((a, b) => byText(keyOf(a), keyOf(b)))),
       problems: Object.freeze(problems),
     });
