@@ -5,7 +5,7 @@ import type { RunConfig } from './config/config.ts';
 import { blockList } from './config/values.ts';
 import type { Desired } from './control/desired-state.ts';
 import type { DesiredChanges } from './control-changes.ts';
-import { ControlLink } from './control-link.ts';
+import type { ControlLink } from './control-link.ts';
 import { descriptorBudget, descriptorLimit } from './descriptor-limit.ts';
 import { native } from './netns/native.ts';
 import type { NetnsRef } from './netns/netns-ref.ts';
@@ -25,6 +25,13 @@ import { MAX_HELLO_BYTES } from './tls/client-hello.ts';
 
 const PROXY_HEADER_ROOM = 4096;
 
+export interface AppDeps {
+  readonly config: RunConfig;
+  readonly logger: Logger;
+  readonly version: string;
+  readonly control: ControlLink;
+}
+
 export class App {
   readonly #config: RunConfig;
   readonly #logger: Logger;
@@ -41,18 +48,11 @@ export class App {
   #stopping = false;
   #retainTimer: NodeJS.Timeout | undefined;
 
-  constructor(config: RunConfig, logger: Logger, version: string) {
+  constructor({ config, logger, version, control }: AppDeps) {
     this.#config = config;
     this.#logger = logger;
     this.#version = version;
-    // First: it loads its code while the rest is made here.
-    this.#control = new ControlLink({
-      config,
-      onPublished: (desired, changes) => this.#published(desired, changes),
-      onHealthChanged: (up) => this.#metrics.healthChanged(up),
-      onTurns: (durationsMs) => this.#metrics.controlTurns(durationsMs),
-      log: (level, facts, message) => logger[level](facts, message),
-    });
+    this.#control = control;
     const limits = engineLimits(config, logger);
     const connectionLog = new ConnectionLog(logger);
     this.#clusterLog = new ClusterLog(logger);
@@ -98,7 +98,11 @@ export class App {
     const { admin, healthListen, listen } = this.#config;
     const adminAddress = await this.#serve(this.#adminPages(), admin);
     if (healthListen !== null) await this.#serve(this.#healthPages(), healthListen);
-    await this.#control.start();
+    await this.#control.start({
+      onPublished: (desired, changes) => this.#published(desired, changes),
+      onHealthChanged: (up) => this.#metrics.healthChanged(up),
+      onTurns: (durationsMs) => this.#metrics.controlTurns(durationsMs),
+    });
     if (this.#stopping) return; // told to stop before there was anything to serve
     // A connection that was decided by the last table may open a netns that the new one no longer names.
     this.#retainTimer = setInterval(

@@ -11,13 +11,17 @@ import type { TargetHealth } from './health/target-health.ts';
 
 export interface ControlLinkDeps {
   readonly config: RunConfig;
+  readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
+  /** Tests stand in for the control thread. */
+  readonly script?: URL;
+}
+
+/** Told from the start on. */
+export interface ControlHandlers {
   /** Another state is there; `changes` holds the parts that differ from the one before. */
   readonly onPublished: (desired: Desired, changes: DesiredChanges) => void;
   readonly onHealthChanged: (up: boolean) => void;
   readonly onTurns: (durationsMs: readonly number[]) => void;
-  readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
-  /** Tests stand in for the control thread. */
-  readonly script?: URL;
 }
 
 export interface HealthAnswer {
@@ -51,6 +55,7 @@ export class ControlLink {
   /** The first health verdicts are there. */
   readonly settled: Promise<void>;
   readonly #deps: ControlLinkDeps;
+  #handlers: ControlHandlers | null = null;
   readonly #worker: Worker;
   readonly #exited: Promise<void>;
   readonly #started = Promise.withResolvers<void>();
@@ -69,7 +74,7 @@ export class ControlLink {
   #stopping: Promise<void> | null = null;
   #ended = false;
 
-  /** The thread starts to load its code; it looks at nothing before `start`. */
+  /** The thread starts to load its code, beside whatever the main thread does now; it looks at nothing before `start`. */
   constructor(deps: ControlLinkDeps) {
     this.#deps = deps;
     const settled = Promise.withResolvers<void>();
@@ -117,7 +122,8 @@ export class ControlLink {
   }
 
   /** Resolves after the first turn, or when it is stopped before. */
-  start(): Promise<void> {
+  start(handlers: ControlHandlers): Promise<void> {
+    this.#handlers = handlers;
     if (this.#stopping === null && !this.#ended) {
       this.#post({ kind: 'start' });
       this.#heartbeat.start();
@@ -213,7 +219,7 @@ export class ControlLink {
         return;
       case 'published':
         this.#desired = changedDesired(this.#desired, message.changes);
-        this.#deps.onPublished(this.#desired, message.changes);
+        this.#handlers?.onPublished(this.#desired, message.changes);
         this.#post({ kind: 'taken' });
         return;
       case 'dials-noted':
@@ -230,12 +236,12 @@ export class ControlLink {
         this.#succeed(message.holder);
         return;
       case 'health-changed':
-        this.#deps.onHealthChanged(message.up);
+        this.#handlers?.onHealthChanged(message.up);
         return;
       case 'beat':
         this.#heartbeat.answered();
         this.#kubernetes = message.kubernetes;
-        this.#deps.onTurns(message.turnsMs);
+        this.#handlers?.onTurns(message.turnsMs);
         return;
       case 'health':
         this.#health = { health: message.health, atMs: Date.now() };

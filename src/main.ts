@@ -6,6 +6,7 @@ import { constants } from 'node:os';
 import { formatProblems, type RunConfig, readConfig } from './config/config.ts';
 import { MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
 import { nearest } from './config/nearest.ts';
+import type { LogLevel } from './control-messages.ts';
 import { createLogger, type Logger } from './ops/logger.ts';
 import { version } from './version.ts';
 
@@ -73,9 +74,13 @@ async function run(args: readonly string[]): Promise<number> {
 const AT_ONCE_MS = 1000;
 
 async function serve(config: RunConfig, logger: Logger): Promise<number> {
-  // Late, so that --help and configuration errors need no compiled addon.
+  // Both late, so that --help and configuration errors need no compiled addon; the thread first, since it loads its code by itself
+  // while we load ours.
+  const { ControlLink } = await import('./control-link.ts');
+  const log = (level: LogLevel, facts: object, message: string) => logger[level](facts, message);
+  const control = new ControlLink({ config, log });
   const { App } = await import('./app.ts');
-  const app = new App(config, logger, version());
+  const app = new App({ config, logger, version: version(), control });
   const signal = untilSignal();
   // A signal during the start ends the start; an error during the start is the start's own.
   await Promise.race([app.start(), signal.first, app.failed]);

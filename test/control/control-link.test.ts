@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type RunConfig, readConfig } from '../../src/config/config.ts';
 import type { Desired } from '../../src/control/desired-state.ts';
 import type { DesiredChanges } from '../../src/control-changes.ts';
-import { ControlLink } from '../../src/control-link.ts';
+import { type ControlHandlers, ControlLink } from '../../src/control-link.ts';
 import { manifest } from '../support/isthmus.ts';
 import { makeNetns } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
@@ -34,14 +34,17 @@ const turnsMs: number[] = [];
 function open(settings: RunConfig, script?: string): ControlLink {
   link = new ControlLink({
     config: settings,
-    onPublished: (desired, changes) => published.push({ desired, changes }),
-    onHealthChanged: (up) => flips.push(up),
-    onTurns: (durations) => turnsMs.push(...durations),
     log: (level, _facts, message) => log.push(`${level}: ${message}`),
     ...(script !== undefined && { script: new URL(`data:text/javascript,${encodeURIComponent(script)}`) }),
   });
   return link;
 }
+
+const handlers: ControlHandlers = {
+  onPublished: (desired, changes) => published.push({ desired, changes }),
+  onHealthChanged: (up) => flips.push(up),
+  onTurns: (durations) => turnsMs.push(...durations),
+};
 
 beforeEach(() => {
   mkdirSync(manifests, { recursive: true });
@@ -73,7 +76,7 @@ describe('the control thread', () => {
     const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
     try {
       write('alpha');
-      await open(config()).start();
+      await open(config()).start(handlers);
       expect(published).not.toEqual([]); // the first turn is done
       await link.settled;
       expect(stateOf('alpha')).toBe('serving');
@@ -102,7 +105,7 @@ describe('the control thread', () => {
   it('looks at once at a backend that clients could not reach', async () => {
     const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
     write('alpha');
-    await open(config('--health-interval', '1m')).start();
+    await open(config('--health-interval', '1m')).start(handlers);
     await link.settled;
     await server.stop();
     const [backend] = link.desired.backends;
@@ -112,11 +115,11 @@ describe('the control thread', () => {
 
   it('ends by itself when it is told to, and leaves neither thread nor descriptor', async () => {
     write('alpha');
-    await open(config()).start();
+    await open(config()).start(handlers);
     await link.stop(); // the first one of a process also makes what Node keeps for all later ones
     const before = { threads: threads(), descriptors: openDescriptors() };
     for (let i = 0; i < 3; i++) {
-      await open(config()).start();
+      await open(config()).start(handlers);
       if (i > 0) await link.settled;
       await link.stop();
     }
@@ -128,12 +131,12 @@ describe('the control thread', () => {
   it('can be stopped before it has started', async () => {
     open(config());
     await link.stop();
-    await within(1000, 'nothing', link.start());
+    await within(1000, 'nothing', link.start(handlers));
     await link.settled;
   });
 
   it('says what is wrong with the netns directory through the log', async () => {
-    await open(config('--netns-dir', join(directory, 'nowhere'))).start();
+    await open(config('--netns-dir', join(directory, 'nowhere'))).start(handlers);
     expect(log).toEqual([expect.stringMatching(/^warn: the netns directory .* does not exist/)]);
   });
 });
@@ -150,7 +153,7 @@ describe('a control thread that', () => {
         throw Object.assign(new Error('a bug'), { code: 'EBUG' });
       });`,
     );
-    await link.start();
+    await link.start(handlers);
     await expect(link.failed).rejects.toMatchObject({
       code: 'ECONTROLTHREAD',
       message: 'the control thread ended: a bug',
@@ -161,13 +164,13 @@ describe('a control thread that', () => {
 
   it('rejects a promise that nobody handles fails the link', async () => {
     open(config(), `${LISTEN} void Promise.reject(new Error('forgotten')); });`);
-    void link.start();
+    void link.start(handlers);
     await expect(link.failed).rejects.toThrow('the control thread ended: forgotten');
   });
 
   it('ends without being asked to fails the link', async () => {
     open(config(), `${LISTEN} process.exit(); });`);
-    void link.start();
+    void link.start(handlers);
     await expect(link.failed).rejects.toThrow('the control thread ended: nobody asked it to');
   });
 
@@ -187,7 +190,7 @@ describe('a control thread that', () => {
         for (;;);
       });`,
     );
-    await link.start();
+    await link.start(handlers);
     const asked = Array.from({ length: 50 }, () => link.health());
     for (let i = 0; i < 10_000; i++) link.dialFailed(`k${i % 3}`); // kept by key: nothing piles up
     expect(await Promise.all(asked)).toEqual(asked.map(() => ({ health: new Map(), atMs: null })));
@@ -200,7 +203,7 @@ describe('a control thread that', () => {
 
   it('is stuck when it is told to stop is ended after a while, which is no failure', async () => {
     open(config(), STUCK);
-    void link.start();
+    void link.start(handlers);
     await link.stop();
     const failed = await Promise.race([link.failed.catch(() => 'failed'), Promise.resolve('not')]);
     expect(failed).toBe('not');
