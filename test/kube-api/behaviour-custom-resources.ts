@@ -1,6 +1,10 @@
 // OpenStackClusters: a kind that is not there, comes with its definition, in several versions, with spec and status apart. Runs on
 // our reduced definition and, where they are, on those of CAPO's releases.
 import { describe, expect, test } from 'vitest';
+import {
+  MACHINE_VERSIONS,
+  machineDefinition,
+} from '../../src/demo/management-api/cluster-api-definitions.ts';
 import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
 import { until } from '../support/tcp.ts';
 import { expectStatus, type Suite } from './suite.ts';
@@ -192,5 +196,31 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       await uninstall();
       expect((await suite.client.get(at(storage))).text).toBe('404 page not found\n');
     });
+  });
+
+  test('a Machine is valid in both of its versions', async () => {
+    const definition = machineDefinition();
+    expectStatus(await suite.client.post(DEFINITIONS, definition), 201);
+    const path = (version: string) =>
+      `/apis/cluster.x-k8s.io/${version}/namespaces/${suite.namespace}/machines`;
+    for (const version of MACHINE_VERSIONS)
+      await until(
+        `${version} is served`,
+        async () => (await suite.client.get(path(version))).status === 200,
+        30_000,
+      );
+    const machine = (version: string, infrastructureRef: object) => ({
+      apiVersion: `cluster.x-k8s.io/${version}`,
+      kind: 'Machine',
+      metadata: { name: version },
+      spec: { clusterName: 'a', bootstrap: {}, infrastructureRef },
+    });
+    const reference = { kind: 'OpenStackMachine', name: 'a' };
+    const old = machine('v1beta1', { ...reference, apiVersion: `${GROUP}/v1beta1` });
+    expectStatus(await suite.client.post(path('v1beta1'), old), 201);
+    expectStatus(await suite.client.post(path('v1beta2'), machine('v1beta2', reference)), 422, 'Invalid');
+    const complete = machine('v1beta2', { ...reference, apiGroup: GROUP });
+    expectStatus(await suite.client.post(path('v1beta2'), complete), 201);
+    expectStatus(await suite.client.delete(`${DEFINITIONS}/${definition.metadata.name}`), 200);
   });
 }

@@ -6,14 +6,16 @@ import { parse } from 'yaml';
 import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
 import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
 
-const DIRECTORIES = [fileURLToPath(new URL('../../../shared/crds', import.meta.url)), '/work/shared/crds'];
+const BESIDE = fileURLToPath(new URL('../../../shared/crds', import.meta.url));
+
+/** The definitions of real releases; not everybody has them. */
+export const REAL_DEFINITIONS = existsSync(BESIDE) ? BESIDE : '/work/shared/crds';
 
 export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
   const found = new Map([['reduced', openStackClusterDefinition()]]);
-  const directory = DIRECTORIES.find((each) => existsSync(each));
-  if (directory === undefined) return found;
-  for (const file of readdirSync(directory).sort())
+  if (!existsSync(REAL_DEFINITIONS)) return found;
+  for (const file of readdirSync(REAL_DEFINITIONS).sort())
     if (file.startsWith('openstackclusters-') && file.endsWith('.yaml'))
-      found.set(file, parse(readFileSync(join(directory, file), 'utf8')) as KubeObject);
+      found.set(file, parse(readFileSync(join(REAL_DEFINITIONS, file), 'utf8')) as KubeObject);
   return found;
 }

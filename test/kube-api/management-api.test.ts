@@ -2,10 +2,7 @@
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../../src/demo/management-api/api-error.ts';
-import {
-  machineDefinition,
-  openStackClusterDefinition,
-} from '../../src/demo/management-api/cluster-api-definitions.ts';
+import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
 import {
   type ManagementApi,
   type ManagementApiOptions,
@@ -194,7 +191,11 @@ describe('a definition with a conversion webhook', () => {
     expect(alpha.status.network.apiServerLoadBalancer.internalIP).toBe('10.0.0.5');
     expect(alpha.spec).toMatchObject({ disableAPIServerFloatingIP: true, cloudName: 'default' });
 
-    const definition = openStackClusterDefinition({ served: ['v1beta1', 'v1beta2'], conversion: 'Webhook' });
+    const definition = openStackClusterDefinition({
+      served: ['v1beta1', 'v1beta2'],
+      storage: 'v1beta2',
+      conversion: 'Webhook',
+    });
     const watch = await client.watch(`${clusterPath('v1beta1')}?resourceVersion=${api.store.revision}`);
     api.store.update(definition);
     await watch.ended;
@@ -225,7 +226,13 @@ describe('a definition with a conversion webhook', () => {
         if (down) throw new ApiError(500, 'InternalError', 'conversion webhook failed: connection refused');
         return convertOpenStackCluster(object, to);
       }),
-      definitions: [openStackClusterDefinition({ served: ['v1beta1', 'v1beta2'], conversion: 'Webhook' })],
+      definitions: [
+        openStackClusterDefinition({
+          served: ['v1beta1', 'v1beta2'],
+          storage: 'v1beta2',
+          conversion: 'Webhook',
+        }),
+      ],
     });
     const client = clientOf(api);
     expectStatus(await client.post(clusterPath('v1beta2'), openStackCluster('v1beta2', 'a')), 201);
@@ -246,24 +253,6 @@ describe('a definition with a conversion webhook', () => {
     expect(body.spec.disableAPIServerFloatingIP).toBeUndefined();
     expect(body.spec.apiServer).toBeUndefined();
   });
-});
-
-test('a Machine is valid in both of its versions', async () => {
-  const api = await start({ definitions: [machineDefinition()] });
-  const client = clientOf(api);
-  const machine = (version: string, reference: object) => ({
-    apiVersion: `cluster.x-k8s.io/${version}`,
-    kind: 'Machine',
-    metadata: { name: version },
-    spec: { clusterName: 'a', bootstrap: {}, infrastructureRef: reference },
-  });
-  const path = (version: string) => `/apis/cluster.x-k8s.io/${version}/namespaces/${NAMESPACE}/machines`;
-  const reference = { kind: 'OpenStackMachine', name: 'a' };
-  const old = machine('v1beta1', { ...reference, apiVersion: `${GROUP}/v1beta1` });
-  expectStatus(await client.post(path('v1beta1'), old), 201);
-  expectStatus(await client.post(path('v1beta2'), machine('v1beta2', reference)), 422, 'Invalid');
-  const complete = machine('v1beta2', { ...reference, apiGroup: GROUP });
-  expectStatus(await client.post(path('v1beta2'), complete), 201);
 });
 
 test('a history that is too short ends a watch that fell behind with 410', async () => {

@@ -23,16 +23,19 @@ const endpoint = fields({ host: text, port: { type: 'integer', format: 'int32' }
 const network = (name: Schema) => fields({ id: name, name }, 'id', 'name');
 const loadBalancer = (name: Schema, extra: Readonly<Record<string, Schema>> = {}) =>
   fields({ id: name, name, ip: name, internalIP: name, ...extra }, 'id', 'internalIP', 'ip', 'name');
-const loadBalancerSpec = fields({
-  enabled: { type: 'boolean', default: true },
-  provider: text,
-  network: fields({ id: text }),
-});
+const loadBalancerSpec = (...required: string[]) =>
+  fields(
+    {
+      enabled: { type: 'boolean', default: true },
+      provider: text,
+      network: fields({ id: { type: 'string', format: 'uuid' } }),
+    },
+    ...required,
+  );
 const alphaIdentity = fields({ kind: filled, name: text }, 'kind', 'name');
 const betaIdentity = (name: Schema) => fields({ cloudName: name, name, region: text }, 'cloudName', 'name');
 
-const alphaSpec: Readonly<Record<string, Schema>> = {
-  cloudName: text,
+const commonSpec: Readonly<Record<string, Schema>> = {
   identityRef: alphaIdentity,
   disableAPIServerFloatingIP: flag,
   apiServerFloatingIP: text,
@@ -41,6 +44,7 @@ const alphaSpec: Readonly<Record<string, Schema>> = {
   apiServerLoadBalancer: fields({ enabled: flag, provider: text }),
   controlPlaneEndpoint: endpoint,
 };
+const alphaSpec = { ...commonSpec, cloudName: text };
 
 const OPENSTACK_CLUSTER: Readonly<Record<OpenStackClusterVersion, Schema>> = {
   v1alpha6: fields({
@@ -63,10 +67,10 @@ const OPENSTACK_CLUSTER: Readonly<Record<OpenStackClusterVersion, Schema>> = {
   v1beta1: fields({
     spec: fields(
       {
-        ...alphaSpec,
+        ...commonSpec,
         identityRef: betaIdentity(text),
         apiServerPort: { type: 'integer', minimum: 0, maximum: 65535 },
-        apiServerLoadBalancer: loadBalancerSpec,
+        apiServerLoadBalancer: loadBalancerSpec('enabled'),
       },
       'identityRef',
     ),
@@ -87,8 +91,8 @@ const OPENSTACK_CLUSTER: Readonly<Record<OpenStackClusterVersion, Schema>> = {
           enableFloatingIP: flag,
           floatingIP: text,
           fixedIP: text,
-          port: { type: 'integer', format: 'int32', minimum: 1, maximum: 65535 },
-          managedLoadBalancer: loadBalancerSpec,
+          port: { type: 'integer', minimum: 0, maximum: 65535 },
+          managedLoadBalancer: loadBalancerSpec(),
         }),
         controlPlaneEndpoint: fields({
           host: { type: 'string', minLength: 1, maxLength: 512 },
@@ -98,7 +102,6 @@ const OPENSTACK_CLUSTER: Readonly<Record<OpenStackClusterVersion, Schema>> = {
       'identityRef',
     ),
     status: fields({
-      ready: flag,
       network: network(filled),
       apiServerManagedLoadBalancer: loadBalancer(filled, { loadBalancerNetwork: network(filled) }),
     }),
@@ -123,7 +126,7 @@ function machine(reference: Schema, nodeReference: Schema): Schema {
     spec: fields(
       {
         clusterName: { type: 'string', minLength: 1, maxLength: 63 },
-        bootstrap: fields({ dataSecretName: { type: 'string', maxLength: 253 } }),
+        bootstrap: fields({ dataSecretName: { type: 'string', minLength: 0, maxLength: 253 } }),
         infrastructureRef: reference,
         providerID: { type: 'string', minLength: 1, maxLength: 512 },
         version: { type: 'string', minLength: 1, maxLength: 256 },
@@ -156,7 +159,12 @@ const objectReference = fields({ apiVersion: text, kind: text, name: text, names
 const MACHINE: Readonly<Record<MachineVersion, Schema>> = {
   v1beta1: machine(objectReference, objectReference),
   v1beta2: machine(
-    fields({ apiGroup: named, kind: named, name: named }, 'apiGroup', 'kind', 'name'),
+    fields(
+      { apiGroup: named, kind: { type: 'string', minLength: 1, maxLength: 63 }, name: named },
+      'apiGroup',
+      'kind',
+      'name',
+    ),
     fields({ name: named }, 'name'),
   ),
 };
@@ -164,7 +172,7 @@ const MACHINE: Readonly<Record<MachineVersion, Schema>> = {
 export interface DefinitionChoice<Version extends string> {
   /** All of them by default. */
   readonly served?: readonly Version[];
-  /** The best of those served by default. */
+  /** v1beta1 by default where it is served, else the best that is: without a webhook everything else is lossy. */
   readonly storage?: Version;
   /** `Webhook` only for the embedded API, which then calls the conversion that it was given. */
   readonly conversion?: 'None' | 'Webhook';
@@ -185,7 +193,7 @@ function definition<Version extends string>(
 ): KubeObject {
   const known = Object.keys(schemas) as Version[];
   const chosen = served ?? known;
-  const kept = storage ?? chosen.at(-1);
+  const kept = storage ?? chosen.find((version) => version === 'v1beta1') ?? chosen.at(-1);
   const { group, ...rest } = names;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',

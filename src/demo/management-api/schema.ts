@@ -145,6 +145,8 @@ export function schemaProblems(schema: Schema, value: unknown, path: string): Fi
   return problems;
 }
 
+const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
+
 function textProblems(schema: Schema, value: string, refuse: (detail: string) => void): void {
   const length = [...value].length;
   if (schema.minLength !== undefined && length < schema.minLength)
@@ -153,6 +155,7 @@ function textProblems(schema: Schema, value: string, refuse: (detail: string) =>
     refuse(`should be at most ${schema.maxLength} chars long`);
   if (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value))
     refuse(`should match '${schema.pattern}'`);
+  if (schema.format === 'uuid' && !UUID.test(value)) refuse(`must be of type uuid: ${JSON.stringify(value)}`);
   if (schema.format === 'date-time' && timeProblem('date-time', value) !== null)
     refuse('must be of type date-time');
 }

@@ -1,0 +1,101 @@
+// Our reduced definitions as files for kubectl (test/e2e/crds, written by `npm test -- test/kube-api/definitions -u`), and their
+// agreement with the real ones: what ours know, the real ones know too, with the same bounds.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import {
+  machineDefinition,
+  openStackClusterDefinition,
+} from '../../src/demo/management-api/cluster-api-definitions.ts';
+import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { Schema } from '../../src/demo/management-api/schema.ts';
+import { REAL_DEFINITIONS } from './definitions.ts';
+
+const HEADER =
+  '# Written by test/kube-api/definitions.test.ts from src/demo/management-api/cluster-api-definitions.ts.\n';
+// Served in one version: between several a conversion webhook is needed, or fields are lost and server-side apply fails.
+const DEFINITIONS = [
+  openStackClusterDefinition({ served: ['v1beta1'] }),
+  machineDefinition({ served: ['v1beta1'] }),
+];
+
+test.each(DEFINITIONS.map((each) => [each.metadata.name as string, each] as const))(
+  'the file of %s is what the code says',
+  async (name, definition) => {
+    const text = `${HEADER}${stringify(definition, { aliasDuplicateObjects: false, lineWidth: 110 })}`;
+    await expect(text).toMatchFileSnapshot(`../e2e/crds/${name}.yaml`);
+  },
+);
+
+interface Version {
+  readonly name: string;
+  readonly schema: { readonly openAPIV3Schema: Schema };
+  readonly subresources: object;
+}
+
+const versionsOf = (definition: KubeObject): readonly Version[] =>
+  (definition.spec as { versions: readonly Version[] }).versions;
+
+/** Where ours differs from the real one in type, bounds, or required fields that both know. */
+function differences(ours: Schema, real: Schema | undefined, path: string): string[] {
+  if (real === undefined) return [`${path}: the real one has no such field`];
+  const found: string[] = [];
+  const bounds = [
+    'type',
+    'format',
+    'minimum',
+    'maximum',
+    'minLength',
+    'maxLength',
+    'default',
+    'enum',
+  ] as const;
+  for (const bound of bounds)
+    if (JSON.stringify(ours[bound]) !== JSON.stringify(real[bound]))
+      found.push(
+        `${path}.${bound}: ${JSON.stringify(ours[bound])}, the real one ${JSON.stringify(real[bound])}`,
+      );
+  const needed = (real.required ?? []).filter((field) => ours.required?.includes(field) !== true);
+  for (const field of needed) found.push(`${path}.${field}: the real one requires it`);
+  for (const field of ours.required ?? [])
+    if (real.required?.includes(field) !== true) found.push(`${path}.${field}: only ours requires it`);
+  for (const [field, schema] of Object.entries(ours.properties ?? {}))
+    found.push(...differences(schema, real.properties?.[field], `${path}.${field}`));
+  if (ours.items !== undefined) found.push(...differences(ours.items, real.items, `${path}[]`));
+  return found;
+}
+
+/** What releases of CAPO changed within one version, so that ours cannot agree with all of them. */
+const CHANGED_BETWEEN_RELEASES: readonly RegExp[] = [
+  /^v1beta1\.spec\.controlPlaneEndpoint\.(host|port): only ours requires it$/,
+  /^v1beta1\.spec\.controlPlaneEndpoint\.host\.maxLength/,
+  /^v1beta1\.spec\.identityRef\.(type: the real one requires it|(name|cloudName)\.minLength)/,
+];
+
+const describeReal = existsSync(REAL_DEFINITIONS) ? describe : describe.skip;
+
+describeReal('beside the real definitions', () => {
+  const files = existsSync(REAL_DEFINITIONS) ? readdirSync(REAL_DEFINITIONS).sort() : [];
+  test.each(files.filter((file) => /^(openstackclusters|machines)-/.test(file)))(
+    'ours agree with %s in every version that both know',
+    (file) => {
+      const real = parse(readFileSync(join(REAL_DEFINITIONS, file), 'utf8')) as KubeObject;
+      const ours = DEFINITIONS.find(({ metadata }) => metadata.name === real.metadata.name) as KubeObject;
+      const found: string[] = [];
+      let compared = 0;
+      for (const version of versionsOf(ours)) {
+        const other = versionsOf(real).find(({ name }) => name === version.name);
+        if (other === undefined) continue;
+        compared += 1;
+        expect(Object.keys(version.subresources)).toEqual(Object.keys(other.subresources));
+        const { spec, status } = version.schema.openAPIV3Schema.properties ?? {};
+        const whole = other.schema.openAPIV3Schema.properties;
+        found.push(...differences(spec as Schema, whole?.spec, `${version.name}.spec`));
+        found.push(...differences(status as Schema, whole?.status, `${version.name}.status`));
+      }
+      expect(compared).toBeGreaterThan(0);
+      expect(found.filter((each) => !CHANGED_BETWEEN_RELEASES.some((known) => known.test(each)))).toEqual([]);
+    },
+  );
+});
