@@ -1,7 +1,7 @@
 // The entry of every npm script. It starts on whatever Node the machine has, sets up what is missing, and runs the task on the
 // pinned Node. `node scripts/task.mjs` alone lists the tasks.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openForwards } from './forward.mjs';
 import { MissingError, requireTools } from './problems.mjs';
@@ -86,7 +86,12 @@ const tasks = {
       requireSandbox();
       const testbed = await ensureTestbed();
       await setUp();
-      return sandboxed([vitest, 'run', '--config', 'vitest.e2e.config.ts', ...args], testbed);
+      const logs = join(root, '.cache', 'e2e-logs');
+      rmSync(logs, { recursive: true, force: true });
+      const code = await sandboxed([vitest, 'run', '--config', 'vitest.e2e.config.ts', ...args], testbed);
+      if (code === 0) rmSync(logs, { recursive: true, force: true });
+      else console.error(`The logs of etcd, kube-apiserver and the others are in ${logs}`);
+      return code;
     },
   },
   check: {
