@@ -1,7 +1,8 @@
 // The entry of every npm script. It starts on whatever Node the machine has, sets up what is missing, and runs the task on the
 // pinned Node. `node scripts/task.mjs` alone lists the tasks.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openForwards } from './forward.mjs';
 import { MissingError, requireTools } from './problems.mjs';
@@ -25,6 +26,14 @@ function run(args, env = {}) {
 const sandboxed = (args, env = {}) =>
   runInSandbox(pinnedNode, args, { cwd: root, env: childEnvironment(env) });
 
+/** Both we and a sandbox see it, and it goes with us: the sandbox has a /run of its own, everything else it shares. */
+function sharedDirectory() {
+  const preferred = realpathSync(tmpdir());
+  const directory = mkdtempSync(join(preferred.startsWith('/run') ? '/tmp' : preferred, 'isthmus-demo-'));
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
 async function inOrder(commands) {
   for (const args of commands) {
     const code = await run(args);
@@ -44,16 +53,22 @@ const tasks = {
   },
   demo: {
     about:
-      'two isolated clusters with the same address, reached by name through one port (-- --once: verify and exit)',
+      'isolated clusters with the same address become Services and kubeconfigs, and answer (-- --once: verify and exit)',
     run: async (args) => {
       requireSandbox();
       await setUp();
       const directory = '/run/isthmus-demo';
       let sandboxRoot = () => null;
-      const ports = await openForwards({ admin: 9580, proxy: 6443 }, directory, () => sandboxRoot());
+      // Tests of other things count on these ports.
+      const anyPort = process.env.ISTHMUS_TEST_ANY_PORT !== undefined;
+      const wanted = anyPort
+        ? { admin: 0, proxy: 0, management: 0 }
+        : { admin: 9580, proxy: 6443, management: 7443 };
+      const ports = await openForwards(wanted, directory, () => sandboxRoot());
+      const shared = sharedDirectory();
       return runInSandbox(pinnedNode, [join(root, 'dist', 'main.js'), 'demo', ...args], {
         cwd: root,
-        env: childEnvironment({ ISTHMUS_DEMO_FORWARDS: JSON.stringify({ directory, ports }) }),
+        env: childEnvironment({ ISTHMUS_DEMO_FORWARDS: JSON.stringify({ directory, ports, shared }) }),
         onStart: (found) => {
           sandboxRoot = found;
         },

@@ -1,53 +1,143 @@
-// A real TLS client for the demo: it trusts only the CA it is given, so an answer proves which cluster was reached, and that
-// nobody in between ended the TLS session.
-import { connect, type TLSSocket } from 'node:tls';
+// A client in the management cluster, such as magnum-conductor: takes a cluster's kubeconfig from the API and uses it as it is. It
+// trusts only the CA in there, so an answer proves which cluster was reached, and that nobody in between ended the TLS session.
+import { get, type RequestOptions } from 'node:https';
+import type { TLSSocket } from 'node:tls';
+import { type KubeconfigFacts, kubeconfigFacts } from './demo-kubeconfig.ts';
+import {
+  type ServiceEndpoint,
+  type ServiceView,
+  type SliceView,
+  serviceEndpoint,
+} from './service-endpoint.ts';
+
+export interface DemoClientDependencies {
+  /** The management API. */
+  readonly url: string;
+  readonly ca: Buffer;
+  readonly token: string;
+  readonly namespace: string;
+}
 
 export type Answer =
   | {
       readonly kind: 'answered';
-      readonly body: { cluster: string; path: string };
+      /** Which cluster it says it is, and whom it takes us for. */
+      readonly body: { readonly cluster: string; readonly user: string };
       readonly certificate: string;
       readonly ms: number;
     }
-  /** What OpenSSL made of a TLS alert, such as ERR_SSL_TLSV1_UNRECOGNIZED_NAME; or the code of a network error. */
+  /** What OpenSSL made of a TLS alert, such as "tlsv1 unrecognized name"; or the code of a network error. */
   | { readonly kind: 'failed'; readonly error: string };
 
-export function askCluster(options: {
-  port: number;
-  serverName: string;
-  ca: Buffer;
-  path: string;
-}): Promise<Answer> {
-  const { port, serverName, ca, path } = options;
-  return new Promise((resolve) => {
-    const started = performance.now();
-    const chunks: Buffer[] = [];
-    const socket: TLSSocket = connect({ host: '127.0.0.1', port, servername: serverName, ca }, () => {
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${serverName}\r\nConnection: close\r\n\r\n`);
-    });
-    socket.setTimeout(5000, () =>
-      socket.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })),
+export type Resolved = ServiceEndpoint & { readonly clusterIp: string | null };
+
+const TIMEOUT_MS = 5000;
+
+export class DemoClient {
+  readonly #deps: DemoClientDependencies;
+
+  constructor(deps: DemoClientDependencies) {
+    this.#deps = deps;
+  }
+
+  async kubeconfig(cluster: string): Promise<KubeconfigFacts> {
+    const secret = await this.#get<{ readonly data: { readonly value: string } }>(
+      `/api/v1/namespaces/${this.#deps.namespace}/secrets/${cluster}-kubeconfig`,
     );
-    const certificate = () => String(socket.getPeerCertificate().subject?.CN ?? '');
-    let subject = '';
-    socket.once('secureConnect', () => {
-      subject = certificate();
-    });
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.once('error', (error: NodeJS.ErrnoException) =>
-      resolve({ kind: 'failed', error: error.code ?? error.message }),
+    return kubeconfigFacts(Buffer.from(secret.data.value, 'base64').toString('utf8'));
+  }
+
+  /** What CoreDNS (name → Service) and kube-proxy (Service → ready endpoint) do, from the same objects of the API. */
+  async resolve(server: string): Promise<Resolved> {
+    const { hostname, port } = new URL(server);
+    const [name, namespace] = hostname.split('.') as [string, string?];
+    if (namespace !== this.#deps.namespace)
+      return { kind: 'none', reason: `${hostname} names no Service`, clusterIp: null };
+    const service = await this.#get<ServiceView>(`/api/v1/namespaces/${namespace}/services/${name}`);
+    const selector = encodeURIComponent(`kubernetes.io/service-name=${name}`);
+    const { items } = await this.#get<{ readonly items: readonly SliceView[] }>(
+      `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices?labelSelector=${selector}`,
     );
-    socket.once('end', () => {
-      const body = /\r\n\r\n(?:[0-9a-f]+\r\n)?(\{.*\})/s.exec(Buffer.concat(chunks).toString('utf8'))?.[1];
-      if (body === undefined) resolve({ kind: 'failed', error: 'the answer was cut short' });
-      else
-        resolve({
-          kind: 'answered',
-          body: JSON.parse(body),
-          certificate: subject,
-          ms: performance.now() - started,
-        });
-      socket.destroy();
+    return {
+      ...serviceEndpoint(service, items, Number(port)),
+      clusterIp: service.spec.clusterIP ?? null,
+    };
+  }
+
+  /** The whole way: kubeconfig, name, Service, endpoint, TLS. */
+  async ask(cluster: string): Promise<Answer> {
+    const kubeconfig = await this.kubeconfig(cluster);
+    const to = await this.resolve(kubeconfig.server);
+    if (to.kind === 'none') return { kind: 'failed', error: to.reason };
+    return askServer(to, new URL(kubeconfig.server).hostname, kubeconfig);
+  }
+
+  #get<T>(path: string): Promise<T> {
+    const { url, ca, token } = this.#deps;
+    const { hostname: host, port } = new URL(url);
+    return httpsGet({ host, port, path, ca, headers: { authorization: `Bearer ${token}` } }).then(
+      ({ status, text }) => {
+        if (status !== 200) throw new Error(`GET ${path} answers ${status}`);
+        return JSON.parse(text) as T;
+      },
+    );
+  }
+}
+
+/** One request under this name, whoever answers at that address. */
+export async function askServer(
+  { address, port }: { readonly address: string; readonly port: number },
+  serverName: string,
+  { ca, cert, key }: Pick<KubeconfigFacts, 'ca' | 'cert' | 'key'>,
+): Promise<Answer> {
+  const started = performance.now();
+  try {
+    const { text, certificate } = await httpsGet({
+      host: address,
+      port,
+      servername: serverName,
+      path: '/version',
+      headers: { host: `${serverName}:6443` },
+      ca,
+      cert,
+      key,
     });
+    return { kind: 'answered', body: JSON.parse(text), certificate, ms: performance.now() - started };
+  } catch (error) {
+    return { kind: 'failed', error: shownError(error as NodeJS.ErrnoException) };
+  }
+}
+
+/** `…:SSL routines:ssl3_read_bytes:tlsv1 unrecognized name:…` is what OpenSSL says of an alert. */
+function shownError({ code, message }: NodeJS.ErrnoException): string {
+  return /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1] ?? code ?? message;
+}
+
+/** The status of a request to the management API, as one of its users. */
+export async function statusOf(url: string, ca: Buffer, token: string): Promise<number> {
+  const { hostname: host, port, pathname: path } = new URL(url);
+  const { status } = await httpsGet({ host, port, path, ca, headers: { authorization: `Bearer ${token}` } });
+  return status;
+}
+
+function httpsGet(
+  options: RequestOptions,
+): Promise<{ readonly status: number; readonly text: string; readonly certificate: string }> {
+  return new Promise((resolve, reject) => {
+    const request = get({ ...options, agent: false, timeout: TIMEOUT_MS }, (response) => {
+      const certificate = String(
+        (response.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody in particular',
+      );
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.once('error', reject);
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, text, certificate }));
+    });
+    request.once('timeout', () =>
+      request.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })),
+    );
+    request.once('error', reject);
   });
 }

@@ -3,11 +3,15 @@ import { mkdirSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 
+const NAMES = ['admin', 'proxy', 'management'] as const;
+
 export interface DemoForwards {
   /** Where the Unix sockets are expected, on the sandbox's own /run. */
   readonly directory: string;
   /** The ports on the machine's own loopback. */
-  readonly ports: { readonly admin: number; readonly proxy: number };
+  readonly ports: Readonly<Record<(typeof NAMES)[number], number>>;
+  /** A directory that both sides see, for what is to be used outside; gone when the demo is. */
+  readonly shared: string;
 }
 
 export function readForwards(text: string | undefined): DemoForwards | null {
@@ -16,7 +20,7 @@ export function readForwards(text: string | undefined): DemoForwards | null {
 
 export function serveForwards(forwards: DemoForwards, inside: DemoForwards['ports']): void {
   mkdirSync(forwards.directory, { recursive: true });
-  for (const name of ['admin', 'proxy'] as const) {
+  for (const name of NAMES) {
     const server = createServer({ allowHalfOpen: true }, (outer) => {
       const inner = connect({ host: '127.0.0.1', port: inside[name], allowHalfOpen: true });
       outer.on('error', () => inner.destroy());

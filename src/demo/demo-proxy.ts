@@ -6,19 +6,21 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClusterView, StatusView } from '../ops/status.ts';
 
+/** The default ports of the program. */
+export const PROXY_PORT = 6443;
+export const ADMIN_PORT = 9580;
+
 export class DemoProxy {
   readonly #child: ChildProcess;
   readonly #log: string[] = [];
-  readonly adminPort: number;
   onLog: (line: string) => void = () => {};
 
-  constructor(options: { manifests: string; listenPort: number; adminPort: number }) {
-    this.adminPort = options.adminPort;
+  constructor(args: readonly string[]) {
     const main = fileURLToPath(new URL('../main.js', import.meta.url));
-    const args = [main, 'run', '--source', `file:${options.manifests}`];
-    args.push('--listen', `127.0.0.1:${options.listenPort}`, '--admin', `127.0.0.1:${options.adminPort}`);
-    args.push('--log-format', 'json', '--log-level', 'debug', '--drain-timeout', '2s');
-    this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn(process.execPath, [main, 'run', ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: environment(),
+    });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       if (stream === null) continue;
       createInterface({ input: stream }).on('line', (line) => {
@@ -33,46 +35,63 @@ export class DemoProxy {
     return this.#log;
   }
 
-  async untilReady(): Promise<void> {
-    await this.#until('the proxy is ready', async () => (await this.status())?.ready === true);
+  get exitCode(): number | null {
+    return this.#child.exitCode;
   }
 
-  async untilState(name: string, state: string): Promise<ClusterView> {
-    let found: ClusterView | undefined;
-    await this.#until(`${name} is ${state}`, async () => {
-      found = (await this.status())?.clusters.find((cluster) => cluster.name === name);
-      return found?.state === state;
-    });
-    return found as ClusterView;
+  async status(): Promise<StatusView> {
+    const status = await readStatus();
+    if (status === null) throw new Error('the admin port of isthmus does not answer');
+    return status;
   }
 
-  /** null while the admin port does not answer. */
-  status(): Promise<StatusView | null> {
-    return new Promise((resolve) => {
-      const request = get({ host: '127.0.0.1', port: this.adminPort, path: '/status' }, (response) => {
+  async isReady(): Promise<boolean> {
+    return (await readStatus())?.ready === true;
+  }
+
+  async cluster(name: string): Promise<ClusterView | undefined> {
+    return (await readStatus())?.clusters.find((cluster) => cluster.name === name);
+  }
+
+  /** As an init system does it; resolves with the exit code. */
+  async stop(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      const ended = once(this.#child, 'exit');
+      this.#child.kill('SIGTERM');
+      await ended;
+    }
+    return this.#child.exitCode;
+  }
+}
+
+/** Without what the user's own environment would set, and with a log that the demo can read. */
+function environment(): Record<string, string | undefined> {
+  const own = Object.entries(process.env).filter(
+    ([name]) => !/^(ISTHMUS_|PROXY_)|^(KUBECONFIG|POD_IP|NODE_NAME)$/.test(name) || name === 'ISTHMUS_ADDON',
+  );
+  return {
+    ...Object.fromEntries(own),
+    ISTHMUS_LOG_FORMAT: 'json',
+    ISTHMUS_LOG_LEVEL: 'debug',
+    ISTHMUS_DRAIN_TIMEOUT: '2s',
+  };
+}
+
+/** null while the admin port does not answer. */
+function readStatus(): Promise<StatusView | null> {
+  return new Promise((resolve) => {
+    const request = get(
+      { host: '127.0.0.1', port: ADMIN_PORT, path: '/status', timeout: 5000 },
+      (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (chunk: string) => {
           text += chunk;
         });
+        response.on('error', () => resolve(null));
         response.on('end', () => resolve(JSON.parse(text) as StatusView));
-      });
-      request.on('error', () => resolve(null));
-    });
-  }
-
-  async stop(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    this.#child.kill('SIGTERM');
-    await once(this.#child, 'exit');
-  }
-
-  async #until(what: string, condition: () => Promise<boolean>): Promise<void> {
-    const end = performance.now() + 20_000;
-    while (!(await condition())) {
-      if (this.#child.exitCode !== null)
-        throw new Error(`isthmus ended with ${this.#child.exitCode} before ${what}`);
-      if (performance.now() > end) throw new Error(`waited 20 s until ${what}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
+      },
+    );
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve(null));
+  });
 }

@@ -1,133 +1,98 @@
-// Builds the demo's world from real parts: network namespaces with overlapping addresses, a TLS server with its own CA in each,
-// and OpenStackCluster manifests. It is made inside the sandbox of `npm run demo`, so nothing of it can stay behind.
+// The demo's network node, from real parts: network namespaces with overlapping addresses, and a TLS server with its own CA in each.
+// It is made inside the sandbox of `npm run demo`, so nothing of it can stay behind.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type ClusterCertificates, clusterCertificates } from './demo-certificates.ts';
 
+/** Of every tenant's API server: nobody asked the others. */
 export const SHARED_ADDRESS = '10.0.0.5';
 export const API_PORT = 6443;
+/** Of the network node itself, for documentation (RFC 5737): a loopback address is refused in an EndpointSlice. */
+export const NODE_ADDRESS = '192.0.2.10';
 
 export interface DemoCluster {
   readonly name: string;
   readonly networkId: string;
   readonly netns: string;
-  /** The cluster's own CA: what its kubeconfig would carry. */
-  readonly ca: Buffer;
+  readonly certificates: ClusterCertificates;
 }
 
 export class DemoWorld {
-  readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-demo-world-'));
-  readonly manifests = join(this.directory, 'clusters');
-  readonly #servers: ChildProcess[] = [];
+  readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-demo-'));
+  readonly #servers = new Map<string, ChildProcess>();
 
-  constructor() {
-    mkdirSync(this.manifests);
+  /** Of the sandbox's own network, which has no other. */
+  takeNodeAddress(): void {
+    ip('address', 'add', `${NODE_ADDRESS}/32`, 'dev', 'lo');
   }
 
-  /** A cluster as Cluster API would describe it, and its certificates; its network is not on this node yet. */
-  describeCluster(name: string, networkId: string, prefix: 'qdhcp' | 'ovnmeta'): DemoCluster {
-    this.#makeCertificates(name);
-    writeFileSync(join(this.manifests, `${name}.yaml`), manifest(name, networkId));
-    return { name, networkId, netns: `${prefix}-${networkId}`, ca: readFileSync(this.#file(name, 'ca.crt')) };
+  /** A cluster with its certificates; its network is not on this node yet. */
+  makeCluster(name: string, networkId: string, prefix: 'qdhcp' | 'ovnmeta'): DemoCluster {
+    const certificates = clusterCertificates(this.directory, name);
+    return { name, networkId, netns: `${prefix}-${networkId}`, certificates };
   }
 
-  /** The tenant's network appears on this node, with the cluster's API server in it. */
-  async attachNetwork(cluster: DemoCluster): Promise<void> {
-    ip('netns', 'add', cluster.netns);
-    ip('-n', cluster.netns, 'link', 'set', 'lo', 'up');
-    ip('-n', cluster.netns, 'address', 'add', `${SHARED_ADDRESS}/32`, 'dev', 'lo');
+  /** The tenant's network appears on this node, as when Neutron schedules it. */
+  attachNetwork({ netns }: DemoCluster): void {
+    ip('netns', 'add', netns);
+    ip('-n', netns, 'link', 'set', 'lo', 'up');
+    ip('-n', netns, 'address', 'add', `${SHARED_ADDRESS}/32`, 'dev', 'lo');
+  }
+
+  async startApiServer({ name, netns, certificates: { server, ca } }: DemoCluster): Promise<void> {
     const script = fileURLToPath(new URL('./demo-api-server.js', import.meta.url));
-    const args = [
-      script,
-      cluster.name,
-      this.#file(cluster.name, 'tls.crt'),
-      this.#file(cluster.name, 'tls.key'),
-    ];
-    const server = spawn(
-      'ip',
-      ['netns', 'exec', cluster.netns, process.execPath, ...args, SHARED_ADDRESS, String(API_PORT)],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    this.#servers.push(server);
+    const args = [script, name, server.certFile, server.keyFile, ca.certFile, SHARED_ADDRESS, `${API_PORT}`];
+    const child = spawn('ip', ['netns', 'exec', netns, process.execPath, ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.#servers.set(name, child);
     await Promise.race([
-      once(server.stdout, 'data'),
-      once(server, 'exit').then(([code]) =>
-        Promise.reject(new Error(`the API server of ${cluster.name} ended with ${code}`)),
+      once(child.stdout, 'data'),
+      once(child, 'exit').then(([code]) =>
+        Promise.reject(new Error(`the API server of ${name} ended with ${code}`)),
       ),
     ]);
   }
 
-  /** The host's own view of the netns: which addresses it has. */
+  async killApiServer({ name }: DemoCluster): Promise<void> {
+    const child = this.#servers.get(name);
+    if (child === undefined) throw new Error(`${name} has no API server`);
+    this.#servers.delete(name);
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** The addresses of a netns, as the machine itself sees them. */
   addressesOf(netns: string): string {
     return ip('-n', netns, '-4', '-brief', 'address', 'show', 'dev', 'lo').trim().replace(/\s+/g, ' ');
   }
 
+  /** What comes of a plain connection from here, which is in no tenant's netns: the code of the error, or null if it succeeds. */
+  connectionError(): Promise<string | null> {
+    return new Promise((resolve) => {
+      const socket = connect({ host: SHARED_ADDRESS, port: API_PORT, timeout: 1000 });
+      const done = (error: string | null) => {
+        socket.destroy();
+        resolve(error);
+      };
+      socket.once('connect', () => done(null));
+      socket.once('timeout', () => done('ETIMEDOUT'));
+      socket.once('error', ({ code, message }: NodeJS.ErrnoException) => done(code ?? message));
+    });
+  }
+
   destroy(): void {
-    for (const server of this.#servers) server.kill('SIGKILL');
+    for (const server of this.#servers.values()) server.kill('SIGKILL');
     rmSync(this.directory, { recursive: true, force: true });
   }
-
-  #file(name: string, suffix: string): string {
-    return join(this.directory, `${name}.${suffix}`);
-  }
-
-  #makeCertificates(name: string): void {
-    const [caKey, caCrt, key, csr, crt] = ['ca.key', 'ca.crt', 'tls.key', 'csr', 'tls.crt'].map((s) =>
-      this.#file(name, s),
-    ) as [string, string, string, string, string];
-    const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-    openssl(
-      'req',
-      '-x509',
-      ...newKey,
-      '-keyout',
-      caKey,
-      '-out',
-      caCrt,
-      '-days',
-      '2',
-      '-subj',
-      `/CN=CA of ${name}`,
-    );
-    openssl('req', '-new', ...newKey, '-keyout', key, '-out', csr, '-subj', `/CN=kube-apiserver of ${name}`);
-    const extensions = this.#file(name, 'ext');
-    writeFileSync(extensions, `subjectAltName=DNS:${name}.magnum-system,DNS:${name}\n`);
-    const signing = ['-CA', caCrt, '-CAkey', caKey, '-CAcreateserial', '-days', '2', '-extfile', extensions];
-    openssl('x509', '-req', '-in', csr, '-out', crt, ...signing);
-  }
-}
-
-function manifest(name: string, networkId: string): string {
-  return `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
-kind: OpenStackCluster
-metadata:
-  name: ${name}-x7k2p
-  namespace: magnum-system
-  labels:
-    cluster.x-k8s.io/cluster-name: ${name}
-spec:
-  disableAPIServerFloatingIP: true
-  apiServerPort: ${API_PORT}
-  controlPlaneEndpoint:
-    host: ${SHARED_ADDRESS}
-    port: ${API_PORT}
-status:
-  ready: true
-  network:
-    id: ${networkId}
-    name: k8s-clusterapi-cluster-magnum-system-${name}
-  apiServerLoadBalancer:
-    internalIP: ${SHARED_ADDRESS}
-`;
 }
 
 function ip(...args: string[]): string {
   return execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-function openssl(...args: string[]): void {
-  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
 }

@@ -1,0 +1,171 @@
+// The demo's management cluster: the embedded Kubernetes API over HTTPS, the users of it, and the objects that Cluster API would
+// have made. Publishes nothing itself: that is what the demo is about.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { authority } from './demo-certificates.ts';
+import { clusterKubeconfig } from './demo-kubeconfig.ts';
+import { API_PORT, type DemoCluster, SHARED_ADDRESS } from './demo-world.ts';
+import { openStackClusterDefinition } from './management-api/cluster-api-definitions.ts';
+import type { KubeObject } from './management-api/kube-object.ts';
+import { type ManagementApi, startManagementApi } from './management-api/management-api.ts';
+import { neededRules } from './needed-access.ts';
+import type { SliceView } from './service-endpoint.ts';
+
+export const NAMESPACE = 'magnum-system';
+export const DIRECT_SERVER = `https://${SHARED_ADDRESS}:${API_PORT}`;
+const OPENSTACK_CLUSTER = {
+  apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+  kind: 'OpenStackCluster',
+  namespace: NAMESPACE,
+} as const;
+const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace: NAMESPACE } as const;
+
+/** Who comes to the management API. The tokens open nothing but this process. */
+const USERS = {
+  admin: 'kubernetes-admin',
+  isthmus: `system:serviceaccount:${NAMESPACE}:isthmus`,
+  client: 'magnum-conductor',
+} as const;
+export type DemoUser = keyof typeof USERS;
+
+const tokenOf = (user: DemoUser): string => `demo-token-of-${user}`;
+export const objectName = (cluster: string): string => `${cluster}-x7k2p`;
+
+export class DemoManagement {
+  readonly #api: ManagementApi;
+  readonly #directory: string;
+  readonly ca: Buffer;
+
+  private constructor(api: ManagementApi, ca: Buffer, directory: string) {
+    this.#api = api;
+    this.ca = ca;
+    this.#directory = directory;
+  }
+
+  static async start(directory: string, port: number): Promise<DemoManagement> {
+    const names = 'IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc';
+    const { cert, key } = authority(directory, 'management', 'CA of the management cluster', names);
+    const api = await startManagementApi({
+      port,
+      tls: { key, cert, ca: cert },
+      tokens: new Map(Object.entries(USERS).map(([user, name]) => [tokenOf(user as DemoUser), name])),
+      access: new Map([
+        [USERS.isthmus, neededRules({ clusters: NAMESPACE, services: NAMESPACE })],
+        [
+          USERS.client,
+          [
+            { apiGroups: [''], resources: ['secrets', 'services'], verbs: ['get'], namespace: NAMESPACE },
+            {
+              apiGroups: ['discovery.k8s.io'],
+              resources: ['endpointslices'],
+              verbs: ['list'],
+              namespace: NAMESPACE,
+            },
+          ],
+        ],
+      ]),
+      namespaces: [NAMESPACE],
+      definitions: [openStackClusterDefinition({ served: ['v1beta1'] })],
+      garbageCollection: true,
+    });
+    return new DemoManagement(api, cert, directory);
+  }
+
+  get url(): string {
+    return this.#api.url;
+  }
+
+  token(user: DemoUser): string {
+    return tokenOf(user);
+  }
+
+  /** A kubeconfig for the API itself, in a file; `server` where it is reached under another address. */
+  writeKubeconfig(user: DemoUser, options: { directory?: string; server?: string } = {}): string {
+    const { directory = this.#directory, server = this.#api.url } = options;
+    const file = join(directory, `${user}.kubeconfig`);
+    const text = this.#api.kubeconfig(USERS[user]).replace(this.#api.url, server);
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  }
+
+  /** What Cluster API and its providers leave behind once a cluster is made: its object, and a kubeconfig to reach it directly. */
+  addCluster(cluster: DemoCluster): void {
+    const { name, networkId } = cluster;
+    const labels = { 'cluster.x-k8s.io/cluster-name': name };
+    const kubeconfig = clusterKubeconfig(cluster, DIRECT_SERVER);
+    this.#api.store.create({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `${name}-kubeconfig`, namespace: NAMESPACE, labels },
+      type: 'cluster.x-k8s.io/secret',
+      data: { value: Buffer.from(kubeconfig).toString('base64') },
+    });
+    this.#api.store.create({
+      apiVersion: OPENSTACK_CLUSTER.apiVersion,
+      kind: OPENSTACK_CLUSTER.kind,
+      metadata: { name: objectName(name), namespace: NAMESPACE, labels },
+      spec: {
+        identityRef: { name: `${name}-cloud-config`, cloudName: 'default' },
+        disableAPIServerFloatingIP: true,
+        apiServerPort: API_PORT,
+        controlPlaneEndpoint: { host: SHARED_ADDRESS, port: API_PORT },
+      },
+      status: {
+        ready: true,
+        network: { id: networkId, name: `k8s-clusterapi-cluster-${NAMESPACE}-${name}` },
+        apiServerLoadBalancer: {
+          id: `lb-of-${name}`,
+          name: `k8s-clusterapi-cluster-${NAMESPACE}-${name}-kubeapi`,
+          ip: SHARED_ADDRESS,
+          internalIP: SHARED_ADDRESS,
+        },
+      },
+    });
+  }
+
+  /** Without a floating IP it is proxied, with one it is not. */
+  setFloatingIp(cluster: string, hasOne: boolean): void {
+    this.#api.store.patch(
+      { ...OPENSTACK_CLUSTER, name: objectName(cluster) },
+      { spec: { disableAPIServerFloatingIP: !hasOne } },
+    );
+  }
+
+  kubeconfig(cluster: string): string {
+    const ref = { apiVersion: 'v1', kind: 'Secret', namespace: NAMESPACE, name: `${cluster}-kubeconfig` };
+    const { value = '' } = (this.#api.store.get(ref)?.data ?? {}) as Record<string, string>;
+    return Buffer.from(value, 'base64').toString('utf8');
+  }
+
+  /** Of one cluster, whoever published them. */
+  slices(cluster: string): SliceView[] {
+    return (this.#api.store.list(SLICE) as unknown as SliceView[]).filter(
+      ({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === cluster,
+    );
+  }
+
+  isReady(cluster: string): boolean {
+    return this.slices(cluster).some(({ endpoints }) => endpoints?.[0]?.conditions?.ready === true);
+  }
+
+  isTerminating(cluster: string): boolean {
+    return this.slices(cluster).some(({ endpoints }) => endpoints?.[0]?.conditions?.terminating === true);
+  }
+
+  hasService(cluster: string): boolean {
+    const ref = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: cluster };
+    return this.#api.store.get(ref) !== null;
+  }
+
+  leases(): KubeObject[] {
+    return this.#api.store.list({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      namespace: NAMESPACE,
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#api.close();
+  }
+}

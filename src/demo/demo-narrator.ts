@@ -1,0 +1,59 @@
+// How the demo speaks: numbered steps with the time since the start, sentences that are checked, and how long something took.
+// A sentence that is not true ends the story with an error.
+
+const WAIT_MS = 20_000;
+const LOOK_MS = 10;
+
+export class Narrator {
+  readonly #startedMs = performance.now();
+  readonly #say: (line: string) => void;
+  /** Ends every wait early: what is waited for cannot come any more. Returns why, or null. */
+  readonly #hopeless: () => string | null;
+  #steps = 0;
+  checks = 0;
+
+  constructor(deps: { say: (line: string) => void; hopeless: () => string | null }) {
+    this.#say = deps.say;
+    this.#hopeless = deps.hopeless;
+  }
+
+  get elapsed(): string {
+    return seconds(performance.now() - this.#startedMs);
+  }
+
+  step(title: string, ...lines: readonly string[]): void {
+    this.#steps += 1;
+    this.#say(`\n${this.#steps}. ${title}  [${this.elapsed}]`);
+    for (const line of lines) this.#say(`   ${line}`);
+  }
+
+  tell(line: string): void {
+    this.#say(`     ${line}`);
+  }
+
+  check(condition: boolean, sentence: string): void {
+    this.checks += 1;
+    if (!condition) throw new Error(`not true: ${sentence}`);
+    this.#say(`   ✓ ${sentence}`);
+  }
+
+  /** Waits until it is so; resolves with how long that took since `sinceMs`, in milliseconds. */
+  async until(
+    what: string,
+    condition: () => boolean | Promise<boolean>,
+    sinceMs = performance.now(),
+  ): Promise<number> {
+    const end = performance.now() + WAIT_MS;
+    while (!(await condition())) {
+      const problem = this.#hopeless();
+      if (problem !== null) throw new Error(`${problem} before ${what}`);
+      if (performance.now() > end) throw new Error(`waited ${WAIT_MS / 1000} s in vain until ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+    return performance.now() - sinceMs;
+  }
+}
+
+export function seconds(ms: number): string {
+  return ms < 100 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}

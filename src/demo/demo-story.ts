@@ -1,0 +1,321 @@
+// What the demo tells, step by step, from the tenants' networks to a proxy that stops in order. Every sentence with a tick was
+// checked before it was said.
+import { type Answer, askServer, type DemoClient, statusOf } from './demo-client.ts';
+import { clusterKubeconfig } from './demo-kubeconfig.ts';
+import { type DemoManagement, DIRECT_SERVER, NAMESPACE, objectName } from './demo-management.ts';
+import { type Narrator, seconds } from './demo-narrator.ts';
+import { type DemoProxy, PROXY_PORT } from './demo-proxy.ts';
+import { API_PORT, type DemoCluster, type DemoWorld, NODE_ADDRESS, SHARED_ADDRESS } from './demo-world.ts';
+import { NEEDED_ACCESS } from './needed-access.ts';
+
+export interface DemoParts {
+  readonly narrator: Narrator;
+  readonly world: DemoWorld;
+  readonly management: DemoManagement;
+  readonly client: DemoClient;
+  readonly clusters: Readonly<Record<'alpha' | 'beta' | 'gamma', DemoCluster>>;
+}
+
+const NODE = 'net-1';
+const HERE = { address: NODE_ADDRESS, port: PROXY_PORT };
+const serverOf = (cluster: string) => `https://${cluster}.${NAMESPACE}:6443`;
+
+export class DemoStory {
+  readonly #parts: DemoParts;
+
+  constructor(parts: DemoParts) {
+    this.#parts = parts;
+  }
+
+  async tenants(): Promise<void> {
+    const { narrator, world, clusters } = this.#parts;
+    narrator.step(
+      'Two tenants, one address',
+      'Each has a Kubernetes cluster without a floating IP. Their networks know nothing of each other,',
+      'so both API servers got the same private address. Each network is a network namespace of this node.',
+    );
+    const both = [clusters.alpha, clusters.beta];
+    for (const cluster of both) {
+      world.attachNetwork(cluster);
+      await world.startApiServer(cluster);
+      narrator.tell(`${cluster.name.padEnd(5)}  ${SHARED_ADDRESS}:${API_PORT} in netns ${cluster.netns}`);
+    }
+    const shared = both.every(({ netns }) => world.addressesOf(netns).includes(SHARED_ADDRESS));
+    const error = await world.connectionError();
+    narrator.check(
+      shared && error !== null,
+      `both namespaces have ${SHARED_ADDRESS}, and from outside of them nobody gets there (${error})`,
+    );
+  }
+
+  objects(): void {
+    const { narrator, management, clusters } = this.#parts;
+    narrator.step(
+      'A management cluster that knows them, and cannot reach them',
+      'Its Kubernetes API is a stand-in, in memory, over HTTPS; what is in it is what Cluster API leaves there.',
+    );
+    for (const cluster of [clusters.alpha, clusters.beta]) {
+      const { name, networkId } = cluster;
+      management.addCluster(cluster);
+      narrator.tell(`OpenStackCluster ${objectName(name).padEnd(14)}  no floating IP, network ${networkId}`);
+      narrator.tell(`Secret ${`${name}-kubeconfig`.padEnd(24)}  server: ${DIRECT_SERVER}`);
+    }
+    narrator.check(
+      ['alpha', 'beta'].every((name) => management.kubeconfig(name).includes(DIRECT_SERVER)),
+      'two kubeconfigs name the same server: whoever uses one reaches nobody',
+    );
+  }
+
+  /** The flags of `isthmus run`; what is not here is as it is by default. */
+  runFlags(): string[] {
+    const kubeconfig = this.#parts.management.writeKubeconfig('isthmus');
+    const flags = ['--source', 'kubernetes', '--kubeconfig', kubeconfig, '--node-name', NODE];
+    return [...flags, '--advertise-address', NODE_ADDRESS, '--propagation-wait', '1s'];
+  }
+
+  announceRun(flags: readonly string[]): void {
+    this.#parts.narrator.step(
+      'Isthmus starts on the network node',
+      `$ isthmus run ${flags.slice(0, 4).join(' ')} \\`,
+      `      ${flags.slice(4).join(' ')}`,
+      'It watches the API, finds the namespaces, and checks through each whether the API server answers. Then,',
+      'in this order: route, Service, EndpointSlice, kubeconfig. (--propagation-wait is shorter than usual here.)',
+    );
+  }
+
+  async published(proxy: DemoProxy, startedMs: number): Promise<void> {
+    const { narrator, management, clusters } = this.#parts;
+    await narrator.until('isthmus is ready', () => proxy.isReady());
+    narrator.check(true, `ready ${seconds(performance.now() - startedMs)} after its start`);
+    for (const cluster of [clusters.alpha, clusters.beta]) {
+      const { name } = cluster;
+      const ms = await narrator.until(
+        `the kubeconfig of ${name} leads to its Service`,
+        () => management.kubeconfig(name).includes(`server: ${serverOf(name)}\n`),
+        startedMs,
+      );
+      const [slice] = management.slices(name);
+      const { addresses, conditions } = slice?.endpoints?.[0] ?? { addresses: [] };
+      narrator.check(
+        management.hasService(name) &&
+          addresses.join() === NODE_ADDRESS &&
+          slice?.ports?.[0]?.port === PROXY_PORT &&
+          conditions?.ready === true,
+        `${name}: Service ${name}, EndpointSlice ${slice?.metadata.name} → ${addresses.join()}:${PROXY_PORT} (ready)`,
+      );
+      narrator.check(
+        management.kubeconfig(name) === clusterKubeconfig(cluster, serverOf(name)),
+        `${name}: kubeconfig rewritten after ${seconds(ms)}, server: ${serverOf(name)}, no other byte changed`,
+      );
+    }
+    await this.#rights(proxy);
+  }
+
+  async clientAsks(): Promise<void> {
+    const { narrator, client, clusters } = this.#parts;
+    narrator.step(
+      'A client takes a kubeconfig and uses it, as magnum-conductor or kubectl does',
+      'In a real cluster CoreDNS resolves the name to the Service, and kube-proxy sends the connection on to a',
+      'ready endpoint. Here the demo does that, from the same Service and EndpointSlice; then comes real TLS.',
+    );
+    for (const { name } of [clusters.alpha, clusters.beta]) {
+      const { server } = await client.kubeconfig(name);
+      const to = await client.resolve(server);
+      if (to.kind === 'none') throw new Error(`${server}: ${to.reason}`);
+      narrator.tell(
+        `${new URL(server).host} → Service ${name} (${to.clusterIp}) → ${to.slice} → ${to.address}:${to.port}`,
+      );
+      await this.#reaches(name);
+    }
+    narrator.tell(
+      'One port: the name in the ClientHello picked the network namespace. TLS is end to end: the',
+    );
+    narrator.tell(
+      "client checked the server by the kubeconfig's CA, the server the client by its certificate.",
+    );
+    const alpha = await client.kubeconfig('alpha');
+    const mixed = await askServer(HERE, `beta.${NAMESPACE}`, alpha);
+    narrator.check(
+      mixed.kind === 'failed',
+      `alpha's credentials under beta's name: the client itself refuses (${textOf(mixed)}), so no mix-up`,
+    );
+    await this.#alerted('delta', 'unrecognized name', 'delta does not exist: TLS alert unrecognized_name');
+  }
+
+  async thirdCluster(proxy: DemoProxy): Promise<void> {
+    const { narrator, world, management, client, clusters } = this.#parts;
+    const { gamma } = clusters;
+    narrator.step('A third cluster is made; nothing is restarted or reloaded');
+    management.addCluster(gamma);
+    let reason = '';
+    await narrator.until('gamma is known', async () => {
+      const cluster = await proxy.cluster('gamma');
+      reason = cluster?.reason ?? '';
+      return cluster?.state === 'no-netns';
+    });
+    narrator.check(
+      reason.includes(gamma.networkId) && !management.hasService('gamma'),
+      'gamma is known, but its network is not on this node: nothing is published, and /status says why',
+    );
+    world.attachNetwork(gamma);
+    await world.startApiServer(gamma);
+    const sinceMs = performance.now();
+    let answer: Answer = { kind: 'failed', error: 'not asked' };
+    const ms = await narrator.until(
+      'gamma answers',
+      async () => {
+        if (!management.kubeconfig('gamma').includes(serverOf('gamma'))) return false;
+        answer = await client.ask('gamma');
+        return answer.kind === 'answered';
+      },
+      sinceMs,
+    );
+    narrator.check(
+      true,
+      `its network arrives with its API server: first answer through its kubeconfig ${seconds(ms)} later`,
+    );
+  }
+
+  async deathAndRevival(): Promise<void> {
+    const { narrator, world, management, client, clusters } = this.#parts;
+    const { alpha } = clusters;
+    narrator.step("alpha's API server dies, and comes back");
+    const diedMs = performance.now();
+    await world.killApiServer(alpha);
+    const gone = await narrator.until(
+      "alpha's EndpointSlice is withdrawn",
+      () => management.slices('alpha').length === 0,
+      diedMs,
+    );
+    narrator.check(
+      management.hasService('alpha'),
+      `EndpointSlice withdrawn ${seconds(gone)} after the kill; the Service stays for other nodes' slices`,
+    );
+    const answer = await client.ask('alpha');
+    narrator.check(
+      answer.kind === 'failed' && answer.error.includes('no ready endpoint'),
+      `new clients are sent nowhere: ${textOf(answer)}`,
+    );
+    await this.#alerted('alpha', 'internal error', 'who comes all the same: TLS alert internal_error');
+    await this.#reaches('beta');
+    await world.startApiServer(alpha);
+    const back = await narrator.until("alpha's EndpointSlice is back", () => management.isReady('alpha'));
+    narrator.check(true, `alpha is back: published again after ${seconds(back)}`);
+    await this.#reaches('alpha');
+  }
+
+  async unproxied(): Promise<void> {
+    const { narrator, management, client, clusters } = this.#parts;
+    const { beta } = clusters;
+    narrator.step(
+      'beta is proxied no more: disableAPIServerFloatingIP is set to false',
+      'Everything is taken back in the order that cuts nobody off: kubeconfig, EndpointSlice, Service, route.',
+    );
+    const sinceMs = performance.now();
+    management.setFloatingIp('beta', true);
+    const given = await narrator.until(
+      'the kubeconfig of beta is given back',
+      () => management.kubeconfig('beta').includes(`server: ${DIRECT_SERVER}\n`),
+      sinceMs,
+    );
+    narrator.check(
+      management.kubeconfig('beta') === clusterKubeconfig(beta, DIRECT_SERVER),
+      `kubeconfig given back after ${seconds(given)}, byte for byte as it was, server: ${DIRECT_SERVER}`,
+    );
+    await narrator.until("beta's EndpointSlice is terminating", () => management.isTerminating('beta'));
+    const withdrawn = await narrator.until(
+      "beta's EndpointSlice is gone",
+      () => management.slices('beta').length === 0,
+      sinceMs,
+    );
+    const free = await narrator.until(
+      'the Service of beta is gone',
+      () => !management.hasService('beta'),
+      sinceMs,
+    );
+    narrator.check(
+      withdrawn <= free,
+      `EndpointSlice marked as terminating, then gone after ${seconds(withdrawn)}; Service gone after ${seconds(free)}`,
+    );
+    await this.#reaches('alpha');
+    const again = performance.now();
+    management.setFloatingIp(beta.name, false);
+    const published = await narrator.until(
+      'beta is proxied again',
+      () => management.kubeconfig('beta').includes(serverOf('beta')) && management.isReady('beta'),
+      again,
+    );
+    const answer = await client.ask('beta');
+    narrator.check(
+      answer.kind === 'answered' && answer.body.cluster === 'beta',
+      `and set to true again: published, kubeconfig rewritten, answering after ${seconds(published)}`,
+    );
+  }
+
+  async stopped(proxy: DemoProxy): Promise<void> {
+    const { narrator, management, clusters } = this.#parts;
+    narrator.step('Isthmus is told to stop (SIGTERM)');
+    const sinceMs = performance.now();
+    const ended = proxy.stop();
+    const names = Object.keys(clusters);
+    const ms = await narrator.until(
+      'its slices are withdrawn',
+      () => names.every((name) => management.slices(name).length === 0),
+      sinceMs,
+    );
+    const code = await ended;
+    const total = seconds(performance.now() - sinceMs);
+    narrator.check(
+      code === 0,
+      `first its slices are withdrawn, after ${seconds(ms)}; then it ends, after ${total}, with exit code ${code}`,
+    );
+    narrator.check(
+      management.leases().length === 0 && names.every((name) => management.hasService(name)),
+      'its Lease is given up; Services and kubeconfigs stay, for the other instances or its own restart',
+    );
+  }
+
+  async #rights(proxy: DemoProxy): Promise<void> {
+    const { narrator, management } = this.#parts;
+    const { problems } = await proxy.status();
+    const foreign = `${management.url}/api/v1/namespaces/kube-system/secrets`;
+    const status = await statusOf(foreign, management.ca, management.token('isthmus'));
+    const told = problems.map(({ origin, reason }) => `${origin}: ${reason}`).join('; ');
+    narrator.check(
+      problems.length === 0,
+      `its user has the ${NEEDED_ACCESS.length} rules of src/demo/needed-access.ts, and nothing is missing${told}`,
+    );
+    narrator.check(
+      status === 403,
+      `and no more: asked with its token, the Secrets of kube-system answer ${status}`,
+    );
+  }
+
+  /** A request through the cluster's own kubeconfig that must reach exactly this cluster. */
+  async #reaches(cluster: string): Promise<void> {
+    const answer = await this.#parts.client.ask(cluster);
+    const ok =
+      answer.kind === 'answered' &&
+      answer.body.cluster === cluster &&
+      answer.body.user === `${cluster}-admin`;
+    const how =
+      answer.kind === 'answered'
+        ? `answered in ${answer.ms.toFixed(0)} ms by “${answer.certificate}” to ${answer.body.user}`
+        : answer.error;
+    this.#parts.narrator.check(ok, `GET ${serverOf(cluster)}/version: ${how}`);
+  }
+
+  /** Past DNS and Service, straight to the proxy: it refuses in TLS, and says why. */
+  async #alerted(cluster: string, alert: string, sentence: string): Promise<void> {
+    const { narrator, client } = this.#parts;
+    const answer = await askServer(HERE, `${cluster}.${NAMESPACE}`, await client.kubeconfig('alpha'));
+    narrator.check(
+      answer.kind === 'failed' && answer.error.includes(alert),
+      `${sentence} (OpenSSL: ${textOf(answer)})`,
+    );
+  }
+}
+
+function textOf(answer: Answer): string {
+  return answer.kind === 'failed' ? answer.error : `an answer of ${answer.body.cluster}`;
+}
