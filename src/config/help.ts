@@ -11,7 +11,7 @@ Usage: isthmus <command> [flags]
 
   run       the proxy                  isthmus run --source file:./clusters
   status    what a running proxy says  isthmus status --admin 127.0.0.1:9580
-  demo      two clusters with one address, both reached by name
+  demo      clusters with one address become Services and answer by name
             (npm run demo prepares the machine)
   version   the version
 

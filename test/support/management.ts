@@ -9,6 +9,7 @@ import {
 import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from '../../src/demo/management-api/management-api.ts';
 import { convertOpenStackCluster } from '../../src/demo/management-api/openstack-cluster-conversion.ts';
+import { neededRules } from '../../src/demo/needed-access.ts';
 import { selfSigned } from './certificates.ts';
 import { Isthmus } from './isthmus.ts';
 
@@ -54,6 +55,8 @@ export class Management {
   instance(node: string): Isthmus {
     const user = `system:isthmus:${node}`;
     this.#api.tokens.set(`token-of-${node}`, user);
+    // What a site's Roles give it, and no more: whoever adds a request here adds the right to it there.
+    this.#api.access.set(user, neededRules({ clusters: null, services: null }));
     const kubeconfig = join(this.directory, `${node}.kubeconfig`);
     writeFileSync(kubeconfig, this.#api.kubeconfig(user));
     const isthmus = new Isthmus();
