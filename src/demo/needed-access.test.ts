@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { NEEDED_ACCESS, neededRules } from './needed-access.ts';
+
+describe('the rights that Isthmus needs', () => {
+  it('are those of the example Role', () => {
+    const file = new URL('../../deploy/examples/kubernetes-source/rbac.yaml', import.meta.url);
+    const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
+    const { rules } = documents.find(({ kind }) => kind === 'Role');
+    expect(rules).toEqual(
+      neededRules({ clusters: null, services: null }).map(({ apiGroups, resources, verbs }) => ({
+        apiGroups,
+        resources,
+        verbs,
+      })),
+    );
+  });
+
+  it('are given where they are needed, or everywhere', () => {
+    const rules = neededRules({ clusters: null, services: 'magnum-system' });
+    expect(rules.map(({ namespace }) => namespace)).toEqual(
+      NEEDED_ACCESS.map(({ where }) => (where === 'clusters' ? undefined : 'magnum-system')),
+    );
+  });
+
+  it('never include what nobody should have: no wildcard, no change of a cluster, no new or deleted Secret', () => {
+    const verbsOf = (wanted: string) =>
+      NEEDED_ACCESS.flatMap(({ resource, verbs }) => (resource === wanted ? verbs : []));
+    expect(JSON.stringify(NEEDED_ACCESS)).not.toContain('*');
+    expect(verbsOf('openstackclusters')).toEqual(['list', 'watch']);
+    expect(verbsOf('secrets')).not.toEqual(expect.arrayContaining(['create']));
+    expect(verbsOf('secrets')).not.toEqual(expect.arrayContaining(['delete']));
+  });
+});
