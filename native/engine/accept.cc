@@ -8,36 +8,30 @@
 
 namespace isthmus {
 
-void Worker::AddListener(const std::shared_ptr<ListenerSocket>& listener) {
-  listeners_.push_back(listener);
+std::optional<SysError> Worker::WatchListener(const ListenerSocket& listener) {
   epoll_event event{};
   // All workers wait on one socket, and the kernel wakes one of them. Level-triggered: what one turn leaves is told again.
   event.events = EPOLLIN | EPOLLEXCLUSIVE;
-  event.data.ptr = reinterpret_cast<void*>(((listeners_.size() - 1) << 1) | 1);
-  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, listener->fd.Get(), &event));
+  event.data.u64 = reinterpret_cast<std::uintptr_t>(&listener) | 1;
+  if (::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, listener.fd.Get(), &event) == 0) return std::nullopt;
+  return SysError{errno, "epoll_ctl"};
 }
 
-void Worker::RemoveListener(const std::shared_ptr<ListenerSocket>& listener) {
-  for (auto& each : listeners_) {
-    if (each != listener) continue;
-    static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, listener->fd.Get(), nullptr));
-    each.reset();  // its place stays: events name a listener by its place
-  }
+void Worker::RemoveListener(std::shared_ptr<ListenerSocket> listener) {
+  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, listener->fd.Get(), nullptr));
+  retired_listeners_.push_back(std::move(listener));  // a later event of this batch may point at it
 }
 
-void Worker::AcceptFrom(const std::shared_ptr<ListenerSocket>& listener) {
-  if (!listener) return;  // removed earlier in this batch
-  // Kept alive for the turn, whatever happens to the list.
-  const std::shared_ptr<ListenerSocket> held = listener;
+void Worker::AcceptFrom(const ListenerSocket& listener) {
   for (int i = 0; i < kAcceptsPerTurn; i += 1) {
     sockaddr_in6 peer{};
     socklen_t length = sizeof peer;
-    const long fd = io::Accept(held->fd.Get(), reinterpret_cast<sockaddr*>(&peer), &length);
+    const long fd = io::Accept(listener.fd.Get(), reinterpret_cast<sockaddr*>(&peer), &length);
     if (fd >= 0) {
-      Adopt(*held, UniqueFd(static_cast<int>(fd)), peer);
+      Adopt(listener, UniqueFd(static_cast<int>(fd)), peer);
       continue;
     }
-    if (fd == -EMFILE || fd == -ENFILE) RefuseForWantOfDescriptors(*held);
+    if (fd == -EMFILE || fd == -ENFILE) RefuseForWantOfDescriptors(listener);
     // A client that left before it was accepted is an error of that client, not of the listener.
     if (fd != -ECONNABORTED && fd != -EPROTO) return;
   }

@@ -9,7 +9,7 @@
 // | Asking     | left in the kernel | left there | left there: the next read or send finds it | – | – | – | noted: "more" comes too late | more → Hello; candidates → Connecting; part → Parting; error → End; aborted → End | closes the socket; → End by the answer |
 // | Connecting | left in the kernel | left there | → End client-left | replay → Relaying | replay → Relaying, which reads it | next candidate, or Parting | next candidate, or Parting | ignored | → End |
 // | Relaying   | pump | flows on, then FIN; both → End finished | what it said flows on, then → Resetting or End | pump | as the client's | as the client's | broken only: linger is over → End | ignored | → End |
-// | Parting    | read and discard | → End | → End | – | – | – | → End | ignored | → End |
+// | Parting    | rest of the alert, FIN; read and discard | → End | → End | – | – | – | → End | ignored | → End |
 // | Resetting  | left in the kernel | left there | the deadline finds it | left in the kernel | left there | left there | all is sent, peer gone, or linger over → End | ignored | → End |
 // | Dead       | ignored | ignored | ignored | ignored | ignored | ignored | – | – | – |
 //
@@ -54,7 +54,8 @@ struct Side {
   std::uint32_t armed = 0;   // what epoll watches
   bool readable = true;      // not known to be drained: edge-triggered, epoll tells only what is new
   bool kept_alive = true;    // has its keepalive options; a backend gets them when it has lived for a while
-  bool hang_up = false;      // RDHUP or HUP seen: a short read no longer means drained
+  bool hang_up = false;      // RDHUP, HUP or urgent data seen: a short read no longer means drained
+  bool urgent = false;       // a read stops at an urgent byte, and a splice never gets past it
   bool slow = false;         // its window is closed: TCP_USER_TIMEOUT is off, or the kernel would take it for dead
 };
 

@@ -58,7 +58,7 @@ void Worker::DialNext(Connection& connection) {
   if (result < 0 && result != -EINPROGRESS) return DialFailed(connection, SysError{static_cast<int>(-result), "connect"});
 
   connection.backend.fd = socket.Value().Release();
-  connection.backend.hang_up = false;
+  connection.backend.hang_up = connection.backend.urgent = false;
   connection.backend.readable = false;
   connection.backend.kept_alive = false;
   connect_timers_.Set(connection.timer, now_ns_);

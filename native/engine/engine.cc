@@ -107,12 +107,15 @@ Result<BoundAddress> Engine::Listen(std::uint32_t id, const std::string& host, i
   if (!fd.Ok()) return fd.Error();
   const BoundAddress bound = AddressOf(fd.Value().Get());
   auto listener = std::make_shared<ListenerSocket>(ListenerSocket{id, mode, std::move(fd.Value())});
-  listeners_[id] = listener;
+  // One worker is enough to serve it; without any, nobody would ever be heard there.
+  std::optional<SysError> error;
+  bool watched = false;
   for (const auto& worker : workers_) {
-    Command command{Command::Kind::kAddListener};
-    command.listener = listener;
-    worker->Post(std::move(command), true);
+    if (auto failed = worker->WatchListener(*listener)) error = failed;
+    else watched = true;
   }
+  if (!watched) return *error;
+  listeners_[id] = std::move(listener);
   return bound;
 }
 

@@ -33,6 +33,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
       return;
     }
     if (!from.readable) return;
+    if (from.urgent && std::exchange(flow.splicing, false)) pipes_.Give(flow.pipe, true);
     const long moved = flow.splicing ? MoveBySplice(flow, from, to) : MoveOnce(flow, from, to);
     if (io::WouldBlock(moved)) {
       from.readable = false;
@@ -44,9 +45,9 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
       continue;
     }
     flow.bytes += static_cast<std::uint64_t>(moved);
-    // A short read means drained, but not one that was bounded by the slots of a pipe, nor one before an end.
+    // A short read means drained, but not one that was bounded by the slots of a pipe, nor one before an end or an urgent byte.
     const bool drained = !flow.splicing && moved < static_cast<long>(kScratchBytes) && !from.hang_up;
-    Judge(flow, moved);
+    if (!from.urgent) Judge(flow, moved);
     if (drained) from.readable = false;
     if (drained && !flow.Pending()) return;
   }

@@ -15,6 +15,7 @@ namespace isthmus {
 namespace {
 
 constexpr int kEventsPerBatch = 256;
+constexpr std::uint32_t kAlwaysWatched = EPOLLET | EPOLLRDHUP | EPOLLPRI;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
 std::int64_t NowNs() {
@@ -89,7 +90,7 @@ void Worker::Run() {
       // Bit 0 of the pointer tells a listener from a side: both are aligned.
       const auto tagged = reinterpret_cast<std::uintptr_t>(events[i].data.ptr);
       if (tagged == 0) HandleCommands();
-      else if ((tagged & 1) != 0) AcceptFrom(listeners_[tagged >> 1]);
+      else if ((tagged & 1) != 0) AcceptFrom(*reinterpret_cast<const ListenerSocket*>(tagged - 1));
       else HandleSide(*static_cast<Side*>(events[i].data.ptr), events[i].events);
     }
     HandleBacklog();
@@ -125,7 +126,8 @@ void Worker::SendOutbox() {
 
 void Worker::HandleSide(Side& side, std::uint32_t events) {
   Connection& connection = *side.connection;
-  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) side.hang_up = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLPRI)) != 0) side.hang_up = true;
+  if ((events & EPOLLPRI) != 0) side.urgent = true;
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) side.readable = true;
   const bool is_client = &side == &connection.client;
   Witness(connection.state, HappeningOf(is_client, events));
@@ -172,12 +174,9 @@ void Worker::HandleCommands() {
       case Command::Kind::kAnswer:
         if (Connection* connection = Find(command.connection)) HandleAnswer(*connection, std::move(command.answer));
         break;
-      case Command::Kind::kAddListener:
-        AddListener(command.listener);
-        break;
       case Command::Kind::kRemoveListener:
-        RemoveListener(command.listener);
         Prepare(*command.listener, nullptr);
+        RemoveListener(std::move(command.listener));
         break;
       case Command::Kind::kPrepare:
         Prepare(*command.listener, std::move(command.table));
@@ -246,7 +245,7 @@ int Worker::EpollTimeoutMs() const {
 
 bool Worker::Watch(Side& side, std::uint32_t events) {
   epoll_event event{};
-  event.events = events | EPOLLET | EPOLLRDHUP;
+  event.events = events | kAlwaysWatched;
   event.data.ptr = &side;
   side.armed = events;
   return ::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, side.fd, &event) == 0;
@@ -255,7 +254,7 @@ bool Worker::Watch(Side& side, std::uint32_t events) {
 void Worker::Arm(Side& side, std::uint32_t events) {
   if (side.armed == events) return;
   epoll_event event{};
-  event.events = events | EPOLLET | EPOLLRDHUP;
+  event.events = events | kAlwaysWatched;
   event.data.ptr = &side;
   side.armed = events;
   static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_MOD, side.fd, &event));
@@ -312,6 +311,7 @@ void Worker::FreeDead() {
     delete connection;
   }
   dead_.clear();
+  retired_listeners_.clear();
 }
 
 void Worker::AbortAll(Outcome outcome) {

@@ -1,4 +1,4 @@
-// One thread of the engine: an epoll loop that owns its connections. Only Post() may be called from another thread.
+// One thread of the engine: an epoll loop that owns its connections. Only Post() and WatchListener() may be called from another thread.
 // worker.cc is the loop; accept.cc, hello.cc, dial.cc, relay.cc and part.cc are the stations of a connection's life.
 #pragma once
 
@@ -27,6 +27,8 @@ class Worker {
 
   const std::optional<SysError>& Error() const { return error_; }
   void Start();
+  // On the caller's thread, who hears of a failure. The listener has to live until kRemoveListener is handled.
+  std::optional<SysError> WatchListener(const ListenerSocket& listener);
   // With `wake` false the command waits for the next one that wakes: answers of one batch share a wake-up.
   void Post(Command command, bool wake);
   void Wake();
@@ -53,10 +55,9 @@ class Worker {
   void Abort(Connection& connection, Outcome outcome);
 
   // accept.cc
-  void AcceptFrom(const std::shared_ptr<ListenerSocket>& listener);
+  void AcceptFrom(const ListenerSocket& listener);
   void Adopt(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer);
-  void AddListener(const std::shared_ptr<ListenerSocket>& listener);
-  void RemoveListener(const std::shared_ptr<ListenerSocket>& listener);
+  void RemoveListener(std::shared_ptr<ListenerSocket> listener);
   void Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome);
   void RefuseForWantOfDescriptors(const ListenerSocket& listener);
 
@@ -94,6 +95,7 @@ class Worker {
 
   // part.cc
   void PartWith(Connection& connection, const std::string& last_words, Outcome outcome);
+  void SayLastWords(Connection& connection);
   void DiscardUntilClosed(Connection& connection);
 
   const std::uint32_t index_;
@@ -114,7 +116,7 @@ class Worker {
   std::vector<Event> outbox_;       // for JavaScript, sent when the batch of events is done
   bool outbox_urgent_ = false;      // a client waits for the answer
   std::int64_t outbox_since_ns_ = 0;
-  std::vector<std::shared_ptr<ListenerSocket>> listeners_;
+  std::vector<std::shared_ptr<ListenerSocket>> retired_listeners_;  // until the batch is done
   std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener; there are one or two
   TimerList hello_timers_;
   TimerList connect_timers_;

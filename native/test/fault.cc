@@ -240,9 +240,10 @@ int __wrap_open(const char* path, int flags, ...) {
 }
 
 int __wrap_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) {
-  // Not for what the engine cannot do without from the start: its wake-up and its listeners.
+  // Not for what the engine cannot do without from the start: its wake-up.
   const bool side = event != nullptr && (event->events & EPOLLET) != 0;
-  if (side && operation == EPOLL_CTL_ADD) {
+  const bool listener = event != nullptr && (event->events & EPOLLEXCLUSIVE) != 0;
+  if ((side || listener) && operation == EPOLL_CTL_ADD) {
     if (const int fault = Next(Call::kEpollAdd); fault != 0) return Failed<int>(fault);
   }
   if (side) {

@@ -288,6 +288,27 @@ void StopInTheMiddle(Stage& stage, const Scenario&) {
   stage.Stop();
 }
 
+// A read stops at an urgent byte, and a splice never gets past it: what is behind it must arrive all the same.
+void Urgent(Stage& stage, const Scenario& self) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  const bool spliced = self.happening == Happening::kBackendReady;
+  if (spliced) STEP(stage.Transfer(client, backend, kBulkBytes, true));
+  for (int i = 0; i < 2; i += 1) {
+    STEP(stage.HoldStill());
+    STEP(stage.Say(client, "before "));
+    STEP(stage.SayUrgently(client, '!'));
+    STEP(stage.Say(client, "after"));
+    fault::Release();
+    STEP(stage.Hear(backend, "before after"));
+  }
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  stage.Finish(backend);
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
 }  // namespace
 
 std::vector<Scenario> Lives() {
@@ -305,6 +326,8 @@ std::vector<Scenario> Lives() {
       {"prepared, in two pieces", {}, PreparedInTwo},
       {"prepared, and forgotten", {}, Forgotten},
       {"alert", {}, Alert},
+      {"urgent bytes", {}, Urgent},
+      {"urgent bytes in bulk", {}, Urgent, State::kRelaying, Happening::kBackendReady},
       {"close", immediate, Close},
       {"the client resets", {}, ClientResets},
       {"the backend resets", {}, BackendResets},

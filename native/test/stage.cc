@@ -157,6 +157,8 @@ bool Stage::Say(int fd, std::string_view bytes) {
   return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
+bool Stage::SayUrgently(int fd, char byte) { return ::send(fd, &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1; }
+
 bool Stage::Hear(int fd, std::string_view bytes) {
   std::string heard;
   return Await(fd, POLLIN, [&] {
@@ -311,6 +313,13 @@ bool Stage::DialsFailed(int count) {
 void Stage::CloseListener() {
   const fault::Engaged engaged;
   engine_->CloseListener(kListener);
+}
+
+int Stage::OpenAnother() {
+  const fault::Engaged engaged;
+  const auto bound = engine_->Listen(kListener + 1, "127.0.0.1", 0, ListenerMode::kHello, 16);
+  engine_->CloseListener(kListener + 1);
+  return bound.Ok() ? 0 : bound.Error().error;
 }
 
 void Stage::AbortAll() { engine_->AbortAll(Outcome::kDrainExpired); }

@@ -33,6 +33,8 @@ class Stage {
   int Connect(int receive_buffer = 0);
   int AcceptAtBackend();
   bool Say(int fd, std::string_view bytes);
+  // Urgent (MSG_OOB): to be skipped by who reads, and by nothing behind it.
+  bool SayUrgently(int fd, char byte);
   bool Hear(int fd, std::string_view bytes);
   bool HearEnd(int fd);
   bool HearReset(int fd);
@@ -69,6 +71,8 @@ class Stage {
   std::uint32_t Closed() const { return closed_; }
   std::uint32_t Deaf() const { return deaf_; }
   void CloseListener();
+  // One more listener, opened and closed; the error that it met.
+  int OpenAnother();
   void AbortAll();
   void Stop();
 

@@ -1,4 +1,6 @@
 // Where the prototype used what it had freed, freed it twice, or would answer the wrong one; and what is near to that.
+#include <cerrno>
+
 #include "test/fault.h"
 #include "test/scenario.h"
 
@@ -157,6 +159,16 @@ void ListenerClosedBeforeItsEvent(Stage& stage, const Scenario&) {
   STEP(stage.Hear(client, "bye"));
 }
 
+// Nobody would ever be heard there: who opens it is told, and nothing stays behind.
+void ListenerThatIsNotWatched(Stage& stage, const Scenario&) {
+  fault::Add(fault::Call::kEpollAdd, ENOMEM);
+  STEP(stage.OpenAnother() == ENOMEM);
+  STEP(stage.OpenAnother() == 0);
+  int client = -1;
+  int backend = -1;
+  static_cast<void>(Relaying(stage, client, backend));
+}
+
 }  // namespace
 
 std::vector<Scenario> Traps() {
@@ -171,6 +183,7 @@ std::vector<Scenario> Traps() {
       {"an answer for one that is gone", {}, SlotUsedAgain},
       {"gone and replaced in one batch", {}, ReplacedInOneBatch},
       {"a listener that is gone when its event comes", {}, ListenerClosedBeforeItsEvent},
+      {"a listener that epoll cannot watch", {}, ListenerThatIsNotWatched},
   };
 }
 
