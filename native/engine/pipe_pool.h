@@ -1,5 +1,5 @@
-// Pipes for splicing. 256 KB each was best (64 KB and 1 MB were worse, measured); a pipe that still holds bytes is never
-// used again.
+// Pipes for splicing. CPU per GB up, 16 connections, medians of 7 interleaved rounds: 152 ms with 256 KB, 134 with 512 KB, 137 with
+// 1 MB (HAProxy: 318 with its default of 64 KB, 142 with 1 MB). A pipe that still holds bytes is never used again.
 #pragma once
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ namespace isthmus {
 
 class PipePool {
  public:
-  static constexpr int kPipeBytes = 256 * 1024;
+  static constexpr int kPipeBytes = 512 * 1024;
 
   // So many at the same time, those in use included.
   explicit PipePool(std::size_t most) : most_(most) {}

@@ -22,7 +22,7 @@ void Worker::Relay(Connection& connection) {
 }
 
 void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
-  for (int moves = 0; moves < kMovesPerTurn; moves += 1) {
+  for (int moves = 0; moves < kMovesPerTurn; moves += flow.splicing ? kMovesOfASplice : 1) {
     if (flow.closed) return;
     if (flow.Pending() && !Flush(connection, flow, from, to)) return;
     if (flow.ended) {

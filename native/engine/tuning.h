@@ -15,6 +15,7 @@ constexpr std::uint8_t kBigReadsToSplice = 3;
 constexpr std::uint8_t kSmallReadsToCopy = 8;
 // Moves per connection and turn: one bulk transfer must not keep the others waiting.
 constexpr int kMovesPerTurn = 16;
+constexpr int kMovesOfASplice = 2;
 constexpr int kAcceptsPerTurn = 64;
 // How often a side that is to be reset is looked at for bytes that are still on their way to it.
 constexpr std::int64_t kFlushLookMs = 5;
