@@ -68,13 +68,11 @@ const isFirst = ([wish]: (typeof groups)[number]): boolean =>
 groups.sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
 if (groups.length === 0 || !isFirst(groups[0]!)) groups.unshift([ONE_ROUTE, []]);
 for (const [wish, wanted] of groups) {
-  const able = correctness.length === 0 ? peers : peers.filter(isQualified);
-  const stage = await openStage(
-    wish,
-    wanted.length > 0 && wanted.every(({ fresh }) => fresh === true) ? [] : able,
-    tools.load,
-    progress,
-  );
+  const isTested = correctness.length > 0;
+  const able = isTested ? peers.filter(isQualified) : peers;
+  // Scenarios that start their own need none here; but the first site is where correctness is tested.
+  const isEmpty = isTested && wanted.every(({ fresh }) => fresh === true);
+  const stage = await openStage(wish, isEmpty ? [] : able, tools.load, progress);
   for (const [name, reason] of stage.problems) problems.set(name, reason);
   if (correctness.length === 0) await testAll(stage);
   const load = new Load(tools.load, wish.threads > 1 ? `${LOAD_CORE},${PROXY_CORE}` : LOAD_CORE);

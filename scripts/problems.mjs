@@ -50,6 +50,10 @@ const tools = {
     what: '`taskset` (util-linux) is not on the PATH: the benchmark pins each process to a core',
     packages: { 'apt-get': 'util-linux', apk: 'util-linux-misc' },
   },
+  perf: {
+    what: '`perf` is not on the PATH: a profile is recorded with it',
+    packages: { 'apt-get': 'linux-perf', dnf: 'perf', zypper: 'perf', apk: 'perf' },
+  },
   openssl: {
     what: '`openssl` is not on the PATH: the certificates of the tests and the demo are made with it',
     packages: { 'apt-get': 'openssl' },

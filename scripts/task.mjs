@@ -147,13 +147,15 @@ const tasks = {
         return sandboxed([join(root, 'bench', 'control', 'main.ts'), ...args.slice(1)]);
       }
       requireSandbox();
-      requireTools(['c++', 'taskset']);
+      requireTools(['c++', 'taskset', ...(args[0] === 'profile' ? ['perf'] : [])]);
       await setUp();
       // Compiling and fetching need the machine and its network; the sandbox that measures has neither.
-      const prepared = await run([join(root, 'bench', 'prepare.ts'), ...args]);
+      const prepared = await run([join(root, 'bench', 'prepare.ts'), ...(args[0] === 'profile' ? [] : args)]);
       if (prepared !== 0) return prepared;
       const host = readFileSync('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8').trim();
-      return sandboxed([bench, ...args], { BENCH_HOST_CONGESTION_CONTROL: host });
+      const program =
+        args[0] === 'profile' ? [join(root, 'bench', 'profile.ts'), ...args.slice(1)] : [bench, ...args];
+      return sandboxed(program, { BENCH_HOST_CONGESTION_CONTROL: host });
     },
   },
 };

@@ -1,4 +1,5 @@
 // Runs the load generator and reads its line of JSON. One function per mode.
+import { blobDirectory } from './blob.ts';
 import { LOAD_CORE, runPinned } from './processes.ts';
 
 export interface Latency {
@@ -109,7 +110,7 @@ export class Load {
   ): Promise<BulkResult> {
     const result = await this.#run<BulkResult>(
       'bulk',
-      { target, hello, ...timing, direction, connections },
+      { target, hello, ...timing, direction, connections, blob: blobDirectory() },
       timing.seconds,
     );
     if (result.errors > 0) throw new LoadError(`${result.errors} bulk connections broke`);

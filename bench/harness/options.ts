@@ -5,6 +5,7 @@ export const PEER_NAMES = [
   'direct',
   'haproxy',
   'haproxy-nosplice',
+  'haproxy-pipes',
   'isthmus-native',
   'isthmus-streams',
   'nginx',
@@ -28,7 +29,7 @@ export interface Options {
 
 const MODES = {
   quick: {
-    peers: ['direct', 'haproxy', 'haproxy-nosplice', 'isthmus-native', 'isthmus-streams'],
+    peers: ['direct', 'haproxy', 'haproxy-nosplice', 'haproxy-pipes', 'isthmus-native', 'isthmus-streams'],
     scenarios: ['new-connections', 'latency', 'requests', 'bulk', 'idle-memory'],
     rounds: 3,
     seconds: 0.6,

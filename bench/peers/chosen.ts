@@ -3,7 +3,7 @@ import type { Options } from '../harness/options.ts';
 import type { Found, Program, Tools } from '../harness/tools.ts';
 import { direct } from './direct.ts';
 import { envoy } from './envoy.ts';
-import { haproxy } from './haproxy.ts';
+import { HAPROXY_VARIANTS, haproxy } from './haproxy.ts';
 import { isthmus } from './isthmus.ts';
 import { nginx } from './nginx.ts';
 import type { Peer } from './peer.ts';
@@ -15,14 +15,18 @@ export interface Chosen {
 }
 
 const MAKERS: Readonly<Record<string, (program: Program) => Peer>> = {
-  haproxy: (program) => haproxy(program),
-  'haproxy-nosplice': (program) => haproxy(program, 'haproxy-nosplice', false),
+  ...Object.fromEntries(
+    Object.entries(HAPROXY_VARIANTS).map(([name, variant]) => [
+      name,
+      (program: Program) => haproxy(program, name, variant),
+    ]),
+  ),
   nginx,
   sniproxy,
   envoy,
 };
 
-export function chosenPeers(options: Options, tools: Tools): Chosen {
+export function chosenPeers(options: Pick<Options, 'peers' | 'haproxies'>, tools: Tools): Chosen {
   const peers: Peer[] = [];
   const missing = new Map<string, string>();
   for (const name of options.peers) {
@@ -30,7 +34,7 @@ export function chosenPeers(options: Options, tools: Tools): Chosen {
     else if (name === 'isthmus-native') peers.push(isthmus('native'));
     else if (name === 'isthmus-streams') peers.push(isthmus('streams'));
     else {
-      const found: Found = tools.programs[name === 'haproxy-nosplice' ? 'haproxy' : name] ?? {
+      const found: Found = tools.programs[name in HAPROXY_VARIANTS ? 'haproxy' : name] ?? {
         problem: 'was not looked for',
       };
       if ('program' in found) peers.push(MAKERS[name]!(found.program));

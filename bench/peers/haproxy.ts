@@ -7,8 +7,19 @@ import type { Program } from '../harness/tools.ts';
 import type { Peer } from './peer.ts';
 import { environmentOf, nextPort, startProcess } from './running.ts';
 
-/** `splice` is best for bulk; without it new connections and small requests are cheaper: both take part. */
-export function haproxy(program: Program, name = 'haproxy', splice = true): Peer {
+/** No one set is best at everything, so several take part: splice is for bulk, larger pipes too, and both cost small requests. */
+export const HAPROXY_VARIANTS = {
+  haproxy: { splice: true, pipeBytes: null },
+  'haproxy-nosplice': { splice: false, pipeBytes: null },
+  'haproxy-pipes': { splice: true, pipeBytes: 1 << 20 },
+} as const;
+type Variant = (typeof HAPROXY_VARIANTS)[keyof typeof HAPROXY_VARIANTS];
+
+export function haproxy(
+  program: Program,
+  name = 'haproxy',
+  variant: Variant = HAPROXY_VARIANTS.haproxy,
+): Peer {
   return {
     name,
     entersNetns: true,
@@ -19,13 +30,13 @@ export function haproxy(program: Program, name = 'haproxy', splice = true): Peer
     start: async (site) => {
       const port = nextPort();
       const file = join(site.directory, `${name}.cfg`);
-      writeFileSync(file, configuration(site, port, name, splice));
+      writeFileSync(file, configuration(site, port, name, variant));
       return startProcess(name, site, port, program, ['-db', '-f', file]);
     },
   };
 }
 
-function configuration(site: Site, port: number, name: string, splice: boolean): string {
+function configuration(site: Site, port: number, name: string, { splice, pipeBytes }: Variant): string {
   const backends = site.clusters.map(
     (cluster) =>
       `backend ${cluster.name}\n  server s ${TENANT_ADDRESS}:${TENANT_PORT} namespace ${cluster.netns}\n`,
@@ -33,7 +44,7 @@ function configuration(site: Site, port: number, name: string, splice: boolean):
   return `global
   nbthread ${site.wish.threads}
   maxconn 9300
-  maxpipes 256
+  maxpipes 256${pipeBytes === null ? '' : `\n  tune.pipesize ${pipeBytes}`}
 defaults
   mode tcp
   option tcp-smart-connect

@@ -2,7 +2,7 @@
 import type { ScenarioResult } from '../harness/runner.ts';
 import { type Spread, spread } from '../harness/statistics.ts';
 import type { Metric, Scenario } from '../scenarios/scenario.ts';
-import { BASELINE, OTHER_BASELINE, quietRounds, ratioTo, valuesOf } from './ratios.ts';
+import { BASELINE, OTHER_BASELINES, quietRounds, ratioTo, valuesOf } from './ratios.ts';
 
 const OURS = 'isthmus-native';
 
@@ -75,8 +75,8 @@ export interface Verdict {
   readonly must: number;
   readonly aim: number;
   readonly measured: Spread | null;
-  /** The same against HAProxy without splice; not what is judged, but what a sceptic would ask for. */
-  readonly unspliced: Spread | null;
+  /** The same against that HAProxy which did best here, whatever its settings: not what is judged, but what a sceptic asks for. */
+  readonly againstBest: { readonly peer: string; readonly ratio: Spread } | null;
   readonly verdict: 'aim' | 'must' | 'missed' | 'disturbed' | 'not measured';
   /** How much is missing, as a share of the goal. */
   readonly missedBy: number;
@@ -96,6 +96,16 @@ function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Sp
     case 'least':
       return spread(valuesOf(result, OURS, goal.metric));
   }
+}
+
+function bestRival(result: ScenarioResult, metric: Metric): Verdict['againstBest'] {
+  return [BASELINE, ...OTHER_BASELINES]
+    .map((peer) => ({ peer, ratio: ratioTo(result, OURS, peer, metric) }))
+    .filter(({ ratio }) => ratio.count > 0)
+    .reduce<Verdict['againstBest']>(
+      (best, each) => (best === null || each.ratio.median < best.ratio.median ? each : best),
+      null,
+    );
 }
 
 /** Whose measurements decide. Scheduling shares under foreign load say nothing: more threads would simply win. */
@@ -118,7 +128,7 @@ export function verdicts(results: readonly ScenarioResult[], scenarios: readonly
         must,
         aim,
         measured: null,
-        unspliced: null,
+        againstBest: null,
         verdict: 'not measured',
         missedBy: 0,
       };
@@ -127,9 +137,7 @@ export function verdicts(results: readonly ScenarioResult[], scenarios: readonly
     const isQuiet = 2 * quietRounds(result!, ...comparedIn(goal)).length >= result!.rounds.length;
     const verdict = !isQuiet ? 'disturbed' : meets(aim) ? 'aim' : meets(must) ? 'must' : 'missed';
     const missedBy = verdict === 'missed' ? Math.abs(measured.median - must) / (must || 1) : 0;
-    const other =
-      kind === 'ratio' ? ratioTo(result!, OURS, OTHER_BASELINE, metricOf(scenario!, goal.metric)) : null;
-    const unspliced = other === null || other.count === 0 ? null : other;
-    return { title, kind, must, aim, measured, unspliced, verdict, missedBy };
+    const againstBest = kind === 'ratio' ? bestRival(result!, metricOf(scenario!, goal.metric)) : null;
+    return { title, kind, must, aim, measured, againstBest, verdict, missedBy };
   });
 }

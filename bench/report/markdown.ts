@@ -15,7 +15,7 @@ const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`;
 const table = (head: readonly string[], rows: readonly string[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
 
-function goalRow({ title, kind, must, aim, measured, unspliced, verdict, missedBy }: Verdict): string {
+function goalRow({ title, kind, must, aim, measured, againstBest, verdict, missedBy }: Verdict): string {
   const sign = kind === 'most' ? '≤' : '≥';
   const seen =
     measured === null
@@ -28,7 +28,7 @@ function goalRow({ title, kind, must, aim, measured, unspliced, verdict, missedB
     disturbed: 'the machine was disturbed: **not judged**',
     'not measured': 'not measured',
   };
-  const other = unspliced === null ? '–' : number(unspliced.median);
+  const other = againstBest === null ? '–' : `${number(againstBest.ratio.median)} (${againstBest.peer})`;
   return row(title, seen, other, `${sign} ${number(must)}`, `${sign} ${number(aim)}`, words[verdict]);
 }
 
@@ -97,6 +97,13 @@ function correctnessSection(report: Report): string[] {
   ];
 }
 
+export function goalTable(goals: readonly Verdict[]): string {
+  return table(
+    ['goal (isthmus-native)', 'measured', 'against the HAProxy that does best here', 'must', 'aim', ''],
+    goals.map(goalRow),
+  );
+}
+
 export function markdown(report: Report): string {
   const { machine } = report;
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
@@ -117,10 +124,7 @@ export function markdown(report: Report): string {
     '',
     '## Goals',
     '',
-    table(
-      ['goal (isthmus-native)', 'measured', 'against HAProxy without splice', 'must', 'aim', ''],
-      report.goals.map(goalRow),
-    ),
+    goalTable(report.goals),
     '',
     '## Peers',
     '',

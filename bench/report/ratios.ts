@@ -4,8 +4,8 @@ import { median, type Spread, spread } from '../harness/statistics.ts';
 import type { Metric } from '../scenarios/scenario.ts';
 
 export const BASELINE = 'haproxy';
-/** The same HAProxy without splice, which is the better one for everything but bulk. */
-export const OTHER_BASELINE = 'haproxy-nosplice';
+/** HAProxy with settings that are better for some of the work and worse for the rest. */
+export const OTHER_BASELINES = ['haproxy-nosplice', 'haproxy-pipes'] as const;
 
 /** `isthmus-native@1000` is compared with `haproxy@1000`. */
 const baselineOf = (participant: string): string =>

@@ -9,6 +9,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   direct: '#9aa0a6',
   haproxy: '#1f77b4',
   'haproxy-nosplice': '#aec7e8',
+  'haproxy-pipes': '#5fa2d3',
   'isthmus-native': '#d62728',
   'isthmus-streams': '#ff9896',
   nginx: '#2ca02c',
@@ -34,11 +35,25 @@ function picture(width: number, height: number, title: string, body: readonly st
   ].join('\n');
 }
 
-function legend(peers: readonly string[], x: number, y: number): string[] {
-  return peers.flatMap((peer, index) => [
-    `<rect x="${x + index * 132}" y="${y - 9}" width="10" height="10" fill="${colourOf(peer, index)}"/>`,
-    text(x + index * 132 + 14, y, peer),
-  ]);
+const LEGEND_COLUMN = 132;
+const LEGEND_ROW = 18;
+
+/** As many rows as it takes; `below` is how much further down the plot begins. */
+function legend(
+  peers: readonly string[],
+  x: number,
+  y: number,
+  width: number,
+): { drawn: string[]; below: number } {
+  const perRow = Math.max(1, Math.floor(width / LEGEND_COLUMN));
+  const drawn = peers.flatMap((peer, index) => {
+    const [left, top] = [x + (index % perRow) * LEGEND_COLUMN, y + Math.floor(index / perRow) * LEGEND_ROW];
+    return [
+      `<rect x="${left}" y="${top - 9}" width="10" height="10" fill="${colourOf(peer, index)}"/>`,
+      text(left + 14, top, peer),
+    ];
+  });
+  return { drawn, below: (Math.ceil(peers.length / perRow) - 1) * LEGEND_ROW };
 }
 
 const BARS = [
@@ -68,7 +83,7 @@ export function throughputPlot(report: Report): string {
   const [left, top, width, height] = [50, 64, Math.max(140 * peers.length, groups.length * 150), 260];
   const most = Math.max(1.5, ...groups.flatMap(({ bars }) => bars.map(({ q3 }) => q3))) * 1.08;
   const y = (value: number): number => top + height - (value / most) * height;
-  const body = legend(peers, left, 46);
+  const body = legend(peers, left, 46, width).drawn;
   for (let tick = 0; tick <= most; tick += most > 8 ? 5 : 0.5)
     body.push(
       line(left, y(tick), left + width, y(tick), tick === 1 ? '#444' : '#ddd'),
@@ -105,7 +120,14 @@ export function latencyPlot(report: Report): string {
     );
     return points.length === 0 ? [] : [{ peer: name, points }];
   });
-  const [left, top, width, height] = [70, 64, 640, 300];
+  const [left, width, height] = [70, 640, 300];
+  const { drawn: body, below } = legend(
+    curves.map(({ peer }) => peer),
+    left,
+    46,
+    width,
+  );
+  const top = 64 + below;
   const values = curves.flatMap(({ points }) => points.map(([, us]) => us)).filter((us) => us > 0);
   if (values.length === 0) return picture(left + width, 80, 'Latency was not measured', []);
   const low = Math.floor(Math.log10(Math.min(...values)));
@@ -113,11 +135,6 @@ export function latencyPlot(report: Report): string {
   const y = (us: number): number =>
     top + height - ((Math.log10(Math.max(us, 10 ** low)) - low) / (high - low)) * height;
   const x = (share: number): number => left + (-Math.log10(1 - share) / 4) * width;
-  const body = legend(
-    curves.map(({ peer }) => peer),
-    left,
-    46,
-  );
   for (let power = low; power <= high; power += 1) {
     const label = power >= 3 ? `${10 ** (power - 3)} ms` : `${10 ** power} µs`;
     body.push(

@@ -1,0 +1,106 @@
+// `npm run bench -- profile --peer isthmus-native --work bulk-up`: where the CPU time of one proxy goes under one kind of load, as a
+// flame graph. Runs in the benchmark's sandbox and needs `perf` (Debian: linux-perf); nothing else is fetched.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Load, type Timing } from './harness/load.ts';
+import { LOAD_CORE, PROXY_CORE, pause, spawnPinned } from './harness/processes.ts';
+import { openSite } from './harness/site.ts';
+import { cache, readTools } from './harness/tools.ts';
+import { chosenPeers } from './peers/chosen.ts';
+import { flameGraph, folded, hottest } from './report/flame-graph.ts';
+import { ONE_ROUTE, withCpu } from './scenarios/scenario.ts';
+
+/** Prime, so that it does not beat with anything periodic; virtual machines often have no better clock than the timer's. */
+const SAMPLES_PER_SECOND = '1999';
+const WORKS: Readonly<
+  Record<string, (load: Load, target: string, hello: string, timing: Timing) => Promise<object>>
+> = {
+  connections: (load, target, hello, timing) => load.connections(target, hello, timing),
+  rate: (load, target, hello, timing) => load.connections(target, hello, timing, { rate: 4000 }),
+  requests: (load, target, hello, timing) => load.requests(target, hello, timing, 64),
+  'bulk-down': (load, target, hello, timing) => load.bulk(target, hello, timing, 'down', 16),
+  'bulk-up': (load, target, hello, timing) => load.bulk(target, hello, timing, 'up', 16),
+};
+
+const { values } = parseArgs({
+  args: process.argv.slice(2),
+  options: {
+    peer: { type: 'string', default: 'isthmus-native' },
+    work: { type: 'string', default: 'connections' },
+    seconds: { type: 'string', default: '5' },
+    mtu: { type: 'string' },
+    out: { type: 'string' },
+  },
+});
+const work = WORKS[values.work];
+if (work === undefined) throw new Error(`--work is one of ${Object.keys(WORKS).join(', ')}`);
+const seconds = Number(values.seconds);
+const tools = readTools();
+const { peers } = chosenPeers({ peers: [values.peer], haproxies: [] }, tools);
+const [peer] = peers;
+if (peer === undefined) throw new Error(`there is no peer ${values.peer}`);
+
+const output = async (command: string, ...args: string[]): Promise<string> => {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.on('data', (chunk) => {
+    text += chunk;
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new Error(`${command} ${args[0]} ended with ${code}`);
+  return text;
+};
+
+for (const core of [LOAD_CORE, PROXY_CORE]) spawnPinned(core, tools.load, ['spin', '--seconds', '600']);
+const site = await openSite(
+  { ...ONE_ROUTE, mtu: values.mtu === undefined ? null : Number(values.mtu) },
+  tools.load,
+);
+const running = await peer.start(site);
+const load = new Load(tools.load);
+const hello = site.hellos('classic');
+await work(load, running.target, hello, { seconds: 1, warmup: 0 });
+
+mkdirSync(cache, { recursive: true });
+const data = join(cache, 'perf.data');
+const perf = spawn(
+  'perf',
+  [
+    'record',
+    '-q',
+    '-e',
+    'cpu-clock',
+    '-F',
+    SAMPLES_PER_SECOND,
+    '-g',
+    '-o',
+    data,
+    '-p',
+    running.pids().join(','),
+  ],
+  { stdio: 'inherit' },
+);
+const ended = once(perf, 'close');
+await pause(300);
+const [result, cpu] = await withCpu(running, () =>
+  work(load, running.target, hello, { seconds, warmup: 0.3 }),
+);
+perf.kill('SIGINT');
+await ended;
+const stacks = folded(await output('perf', 'script', '-i', data, '-F', 'comm,ip,sym'));
+await running.stop();
+await site.close();
+
+const out = resolve(values.out ?? join(cache, `${values.peer}-${values.work}.svg`));
+mkdirSync(dirname(out), { recursive: true });
+const title = `${values.peer} ${peer.version()}, ${values.work}${values.mtu === undefined ? '' : `, MTU ${values.mtu}`}: CPU of all its threads`;
+writeFileSync(out, flameGraph(stacks, title));
+const { latency: _, lag: __, ...numbers } = result as Record<string, unknown>;
+console.log(JSON.stringify({ ...numbers, cpuMs: Math.round(cpu / 1e6) }));
+for (const [name, share] of hottest(stacks, 25))
+  console.log(`${(100 * share).toFixed(1).padStart(5)} % ${name}`);
+console.log(`Written to ${out}`);
+process.exit(0);
