@@ -3,10 +3,11 @@
 // 0 done, 1 failed, 2 wrong configuration, 128 + n ended by a second signal.
 import { statSync } from 'node:fs';
 import { constants } from 'node:os';
-import { formatProblems, type RunConfig, readConfig } from './config/config.ts';
-import { MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
+import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config/config.ts';
+import { DOCTOR_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
 import { nearest } from './config/nearest.ts';
 import type { LogLevel } from './control-messages.ts';
+import { nodeProblem } from './node-version.ts';
 import { createLogger, type Logger } from './ops/logger.ts';
 import { version } from './version.ts';
 
@@ -17,6 +18,14 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
     const { showStatus } = await import('./ops/status-command.ts');
     return showStatus(args);
   },
+  doctor: async (args) => {
+    if (wantsHelp(args)) return print(DOCTOR_HELP);
+    const json = args.includes('--json');
+    const config = configuration(args.filter((arg) => arg !== '--json'));
+    if (config === null) return 2;
+    const { doctor } = await import('./doctor/doctor.ts');
+    return doctor({ ...config, json, environment: process.env, version: version(), print, tell: complain });
+  },
   demo: async (args) => {
     const { demo } = await import('./demo/demo.ts');
     return demo(args);
@@ -24,15 +33,10 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   version: async () => print(`isthmus ${version()} (Node ${process.versions.node})\n`),
 };
 
-/** Above it everything we use is there; below it the first thing that is not would be a riddle. */
-const OLDEST_NODE = [22, 19] as const;
-
 async function main([command, ...args]: readonly string[]): Promise<number> {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
-    complain(
-      `isthmus needs Node ${OLDEST_NODE.join('.')} or later; this is ${process.versions.node} (${process.execPath})\n`,
-    );
+  const tooOld = nodeProblem(process.versions.node, process.execPath);
+  if (tooOld !== null) {
+    complain(`${tooOld}\n`);
     return 1;
   }
   if (command === undefined || command === 'help' || command === '--help' || command === '-h') {
@@ -48,14 +52,19 @@ async function main([command, ...args]: readonly string[]): Promise<number> {
   return 2;
 }
 
+/** null after every problem of it has been listed. */
+function configuration(args: readonly string[]): Exclude<ConfigResult, { problems: unknown }> | null {
+  const result = readConfig(args, process.env, { directoryProblem, isFile });
+  if (!('problems' in result)) return result;
+  complain(`${formatProblems(result.problems)}\n`);
+  return null;
+}
+
 async function run(args: readonly string[]): Promise<number> {
   if (wantsHelp(args)) return print(runHelp());
-  const result = readConfig(args, process.env, { directoryProblem, isFile });
-  if ('problems' in result) {
-    complain(`${formatProblems(result.problems)}\n`);
-    return 2;
-  }
-  const { config, warnings } = result;
+  const read = configuration(args);
+  if (read === null) return 2;
+  const { config, warnings } = read;
   const { logger, close } = createLogger({ level: config.logLevel, format: config.logFormat });
   for (const warning of warnings) logger.warn(warning);
   try {

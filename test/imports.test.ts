@@ -26,6 +26,20 @@ const RULES: Readonly<Record<string, Allowed>> = {
   proxy: { anything: ['netns', 'routing', 'tls'] },
   ops: { anything: ['config', 'routing'], types: ['control', 'health', 'proxy'] },
   demo: { types: ['ops'] },
+  // A program of its own: it asks every part whether it could work, and none of them knows it.
+  doctor: {
+    anything: [
+      'control',
+      'descriptor-limit.ts',
+      'kube',
+      'netns',
+      'node-version.ts',
+      'ops/admin-client.ts',
+      'routing',
+    ],
+    types: ['config', 'ops/status.ts'],
+  },
+  'node-version.ts': {},
   'version.ts': {},
   'descriptor-limit.ts': {},
   'control-changes.ts': { anything: ['routing'], types: ['control'] },
@@ -56,7 +70,16 @@ const RULES: Readonly<Record<string, Allowed>> = {
     types: ['config', 'control-messages.ts'],
   },
   'main.ts': {
-    anything: ['app.ts', 'config', 'control-link.ts', 'demo', 'ops', 'version.ts'],
+    anything: [
+      'app.ts',
+      'config',
+      'control-link.ts',
+      'demo',
+      'doctor',
+      'node-version.ts',
+      'ops',
+      'version.ts',
+    ],
     types: ['control-messages.ts'],
   },
 };

@@ -11,6 +11,7 @@ Usage: isthmus <command> [flags]
 
   run       the proxy                  isthmus run --source file:./clusters
   status    what a running proxy says  isthmus status --admin 127.0.0.1:9580
+  doctor    what is missing here       isthmus doctor --source file:./clusters
   demo      clusters with one address become Services and answer by name
             (npm run demo prepares the machine)
   version   the version
@@ -26,6 +27,19 @@ Usage: isthmus status [--admin <addr:port>] [--json]
   isthmus status --json | jq '.clusters[] | select(.state != "serving")'
 
 Exit code: 0 when the proxy is ready, 1 when it is not or does not answer.
+`;
+
+export const DOCTOR_HELP = `isthmus doctor: looks at this machine, its network namespaces and the Kubernetes
+API, and says what to change before isthmus run works; changes nothing itself
+
+Usage: isthmus doctor [--json] [the flags of isthmus run]
+
+  isthmus doctor --kubeconfig /etc/isthmus/kubeconfig --node-name net-1
+  isthmus doctor --source file:./clusters --listen 127.0.0.1:16443
+  isthmus doctor --json | jq '.checks[] | select(.result == "problem")'
+
+Give it the flags and variables that isthmus run gets: it reads them alike.
+Exit code: 0 without a problem, 1 with one, 2 when the flags are wrong.
 `;
 
 export function runHelp(): string {

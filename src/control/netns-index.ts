@@ -33,6 +33,10 @@ export function netnsIndex(entries: readonly NetnsEntry[], unusable: readonly Un
 export const expectedNetnsNames = (networkId: string): string[] =>
   GOOD_PREFIXES.map((prefix) => `${prefix}${networkId}`);
 
+/** Named as the agents name those that are attached to a tenant's network. */
+export const hasKnownPrefix = (name: string): boolean =>
+  GOOD_PREFIXES.some((prefix) => name.startsWith(prefix) && name.length > prefix.length);
+
 export const isOvnNetns = (name: string): boolean => name.startsWith('ovnmeta-');
 
 function byNetworkId<T extends { readonly name: string }>(

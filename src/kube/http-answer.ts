@@ -135,7 +135,12 @@ export function callError(error: unknown, subject: CallSubject): unknown {
   const { code } = error as NodeJS.ErrnoException;
   // A proxy's agent throws plain errors; anything else without a code is a bug.
   if (typeof code !== 'string' && error.constructor !== Error) return error;
-  return new KubeError({ ...subject, code: kindOf(code ?? ''), detail: messageOf(error) });
+  return new KubeError({
+    ...subject,
+    code: kindOf(code ?? ''),
+    detail: messageOf(error),
+    systemCode: code ?? null,
+  });
 }
 
 function kindOf(code: string): KubeErrorCode {

@@ -1,7 +1,7 @@
 // Requests and watches against one Kubernetes API, bounded in size and time, under credentials that may change meanwhile. Nothing
 // is retried here but what certainly did no harm; no credential and no body gets into an error.
 import { existsSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ApiEndpoint, ApiIdentity } from './api-endpoint.ts';
 import { type HttpMethod, verbOf } from './api-path.ts';
 import { CallLimits, type CallSubject } from './call-limits.ts';
@@ -27,6 +27,8 @@ export interface KubeRequest {
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
   readonly signal?: AbortSignal;
+  /** Told the headers of every answer, refusals included. */
+  readonly onHeaders?: (headers: IncomingHttpHeaders) => void;
 }
 
 export interface KubeWatchRequest {
@@ -97,6 +99,7 @@ interface Call extends CallSubject {
   readonly accept: string;
   readonly body: Buffer | null;
   readonly isWatch: boolean;
+  readonly onHeaders: ((headers: IncomingHttpHeaders) => void) | null;
 }
 
 export class HttpKubeClient implements KubeClient {
@@ -201,6 +204,7 @@ export class HttpKubeClient implements KubeClient {
       identity = await this.#credentials.refresh();
       response = (await this.#ask(call, identity, signal)).response;
     }
+    call.onHeaders?.(response.headers);
     await requireYes(response, identity.secrets, call);
     return response;
   }
@@ -272,5 +276,6 @@ function callOf(request: KubeRequest, isWatch: boolean): Call {
     accept,
     body: bytes,
     isWatch,
+    onHeaders: request.onHeaders ?? null,
   };
 }

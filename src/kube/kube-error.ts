@@ -35,6 +35,7 @@ export interface KubeErrorFacts {
   readonly status?: number | null;
   readonly reason?: string | null;
   readonly retryAfterMs?: number | null;
+  readonly systemCode?: string | null;
 }
 
 const MAX_DETAIL = 300;
@@ -47,6 +48,8 @@ export class KubeError extends Error {
   /** `reason` of the API's Status object, such as `AlreadyExists`. */
   readonly reason: string | null;
   readonly retryAfterMs: number | null;
+  /** Of Node, where there was no answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+  readonly systemCode: string | null;
   readonly verb: string;
   readonly path: string;
 
@@ -58,6 +61,7 @@ export class KubeError extends Error {
     status = null,
     reason = null,
     retryAfterMs = null,
+    systemCode = null,
   }: KubeErrorFacts) {
     const shown = shownDetail(detail);
     super(`${code}: cannot ${verb} ${shownTarget(path)}${shown === '' ? '' : `: ${shown}`}`);
@@ -65,6 +69,7 @@ export class KubeError extends Error {
     this.status = status;
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;
+    this.systemCode = systemCode;
     this.verb = verb;
     this.path = path;
   }

@@ -1,8 +1,8 @@
 // `isthmus status`: asks the admin port of a running proxy and prints it for a person.
-import { get } from 'node:http';
 import { formatProblems } from '../config/config.ts';
-import { endpoint } from '../config/values.ts';
+import { type Endpoint, endpoint } from '../config/values.ts';
 import { endpointText } from '../routing/endpoint.ts';
+import { askAdmin } from './admin-client.ts';
 import type { StatusView } from './status.ts';
 
 export async function showStatus(args: readonly string[]): Promise<number> {
@@ -26,7 +26,7 @@ export async function showStatus(args: readonly string[]): Promise<number> {
   const { host = '127.0.0.1', port } = read.value;
   const shown = endpointText({ address: host, port });
   try {
-    const status = await fetchStatus(host, port);
+    const status = await fetchStatus(read.value);
     process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : statusText(status));
     return status.ready ? 0 : 1;
   } catch (error) {
@@ -37,23 +37,13 @@ export async function showStatus(args: readonly string[]): Promise<number> {
   }
 }
 
-function fetchStatus(host: string, port: number): Promise<StatusView> {
-  return new Promise((resolve, reject) => {
-    const request = get({ host, port, path: '/status', timeout: 5000 }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        try {
-          resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')) as StatusView);
-        } catch {
-          reject(new Error('the answer is no status'));
-        }
-      });
-    });
-    request.on('timeout', () => request.destroy(new Error('timed out')));
-    request.on('error', reject);
-  });
+async function fetchStatus(endpoint: Endpoint): Promise<StatusView> {
+  const { body } = await askAdmin(endpoint, '/status');
+  try {
+    return JSON.parse(body) as StatusView;
+  } catch {
+    throw new Error('the answer is no status');
+  }
 }
 
 export function statusText(status: StatusView): string {

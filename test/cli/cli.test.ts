@@ -34,7 +34,7 @@ describe('help', () => {
     });
   });
 
-  it.each(['run', 'status', 'demo'])('%s --help teaches by examples', (command) => {
+  it.each(['run', 'status', 'doctor', 'demo'])('%s --help teaches by examples', (command) => {
     const { status, stdout } = isthmus(command, '--help');
     expect(status).toBe(0);
     expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} --`);

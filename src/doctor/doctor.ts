@@ -1,0 +1,117 @@
+// `isthmus doctor`: looks at everything that `isthmus run` would need with the same flags, changes nothing, and says what to change.
+import { hostname } from 'node:os';
+import type { RunConfig } from '../config/config.ts';
+import { advertisedAddress } from '../control/advertise-address.ts';
+import { readDefaultRouteAddress } from '../control/default-route-address.ts';
+import { instanceName } from '../control/instance-name.ts';
+import { type Check, ok, problem } from './check.ts';
+import { apiCheck, clockCheck, credentialsCheck, definitionCheck, loginCheck } from './kubernetes-checks.ts';
+import { KubernetesVisit } from './kubernetes-visit.ts';
+import {
+  addonCheck,
+  configurationCheck,
+  descriptorCheck,
+  type LoadedAddon,
+  nodeCheck,
+  setnsCheck,
+} from './machine-checks.ts';
+import { manifestCheck } from './manifest-check.ts';
+import { namespaceCheck } from './namespace-check.ts';
+import { netnsCheck, seemsContainer } from './netns-check.ts';
+import { nodeNameCheck } from './node-name-check.ts';
+import { portCheck, type Running, runningIsthmus } from './port-checks.ts';
+import { isWell, reportJson, resultText, summaryText } from './report.ts';
+import { rightsCheck } from './rights-check.ts';
+import { runChecks } from './run-checks.ts';
+
+export interface DoctorDependencies {
+  readonly config: RunConfig;
+  /** Of reading it. */
+  readonly warnings: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly json: boolean;
+  readonly print: (text: string) => void;
+  /** For what is no part of the report. */
+  readonly tell: (text: string) => void;
+  readonly wallNow?: () => number;
+}
+
+const CHECK_MS = 5000;
+
+/** The exit code: 0 when nothing is a problem. */
+export async function doctor(deps: DoctorDependencies): Promise<number> {
+  const { version, json, print, tell } = deps;
+  const visit = new KubernetesVisit();
+  const checks = checksFor(deps, visit);
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const results = await runChecks(checks, {
+    timeoutMs: CHECK_MS,
+    onResult: (result) => {
+      if (!json) print(resultText(result, width));
+    },
+    onWaiting: (names) => tell(`… still looking at ${names.join(', ')}\n`),
+  });
+  print(json ? reportJson(version, results) : summaryText(results));
+  await visit.close();
+  return isWell(results) ? 0 : 1;
+}
+
+/** In the order in which they are told: each stands after those it needs. */
+function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly Check[] {
+  const { config, warnings, environment } = deps;
+  const { source, listen, admin, healthListen } = config;
+  const loaded: LoadedAddon = { addon: null };
+  const inContainer = seemsContainer(environment);
+  const running = runningIsthmus(admin);
+  return [
+    configurationCheck(warnings),
+    nodeCheck(process.versions.node, process.execPath),
+    addonCheck(loaded),
+    setnsCheck(loaded),
+    netnsCheck({ directory: config.netnsDirectory, loaded, inContainer }),
+    descriptorCheck(config.maxConnections),
+    portCheck({ flag: 'listen', endpoint: listen, running }),
+    portCheck({ flag: 'admin', endpoint: admin, running }),
+    ...(healthListen === null ? [] : [portCheck({ flag: 'health-listen', endpoint: healthListen, running })]),
+    ...(source.kind === 'file'
+      ? [manifestCheck(source.directory, { proxyAlways: config.proxyAlways })]
+      : kubernetesChecks(deps, visit, running)),
+  ];
+}
+
+function kubernetesChecks(
+  { config, environment, version, wallNow = Date.now }: DoctorDependencies,
+  visit: KubernetesVisit,
+  running: Promise<Running>,
+): readonly Check[] {
+  const { namespace, nodeName } = config;
+  const instance = instanceName({ nodeName, hostname: hostname() });
+  return [
+    addressCheck(config),
+    credentialsCheck(visit, { config, environment, version }),
+    apiCheck(visit, wallNow),
+    clockCheck(visit),
+    loginCheck(visit),
+    definitionCheck(visit),
+    namespaceCheck(visit, config),
+    rightsCheck(visit, config),
+    nodeNameCheck(visit, { instance, namespace, running, wallNow }),
+  ];
+}
+
+function addressCheck({ advertiseAddress, podIp }: RunConfig): Check {
+  return {
+    name: 'address',
+    run: async () => {
+      const defaultRoute = await readDefaultRouteAddress();
+      const choice = advertisedAddress({ flag: advertiseAddress, podIp, defaultRoute });
+      return choice.kind === 'address'
+        ? ok(`clients are sent to ${choice.address}, from ${choice.from}`)
+        : problem(
+            `nobody can be sent here: ${choice.reason}`,
+            'Set --advertise-address (in a Pod: POD_IP from status.podIP) to an address that every node reaches.',
+          );
+    },
+  };
+}
