@@ -80,6 +80,8 @@ export class App {
       connectionsPerCluster: () => this.#engine.shares(),
       ready: () => this.#notReadyBecause === null,
       controlLagMs: () => this.#control.lagMs,
+      problems: () => this.#control.desired.problems,
+      kubernetes: config.source.kind === 'kubernetes' ? () => this.#control.kubernetes : null,
     });
   }
 

@@ -2,7 +2,7 @@
 // Until it has lasted they count as still there, and the world as incomplete, so that neither routes nor objects go. Pure.
 import { keyOf, objectOf, originOf } from './cluster-reading.ts';
 import type { ClusterReading, SourceSnapshot } from './cluster-source.ts';
-import { massDelete } from './mass-delete-breaker.ts';
+import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
 
 export interface Seen {
   readonly source: SourceSnapshot;
@@ -33,7 +33,7 @@ export function withoutMassVanishing({ source, before, sinceMs, nowMs, allow }: 
       clusters: [...source.clusters, ...gone.map(withoutOwner)],
       problems: [
         ...source.problems,
-        { origin: 'mass delete', reason: `${breaker.reason}; among them ${names}` },
+        { origin: MASS_DELETE, reason: `${breaker.reason}; among them ${names}` },
       ],
     },
     vanishedSinceMs: breaker.sinceMs,

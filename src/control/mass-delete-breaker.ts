@@ -8,6 +8,10 @@
  */
 export const MASS_DELETE_LASTS_MS = 5 * 60_000;
 
+/** Where its problem comes from, for status and metrics. */
+export const MASS_DELETE = 'mass delete';
+export type MassDeleteOrigin = typeof MASS_DELETE;
+
 /** Few objects go together all the time: the last three clusters of a test site. */
 const ALWAYS_ALLOWED = 3;
 

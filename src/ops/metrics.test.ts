@@ -47,6 +47,8 @@ beforeEach(() => {
     connectionsPerCluster: () => open,
     ready: () => isReady,
     controlLagMs: () => 1500,
+    problems: () => [{ origin: 'b.yaml', reason: 'not YAML' }],
+    kubernetes: null,
   });
 });
 
@@ -79,6 +81,7 @@ test('an instance that has done nothing yet has its gauges', async () => {
     isthmus_pending_dials: 2,
     isthmus_hello_memory_bytes: 4096,
     isthmus_netns_handles: 3,
+    isthmus_problems: 1,
     isthmus_route_tables_total: 0,
     'isthmus_clusters{state="serving"}': 0,
   });
@@ -105,6 +108,8 @@ test('two instances in one process share nothing', async () => {
     engineStats: () => expect.fail('not asked'),
     clusters: () => [],
     connectionsPerCluster: () => open,
+    problems: () => [],
+    kubernetes: null,
     ready: () => true,
     controlLagMs: () => 0,
   };

@@ -1,9 +1,12 @@
 // The metrics of one instance, in Prometheus' text format. Labels are bounded: outcomes, reasons and clusters that exist, never
 // a name or an address that a client chose.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
+import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
 import type { ConnectionRecord } from '../proxy/connection-record.ts';
 import type { EngineStats } from '../proxy/engine.ts';
+import { addKubernetesMetrics } from './kubernetes-metrics.ts';
 
 const STATES: readonly ClusterState[] = [
   'serving',
@@ -22,6 +25,10 @@ export interface MetricsSources {
   readonly ready: () => boolean;
   /** For how long the control thread has left the last question unanswered, or took to answer it. */
   readonly controlLagMs: () => number;
+  /** What is wrong beside the clusters themselves. */
+  readonly problems: () => readonly Problem[];
+  /** null where clusters come from files; the answer is null until the first word of it. */
+  readonly kubernetes: (() => KubernetesStatus | null) | null;
 }
 
 interface Traffic {
@@ -115,6 +122,8 @@ export class Metrics {
       registers,
     });
     this.#gauges(sources);
+    const { kubernetes } = sources;
+    if (kubernetes !== null) addKubernetesMetrics(this.registry, { ...sources, kubernetes });
   }
 
   connectionEnded(record: ConnectionRecord): void {
@@ -181,6 +190,11 @@ export class Metrics {
       'isthmus_control_loop_lag_seconds',
       'How long the control loop takes to answer, or has not answered',
       () => sources.controlLagMs() / 1000,
+    );
+    gauge(
+      'isthmus_problems',
+      'What /status lists as wrong beside the clusters themselves: files, watches, writes that failed',
+      () => sources.problems().length,
     );
     gauge('isthmus_connections', 'Open connections', () => sources.engineStats().connections);
     gauge('isthmus_pending_dials', 'Backends being dialled', () => sources.engineStats().pendingDials);

@@ -1,7 +1,7 @@
 // What nobody keeps any more: slices of instances that died, slices and Services of clusters that are gone. Only on the word
 // of a complete world, only what carries our owner tag and the name that goes with it, and never most of it at once. Pure.
 import type { Problem } from '../cluster-source.ts';
-import { massDelete } from '../mass-delete-breaker.ts';
+import { MASS_DELETE, massDelete } from '../mass-delete-breaker.ts';
 import { ownershipOf } from '../ownership.ts';
 import type { KubeWorld } from './kube-world.ts';
 import type { Action, PlanMemory } from './plan.ts';
@@ -110,7 +110,7 @@ export function collectionPlan(
     allow: settings.allowMassDelete,
   });
   const problems =
-    breaker.trip && breaker.reason !== null ? [{ origin: 'mass delete', reason: breaker.reason }] : [];
+    breaker.trip && breaker.reason !== null ? [{ origin: MASS_DELETE, reason: breaker.reason }] : [];
   if (!breaker.trip) actions.push(...gone);
   return {
     actions,
