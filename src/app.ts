@@ -12,6 +12,8 @@ import type { NetnsRef } from './netns/netns-ref.ts';
 import { type AdminPages, AdminServer } from './ops/admin-server.ts';
 import { ClusterLog } from './ops/cluster-log.ts';
 import { ConnectionLog } from './ops/connection-log.ts';
+import { explain } from './ops/explain.ts';
+import { explanationText } from './ops/explain-text.ts';
 import type { Logger } from './ops/logger.ts';
 import { Metrics } from './ops/metrics.ts';
 import { problemChanges } from './ops/problem-changes.ts';
@@ -200,6 +202,13 @@ export class App {
         type: 'json',
         body: `${JSON.stringify(await this.#status(), null, 2)}\n`,
       }),
+      '/explain/<cluster>': async ({ subject, query }) => {
+        const explanation = explain(await this.#status(), subject);
+        const status = explanation.kind === 'unknown' ? 404 : 200;
+        return query.get('format') === 'json'
+          ? { status, type: 'json', body: `${JSON.stringify(explanation, null, 2)}\n` }
+          : { status, type: 'text', body: explanationText(explanation) };
+      },
     };
   }
 

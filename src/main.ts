@@ -4,7 +4,7 @@
 import { statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config/config.ts';
-import { DOCTOR_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
+import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
 import { nearest } from './config/nearest.ts';
 import type { LogLevel } from './control-messages.ts';
 import { nodeProblem } from './node-version.ts';
@@ -16,7 +16,12 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   status: async (args) => {
     if (wantsHelp(args)) return print(STATUS_HELP);
     const { showStatus } = await import('./ops/status-command.ts');
-    return showStatus(args);
+    return showStatus(args, process.env);
+  },
+  explain: async (args) => {
+    if (wantsHelp(args)) return print(EXPLAIN_HELP);
+    const { showExplanation } = await import('./ops/explain-command.ts');
+    return showExplanation(args, process.env);
   },
   doctor: async (args) => {
     if (wantsHelp(args)) return print(DOCTOR_HELP);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { environmentName, FLAG_NAMES, FLAGS, type Flag } from './flags.ts';
-import { DOCTOR_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './help.ts';
+import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './help.ts';
 
 const lines = runHelp().trimEnd().split('\n');
 
@@ -19,7 +19,7 @@ test.each(FLAG_NAMES)(
 
 test('the help fits on a screen of 80 columns', () => {
   expect(lines.length).toBeLessThanOrEqual(52);
-  for (const text of [runHelp(), MAIN_HELP, STATUS_HELP, DOCTOR_HELP]) {
+  for (const text of [runHelp(), MAIN_HELP, STATUS_HELP, DOCTOR_HELP, EXPLAIN_HELP]) {
     for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
     expect(text.endsWith('\n')).toBe(true);
   }
@@ -35,6 +35,6 @@ test('the variable in the help is one that is read', () => {
 });
 
 test('the main help names every command', () => {
-  for (const command of ['run', 'status', 'doctor', 'demo', 'version'])
+  for (const command of ['run', 'status', 'explain', 'doctor', 'demo', 'version'])
     expect(MAIN_HELP).toMatch(new RegExp(`^  ${command} `, 'm'));
 });

@@ -11,6 +11,7 @@ Usage: isthmus <command> [flags]
 
   run       the proxy                  isthmus run --source file:./clusters
   status    what a running proxy says  isthmus status --admin 127.0.0.1:9580
+  explain   why is it not reachable?   isthmus explain my-cluster
   doctor    what is missing here       isthmus doctor --source file:./clusters
   demo      clusters with one address become Services and answer by name
             (npm run demo prepares the machine)
@@ -27,6 +28,19 @@ Usage: isthmus status [--admin <addr:port>] [--json]
   isthmus status --json | jq '.clusters[] | select(.state != "serving")'
 
 Exit code: 0 when the proxy is ready, 1 when it is not or does not answer.
+`;
+
+export const EXPLAIN_HELP = `isthmus explain: why is my cluster not reachable? Asks a running proxy, and
+shows every link from the object to the kubeconfig, the first broken one first
+
+Usage: isthmus explain <cluster> [--admin <addr:port>] [--json]
+
+  isthmus explain my-cluster
+  isthmus explain my-cluster.magnum-system --admin 127.0.0.1:9580
+  isthmus explain --json my-cluster | jq .broken
+
+Exit code: 0 when every link holds, 1 when one does not, the cluster is not
+known, or no proxy answers.
 `;
 
 export const DOCTOR_HELP = `isthmus doctor: looks at this machine, its network namespaces and the Kubernetes
@@ -51,7 +65,7 @@ export function runHelp(): string {
     '  isthmus run --kubeconfig /etc/isthmus/kubeconfig --node-name net-1',
     '  kubectl get openstackcluster -A -o yaml > clusters/all.yaml',
     '  isthmus run --source file:./clusters --listen 127.0.0.1:16443',
-    '  isthmus status                      # why is my cluster not reachable?',
+    '  isthmus explain my-cluster          # why is my cluster not reachable?',
   ];
   let group = '';
   for (const name of FLAG_NAMES) {

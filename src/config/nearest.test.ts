@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nearest } from './nearest.ts';
+import { nearest, nearestFew } from './nearest.ts';
 
 const CHOICES = ['listen', 'admin', 'health', 'health-rise', 'run'];
 
@@ -31,4 +31,23 @@ test('of two that are as near the first is taken', () => {
 
 test('without choices there is nothing to mean', () => {
   expect(nearest('listen', [])).toBeNull();
+});
+
+test.each<[word: string, meant: string[]]>([
+  ['lisetn', ['listen']],
+  ['heal', ['health', 'health-rise']],
+  ['my-health', ['health', 'health-rise']],
+  ['ru', ['run']],
+  ['x', []],
+  ['', []],
+  ['zzzzzz', []],
+])('of several, %s means %j', (word, meant) => {
+  const found = nearestFew(word, CHOICES, 2);
+  expect(found.slice(0, meant.length)).toEqual(meant.slice(0, found.length));
+  expect(found.length === 0).toBe(meant.length === 0);
+});
+
+test('no more than asked for, the nearest first, however long the word is', () => {
+  expect(nearestFew('run', ['runs', 'run-a', 'run', 'rum'], 2)).toEqual(['run', 'rum']);
+  expect(nearestFew('y'.repeat(1_000_000), ['run'], 2)).toEqual([]);
 });

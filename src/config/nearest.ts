@@ -14,6 +14,23 @@ export function nearest(word: string, choices: readonly string[]): string | null
   return best;
 }
 
+/** No name that anybody means is longer, and comparing takes time by the letter. */
+const MAX_LETTERS = 64;
+
+/** Those that are near enough or hold the word, the nearest first, at most so many. */
+export function nearestFew(text: string, choices: readonly string[], most: number): string[] {
+  const word = text.slice(0, MAX_LETTERS);
+  const farthest = Math.min(3, Math.floor(word.length / 2));
+  // A word of one or two letters is in everything.
+  const holds = (choice: string) => word.length > 2 && (choice.includes(word) || word.includes(choice));
+  return choices
+    .map((choice) => ({ choice, distance: editDistance(word, choice) }))
+    .filter(({ choice, distance }) => distance <= farthest || holds(choice))
+    .sort((a, b) => a.distance - b.distance || (a.choice < b.choice ? -1 : 1))
+    .slice(0, most)
+    .map(({ choice }) => choice);
+}
+
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i += 1) {

@@ -20,6 +20,13 @@ export interface ClusterStatus {
   /** One sentence for an operator: why the cluster is in this state, and where it is not `serving`, what would change it. */
   readonly reason: string;
   readonly serverNames: readonly string[];
+  /** Where its API server is, as the object says, or last said; absent where that was never known. */
+  readonly apiServer?: {
+    /** Of Neutron, best first. */
+    readonly networkIds: readonly string[];
+    readonly address: string;
+    readonly port: number;
+  };
   /** Every backend that is probed, best first. */
   readonly backends: readonly BackendStatus[];
   /** How it is published in Kubernetes; absent where nothing is. */

@@ -43,6 +43,14 @@ function settledList<T>(
   );
 }
 
+const sameApiServer = (a: ClusterStatus['apiServer'], b: ClusterStatus['apiServer']): boolean =>
+  a === b ||
+  (a !== undefined &&
+    b !== undefined &&
+    a.address === b.address &&
+    a.port === b.port &&
+    sameList(a.networkIds, b.networkIds, (x, y) => x === y));
+
 function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
   return a.length === b.length && a.every((x, i) => same(x, b[i]!));
 }
@@ -88,6 +96,7 @@ function sameStatus(a: ClusterStatus, b: ClusterStatus): boolean {
     a.state === b.state &&
     a.reason === b.reason &&
     samePublication(a.publication, b.publication) &&
+    sameApiServer(a.apiServer, b.apiServer) &&
     sameList(a.serverNames, b.serverNames, (x, y) => x === y) &&
     sameList(a.backends, b.backends, (x, y) => x.key === y.key && x.netns === y.netns && x.up === y.up)
   );

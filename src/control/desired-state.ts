@@ -5,7 +5,7 @@ import { type Route, type RouteEntry, type RouteTable, routeTable } from '../rou
 import { type Candidate, clusterCandidates, isUnjudged, isUp } from './cluster-candidates.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
 import { keyOf, nameOf, namespaceOf, objectOf, originOf } from './cluster-reading.ts';
-import type { ClusterObject, ClusterReading, Problem } from './cluster-source.ts';
+import type { ClusterFacts, ClusterObject, ClusterReading, Problem } from './cluster-source.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
 import { type NameClaims, nameClaims } from './name-claims.ts';
 import { type NetnsIndex, netnsIndex } from './netns-index.ts';
@@ -115,7 +115,7 @@ function placed(
 ): Placed {
   const name = nameOf(reading);
   const outside = (state: ClusterState, reason: string): Placed => ({
-    status: statusOf(reading, state, reason, [], []),
+    status: statusOf(reading, state, reason, [], [], null),
     candidates: [],
     routed: false,
   });
@@ -128,7 +128,7 @@ function placed(
     const serverNames = serverNamesOf(departure.facts.name, namespace);
     const reason = `${reading.reason}; it is being taken back: clients are sent elsewhere first`;
     return {
-      status: statusOf(reading, 'not-proxied', reason, serverNames, candidates),
+      status: statusOf(reading, 'not-proxied', reason, serverNames, candidates, departure.facts),
       candidates,
       routed: true,
     };
@@ -145,8 +145,10 @@ function placed(
   }
 
   const serverNames = serverNamesOf(name, namespace);
+  const known = world.lastKnown.get(keyOf(reading));
+  const facts = known?.name === name ? known : null;
   const inside = (state: ClusterState, reason: string, candidates: readonly Candidate[]): Placed => ({
-    status: statusOf(reading, state, reason, serverNames, candidates),
+    status: statusOf(reading, state, reason, serverNames, candidates, facts),
     candidates,
     routed: true,
   });
@@ -160,8 +162,7 @@ function placed(
 
   // What cannot be understood now takes nothing away that was understood before, as long as it still claims to be the same
   // cluster: a lost status after a restore, or a typing error, must not cut off a cluster that works.
-  const known = world.lastKnown.get(keyOf(reading));
-  const candidates = known?.name === name ? clusterCandidates(known, index, world.health) : [];
+  const candidates = facts === null ? [] : clusterCandidates(facts, index, world.health);
   return inside(reading.kind, keptRouteReason(reading.reason, candidates), candidates);
 }
 
@@ -192,6 +193,7 @@ function statusOf(
   reason: string,
   serverNames: readonly string[],
   candidates: readonly Candidate[],
+  facts: ClusterFacts | null,
 ): ClusterStatus {
   const backends = candidates.map((candidate) => {
     const { key, address, port } = candidate.backend;
@@ -204,6 +206,9 @@ function statusOf(
     state,
     reason,
     serverNames: Object.freeze(serverNames),
+    ...(facts !== null && {
+      apiServer: Object.freeze({ networkIds: facts.networkIds, address: facts.address, port: facts.port }),
+    }),
     backends: Object.freeze(backends),
   });
 }

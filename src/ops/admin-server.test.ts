@@ -26,6 +26,11 @@ beforeEach(async () => {
       calls.push('status');
       return { status: 200, type: 'json', body: '{"ü":1}\n' };
     },
+    '/explain/<cluster>': ({ subject, query }) => ({
+      status: 200,
+      type: 'text',
+      body: `${subject} ${query.get('format')}\n`,
+    }),
     '/throws': () => {
       throw new Error('it throws');
     },
@@ -63,6 +68,8 @@ describe('a page', () => {
     ['/metrics', 200, 'text/plain; version=0.0.4; charset=utf-8', 'up 1\n'],
     ['/status', 200, 'application/json; charset=utf-8', '{"ü":1}\n'],
     ['/status?pretty=1', 200, 'application/json; charset=utf-8', '{"ü":1}\n'],
+    ['/explain/alpha', 200, 'text/plain; charset=utf-8', 'alpha null\n'],
+    ['/explain/a%2Fb?format=json', 200, 'text/plain; charset=utf-8', 'a/b json\n'],
     ['/throws', 500, 'text/plain; charset=utf-8', 'Error: it throws\n'],
     ['/rejects', 500, 'text/plain; charset=utf-8', 'Error: it rejects\n'],
   ])('at %s is %i %s, by GET with its body and by HEAD without', async (path, status, type, body) => {
@@ -87,17 +94,27 @@ describe('a page', () => {
   });
 });
 
-test.each(['/', '/statu', '/status/', '/STATUS', '/__proto__', '/constructor', '//status', '/status%3F'])(
-  '%s is 404 and tells what there is',
-  async (path) => {
-    expect(await ask(path)).toMatchObject({
-      status: 404,
-      type: 'text/plain; charset=utf-8',
-      body: 'there are: /livez /readyz /metrics /status /throws /rejects\n',
-    });
-    expect(calls).toEqual([]);
-  },
-);
+test.each([
+  '/',
+  '/statu',
+  '/status/',
+  '/STATUS',
+  '/__proto__',
+  '/constructor',
+  '//status',
+  '/status%3F',
+  '/explain',
+  '/explain/',
+  '/explain/a/b',
+  '/explain/%zz',
+])('%s is 404 and tells what there is', async (path) => {
+  expect(await ask(path)).toMatchObject({
+    status: 404,
+    type: 'text/plain; charset=utf-8',
+    body: 'there are: /livez /readyz /metrics /status /explain/<cluster> /throws /rejects\n',
+  });
+  expect(calls).toEqual([]);
+});
 
 test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405 and asks no page', async (method) => {
   const answer = await ask('/status', method, method === 'POST' ? 'x'.repeat(100_000) : undefined);

@@ -10,8 +10,14 @@ export interface AdminPage {
   readonly body: string;
 }
 
-/** By path. */
-export type AdminPages = Readonly<Record<string, () => AdminPage | Promise<AdminPage>>>;
+export interface AdminRequest {
+  /** What stands in the place of `<…>` in the page's path; empty where there is none. */
+  readonly subject: string;
+  readonly query: URLSearchParams;
+}
+
+/** By path; one that ends with `/<…>` has a page for every single word there. */
+export type AdminPages = Readonly<Record<string, (request: AdminRequest) => AdminPage | Promise<AdminPage>>>;
 
 const TYPES: Record<AdminPage['type'], string> = {
   text: 'text/plain; charset=utf-8',
@@ -54,13 +60,14 @@ export class AdminServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = (request.url ?? '/').split('?', 1)[0] as string;
+    const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
+    const found = this.#find(path);
     let page: AdminPage;
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
       page = { status: 405, type: 'text', body: 'only GET\n' };
-    } else if (Object.hasOwn(this.#pages, path)) {
-      page = await this.#render(path);
+    } else if (found !== null) {
+      page = await this.#render(found.key, { subject: found.subject, query: new URLSearchParams(query) });
     } else {
       page = { status: 404, type: 'text', body: `there are: ${Object.keys(this.#pages).join(' ')}\n` };
     }
@@ -72,11 +79,30 @@ export class AdminServer {
     response.end(request.method === 'HEAD' ? undefined : page.body);
   }
 
-  async #render(path: string): Promise<AdminPage> {
+  #find(path: string): { readonly key: string; readonly subject: string } | null {
+    if (Object.hasOwn(this.#pages, path) && !path.endsWith('>')) return { key: path, subject: '' };
+    const end = path.lastIndexOf('/') + 1;
+    const subject = decoded(path.slice(end));
+    if (subject === null || subject === '') return null;
+    const key = Object.keys(this.#pages).find(
+      (each) => each.endsWith('>') && each.startsWith(`${path.slice(0, end)}<`),
+    );
+    return key === undefined ? null : { key, subject };
+  }
+
+  async #render(key: string, request: AdminRequest): Promise<AdminPage> {
     try {
-      return await (this.#pages[path] as AdminPages[string])();
+      return await (this.#pages[key] as AdminPages[string])(request);
     } catch (error) {
       return { status: 500, type: 'text', body: `${String(error)}\n` };
     }
+  }
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
   }
 }

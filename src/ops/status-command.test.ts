@@ -2,7 +2,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { tcpServer } from '../../test/support/tcp.ts';
 import { type AdminPage, AdminServer } from './admin-server.ts';
 import type { ClusterView, StatusView } from './status.ts';
-import { showStatus, statusText } from './status-command.ts';
+import { showStatus } from './status-command.ts';
+import { statusText } from './status-text.ts';
+
+const show = (args: readonly string[]) => showStatus(args, process.env);
 
 const CLUSTER: ClusterView = {
   name: 'kube',
@@ -81,19 +84,19 @@ describe('a proxy that is ready: exit code 0', () => {
     ['in one word', (there) => [`--admin=${there}`]],
     ['by name', (there) => ['--admin', `localhost:${there}`]],
   ])('asked %s', async (_title, args) => {
-    expect(await showStatus(args(port))).toBe(0);
+    expect(await show(args(port))).toBe(0);
     expect([out, err]).toEqual([TEXT, '']);
   });
 
   test('asked by the variable', async () => {
     vi.stubEnv('ISTHMUS_ADMIN', `127.0.0.1:${port}`);
-    expect(await showStatus([])).toBe(0);
+    expect(await show([])).toBe(0);
     expect(out).toBe(TEXT);
   });
 
   test('the flag wins over the variable', async () => {
     vi.stubEnv('ISTHMUS_ADMIN', 'nonsense');
-    expect(await showStatus(['--admin', String(port)])).toBe(0);
+    expect(await show(['--admin', String(port)])).toBe(0);
   });
 
   test.each([
@@ -101,7 +104,7 @@ describe('a proxy that is ready: exit code 0', () => {
     ['--admin', '--json'],
   ])('%s before %s gives all there is as JSON', async (first) => {
     const where = ['--admin', String(port)];
-    expect(await showStatus(first === '--json' ? ['--json', ...where] : [...where, '--json'])).toBe(0);
+    expect(await show(first === '--json' ? ['--json', ...where] : [...where, '--json'])).toBe(0);
     expect(JSON.parse(out)).toEqual(STATUS);
   });
 });
@@ -112,7 +115,7 @@ describe('no proxy that is ready: exit code 1', () => {
     ['as JSON', true],
   ])('one that says it is not, %s', async (_title, json) => {
     page = { ...page, body: JSON.stringify({ ...STATUS, ready: false, notReadyBecause: 'draining' }) };
-    expect(await showStatus(['--admin', String(port), ...(json ? ['--json'] : [])])).toBe(1);
+    expect(await show(['--admin', String(port), ...(json ? ['--json'] : [])])).toBe(1);
     expect(out).toContain('draining');
     expect(err).toBe('');
   });
@@ -125,7 +128,7 @@ describe('no proxy that is ready: exit code 1', () => {
     ['an error', { status: 500, body: 'Error: boom' }],
   ])('something that answers with %s', async (_title, answer) => {
     page = { ...page, ...answer };
-    expect(await showStatus(['--admin', String(port)])).toBe(1);
+    expect(await show(['--admin', String(port)])).toBe(1);
     expect(out).toBe('');
     expect(err).toMatch(
       new RegExp(
@@ -136,7 +139,7 @@ describe('no proxy that is ready: exit code 1', () => {
 
   test('something that closes without an answer', async () => {
     const rude = await tcpServer((socket) => socket.destroy());
-    expect(await showStatus(['--admin', String(rude.port)])).toBe(1);
+    expect(await show(['--admin', String(rude.port)])).toBe(1);
     expect(err).toMatch(/^no proxy answers at /);
     await rude.close();
   });
@@ -146,7 +149,7 @@ describe('no proxy that is ready: exit code 1', () => {
     [(there) => `[::1]:${there}`, (there) => `[::1]:${there} (connect E`],
   ])('nobody at all', async (address, shown) => {
     await server.close();
-    expect(await showStatus(['--admin', address(port)])).toBe(1);
+    expect(await show(['--admin', address(port)])).toBe(1);
     expect(err).toContain(`no proxy answers at ${shown(port)}`);
   });
 });
@@ -160,7 +163,7 @@ describe('a question that makes no sense: exit code 2', () => {
     [['--port', '1']],
     [['1', '--admin']],
   ])('%j', async (args) => {
-    expect(await showStatus(args)).toBe(2);
+    expect(await show(args)).toBe(2);
     expect([out, err]).toEqual(['', 'isthmus status takes --admin <addr:port> and --json, nothing else\n']);
   });
 
@@ -170,7 +173,7 @@ describe('a question that makes no sense: exit code 2', () => {
     ['ISTHMUS_ADMIN', [], 'nonsense'],
   ])('an address that is none in %s', async (where, args, variable) => {
     vi.stubEnv('ISTHMUS_ADMIN', variable);
-    expect(await showStatus(args)).toBe(2);
+    expect(await show(args)).toBe(2);
     expect(out).toBe('');
     expect(err).toContain(`  ${where}: "nonsense" is not valid; wanted a port or <address>:<port>`);
   });

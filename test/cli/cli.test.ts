@@ -34,10 +34,10 @@ describe('help', () => {
     });
   });
 
-  it.each(['run', 'status', 'doctor', 'demo'])('%s --help teaches by examples', (command) => {
+  it.each(['run', 'status', 'explain', 'doctor', 'demo'])('%s --help teaches by examples', (command) => {
     const { status, stdout } = isthmus(command, '--help');
     expect(status).toBe(0);
-    expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} --`);
+    expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} `);
   });
 
   it('names the version', () => {
@@ -122,6 +122,24 @@ describe('mistakes', () => {
       stderr: expect.stringContaining('no proxy answers at 127.0.0.1:1 (connect ECONNREFUSED'),
     });
     expect(isthmus('status', '--admn', 'x').status).toBe(2);
+  });
+
+  it('explain without a proxy, or without a name, says so', () => {
+    expect(isthmus('explain', 'alpha', '--admin', '127.0.0.1:1')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('answers at 127.0.0.1:1 (connect ECONNREFUSED'),
+    });
+    expect(isthmus('explain')).toMatchObject({
+      status: 2,
+      stderr: 'isthmus explain takes the name of a cluster, --admin <addr:port> and --json\n',
+    });
+    expect(isthmus('explain', 'alpha', '--admin', 'x').stderr).toContain('--admin: "x" is not valid');
+  });
+
+  it('doctor takes the flags of run, and lists mistakes in them as run does', () => {
+    const { status, stdout, stderr } = isthmus('doctor', '--json', '--helth', 'tls');
+    expect([status, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('--helth: no such flag; did you mean --health?');
   });
 
   it('demo outside its sandbox sends to npm', () => {

@@ -1,0 +1,127 @@
+// What an operator sees of a running instance: status, explain, metrics and doctor, of the built program against the embedded API.
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Explanation } from '../../src/ops/explanation.ts';
+import { mainScript } from '../support/isthmus.ts';
+import { Management } from '../support/management.ts';
+import { ADDRESS, TwoClusters } from '../support/two-clusters.ts';
+
+const clusters = new TwoClusters();
+let management: Management;
+let isthmus: ReturnType<Management['instance']>;
+
+beforeAll(async () => {
+  await clusters.start();
+  management = await Management.start();
+  isthmus = management.instance('net-1');
+  await isthmus.start(
+    ...['--advertise-address', '192.0.2.1', '--health-interval', '200ms', '--propagation-wait', '300ms'],
+  );
+  management.addCluster({ ...clusters.alpha, address: ADDRESS });
+  management.addCluster({ name: 'far', networkId: randomUUID(), address: ADDRESS });
+  management.addCluster({ name: 'public', networkId: randomUUID(), address: ADDRESS, floatingIp: true });
+  await vi.waitFor(
+    async () =>
+      expect((await isthmus.get('/explain/alpha')).body).toMatch(/^alpha is reachable through net-1\n/),
+    { timeout: 15_000, interval: 100 },
+  );
+});
+afterAll(async () => {
+  await management.stop();
+  await clusters.stop();
+});
+
+/** Not spawnSync: the API that it asks is in this process. */
+function run(...args: string[]): Promise<{ code: number | null; out: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [mainScript, ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...isthmus.environment },
+    });
+    let out = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      out += part;
+    });
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, out }));
+  });
+}
+const admin = (): string[] => ['--admin', `127.0.0.1:${isthmus.adminPort}`];
+
+async function metric(name: string): Promise<number> {
+  const { body } = await isthmus.get('/metrics');
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(body)?.[1]);
+}
+
+it('isthmus status shows the way to Kubernetes, and how each cluster is published', async () => {
+  const { code, out } = await run('status', ...admin());
+  expect(code).toBe(0);
+  expect(out).toMatch(
+    /^Kubernetes https:\/\/127\.0\.0\.1:\d+: Lease held, 1 live instance \(seen by lease\)$/m,
+  );
+  expect(out).toMatch(
+    /^ {2}alpha +serving +ready +proxied +10\.0\.0\.5:6443 in qdhcp-[0-9a-f]{8}-…, \d+ conn/m,
+  );
+  expect(out).toMatch(/^ {2}far +no-netns +absent +unread/m);
+  expect(out).not.toContain('token-of-net-1');
+  for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(100);
+});
+
+describe('isthmus explain', () => {
+  it('finds every link of a published cluster well', async () => {
+    const { code, out } = await run('explain', 'alpha', ...admin());
+    expect(out).not.toContain('BROKEN');
+    expect(out).toMatch(/^ {2}ok +kubeconfig +Secret alpha-kubeconfig leads to the Service$/m);
+    expect(code).toBe(0);
+  });
+
+  it.each([
+    ['far', 'netns'],
+    ['public', 'proxied'],
+  ])('names the first broken link of %s: %s', async (name, link) => {
+    const { code, out } = await run('explain', '--json', name, ...admin());
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ reachable: false, broken: { link } });
+    expect(await isthmus.get(`/explain/${name}?format=json`)).toMatchObject({ status: 200, body: out });
+  });
+
+  it('answers an unknown name with 404 and the nearest', async () => {
+    const { status, body } = await isthmus.get('/explain/alhpa');
+    expect(status).toBe(404);
+    expect(body).toContain('did you mean alpha?');
+    const { code, out } = await run('explain', 'alhpa', ...admin());
+    expect([code, out]).toEqual([1, body]);
+  });
+});
+
+it('metrics tell how we stand with Kubernetes', async () => {
+  expect(await metric('isthmus_kubernetes_lease_held')).toBe(1);
+  expect(await metric('isthmus_kubernetes_instances')).toBe(1);
+  expect(await metric('isthmus_kubernetes_stale_seconds')).toBe(0);
+  expect(await metric('isthmus_published_clusters')).toBe(1);
+  expect(await metric('isthmus_mass_delete_stopped')).toBe(0);
+  expect(await metric('isthmus_problems')).toBe(0);
+  expect(await metric('isthmus_kubernetes_requests_total{verb="watch"}')).toBeGreaterThan(3);
+});
+
+it('isthmus doctor beside it finds its ports and its Lease in the right hands', async () => {
+  const flags = ['--listen', `127.0.0.1:${isthmus.port}`, '--advertise-address', '192.0.2.1', ...admin()];
+  const { out } = await run('doctor', ...flags);
+  expect(out).toMatch(/^ok +listen +127\.0\.0\.1:\d+ is taken by the isthmus that runs here$/m);
+  expect(out).toMatch(/^ok +admin +127\.0\.0\.1:\d+ is taken by the isthmus that runs here$/m);
+  expect(out).toMatch(/^ok +node-name +net-1: its Lease is held by the isthmus that runs here$/m);
+  expect(out).toMatch(/^ok +rights +all \d+ that are needed$/m);
+});
+
+it('an API that is gone shows in status, explain and metrics, and the cluster stays reachable', async () => {
+  await management.api.stop();
+  await expect.poll(() => metric('isthmus_kubernetes_stale_seconds'), { timeout: 15_000 }).toBeGreaterThan(0);
+  expect(await metric('isthmus_problems')).toBeGreaterThan(0);
+  expect((await run('status', ...admin())).out).toMatch(/^ {2}not heard since \d{4}-/m);
+  const explanation = JSON.parse((await isthmus.get('/explain/alpha?format=json')).body) as Explanation;
+  expect(explanation).toMatchObject({
+    reachable: true,
+    notes: [expect.stringContaining('the Kubernetes API is not heard since')],
+  });
+});
