@@ -50,7 +50,7 @@ export class DemoManagement {
       tls: { key, cert, ca: cert },
       tokens: new Map(Object.entries(USERS).map(([user, name]) => [tokenOf(user as DemoUser), name])),
       access: new Map([
-        [USERS.isthmus, neededRules({ clusters: NAMESPACE, services: NAMESPACE })],
+        [USERS.isthmus, neededRules({ namespace: NAMESPACE, clusterNamespace: NAMESPACE })],
         [
           USERS.client,
           [

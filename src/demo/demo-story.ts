@@ -1,12 +1,13 @@
 // What the demo tells, step by step, from the tenants' networks to a proxy that stops in order. Every sentence with a tick was
 // checked before it was said.
+
+import { neededRights } from '../control/publish/needed-rights.ts';
 import { type Answer, askServer, type DemoClient, statusOf } from './demo-client.ts';
 import { clusterKubeconfig } from './demo-kubeconfig.ts';
 import { type DemoManagement, DIRECT_SERVER, NAMESPACE, objectName } from './demo-management.ts';
 import { type Narrator, seconds } from './demo-narrator.ts';
 import { type DemoProxy, PROXY_PORT } from './demo-proxy.ts';
 import { API_PORT, type DemoCluster, type DemoWorld, NODE_ADDRESS, SHARED_ADDRESS } from './demo-world.ts';
-import { NEEDED_ACCESS } from './needed-access.ts';
 
 export interface DemoParts {
   readonly narrator: Narrator;
@@ -17,6 +18,7 @@ export interface DemoParts {
 }
 
 const NODE = 'net-1';
+const RULES = neededRights({ namespace: NAMESPACE, clusterNamespace: NAMESPACE }).length;
 const HERE = { address: NODE_ADDRESS, port: PROXY_PORT };
 const serverOf = (cluster: string) => `https://${cluster}.${NAMESPACE}:6443`;
 
@@ -283,7 +285,7 @@ export class DemoStory {
     const told = problems.map(({ origin, reason }) => `${origin}: ${reason}`).join('; ');
     narrator.check(
       problems.length === 0,
-      `its user has the ${NEEDED_ACCESS.length} rules of src/demo/needed-access.ts, and nothing is missing${told}`,
+      `its user has the ${RULES} rules of src/control/publish/needed-rights.ts, and nothing is missing${told}`,
     );
     narrator.check(
       status === 403,

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { NEEDED_ACCESS, neededRules } from './needed-access.ts';
+import { neededRights } from '../control/publish/needed-rights.ts';
+import { neededRules } from './needed-access.ts';
+
+const EVERYWHERE = { namespace: null, clusterNamespace: null };
+const RIGHTS = neededRights(EVERYWHERE);
 
 describe('the rights that Isthmus needs', () => {
   it('are those of the example Role', () => {
@@ -9,7 +13,7 @@ describe('the rights that Isthmus needs', () => {
     const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
     const { rules } = documents.find(({ kind }) => kind === 'Role');
     expect(rules).toEqual(
-      neededRules({ clusters: null, services: null }).map(({ apiGroups, resources, verbs }) => ({
+      neededRules(EVERYWHERE).map(({ apiGroups, resources, verbs }) => ({
         apiGroups,
         resources,
         verbs,
@@ -18,16 +22,16 @@ describe('the rights that Isthmus needs', () => {
   });
 
   it('are given where they are needed, or everywhere', () => {
-    const rules = neededRules({ clusters: null, services: 'magnum-system' });
+    const rules = neededRules({ clusterNamespace: null, namespace: 'magnum-system' });
     expect(rules.map(({ namespace }) => namespace)).toEqual(
-      NEEDED_ACCESS.map(({ where }) => (where === 'clusters' ? undefined : 'magnum-system')),
+      RIGHTS.map(({ where }) => (where === 'clusters' ? undefined : 'magnum-system')),
     );
   });
 
   it('never include what nobody should have: no wildcard, no change of a cluster, no new or deleted Secret', () => {
     const verbsOf = (wanted: string) =>
-      NEEDED_ACCESS.flatMap(({ resource, verbs }) => (resource === wanted ? verbs : []));
-    expect(JSON.stringify(NEEDED_ACCESS)).not.toContain('*');
+      RIGHTS.flatMap(({ resource, verbs }) => (resource === wanted ? verbs : []));
+    expect(JSON.stringify(RIGHTS)).not.toContain('*');
     expect(verbsOf('openstackclusters')).toEqual(['list', 'watch']);
     expect(verbsOf('secrets')).not.toEqual(expect.arrayContaining(['create']));
     expect(verbsOf('secrets')).not.toEqual(expect.arrayContaining(['delete']));

@@ -1,69 +1,87 @@
-// What this program may have to ask of the Kubernetes API: the one table that `isthmus doctor` checks and that a Role must grant.
-// A test holds it against the requests of a running instance. Discovery is open to everybody who is authenticated.
+// What this program may have to ask of the Kubernetes API: the one table that `isthmus doctor` checks, that the demo's own user
+// has, and that a Role must grant. A test holds it against the requests of a running instance. Which versions are served is asked
+// too; every authenticated user may (ClusterRole system:discovery).
 
-export interface NeededRight {
+interface Right {
+  /** `clusters`: where the OpenStackClusters are (--cluster-namespace). `services`: where we publish (--namespace). */
+  readonly where: 'clusters' | 'services';
   /** Empty for the core group. */
   readonly group: string;
   readonly resource: string;
   readonly verbs: readonly string[];
-  /** null: in every namespace. */
-  readonly namespace: string | null;
+  readonly why: string;
   /** For messages: what comes of it where a verb is missing. */
   readonly without: string;
 }
 
+export interface NeededRight extends Right {
+  /** null: in every namespace. */
+  readonly namespace: string | null;
+}
+
 export interface RightsSettings {
-  readonly namespace: string;
+  readonly namespace: string | null;
   /** Where the OpenStackClusters and their kubeconfigs are; null: in every namespace. */
   readonly clusterNamespace: string | null;
 }
 
+const RIGHTS: readonly Right[] = [
+  {
+    where: 'clusters',
+    group: 'infrastructure.cluster.x-k8s.io',
+    resource: 'openstackclusters',
+    verbs: ['list', 'watch'],
+    why: 'which clusters there are, and on which networks; never written',
+    without: 'clusters are not found',
+  },
+  {
+    where: 'clusters',
+    group: '',
+    resource: 'secrets',
+    // RBAC knows no labels: list and watch ask for the metadata of kubeconfigs only, and the content of one is read to change it.
+    verbs: ['list', 'watch', 'get', 'patch'],
+    why: 'the server in a kubeconfig is rewritten, and given back',
+    without: 'kubeconfigs do not lead here',
+  },
+  {
+    where: 'clusters',
+    group: '',
+    resource: 'events',
+    verbs: ['create', 'patch'],
+    why: 'what happened to a cluster is told on its OpenStackCluster',
+    without: 'kubectl describe tells nothing of it',
+  },
+  {
+    where: 'services',
+    group: '',
+    resource: 'services',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'one per proxied cluster',
+    without: 'clusters have no Service',
+  },
+  {
+    where: 'services',
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'one per proxied cluster and instance, while it is reachable from there',
+    without: 'clients are not sent here',
+  },
+  {
+    where: 'services',
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    verbs: ['list', 'watch', 'get', 'create', 'patch', 'delete'],
+    why: 'one per instance: who lives',
+    without: 'instances do not know of each other',
+  },
+];
+
 export function neededRights({ namespace, clusterNamespace }: RightsSettings): readonly NeededRight[] {
-  return [
-    {
-      group: 'infrastructure.cluster.x-k8s.io',
-      resource: 'openstackclusters',
-      verbs: ['list', 'watch'],
-      namespace: clusterNamespace,
-      without: 'clusters are not found',
-    },
-    {
-      group: '',
-      resource: 'services',
-      verbs: ['list', 'watch', 'create', 'patch', 'delete'],
-      namespace,
-      without: 'clusters have no Service',
-    },
-    {
-      group: 'discovery.k8s.io',
-      resource: 'endpointslices',
-      verbs: ['list', 'watch', 'create', 'patch', 'delete'],
-      namespace,
-      without: 'clients are not sent here',
-    },
-    {
-      group: 'coordination.k8s.io',
-      resource: 'leases',
-      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-      namespace,
-      without: 'instances do not know of each other',
-    },
-    {
-      // Listed and watched by their metadata alone; read one by one where a server has to change.
-      group: '',
-      resource: 'secrets',
-      verbs: ['list', 'watch', 'get', 'patch'],
-      namespace: clusterNamespace,
-      without: 'kubeconfigs do not lead here',
-    },
-    {
-      group: '',
-      resource: 'events',
-      verbs: ['create', 'patch'],
-      namespace: clusterNamespace,
-      without: 'kubectl describe tells nothing of it',
-    },
-  ];
+  return RIGHTS.map((right) => ({
+    ...right,
+    namespace: right.where === 'clusters' ? clusterNamespace : namespace,
+  }));
 }
 
 /** As `kubectl auth can-i` names it. */
