@@ -147,8 +147,8 @@ function isAmong(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Routes are made anew for each table. */
 function isSame(one: Route, other: Route): boolean {
+  if (one === other) return true;
   return (
     clusterKey(one) === clusterKey(other) &&
     one.backends.length === other.backends.length &&

@@ -7,11 +7,14 @@
 // | `incomplete`    | `incomplete`                                                     |
 // | `no`            | anything: it is asked                                            |
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseClientHello } from '../../src/tls/client-hello.ts';
 import { CAPTURES } from '../captures/captures.ts';
-import { buildPrograms, sanitizerOptions, withoutPreload } from '../support/native-program.ts';
+import { buildProgram, sanitizerOptions, withoutPreload } from '../support/native-program.ts';
 import {
   bytesOf,
   extension,
@@ -27,10 +30,13 @@ import {
 import { mutatedHellos } from '../tls/mutated-hellos.ts';
 import { sanitized } from './addon-process.ts';
 
-let program: string;
+const directory = mkdtempSync(join(tmpdir(), 'isthmus-plain-'));
+const program = join(directory, 'plain_hellos');
 beforeAll(async () => {
-  program = (await buildPrograms(sanitized ? 'asan' : 'plain')).plain_hellos;
-}, 240_000);
+  const sources = ['native/test/plain_hellos.cc', 'native/engine/plain_hello.cc'];
+  await buildProgram(sanitized ? 'asan' : 'plain', program, ...sources);
+}, 120_000);
+afterAll(() => rmSync(directory, { recursive: true }));
 
 /** What the reader says of each. */
 function readings(hellos: readonly Uint8Array[]): string[] {

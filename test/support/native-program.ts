@@ -60,7 +60,6 @@ const PROGRAMS = {
     'witness',
   ],
   engine_stress: ['engine_stress', 'sockets', 'witness'],
-  plain_hellos: ['plain_hellos', 'witness'],
 };
 export type Program = keyof typeof PROGRAMS;
 
@@ -118,4 +117,14 @@ export async function buildPrograms(variant: Variant): Promise<Record<Program, s
     if (!existsSync(directory)) throw error; // else another test file was faster
   }
   return programs;
+}
+
+/** A program of one or two sources, for one test file: too small to be kept. */
+export async function buildProgram(
+  variant: Variant,
+  program: string,
+  ...sources: readonly string[]
+): Promise<void> {
+  const args = [...FLAGS, ...VARIANT_FLAGS[variant], '-o', program, ...sources];
+  await run(compiler(), args, { cwd: root, env: withoutPreload(), maxBuffer: 1 << 24 });
 }
