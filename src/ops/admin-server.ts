@@ -1,6 +1,6 @@
 // Serves health, metrics and status over HTTP. It only reads: nothing can be changed through it, and no page waits for
 // anything without a deadline of its own.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Endpoint } from '../config/values.ts';
 
@@ -18,6 +18,9 @@ export interface AdminRequest {
 
 /** By path; one that ends with `/<…>` has a page for every single word there. */
 export type AdminPages = Readonly<Record<string, (request: AdminRequest) => AdminPage | Promise<AdminPage>>>;
+
+// Not by `import`, which looks at every export: that of `WebSocket` loads undici, HTTP/2 and all they need, 2 MB of them.
+const { createServer } = process.getBuiltinModule('node:http');
 
 const TYPES: Record<AdminPage['type'], string> = {
   text: 'text/plain; charset=utf-8',
