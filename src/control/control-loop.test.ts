@@ -115,6 +115,31 @@ describe('a control loop', () => {
     expect(state.looks).toBe(looks + 1);
   });
 
+  test('leaves its thread alone for a while after a long turn, unless a client would notice', async () => {
+    const { loop, state } = harness();
+    const { source } = state;
+    // Each look takes long enough to be noticed.
+    Object.defineProperty(state, 'source', {
+      get: () => {
+        const end = performance.now() + 20;
+        while (performance.now() < end);
+        return source;
+      },
+    });
+    await loop.start();
+    const looks = state.looks;
+    for (let i = 0; i < 3; i++) {
+      loop.trigger('kubernetes');
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    expect(state.looks).toBe(looks);
+    loop.trigger('health');
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    expect(state.looks).toBe(looks + 1);
+    loop.trigger('kubernetes');
+    await expect.poll(() => state.looks).toBe(looks + 2);
+  });
+
   test('publishes nothing while nothing changes, though inputs are new values each time', async () => {
     const { loop, state } = harness(5);
     await loop.start();

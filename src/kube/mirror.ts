@@ -47,7 +47,9 @@ export class Mirror<T> {
 
   /** Copies: they stay as they are while the mirror goes on. */
   items(): ReadonlyMap<string, T> {
-    return new Map(Array.from(this.#held, ([key, { value }]) => [key, value]));
+    const items = new Map<string, T>();
+    for (const [key, { value }] of this.#held) items.set(key, value);
+    return items;
   }
 
   rejected(): ReadonlyMap<string, string> {

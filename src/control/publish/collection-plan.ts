@@ -71,9 +71,8 @@ export function collectionPlan(
       }
     }
   }
-  const withSlices = new Set([...slices.ours.values()].flat().map(({ instance }) => instance));
   for (const { instance, name, uid, resourceVersion } of peers.deadLeases) {
-    if (withSlices.has(instance)) continue;
+    if (slices.instances.has(instance)) continue;
     const target = { resource: 'leases', namespace, name, cluster: null } as const;
     actions.push({ kind: 'delete', ...target, uid, resourceVersion, why: `instance ${instance} is gone` });
   }

@@ -28,7 +28,7 @@ import type { KubeconfigFinding, KubeconfigSecret, KubeWorld, Peers, Self } from
 import { observedLease, observedSecret, observedService, observedSlice } from './observed-objects.ts';
 import { earliest, PeerWatch } from './peer-watch.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
-import { sliceOf } from './slice-index.ts';
+import { sliceIndex } from './slice-index.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 export interface KubePublisherDependencies {
@@ -337,11 +337,7 @@ export class KubePublisher implements Publisher {
   #hasOwnSlices(): boolean {
     const { instance } = this.#deps.settings;
     const slices = this.#written.slices.over(byName(this.#slices.snapshot().items));
-    for (const [name, object] of slices) {
-      const slice = sliceOf(name, object);
-      if (slice !== null && 'instance' in slice && slice.instance === instance) return true;
-    }
-    return false;
+    return sliceIndex(slices).instances.has(instance);
   }
 
   /** Of Secrets that are no more. */
@@ -376,12 +372,15 @@ export class KubePublisher implements Publisher {
   }
 }
 
-/** One namespace only: its name adds nothing. */
+/** One namespace only: its name adds nothing. What is watched here has a name. */
 const cache = new WeakMap<ReadonlyMap<string, unknown>, ReadonlyMap<string, unknown>>();
-function byName<T>(items: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
-  let named = cache.get(items) as ReadonlyMap<string, T> | undefined;
+function byName<T extends { readonly metadata?: { readonly name?: string } }>(
+  items: ReadonlyMap<string, T>,
+): ReadonlyMap<string, T> {
+  let named = cache.get(items) as Map<string, T> | undefined;
   if (named === undefined) {
-    named = new Map([...items].map(([key, item]) => [key.slice(key.indexOf('/') + 1), item]));
+    named = new Map<string, T>();
+    for (const item of items.values()) named.set(item.metadata?.name ?? '', item);
     cache.set(items, named);
   }
   return named;

@@ -10,7 +10,7 @@ import { type SeenTimestamp, TimestampJudge } from '../timestamp-liveness.ts';
 import type { DeadLease, Peers } from './kube-world.ts';
 import { objectIn } from './object-answer.ts';
 import type { Requester } from './requester.ts';
-import { sliceOf } from './slice-index.ts';
+import { sliceIndex } from './slice-index.ts';
 
 export interface PeerWatchDependencies {
   readonly client: Requester;
@@ -65,14 +65,12 @@ export class PeerWatch {
     const { instance, liveness } = this.#deps;
     const seen = seenLeases(leases);
     this.#holders = holdersOf(seen);
-    const instances = new Set<string>();
-    const upstream: SeenTimestamp[] = [];
-    for (const [name, slice] of slices) {
-      const known = sliceOf(name, slice);
-      if (known === null) continue;
-      if ('instance' in known) instances.add(known.instance);
-      else upstream.push({ name, timestamp: slice.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null });
-    }
+    const index = sliceIndex(slices);
+    const instances = new Set(index.instances);
+    const upstream: SeenTimestamp[] = [...index.upstream.values()].flat().map(({ name, object }) => ({
+      name,
+      timestamp: object.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null,
+    }));
     instances.delete(instance);
     this.#instances = instances;
     this.#judge.observe(seen, instances);

@@ -25,21 +25,39 @@ export interface SliceIndex {
   /** Of any instance of ours, by cluster; each list sorted by instance, then name. */
   readonly ours: ReadonlyMap<string, readonly OwnedSlice[]>;
   readonly upstream: ReadonlyMap<string, readonly UpstreamSlice[]>;
+  /** That have a slice. */
+  readonly instances: ReadonlySet<string>;
 }
 
+/** The same map is the same slices: they are sorted once for all who ask in a turn, and for all turns in which none changed. */
+const indexes = new WeakMap<ReadonlyMap<string, EndpointSliceObject>, SliceIndex>();
+
+/** Whoever hands a map in changes it no more. */
 export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): SliceIndex {
+  let index = indexes.get(slices);
+  if (index === undefined) {
+    index = newIndex(slices);
+    indexes.set(slices, index);
+  }
+  return index;
+}
+
+function newIndex(slices: ReadonlyMap<string, EndpointSliceObject>): SliceIndex {
+  const instances = new Set<string>();
   const ours = new Map<string, OwnedSlice[]>();
   const upstream = new Map<string, UpstreamSlice[]>();
   for (const [name, object] of slices) {
     const slice = sliceOf(name, object);
     if (slice === null) continue;
-    if ('instance' in slice) add(ours, slice.cluster, slice);
-    else add(upstream, slice.cluster, slice);
+    if ('instance' in slice) {
+      add(ours, slice.cluster, slice);
+      instances.add(slice.instance);
+    } else add(upstream, slice.cluster, slice);
   }
   for (const list of ours.values())
     list.sort((a, b) => byText(a.instance, b.instance) || byText(a.name, b.name));
   for (const list of upstream.values()) list.sort((a, b) => byText(a.name, b.name));
-  return { ours, upstream };
+  return { ours, upstream, instances };
 }
 
 /** An object that did not change is the same object: it is judged once, and not once a turn. */

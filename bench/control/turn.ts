@@ -1,0 +1,202 @@
+// What one turn of the control loop costs its thread: 1000 clusters, each published by 20 instances. Run with the pinned Node:
+//   node bench/control/turn.ts [clusters] [instances]
+// Prints medians and p99 in milliseconds of the thread's own CPU time (what else runs on the machine does not count), with nothing
+// changed (the turn must then plan nothing) and after one change.
+import { endpointSliceOf, serviceOf } from '../../src/control/cluster-shape.ts';
+import type { ClusterReading, SourceSnapshot } from '../../src/control/cluster-source.ts';
+import { settledDesired } from '../../src/control/desired-equality.ts';
+import { type Desired, desiredState } from '../../src/control/desired-state.ts';
+import { diff } from '../../src/control/publish/diff.ts';
+import type { KubeWorld } from '../../src/control/publish/kube-world.ts';
+import { observedLease, observedService, observedSlice } from '../../src/control/publish/observed-objects.ts';
+import { PeerWatch } from '../../src/control/publish/peer-watch.ts';
+import { NO_MEMORY, type PlanMemory } from '../../src/control/publish/plan.ts';
+import { withPublications } from '../../src/control/publish/published-status.ts';
+import { type World, worldOf } from '../../src/control/world.ts';
+import type { TargetHealth } from '../../src/health/target-health.ts';
+import { Mirror } from '../../src/kube/mirror.ts';
+import { backendKey } from '../../src/routing/route-table.ts';
+
+const CLUSTERS = Number(process.argv[2] ?? 1000);
+const INSTANCES = Number(process.argv[3] ?? 20);
+const ROUNDS = 60;
+const NAMESPACE = 'magnum-system';
+const SELF = 'net-07';
+
+const names = Array.from({ length: CLUSTERS }, (_, i) => `cluster-${String(i).padStart(4, '0')}`);
+const instances = Array.from({ length: INSTANCES }, (_, i) => `net-${String(i).padStart(2, '0')}`);
+const networkOf = (i: number) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
+const ownerOf = (name: string) => ({
+  apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+  name: `${name}-abcde`,
+  namespace: NAMESPACE,
+  uid: `uid-${name}`,
+});
+const stored = (object: { metadata?: object }, version: number) =>
+  JSON.parse(
+    JSON.stringify({
+      ...object,
+      metadata: { ...object.metadata, uid: `uid-${version}`, resourceVersion: String(version) },
+    }),
+  );
+
+const services = new Mirror({ project: observedService, onRejected: fail });
+const slices = new Mirror({ project: observedSlice, onRejected: fail });
+const leases = new Mirror({ project: observedLease, onRejected: fail });
+let version = 0;
+for (const cluster of names) {
+  const facts = { cluster, namespace: NAMESPACE, owner: ownerOf(cluster), mode: 'lease', tags: {} } as const;
+  services.put(stored(serviceOf(facts), ++version));
+  for (const instance of instances) slices.put(stored(sliceOf(cluster, instance), ++version));
+}
+function sliceOf(cluster: string, instance: string, port = 6443) {
+  return endpointSliceOf({
+    cluster,
+    namespace: NAMESPACE,
+    owner: ownerOf(cluster),
+    instance,
+    address: '192.0.2.7',
+    family: 'IPv4',
+    port,
+    nodeName: instance,
+    mode: 'lease',
+    timestamp: null,
+    terminating: false,
+    tags: {},
+  });
+}
+function fail(key: string, reason: string): never {
+  throw new Error(`${key}: ${reason}`);
+}
+
+const readings: ClusterReading[] = names.map((name, i) => ({
+  kind: 'proxied',
+  facts: {
+    key: `${NAMESPACE}/${name}-abcde`,
+    name,
+    namespace: NAMESPACE,
+    origin: `OpenStackCluster ${NAMESPACE}/${name}-abcde`,
+    createdAtMs: 0,
+    object: { ...ownerOf(name), directServer: 'https://10.0.0.5:6443', deleting: false },
+    networkIds: [networkOf(i)],
+    address: '10.0.0.5',
+    port: 6443,
+  },
+}));
+const source: SourceSnapshot = { complete: true, clusters: readings, problems: [] };
+const entries = names.map((_, i) => ({
+  name: `qdhcp-${networkOf(i)}`,
+  path: `/run/netns/qdhcp-${networkOf(i)}`,
+  identity: String(i),
+}));
+const netns = { complete: true, entries, problems: [] };
+const health = new Map<string, TargetHealth>(
+  entries.map(({ path, identity }) => [
+    backendKey({ address: '10.0.0.5', port: 6443, netns: { path, identity } }),
+    { up: true, lastProbe: { ok: true } } as unknown as TargetHealth,
+  ]),
+);
+const secrets = new Map(
+  names.map((name) => [
+    `${NAMESPACE}/${name}-kubeconfig`,
+    { resourceVersion: '1', markedServer: `https://${name}.${NAMESPACE}:6443` },
+  ]),
+);
+const findings = new Map(
+  names.map((name) => [
+    `${NAMESPACE}/${name}-kubeconfig`,
+    { resourceVersion: '1', server: `https://${name}.${NAMESPACE}:6443`, leftAlone: null },
+  ]),
+);
+const peers = new PeerWatch({
+  client: { request: () => new Promise(() => {}) },
+  namespace: NAMESPACE,
+  instance: SELF,
+  liveness: 'auto',
+  now: () => performance.now(),
+  onChange: () => {},
+});
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+const parts = new Map<string, number[]>();
+function timed<T>(part: string, work: () => T): T {
+  const start = cpuMs();
+  const result = work();
+  const list = parts.get(part) ?? [];
+  list.push(cpuMs() - start);
+  parts.set(part, list);
+  return result;
+}
+
+const snapshots = { services: named(services.items()), slices: named(slices.items()) };
+function named<T extends { readonly metadata?: { readonly name?: string } }>(items: ReadonlyMap<string, T>) {
+  const byName = new Map<string, T>();
+  for (const item of items.values()) byName.set(item.metadata?.name ?? '', item);
+  return byName;
+}
+
+let world: World | null = null;
+let desired: Desired | null = null;
+let memory: PlanMemory = NO_MEMORY;
+function turn(kind: string): number {
+  const okSinceMs = performance.now();
+  return timed(kind, () => {
+    const view = timed(`${kind}: peers`, () =>
+      peers.look(leases.items(), snapshots.slices, { okSinceMs, lastRenewOkMs: okSinceMs }, true),
+    );
+    const kube: KubeWorld = {
+      nowMs: performance.now(),
+      wallMs: Date.now(),
+      complete: true,
+      self: {
+        instance: SELF,
+        nodeName: SELF,
+        endpoint: { address: '192.0.2.7', family: 'IPv4', port: 6443 },
+        started: true,
+        holder: true,
+        draining: false,
+      },
+      peers: view.peers,
+      services: snapshots.services,
+      slices: snapshots.slices,
+      kubeconfigs: secrets,
+      kubeconfigsHeard: true,
+      findings,
+    };
+    const next = timed(`${kind}: worldOf`, () =>
+      worldOf({ source, netns, health, kube }, world, { departureMs: 5000, allowMassDelete: false }),
+    );
+    world = next;
+    const decided = timed(`${kind}: desiredState`, () =>
+      desiredState(next, { namespace: NAMESPACE, defaultCluster: null }),
+    );
+    const settings = { namespace: NAMESPACE, propagationWaitMs: 5000, allowMassDelete: false, tags: {} };
+    const plan = timed(`${kind}: diff`, () => diff(kube, decided, settings, memory));
+    memory = plan.memory;
+    const before = desired;
+    desired = timed(`${kind}: settled`, () => settledDesired(before, withPublications(decided, plan)));
+    return plan.actions.length;
+  });
+}
+
+turn('first');
+for (let i = 0; i < ROUNDS; i += 1)
+  if (turn('nothing changed') !== 0) throw new Error('it planned something');
+for (let i = 0; i < ROUNDS; i += 1) {
+  const name = names[(i * 37) % names.length] as string;
+  slices.put(stored(sliceOf(name, instances[3] as string, 7000 + i), ++version));
+  snapshots.slices = timed('one slice changed: snapshot', () => named(slices.items()));
+  if (turn('one slice changed') !== 0) throw new Error('it planned something');
+}
+
+console.log(`${CLUSTERS} clusters, ${INSTANCES} instances, ${slices.size} slices; milliseconds`);
+const at = (sorted: readonly number[], share: number) =>
+  (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2).padStart(8);
+for (const [part, times] of parts) {
+  const sorted = times.toSorted((a, b) => a - b);
+  console.log(`${part.padEnd(34)} median ${at(sorted, 0.5)}  p99 ${at(sorted, 0.99)}  n ${times.length}`);
+}
