@@ -137,7 +137,8 @@ export class App {
   async drain(): Promise<void> {
     this.#stopping = true;
     this.#notReadyBecause = 'draining';
-    await this.#control.withdraw();
+    // Where nobody is sent here by Kubernetes there is nobody to send elsewhere.
+    if (this.#config.source.kind === 'kubernetes') await this.#control.withdraw();
     const { finished, reset } = await this.#engine.drain(this.#config.drainTimeoutMs);
     this.#logger.info(
       { finished, reset },
