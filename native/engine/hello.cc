@@ -55,11 +55,26 @@ bool Worker::Decide(Connection& connection) {
   return true;
 }
 
-const PreparedTable* Worker::TableOf(std::uint32_t listener) const {
+// A client that came after a table was published is served by that table, although the event that tells of it may wait behind the
+// client's own: so the queue is looked into here, for tables alone.
+const PreparedTable* Worker::TableOf(std::uint32_t listener) {
+  if (tables_posted_.load(std::memory_order_acquire) != tables_taken_) {
+    const std::lock_guard lock(mutex_);
+    TakeTables();
+  }
   for (const auto& [id, table] : tables_) {
     if (id == listener) return table.get();
   }
   return nullptr;
+}
+
+// With the mutex held. Ahead of all other commands: none of them depends on a table, and an old one must never come after a new one.
+void Worker::TakeTables() {
+  for (Command& command : commands_) {
+    if (command.kind == Command::Kind::kPrepare) Prepare(*command.listener, std::move(command.table));
+  }
+  std::erase_if(commands_, [](const Command& command) { return command.kind == Command::Kind::kPrepare; });
+  tables_taken_ = tables_posted_.load(std::memory_order_relaxed);
 }
 
 void Worker::Prepare(const ListenerSocket& listener, std::shared_ptr<const PreparedTable> table) {

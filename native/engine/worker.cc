@@ -67,6 +67,7 @@ void Worker::Join() {
 void Worker::Post(Command command, bool wake) {
   {
     const std::lock_guard lock(mutex_);
+    if (command.kind == Command::Kind::kPrepare) tables_posted_.fetch_add(1, std::memory_order_release);
     commands_.push_back(std::move(command));
   }
   if (wake) Wake();
@@ -167,6 +168,7 @@ void Worker::HandleCommands() {
   std::vector<Command> commands;
   {
     const std::lock_guard lock(mutex_);
+    TakeTables();
     commands.swap(commands_);
   }
   for (Command& command : commands) {
@@ -179,8 +181,7 @@ void Worker::HandleCommands() {
         RemoveListener(std::move(command.listener));
         break;
       case Command::Kind::kPrepare:
-        Prepare(*command.listener, std::move(command.table));
-        break;
+        break;  // taken already
       case Command::Kind::kAdopt: {
         sockaddr_in6 peer{};
         socklen_t length = sizeof peer;

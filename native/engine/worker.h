@@ -64,7 +64,8 @@ class Worker {
   // hello.cc
   void ReadHello(Connection& connection);
   bool Decide(Connection& connection);
-  const PreparedTable* TableOf(std::uint32_t listener) const;
+  const PreparedTable* TableOf(std::uint32_t listener);
+  void TakeTables();
   void Prepare(const ListenerSocket& listener, std::shared_ptr<const PreparedTable> table);
   void Ask(Connection& connection);
   void HandleAnswer(Connection& connection, Answer answer);
@@ -118,6 +119,8 @@ class Worker {
   std::int64_t outbox_since_ns_ = 0;
   std::vector<std::shared_ptr<ListenerSocket>> retired_listeners_;  // until the batch is done
   std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener; there are one or two
+  std::atomic<std::uint64_t> tables_posted_ = 0;
+  std::uint64_t tables_taken_ = 0;
   TimerList hello_timers_;
   TimerList connect_timers_;
   TimerList linger_timers_;
