@@ -6,19 +6,25 @@ const LOOK_MS = 10;
 
 export class Narrator {
   readonly #startedMs = performance.now();
-  readonly #say: (line: string) => void;
+  readonly #write: (line: string) => void;
   /** Ends every wait early: what is waited for cannot come any more. Returns why, or null. */
   readonly #hopeless: () => string | null;
   #steps = 0;
+  #over = false;
   checks = 0;
 
   constructor(deps: { say: (line: string) => void; hopeless: () => string | null }) {
-    this.#say = deps.say;
+    this.#write = deps.say;
     this.#hopeless = deps.hopeless;
   }
 
   get elapsed(): string {
     return seconds(performance.now() - this.#startedMs);
+  }
+
+  /** The next sentence is not said: it throws, and with it ends whoever was telling. */
+  fallSilent(): void {
+    this.#over = true;
   }
 
   step(title: string, ...lines: readonly string[]): void {
@@ -51,6 +57,11 @@ export class Narrator {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
     return performance.now() - sinceMs;
+  }
+
+  #say(line: string): void {
+    if (this.#over) throw new Error('interrupted');
+    this.#write(line);
   }
 }
 

@@ -48,6 +48,7 @@ export async function demo(args: readonly string[]): Promise<number> {
     const once = args.includes('--once');
     const told = run.tell(once).then(() => true);
     if (!(await Promise.race([told, stopped.then(() => false)]))) {
+      run.fallSilent();
       told.catch(() => {}); // what it was just doing fails now, and nobody minds
       say('\nInterrupted before the end.');
       return 130;
@@ -122,6 +123,10 @@ class DemoRun {
     await story.unproxied();
     if (once) await story.stopped(proxy);
     say(`\n${narrator.checks} checks, all true, in ${narrator.elapsed}.`);
+  }
+
+  fallSilent(): void {
+    this.#narrator.fallSilent();
   }
 
   /** What anybody can do from outside of the sandbox while it stays up. */
