@@ -59,13 +59,16 @@ describe('the sandbox', () => {
 
   it.each(['SIGINT', 'SIGTERM'] as const)('hands %s to the command exactly once', async (signal) => {
     // Not a shell script: a shell cannot trap a signal that was ignored when it started, as background jobs of a shell are.
-    const script = `process.on('${signal}', () => console.log('got ${signal}')); setTimeout(() => process.exit(3), 1500); console.log('ready')`;
+    const script = `process.on('${signal}', () => { console.log('got ${signal}'); setTimeout(() => process.exit(3), 500) }); setTimeout(() => {}, 15000); console.log('ready')`;
     const child = sandbox(`exec ${process.execPath} -e "${script}"`);
-    const found = lines(child, 2);
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    let said = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    await until('it is ready', () => said === 'ready\n', 10_000);
     child.kill(signal);
-    expect(await found).toEqual(['ready', `got ${signal}`]);
-    const [code] = await once(child, 'exit');
+    const [code] = await within(20_000, 'the end', once(child, 'close'));
+    expect(said).toBe(`ready\ngot ${signal}\n`);
     expect(code).toBe(3);
   });
 
