@@ -1,0 +1,69 @@
+// The API away at the start, for a while, and flapping: clients are served by what was known, nothing is lost, nothing is rewritten.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Isthmus } from '../support/isthmus.ts';
+import { PublishSite } from '../support/publish-site.ts';
+import { until } from '../support/tcp.ts';
+
+let site: PublishSite;
+let isthmus: Isthmus;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  await site.api.stop();
+  site.add(site.clusters.alpha);
+  isthmus = await site.instance('net-1');
+}, 60_000);
+afterAll(() => site.stop());
+
+const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toContain('alpha');
+const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
+const lead = (port: number) => until('the slice is published', () => site.isReady('alpha-net-1'), port);
+
+describe('an API that is not there at the start', () => {
+  it('keeps nobody from starting, and status says since when', async () => {
+    expect((await isthmus.get('/readyz')).status).toBe(200);
+    await expect
+      .poll(async () => (await isthmus.status()).kubernetes, { timeout: 5000 })
+      .toMatchObject({ lease: 'not-yet', staleSince: expect.any(String) });
+    expect(await site.problem(isthmus, /openstackclusters/)).toMatch(/unreachable/);
+  });
+
+  it('is used as soon as it is', async () => {
+    await site.api.start();
+    await lead(20_000);
+    await site.untilWell(isthmus);
+    await serves();
+  }, 40_000);
+});
+
+describe('an API that is away for a while', () => {
+  it('leaves clients served and the process ready; back, nothing was lost and nothing is rewritten', async () => {
+    await until('the kubeconfig leads here', () =>
+      site.management.kubeconfig('alpha').includes('magnum-system'),
+    );
+    const before = { versions: versions(), writes: site.writesOf('net-1') };
+    await site.api.stop();
+    await expect
+      .poll(async () => (await isthmus.status()).kubernetes?.staleSince, { timeout: 5000 })
+      .toEqual(expect.any(String));
+    expect((await isthmus.get('/readyz')).status).toBe(200);
+    expect((await isthmus.status()).clusters).toMatchObject([{ name: 'alpha', state: 'serving' }]);
+    await serves();
+    await site.api.start();
+    await site.untilWell(isthmus, 40_000);
+    expect({ versions: versions(), writes: site.writesOf('net-1') }).toEqual(before);
+    await serves();
+  }, 60_000);
+
+  it('flapping, all the same', async () => {
+    const before = versions();
+    for (let i = 0; i < 3; i += 1) {
+      await site.api.stop();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await site.api.start();
+      await until('it is watched again', () => site.api.openWatches > 0, 20_000);
+    }
+    await site.untilWell(isthmus, 40_000);
+    expect(versions()).toEqual(before);
+    await serves();
+  }, 60_000);
+});

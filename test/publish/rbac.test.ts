@@ -1,0 +1,125 @@
+// A right that is missing: status and log say exactly which verb on which resource, everything else goes on, and it is made up for
+// as soon as it is granted.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AccessRule } from '../../src/demo/management-api/access.ts';
+import type { Isthmus } from '../support/isthmus.ts';
+import { PublishSite } from '../support/publish-site.ts';
+import { until } from '../support/tcp.ts';
+
+const USER = 'system:isthmus:net-1';
+const NEEDED: readonly [group: string, resource: string, verbs: readonly string[]][] = [
+  ['infrastructure.cluster.x-k8s.io', 'openstackclusters', ['list', 'watch']],
+  ['', 'services', ['list', 'watch', 'create', 'patch', 'delete']],
+  ['discovery.k8s.io', 'endpointslices', ['list', 'watch', 'create', 'patch', 'delete']],
+  ['coordination.k8s.io', 'leases', ['list', 'watch', 'get', 'create', 'patch', 'delete']],
+  ['', 'secrets', ['list', 'watch', 'get', 'patch']],
+  ['', 'events', ['create', 'patch']],
+];
+
+/** All that we need, and nothing else. */
+const rules = (without?: { verb: string; resource: string }): AccessRule[] =>
+  NEEDED.map(([group, resource, verbs]) => ({
+    apiGroups: [group],
+    resources: [resource],
+    verbs: verbs.filter((verb) => verb !== without?.verb || resource !== without.resource),
+  }));
+
+let site: PublishSite;
+beforeAll(async () => {
+  site = await PublishSite.start();
+}, 60_000);
+afterAll(() => site.stop());
+
+describe('with the rights of the chart and no other', () => {
+  it('everything is published, given back, and cleaned up', async () => {
+    site.api.access.set(USER, rules());
+    site.add(site.clusters.alpha);
+    const isthmus = await site.instance('net-1');
+    await site.published('alpha-net-1');
+    await until('the kubeconfig leads here', () =>
+      site.management.kubeconfig('alpha').includes('magnum-system'),
+    );
+    site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
+    await until('all of it is gone', () => site.management.services().length === 0, 15_000);
+    expect((await isthmus.status()).problems).toEqual([]);
+    isthmus.signal('SIGTERM');
+    expect(await isthmus.ended()).toBe(0);
+    expect(site.management.names('coordination.k8s.io/v1', 'Lease')).toEqual([]);
+    site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: true } });
+  }, 60_000);
+});
+
+describe('without the right to', () => {
+  let isthmus: Isthmus | null = null;
+  const start = async (verb: string, resource: string) => {
+    site.api.access.set(USER, rules({ verb, resource }));
+    isthmus = await site.instance('net-1');
+    return isthmus;
+  };
+  const grant = () => site.api.access.set(USER, rules());
+  const end = async () => {
+    grant();
+    isthmus?.signal('SIGKILL');
+    await isthmus?.ended();
+  };
+  const named = (verb: string, resource: string) => new RegExp(`forbidden: cannot ${verb} .*${resource}`);
+  const logged = (verb: string, resource: string) =>
+    until('the log says so', () =>
+      (isthmus as Isthmus).log.some(
+        ({ level, reason, error }) => level === 'warn' && named(verb, resource).test(`${reason} ${error}`),
+      ),
+    );
+
+  it.each([
+    ['list', 'services'],
+    ['watch', 'services'],
+    ['list', 'endpointslices'],
+    ['watch', 'endpointslices'],
+    ['list', 'leases'],
+    ['watch', 'leases'],
+    ['list', 'secrets'],
+    ['watch', 'secrets'],
+    ['list', 'openstackclusters'],
+    ['watch', 'openstackclusters'],
+    ['get', 'leases'],
+    ['create', 'endpointslices'],
+    ['create', 'services'],
+    ['create', 'leases'],
+  ])(
+    '%s %s',
+    async (verb, resource) => {
+      for (const name of site.management.services())
+        site.api.store.delete({ apiVersion: 'v1', kind: 'Service', namespace: 'magnum-system', name });
+      for (const name of site.management.slices())
+        site.api.store.delete({
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          namespace: 'magnum-system',
+          name,
+        });
+      for (const name of site.management.names('coordination.k8s.io/v1', 'Lease'))
+        site.api.store.delete({
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          namespace: 'magnum-system',
+          name,
+        });
+      try {
+        const running = await start(verb, resource);
+        await site.problem(running, named(verb, resource));
+        await logged(verb, resource);
+        expect((await running.get('/readyz')).status).toBe(200);
+        if (resource !== 'openstackclusters') {
+          // Clients that come are served whatever cannot be written.
+          expect(await site.ask(running, site.clusters.alpha)).toContain('alpha');
+        }
+        grant();
+        await site.published('alpha-net-1');
+        await site.untilWell(running, 20_000);
+      } finally {
+        await end();
+      }
+    },
+    60_000,
+  );
+});

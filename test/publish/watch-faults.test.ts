@@ -1,0 +1,57 @@
+// Watches that talk nonsense, break off or fall silent: they are opened again, and nobody's endpoint suffers.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Isthmus } from '../support/isthmus.ts';
+import { PublishSite } from '../support/publish-site.ts';
+import { until } from '../support/tcp.ts';
+
+let site: PublishSite;
+let isthmus: Isthmus;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+  isthmus = await site.instance('net-1');
+  await site.published('alpha-net-1');
+}, 60_000);
+afterAll(() => site.stop());
+
+const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toContain('alpha');
+const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
+
+describe('watches', () => {
+  it.each([
+    ['that send garbage', () => site.api.faults.writeToWatches('garbage\n')],
+    ['that send events that are none', () => site.api.faults.writeToWatches('{"type":"NEWS","object":{}}\n')],
+    [
+      'that end in the middle of a line',
+      () => {
+        site.api.faults.writeToWatches('{"type":"MODIFIED","obj');
+        return site.api.faults.endWatches();
+      },
+    ],
+    ['that are cut', () => site.api.faults.cutWatches()],
+  ])(
+    '%s are opened again, and what happened meanwhile is seen',
+    async (_title, break_) => {
+      await site.untilWell(isthmus, 40_000);
+      const before = versions();
+      expect(break_()).toBe(5);
+      site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
+      await site.untilWell(isthmus, 40_000);
+      await until('all are open', () => site.api.openWatches === 5, 20_000);
+      expect(versions()).toEqual(before);
+      await serves();
+    },
+    60_000,
+  );
+
+  it('that hang silently take nothing away: a withdrawal needs none of them', async () => {
+    expect(site.api.faults.silenceWatches()).toBe(5);
+    await site.clusters.servers.get('alpha')?.stop();
+    await until('the slice is gone', () => site.slice('alpha-net-1') === null);
+    await site.clusters.serve(site.clusters.alpha);
+    await site.published('alpha-net-1');
+    site.api.faults.cutWatches();
+    await site.untilWell(isthmus, 40_000);
+    expect(site.isReady('alpha-net-1')).toBe(true);
+  }, 60_000);
+});

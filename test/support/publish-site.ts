@@ -1,0 +1,145 @@
+// One site for tests of what is published: two reachable clusters in real namespaces, the embedded management API, and what a test
+// asks of them again and again.
+import { get } from 'node:https';
+import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { Isthmus } from './isthmus.ts';
+import { Management, NAMESPACE } from './management.ts';
+import { until } from './tcp.ts';
+import { ADDRESS, type TestCluster, TwoClusters } from './two-clusters.ts';
+
+export const FAST = [
+  '--advertise-address',
+  '192.0.2.1',
+  '--health-interval',
+  '200ms',
+  '--propagation-wait',
+  '300ms',
+] as const;
+
+const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace: NAMESPACE } as const;
+
+export class PublishSite {
+  readonly clusters = new TwoClusters();
+  readonly management: Management;
+  readonly #watching: NodeJS.Timeout[] = [];
+
+  private constructor(management: Management) {
+    this.management = management;
+  }
+
+  static async start(options: Parameters<typeof Management.start>[0] = {}): Promise<PublishSite> {
+    const site = new PublishSite(await Management.start(options));
+    await site.clusters.start();
+    return site;
+  }
+
+  get api() {
+    return this.management.api;
+  }
+
+  add(...clusters: readonly TestCluster[]): void {
+    for (const cluster of clusters) this.management.addCluster({ ...cluster, address: ADDRESS });
+  }
+
+  async instance(node: string, ...flags: readonly string[]): Promise<Isthmus> {
+    const isthmus = this.management.instance(node);
+    await isthmus.start(...FAST, ...flags);
+    return isthmus;
+  }
+
+  slice(name: string): KubeObject | null {
+    return this.api.store.get({ ...SLICE, name });
+  }
+
+  async published(...names: readonly string[]): Promise<void> {
+    await until(`${names} are published`, () => names.every((name) => this.isReady(name)), 15_000);
+  }
+
+  isReady(name: string): boolean {
+    const [endpoint] = (this.slice(name)?.endpoints ?? []) as { conditions?: { ready?: boolean } }[];
+    return endpoint?.conditions?.ready === true;
+  }
+
+  /** Any slice of the cluster that clients are sent to. */
+  isReachable(cluster: string): boolean {
+    return this.api.store
+      .list(SLICE)
+      .some(
+        ({ metadata, endpoints }) =>
+          metadata.labels?.['kubernetes.io/service-name'] === cluster &&
+          ((endpoints ?? []) as { conditions?: { ready?: boolean } }[]).some(
+            ({ conditions }) => conditions?.ready !== false,
+          ),
+      );
+  }
+
+  /** Asks a question every few milliseconds, and keeps each answer that is not null. */
+  watch<T>(question: () => T | null): readonly T[] {
+    const answers: T[] = [];
+    const ask = () => {
+      const answer = question();
+      if (answer !== null) answers.push(answer);
+    };
+    ask();
+    this.#watching.push(setInterval(ask, 5));
+    return answers;
+  }
+
+  ask(isthmus: Isthmus, { name, certificate }: TestCluster): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const servername = `${name}.${NAMESPACE}`;
+      const options = {
+        host: '127.0.0.1',
+        port: isthmus.port,
+        servername,
+        ca: certificate.cert,
+        agent: false,
+      };
+      get(options, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve(text));
+      }).on('error', reject);
+    });
+  }
+
+  /** Requests of one instance that change something, its Lease apart. */
+  writesOf(node: string): Record<string, number> {
+    return Object.fromEntries(
+      Object.entries(this.management.requestsOf(node)).filter(
+        ([what]) => /^(create|patch|update|delete) /.test(what) && !what.endsWith(' leases'),
+      ),
+    );
+  }
+
+  async problem(isthmus: Isthmus, reason: RegExp): Promise<string> {
+    let found: string | undefined;
+    const end = performance.now() + 15_000;
+    while (found === undefined) {
+      const { problems } = await isthmus.status();
+      found = problems.map((each) => `${each.origin}: ${each.reason}`).find((text) => reason.test(text));
+      if (found === undefined && performance.now() > end)
+        throw new Error(`no problem like ${reason} in ${JSON.stringify(problems)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    return found;
+  }
+
+  async untilWell(isthmus: Isthmus, milliseconds = 15_000): Promise<void> {
+    const end = performance.now() + milliseconds;
+    for (;;) {
+      const { problems, kubernetes } = await isthmus.status();
+      if (problems.length === 0 && kubernetes?.staleSince === null) return;
+      if (performance.now() > end) throw new Error(`still: ${JSON.stringify(problems)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#watching.splice(0)) clearInterval(timer);
+    await this.management.stop();
+    await this.clusters.stop();
+  }
+}
