@@ -1,29 +1,12 @@
 // A right that is missing: status and log say exactly which verb on which resource, everything else goes on, and it is made up for
 // as soon as it is granted.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AccessRule } from '../../src/demo/management-api/access.ts';
+import { forbidden, rules } from '../support/access-rules.ts';
 import type { Isthmus } from '../support/isthmus.ts';
 import { PublishSite } from '../support/publish-site.ts';
 import { until } from '../support/tcp.ts';
 
 const USER = 'system:isthmus:net-1';
-const NEEDED: readonly [group: string, resource: string, verbs: readonly string[]][] = [
-  ['infrastructure.cluster.x-k8s.io', 'openstackclusters', ['list', 'watch']],
-  ['', 'services', ['list', 'watch', 'create', 'patch', 'delete']],
-  ['discovery.k8s.io', 'endpointslices', ['list', 'watch', 'create', 'patch', 'delete']],
-  ['coordination.k8s.io', 'leases', ['list', 'watch', 'get', 'create', 'patch', 'delete']],
-  ['', 'secrets', ['list', 'watch', 'get', 'patch']],
-  ['', 'events', ['create', 'patch']],
-];
-
-/** All that we need, and nothing else. */
-const rules = (without?: { verb: string; resource: string }): AccessRule[] =>
-  NEEDED.map(([group, resource, verbs]) => ({
-    apiGroups: [group],
-    resources: [resource],
-    verbs: verbs.filter((verb) => verb !== without?.verb || resource !== without.resource),
-  }));
-
 let site: PublishSite;
 beforeAll(async () => {
   site = await PublishSite.start();
@@ -62,11 +45,11 @@ describe('without the right to', () => {
     isthmus?.signal('SIGKILL');
     await isthmus?.ended();
   };
-  const named = (verb: string, resource: string) => new RegExp(`forbidden: cannot ${verb} .*${resource}`);
   const logged = (verb: string, resource: string) =>
     until('the log says so', () =>
       (isthmus as Isthmus).log.some(
-        ({ level, reason, error }) => level === 'warn' && named(verb, resource).test(`${reason} ${error}`),
+        ({ level, reason, error }) =>
+          level === 'warn' && forbidden(verb, resource).test(`${reason} ${error}`),
       ),
     );
 
@@ -106,7 +89,7 @@ describe('without the right to', () => {
         });
       try {
         const running = await start(verb, resource);
-        await site.problem(running, named(verb, resource));
+        await site.problem(running, forbidden(verb, resource));
         await logged(verb, resource);
         expect((await running.get('/readyz')).status).toBe(200);
         if (resource !== 'openstackclusters') {

@@ -110,6 +110,15 @@ export class Management {
     });
   }
 
+  /** As the control plane provider does: another client certificate, and the server that it is told. */
+  rotateKubeconfig(name: string, server: string, certificate = 'Uk9UQVRFRA=='): void {
+    const text = kubeconfigText(name, server).replace('Q0VSVA==', certificate);
+    this.#api.store.patch(
+      { apiVersion: 'v1', kind: 'Secret', namespace: NAMESPACE, name: `${name}-kubeconfig` },
+      { data: { value: Buffer.from(text).toString('base64') } },
+    );
+  }
+
   patchCluster(name: string, patch: object): void {
     this.#api.store.patch(
       {
