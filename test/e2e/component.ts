@@ -6,7 +6,13 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export type ComponentName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-proxy' | 'kubectl';
+export type ComponentName =
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-proxy'
+  | 'kubectl'
+  | 'selector-judge';
 
 /** Where the logs of a run stay: outside the sandbox, so that they can be read after a failure. */
 export const LOGS = fileURLToPath(new URL('../../.cache/e2e-logs', import.meta.url));

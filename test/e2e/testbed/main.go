@@ -30,6 +30,7 @@ var components = map[string]func() int{
 	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
 	"kube-proxy":              func() int { return cli.Run(kubeproxy.NewProxyCommand()) },
 	"kubectl":                 func() int { return cli.Run(kubectl.NewDefaultKubectlCommand()) },
+	"selector-judge":          selectorJudge,
 }
 
 func main() {
