@@ -1,5 +1,4 @@
 // Runs the load generator and reads its line of JSON. One function per mode.
-import { blobDirectory } from './blob.ts';
 import { LOAD_CORE, runPinned } from './processes.ts';
 
 export interface Latency {
@@ -110,7 +109,7 @@ export class Load {
   ): Promise<BulkResult> {
     const result = await this.#run<BulkResult>(
       'bulk',
-      { target, hello, ...timing, direction, connections, blob: blobDirectory() },
+      { target, hello, ...timing, direction, connections },
       timing.seconds,
     );
     if (result.errors > 0) throw new LoadError(`${result.errors} bulk connections broke`);

@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { blobDirectory } from './blob.ts';
 import { clusterName, type HelloKind, writeHellos } from './hellos.ts';
 import { LOAD_CORE, spawnPinned, stopProcess } from './processes.ts';
 
@@ -92,7 +91,6 @@ export async function openSite(wish: SiteWish, load: string): Promise<Site> {
   const backend = spawnPinned(wish.threads > 1 ? `${LOAD_CORE},1` : LOAD_CORE, load, [
     'backend',
     ...['--listen', `127.0.0.1:${LOCAL_BACKEND_PORT}`],
-    ...['--blob', blobDirectory()],
     ...['--netns-list', netnsList, '--tenant', `${TENANT_ADDRESS}:${TENANT_PORT}`],
   ]);
   backend.stderr?.pipe(process.stderr);

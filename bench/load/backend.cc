@@ -33,7 +33,6 @@ struct Connection {
 class Backend {
  public:
   int run(const Options& options) {
-    blob_ = memory_blob(options.text("blob"));
     add_listener(options.text("listen"));
     if (!options.text("netns-list").empty()) add_tenants(options.text("netns-list"), options.text("tenant"));
     std::printf("{\"listening\":%zu}\n", listeners_.size());
@@ -223,7 +222,7 @@ class Backend {
   }
 
   int epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  int blob_ = -1;
+  int blob_ = memory_blob();
   std::vector<int> listeners_;
   std::vector<Connection*> gone_;
   std::unordered_map<uint64_t, Ending> endings_;

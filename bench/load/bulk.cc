@@ -17,7 +17,7 @@ int run_bulk(const Options& options) {
   std::vector<int> fds = open_connections(endpoint(options.text("target")), hellos, count, 1);
 
   int epoll = epoll_create1(EPOLL_CLOEXEC);
-  int blob = down ? -1 : memory_blob(options.text("blob"));
+  int blob = down ? -1 : memory_blob();
   std::vector<off_t> positions(count, 0);
   for (size_t i = 0; i < count; ++i) watch(epoll, EPOLL_CTL_ADD, fds[i], down ? EPOLLIN : EPOLLOUT, i);
   int64_t from = now_ns() + int64_t(options.number("warmup", 0.3) * 1e9);

@@ -67,14 +67,10 @@ inline void reset_socket(int fd) {
   close(fd);
 }
 
-/**
- * A file in memory that sendfile() sends without copying. On a tmpfs of huge pages, where there is one, its pages lie side by side, as
- * those of a sender that copies do; else it is left to chance whether 4 or 64 KB make a fragment, and bulk differs by a third.
- */
+/** A file in memory that sendfile() sends without copying. */
 constexpr size_t kBlobBytes = 8u << 20;
-inline int memory_blob(const std::string& directory) {
-  int fd = directory.empty() ? memfd_create("bench-blob", MFD_CLOEXEC) : open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd < 0) fail(std::string("no memory to send from: ") + strerror(errno));
+inline int memory_blob() {
+  int fd = memfd_create("bench-blob", MFD_CLOEXEC);
   std::string piece(1 << 20, '\0');
   for (size_t i = 0; i < piece.size(); ++i) piece[i] = char(i * 131);
   for (size_t done = 0; done < kBlobBytes; done += piece.size())

@@ -1,5 +1,5 @@
-// Pipes for splicing. CPU per GB up, 16 connections, medians of 7 interleaved rounds: 152 ms with 256 KB, 134 with 512 KB, 137 with
-// 1 MB (HAProxy: 318 with its default of 64 KB, 142 with 1 MB). A pipe that still holds bytes is never used again.
+// Pipes for splicing. CPU per GB, 16 connections, up and down: 152 and 173 ms with 256 KB, 134 and 153 with 512 KB, 137 and 146 with
+// 1 MB (bench/README.md has the rest, and how sure that is). A pipe that still holds bytes is never used again.
 #pragma once
 
 #include <fcntl.h>
