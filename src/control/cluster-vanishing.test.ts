@@ -33,7 +33,15 @@ const source = (names: readonly string[], complete = true): SourceSnapshot => ({
   problems: [],
 });
 const seen = (now: SourceSnapshot, changes: object = {}) =>
-  withoutMassVanishing({ source: now, before: BEFORE, sinceMs: null, nowMs: 1000, allow: false, ...changes });
+  withoutMassVanishing({
+    source: now,
+    before: BEFORE,
+    sinceMs: null,
+    recent: new Map(),
+    nowMs: 1000,
+    allow: false,
+    ...changes,
+  });
 const keys = ({ source: { clusters } }: ReturnType<typeof withoutMassVanishing>) =>
   clusters.map((each) => (each.kind === 'proxied' ? each.facts.key : each.key)).sort();
 
@@ -56,6 +64,7 @@ describe('clusters that are gone all at once', () => {
       source: source(['a']),
       before: [...clusters.slice(0, 4), unproxied('e')],
       sinceMs: 1000,
+      recent: new Map(),
       nowMs: 2000,
       allow: false,
     });
@@ -78,12 +87,41 @@ describe('clusters that are gone all at once', () => {
 
   test('that come back are as they come, and the time begins anew', () => {
     const back = source(NAMES);
-    expect(seen(back, { sinceMs: 1000, nowMs: 2000 })).toEqual({ source: back, vanishedSinceMs: null });
+    expect(seen(back, { sinceMs: 1000, nowMs: 2000 })).toMatchObject({ source: back, vanishedSinceMs: null });
   });
 
   test('are not asked about while nothing can be heard, and the time goes on', () => {
     const blind = source([], false);
-    expect(seen(blind, { sinceMs: 500 })).toEqual({ source: blind, vanishedSinceMs: 500 });
+    expect(seen(blind, { sinceMs: 500 })).toMatchObject({ source: blind, vanishedSinceMs: 500 });
+  });
+});
+
+describe('clusters that go one after the other', () => {
+  const goneBy = (stepMs: number) => {
+    let answer = seen(source(NAMES));
+    let nowMs = 1000;
+    for (let left = 4; left >= 0; left -= 1) {
+      nowMs += stepMs;
+      answer = seen(source(NAMES.slice(0, left)), {
+        before: answer.source.clusters,
+        sinceMs: answer.vanishedSinceMs,
+        recent: answer.recent,
+        nowMs,
+      });
+    }
+    return answer;
+  };
+
+  test('within seconds went together, and are all there again: a watch tells of each alone', () => {
+    const answer = goneBy(100);
+    expect(keys(answer)).toEqual(NAMES.map((name) => `ns/${name}`));
+    expect(answer.source.complete).toBe(false);
+  });
+
+  test('with time between them went each for itself', () => {
+    const answer = goneBy(10_000);
+    expect(answer.source).toMatchObject({ complete: true, clusters: [] });
+    expect(answer.vanishedSinceMs).toBeNull();
   });
 });
 
@@ -92,10 +130,10 @@ describe('clusters that go', () => {
     ['three of five', ['a', 'b']],
     ['one', ['a', 'b', 'c', 'd']],
   ])('%s together are gone: that happens', (_title, left) => {
-    expect(seen(source(left))).toEqual({ source: source(left), vanishedSinceMs: null });
+    expect(seen(source(left))).toMatchObject({ source: source(left), vanishedSinceMs: null });
   });
 
   test('before anything was known are nobody’s loss', () => {
-    expect(seen(source([]), { before: null })).toEqual({ source: source([]), vanishedSinceMs: null });
+    expect(seen(source([]), { before: null })).toMatchObject({ source: source([]), vanishedSinceMs: null });
   });
 });

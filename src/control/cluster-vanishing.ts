@@ -6,37 +6,60 @@ import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
 
 export interface Seen {
   readonly source: SourceSnapshot;
-  /** What the last turn knew; null at the first one, and where clusters come from files: who empties a directory means it. */
+  /**
+   * What the last turn knew and had a use for; null at the first one, and where clusters come from files: who empties a
+   * directory means it.
+   */
   readonly before: readonly ClusterReading[] | null;
   /** Since when most of them have been missing (monotonic); null: they are not. */
   readonly sinceMs: number | null;
+  /** By key: what the turns before took for gone a moment ago, as the last answer gave it. */
+  readonly recent: ReadonlyMap<string, Gone>;
   readonly nowMs: number;
   readonly allow: boolean;
+}
+
+export interface Gone {
+  readonly reading: ClusterReading;
+  readonly atMs: number;
 }
 
 export interface Vanishing {
   readonly source: SourceSnapshot;
   readonly vanishedSinceMs: number | null;
+  readonly recent: ReadonlyMap<string, Gone>;
 }
 
-export function withoutMassVanishing({ source, before, sinceMs, nowMs, allow }: Seen): Vanishing {
-  if (before === null) return { source, vanishedSinceMs: null };
-  if (!source.complete) return { source, vanishedSinceMs: sinceMs };
+/** A watch tells of deletions one by one, and turns come in between: what goes within this time goes together. */
+const TOGETHER_MS = 10_000;
+
+export function withoutMassVanishing({ source, before, sinceMs, recent, nowMs, allow }: Seen): Vanishing {
+  if (before === null) return { source, vanishedSinceMs: null, recent: new Map() };
+  if (!source.complete) return { source, vanishedSinceMs: sinceMs, recent };
   const present = new Set(source.clusters.map(keyOf));
-  const gone = before.filter((reading) => !present.has(keyOf(reading)));
-  const breaker = massDelete({ ours: before.length, wouldGo: gone.length, sinceMs, nowMs, allow });
-  if (!breaker.trip) return { source, vanishedSinceMs: breaker.sinceMs };
-  const names = gone.slice(0, 3).map(originOf).join(', ');
+  const missing = new Map<string, Gone>();
+  for (const [key, gone] of recent)
+    if (!present.has(key) && nowMs - gone.atMs < TOGETHER_MS) missing.set(key, gone);
+  const ours = before.length + missing.size;
+  for (const reading of before) {
+    const key = keyOf(reading);
+    if (!present.has(key)) missing.set(key, { reading, atMs: nowMs });
+  }
+  const breaker = massDelete({ ours, wouldGo: missing.size, sinceMs, nowMs, allow });
+  if (!breaker.trip) return { source, vanishedSinceMs: breaker.sinceMs, recent: missing };
+  const kept = [...missing.values()].map(({ reading }) => withoutOwner(reading));
+  const names = kept.slice(0, 3).map(originOf).join(', ');
   return {
     source: {
       complete: false,
-      clusters: [...source.clusters, ...gone.map(withoutOwner)],
+      clusters: [...source.clusters, ...kept],
       problems: [
         ...source.problems,
         { origin: MASS_DELETE, reason: `${breaker.reason}; among them ${names}` },
       ],
     },
     vanishedSinceMs: breaker.sinceMs,
+    recent: new Map(),
   };
 }
 

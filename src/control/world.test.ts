@@ -201,7 +201,18 @@ describe('most clusters gone at once', () => {
     world = turn([], world);
     expect(names(world)).toEqual([]);
     expect(world.complete).toBe(true);
+    api.nowMs += 10_000;
     expect(turn([], world).vanishedSinceMs).toBeNull();
+  });
+
+  test('do not include those that were never proxied', () => {
+    const api = new ModelApi();
+    const turn = (clusters: readonly ClusterReading[], before: World | null) =>
+      worldOf({ ...observed(source(clusters)), kube: api.seenBy({}) }, before, SETTINGS);
+    const odd = ['v', 'w', 'x', 'y', 'z'].map((name) => other('invalid', name));
+    const world = turn([proxied('a')], turn([proxied('a'), ...odd], null));
+    expect(world).toMatchObject({ complete: true, vanishedSinceMs: null });
+    expect(world.clusters).toHaveLength(1);
   });
 
   test('are gone where they come from files: who empties a directory means it', () => {

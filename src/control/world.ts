@@ -4,7 +4,7 @@ import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import { keyOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, Problem, SourceSnapshot } from './cluster-source.ts';
-import { withoutMassVanishing } from './cluster-vanishing.ts';
+import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
 import { sliceName } from './instance-name.ts';
 import type { KubeWorld } from './publish/kube-world.ts';
 import { sliceOf } from './publish/slice-index.ts';
@@ -44,6 +44,8 @@ export interface World {
   readonly departing: ReadonlyMap<string, Departure>;
   /** Since when most of the clusters have been missing, so that they are kept all the same (monotonic). */
   readonly vanishedSinceMs: number | null;
+  /** By key: those that went a moment ago. */
+  readonly recentlyGone: ReadonlyMap<string, Gone>;
   readonly kube: KubeWorld | null;
   /** Sorted by name. */
   readonly netns: readonly NetnsEntry[];
@@ -61,10 +63,15 @@ export function worldOf(
   settings: WorldSettings = UNPUBLISHED,
 ): World {
   const { netns, health, kube = null } = observed;
-  const { source, vanishedSinceMs } = withoutMassVanishing({
+  const {
+    source,
+    vanishedSinceMs,
+    recent: recentlyGone,
+  } = withoutMassVanishing({
     source: observed.source,
-    before: kube === null ? null : (previous?.clusters ?? null),
+    before: kube === null || previous === null ? null : proxiedOnce(previous),
     sinceMs: previous?.vanishedSinceMs ?? null,
+    recent: previous?.recentlyGone ?? new Map(),
     nowMs: kube?.nowMs ?? 0,
     allow: settings.allowMassDelete,
   });
@@ -77,6 +84,7 @@ export function worldOf(
     lastKnown,
     departing: departures(clusters, kube, previous, settings.departureMs),
     vanishedSinceMs,
+    recentlyGone,
     kube,
     netns: knownNetns(netns, previous?.netns ?? []),
     netnsProblems: Object.freeze([...netns.problems].sort((a, b) => byText(a.name, b.name))),
@@ -87,6 +95,10 @@ export function worldOf(
     ),
   });
 }
+
+/** Those with something to lose: what never was right, or is not proxied, may come and go. */
+const proxiedOnce = ({ clusters, lastKnown }: World): readonly ClusterReading[] =>
+  clusters.filter((reading) => lastKnown.has(keyOf(reading)));
 
 function sortedReadings(readings: readonly ClusterReading[]): readonly ClusterReading[] {
   const sorted = [...readings].sort((a, b) => byText(keyOf(a), keyOf(b)) || byText(originOf(a), originOf(b)));

@@ -131,6 +131,19 @@ export class Management {
     );
   }
 
+  patchStatus(name: string, status: object): void {
+    this.#api.store.patch(
+      {
+        apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+        kind: 'OpenStackCluster',
+        namespace: NAMESPACE,
+        name: `${name}-abcde`,
+      },
+      { status },
+      'status',
+    );
+  }
+
   deleteCluster(name: string): void {
     this.#api.store.delete({
       apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',

@@ -105,11 +105,11 @@ export class PublishSite {
     });
   }
 
-  /** Requests of one instance that change something, its Lease apart. */
+  /** Requests of one instance that change something, its Lease and its Events apart. */
   writesOf(node: string): Record<string, number> {
     return Object.fromEntries(
       Object.entries(this.management.requestsOf(node)).filter(
-        ([what]) => /^(create|patch|update|delete) /.test(what) && !what.endsWith(' leases'),
+        ([what]) => /^(create|patch|update|delete) /.test(what) && !/ (leases|events)$/.test(what),
       ),
     );
   }
