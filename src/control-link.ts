@@ -14,6 +14,7 @@ export interface ControlLinkDeps {
   readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
   /** Tests stand in for the control thread. */
   readonly script?: URL;
+  readonly withdrawalDeadlineMs?: number;
 }
 
 /** Told from the start on. */
@@ -144,8 +145,9 @@ export class ControlLink {
     if (this.#ended || this.#stopping !== null) return;
     this.#post({ kind: 'withdraw' });
     let timer: NodeJS.Timeout | undefined;
+    const { config, withdrawalDeadlineMs = WITHDRAWAL_DEADLINE_MS } = this.#deps;
     const deadline = new Promise((resolve) => {
-      timer = setTimeout(resolve, this.#deps.config.propagationWaitMs + WITHDRAWAL_DEADLINE_MS);
+      timer = setTimeout(resolve, config.propagationWaitMs + withdrawalDeadlineMs);
     });
     await Promise.race([this.#withdrawn.promise, deadline]);
     clearTimeout(timer);
