@@ -86,7 +86,7 @@ export class ControlKubernetes {
         liveness: config.liveness,
         propagationWaitMs: config.propagationWaitMs,
         allowMassDelete: config.allowMassDelete,
-        tags: {},
+        tags: config.resourceTags,
       },
       advertised: () =>
         advertisedAddress({

@@ -77,6 +77,7 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   liveness: { wanted: 'one of auto, lease, timestamp', values: ['', 'Lease', 'none'] },
   'propagation-wait': { wanted: duration('0ms to 5m'), values: [...BAD_DURATIONS, '301s'] },
   'allow-mass-delete': { wanted: 'true or false', values: ['sure', '2', ' '] },
+  'resource-tags': { wanted: '', values: [] }, // several things can be wrong with it: below
   listen: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   admin: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   'health-listen': { wanted: ENDPOINT, values: BAD_ENDPOINTS },
@@ -131,6 +132,29 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     expect(read([`${where}=${value}`])).toEqual({ problems: [{ where, value, wanted: cidrs(bad) }] });
   });
 
+  test('--resource-tags names everything that is wrong with it', () => {
+    const where = '--resource-tags';
+    const result = read([`${where}=team,isthmus.dev/x=y,a b=c,ok=1,v=-,ok=2`]);
+    expect(problemsOf(result)).toEqual([
+      { where, value: null, wanted: '"team" is no tag: key=value is one' },
+      {
+        where,
+        value: null,
+        wanted: 'the key "isthmus.dev/x" cannot be used: keys of isthmus.dev are reserved',
+      },
+      { where, value: null, wanted: expect.stringMatching(/^the key "a b" cannot be used: a key is/) },
+      {
+        where,
+        value: null,
+        wanted: expect.stringMatching(/^the value "-" of "v" cannot be used: a value is/),
+      },
+      { where, value: null, wanted: 'the key "ok" is given twice' },
+    ]);
+    expect(formatProblems(problemsOf(result))).toContain(
+      '\n  --resource-tags: the key "ok" is given twice\n',
+    );
+  });
+
   test('no default is a problem itself', () => {
     expect(problemsOf(readConfig([], {}))).toEqual([]);
   });
@@ -155,6 +179,7 @@ describe('what is valid', () => {
         liveness: 'auto',
         propagationWaitMs: 5000,
         allowMassDelete: false,
+        resourceTags: {},
         listen: { host: undefined, port: 6443 },
         admin: { host: '127.0.0.1', port: 9580 },
         healthListen: null,
@@ -194,6 +219,7 @@ describe('what is valid', () => {
     ['liveness', 'timestamp', (config) => config.liveness, 'timestamp'],
     ['propagation-wait', '0s', (config) => config.propagationWaitMs, 0],
     ['allow-mass-delete', 'true', (config) => config.allowMassDelete, true],
+    ['resource-tags', 'b=2, a=', (config) => config.resourceTags, { a: '', b: '2' }],
     ['listen', '[::1]:0', (config) => config.listen, { host: '::1', port: 0 }],
     ['admin', 'localhost:1', (config) => config.admin, { host: '127.0.0.1', port: 1 }],
     ['health-listen', '*:9000', (config) => config.healthListen, { host: undefined, port: 9000 }],

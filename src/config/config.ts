@@ -1,6 +1,7 @@
 // Reads the configuration of `isthmus run` once, before anything is opened: flags, then environment, then defaults. Every
 // problem is listed at once, each with its flag or variable, its value, and what would be right.
 import { isIPv4 } from 'node:net';
+import type { Tags } from '../control/resource-tags.ts';
 import { environmentName, FLAG_NAMES, FLAGS, type Flag, type FlagName } from './flags.ts';
 import {
   type Environment,
@@ -33,6 +34,8 @@ export interface RunConfig {
   /** Between the withdrawal of a slice and the end of what it led to. */
   readonly propagationWaitMs: number;
   readonly allowMassDelete: boolean;
+  /** On what belongs to this instance. */
+  readonly resourceTags: Tags;
   readonly listen: Endpoint;
   readonly admin: Endpoint;
   readonly healthListen: Endpoint | null;
@@ -90,11 +93,9 @@ export function readConfig(
     if (found === null && flag.fallback === null) return null;
     const read = flag.reader(found?.text ?? (flag.fallback as string));
     if ('value' in read) return read.value;
-    problems.push({
-      where: found?.where ?? `--${name}`,
-      value: found?.text ?? flag.fallback,
-      wanted: read.wanted,
-    });
+    const where = found?.where ?? `--${name}`;
+    if ('wanted' in read) problems.push({ where, value: found?.text ?? flag.fallback, wanted: read.wanted });
+    else problems.push(...read.problems.map((wanted) => ({ where, value: null, wanted })));
     return null;
   };
   // After a problem the value does not matter: nothing but the problems is returned.
@@ -122,6 +123,7 @@ export function readConfig(
     liveness: must('liveness'),
     propagationWaitMs: must('propagation-wait'),
     allowMassDelete: must('allow-mass-delete'),
+    resourceTags: must('resource-tags'),
     listen: must('listen'),
     admin: must('admin'),
     healthListen: get('health-listen'),

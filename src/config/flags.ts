@@ -1,9 +1,10 @@
 // The table of flags of `isthmus run`: one row is a flag, its default, its environment variables and its help. Configuration,
 // help and documentation are all made from this table.
+import * as labels from './label-values.ts';
 import * as read from './values.ts';
 
 export interface Flag<T> {
-  readonly reader: read.Reader<T>;
+  readonly reader: read.Reader<T> | read.PartsReader<T>;
   /** As a user would write it; null: no default, the flag is off. */
   readonly fallback: string | null;
   readonly placeholder: string;
@@ -21,7 +22,7 @@ const define = <T>(
   group: Flag<T>['group'],
   placeholder: string,
   fallback: string | null,
-  reader: read.Reader<T>,
+  reader: Flag<T>['reader'],
   help: string,
 ): Flag<T> => ({ group, placeholder, fallback, reader, help });
 
@@ -97,6 +98,13 @@ export const FLAGS = {
     'until kube-proxy knows we go',
   ),
   'allow-mass-delete': define('Kubernetes', '', 'false', read.flag, 'even if most of our objects go at once'),
+  'resource-tags': define(
+    'Kubernetes',
+    '<key=value,…>',
+    '',
+    labels.resourceTags,
+    "on this instance's slices and Lease",
+  ),
 
   listen: define(
     'Where it listens',

@@ -74,7 +74,7 @@ export function runHelp(): string {
       group = flag.group;
       lines.push(group);
     }
-    const fallback = flag.placeholder === '' || flag.fallback === null ? '' : ` (${flag.fallback})`;
+    const fallback = flag.placeholder === '' || !flag.fallback ? '' : ` (${flag.fallback})`;
     const usage = `  --${name} ${flag.placeholder}`.padEnd(USAGE_WIDTH);
     lines.push(`${usage} ${flag.help}${fallback}`);
   }

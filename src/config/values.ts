@@ -6,6 +6,11 @@ export type Read<T> = { readonly value: T } | { readonly wanted: string };
 
 export type Reader<T> = (text: string) => Read<T>;
 
+/** Of a value in which several things can be wrong at once: each in a sentence of its own. */
+export type ReadParts<T> = { readonly value: T } | { readonly problems: readonly string[] };
+
+export type PartsReader<T> = (text: string) => ReadParts<T>;
+
 export interface Endpoint {
   /** undefined listens on all addresses. */
   readonly host: string | undefined;

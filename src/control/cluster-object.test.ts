@@ -37,6 +37,15 @@ describe('the object behind a cluster', () => {
     expect(clusterObject(object({}, endpoint))?.directServer).toBe(server);
   });
 
+  test('carries the tags of its users, read, or why they cannot be', () => {
+    const tagged = (text: unknown) =>
+      clusterObject(object({ annotations: { 'isthmus.dev/resource-tags': text } }))?.tags;
+    expect(tagged('team=a')).toEqual({ kind: 'tags', tags: { team: 'a' } });
+    expect(tagged('team')).toEqual({ kind: 'invalid', problems: ['"team" is no tag: key=value is one'] });
+    expect(tagged('')).toBeUndefined();
+    expect(tagged(undefined)).toBeUndefined();
+  });
+
   test.each([null, 'text', {}, { metadata: [] }, { apiVersion: 'v1' }])('is none in %j', (value) => {
     expect(clusterObject(value)).toBeNull();
   });

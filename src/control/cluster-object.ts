@@ -3,6 +3,8 @@
 import { isIPv6 } from 'node:net';
 import type { ClusterObject } from './cluster-source.ts';
 import { type ManifestFields, manifestFields } from './manifest-fields.ts';
+import { TAGS_ANNOTATION } from './object-labels.ts';
+import { readTags } from './resource-tags.ts';
 
 /** null where the object has no name that others could refer to. */
 export function clusterObject(object: unknown): ClusterObject | null {
@@ -10,12 +12,14 @@ export function clusterObject(object: unknown): ClusterObject | null {
   const name = fields.text('metadata.name');
   const apiVersion = fields.text('apiVersion');
   if (name === null || apiVersion === null) return null;
+  const tags = fields.text(['metadata', 'annotations', TAGS_ANNOTATION]);
   return Object.freeze({
     apiVersion,
     name,
     uid: fields.text('metadata.uid'),
     directServer: directServer(fields),
     deleting: fields.text('metadata.deletionTimestamp') !== null,
+    ...(tags === null ? {} : { tags: readTags(tags) }),
   });
 }
 

@@ -67,7 +67,11 @@ describe('the Service of a cluster', () => {
   test('has no label but that of old instances while they run: they would take any other away', () => {
     const { metadata } = serviceOf({ ...service, mode: 'timestamp', tags: { team: 'a' } });
     expect(metadata?.labels).toEqual({ 'magnum-cluster-api.vexxhost.com/proxied-service': 'true' });
-    expect(metadata?.annotations).toEqual({ 'isthmus.dev/resource-owner': 'kube-1', team: 'a' });
+    expect(metadata?.annotations).toEqual({
+      'isthmus.dev/resource-owner': 'kube-1',
+      'isthmus.dev/applied-tags': 'team',
+      team: 'a',
+    });
   });
 });
 
@@ -86,7 +90,7 @@ describe('the slice of a cluster and an instance', () => {
           'isthmus.dev/instance': 'net-1',
           'isthmus.dev/resource-owner': 'kube-1',
         },
-        annotations: { 'isthmus.dev/resource-owner': 'kube-1' },
+        annotations: { 'isthmus.dev/resource-owner': 'kube-1', 'isthmus.dev/instance': 'net-1' },
         ownerReferences: [reference],
       },
       addressType: 'IPv4',
@@ -110,6 +114,7 @@ describe('the slice of a cluster and an instance', () => {
     });
     expect(metadata?.annotations).toEqual({
       'isthmus.dev/resource-owner': 'kube-1',
+      'isthmus.dev/instance': 'net-1',
       'magnum-cluster-api.vexxhost.com/timestamp': TIMESTAMP,
     });
   });
@@ -205,7 +210,7 @@ describe('the Lease of an instance', () => {
       acquiredAtMs: at - 10_000,
       renewedAtMs: at,
       transitions: 2,
-      tags: { team: 'a', 'isthmus.dev/instance': 'other' },
+      tags: { team: 'a', cost: '7' },
     });
     expect(lease).toEqual({
       apiVersion: 'coordination.k8s.io/v1',
@@ -213,8 +218,13 @@ describe('the Lease of an instance', () => {
       metadata: {
         name: 'isthmus-net-1',
         namespace: 'magnum-system',
-        labels: { team: 'a', 'isthmus.dev/instance': 'net-1' },
-        annotations: { team: 'a', 'isthmus.dev/instance': 'other' },
+        labels: { team: 'a', cost: '7', 'isthmus.dev/instance': 'net-1' },
+        annotations: {
+          team: 'a',
+          cost: '7',
+          'isthmus.dev/instance': 'net-1',
+          'isthmus.dev/applied-tags': 'cost,team',
+        },
       },
       spec: {
         holderIdentity: 'net-1/5f3a',

@@ -19,6 +19,7 @@ import {
   SERVICE_NAME_LABEL,
   TIMESTAMP_ANNOTATION,
 } from './object-labels.ts';
+import { appliedAnnotation, type Tags } from './resource-tags.ts';
 import type { Wire } from './wire-object.ts';
 
 export type ServiceObject = Wire<V1Service>;
@@ -30,8 +31,6 @@ export type LeaseObject = Wire<V1Lease>;
  * a fresh time. `lease`: slices lack what an old instance looks for, so that it never expires them, and are written once.
  */
 export type LivenessMode = 'lease' | 'timestamp';
-
-export type Tags = Readonly<Record<string, string>>;
 
 /** The OpenStackCluster that an object is made for. */
 export interface ClusterOwner {
@@ -56,15 +55,15 @@ export interface ServiceFacts {
 }
 
 export function serviceOf({ cluster, namespace, owner, mode, tags }: ServiceFacts): ServiceObject {
-  const tagged = { ...tags, [OWNER_TAG]: cluster };
+  const { labels, annotations } = marked(tags, { [OWNER_TAG]: cluster });
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: {
       name: cluster,
       namespace,
-      labels: { ...(mode === 'lease' ? tagged : {}), [PROXIED_SERVICE_LABEL]: 'true' },
-      annotations: tagged,
+      labels: { ...(mode === 'lease' ? labels : {}), [PROXIED_SERVICE_LABEL]: 'true' },
+      annotations,
       ...ownerReferences(owner, namespace),
     },
     spec: {
@@ -100,7 +99,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
   const { cluster, namespace, instance, mode, timestamp, terminating, nodeName } = facts;
   if (mode === 'timestamp' && timestamp === null)
     throw new Error('a slice of mode timestamp needs one: old instances crash without');
-  const tagged = { ...facts.tags, [OWNER_TAG]: cluster };
+  const { labels, annotations } = marked(facts.tags, { [OWNER_TAG]: cluster, [INSTANCE_LABEL]: instance });
   const beside = mode === 'timestamp';
   return {
     apiVersion: 'discovery.k8s.io/v1',
@@ -109,14 +108,13 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
       name: sliceName(cluster, instance, { disambiguate: facts.disambiguate ?? false }),
       namespace,
       labels: {
-        ...tagged,
-        [INSTANCE_LABEL]: instance,
+        ...labels,
         [MANAGED_BY_LABEL]: MANAGED_BY,
         [SERVICE_NAME_LABEL]: cluster,
         [PROXIED_CLUSTER_LABEL]: cluster,
         ...(beside ? { [NODE_LABEL]: instance, [PROXIED_SERVICE_LABEL]: 'true' } : {}),
       },
-      annotations: { ...tagged, ...(beside ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}) },
+      annotations: { ...annotations, ...(beside ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}) },
       ...ownerReferences(facts.owner, namespace),
     },
     addressType: facts.family,
@@ -152,8 +150,7 @@ export function leaseOf(facts: LeaseFacts): LeaseObject {
     metadata: {
       name: leaseName(facts.instance),
       namespace: facts.namespace,
-      labels: { ...facts.tags, [INSTANCE_LABEL]: facts.instance },
-      annotations: { ...facts.tags },
+      ...marked(facts.tags, { [INSTANCE_LABEL]: facts.instance }),
     },
     spec: {
       holderIdentity: facts.holder,
@@ -163,6 +160,11 @@ export function leaseOf(facts: LeaseFacts): LeaseObject {
       leaseTransitions: facts.transitions,
     },
   };
+}
+
+/** Tags and what says whose it is, as labels and as annotations; of the tags, which are ours. */
+function marked(tags: Tags, marks: Tags): { readonly labels: Tags; readonly annotations: Tags } {
+  return { labels: { ...tags, ...marks }, annotations: { ...tags, ...appliedAnnotation(tags), ...marks } };
 }
 
 /** A MicroTime has six digits: the API server refuses the three of `toISOString`. */

@@ -1,5 +1,6 @@
 // What a source of clusters hands over: plain data about OpenStackClusters, wherever they come from (files now, the
 // Kubernetes API in its own source). A source knows nothing of netns, health or routes.
+import type { ReadTags } from './resource-tags.ts';
 
 /** The object behind a reading, as other objects refer to it. */
 export interface ClusterObject {
@@ -11,6 +12,8 @@ export interface ClusterObject {
   readonly directServer: string | null;
   /** Being deleted; it stays proxied until it is gone, since its controllers need the way in. */
   readonly deleting: boolean;
+  /** Its users' tags for everything of this cluster; absent: none. */
+  readonly tags?: ReadTags;
 }
 
 /** The facts of one OpenStackCluster that the proxy needs, whatever API version they were written in. */

@@ -6,6 +6,11 @@ export const OWNER_TAG = 'isthmus.dev/resource-owner';
 /** On what belongs to one instance: its slices and its Lease. */
 export const INSTANCE_LABEL = 'isthmus.dev/instance';
 
+/** On an OpenStackCluster, by its users: tags for everything of that cluster. */
+export const TAGS_ANNOTATION = 'isthmus.dev/resource-tags';
+/** On what we tagged: the keys of the tags that we put there, so that only those are changed and taken away. */
+export const APPLIED_TAGS = 'isthmus.dev/applied-tags';
+
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 /** With a value of our own the controllers that mirror or make slices leave ours alone. */

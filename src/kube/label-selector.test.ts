@@ -109,7 +109,7 @@ describe('a label selector', () => {
 
 describe('a selector without some keys', () => {
   const keys = fc
-    .uniqueArray(fc.constantFrom<string>('a', 'b', 'app', 'example.com/team'))
+    .uniqueArray(fc.constantFrom<string[]>('a', 'b', 'app', 'example.com/team'))
     .map((list) => new Set(list));
 
   test('matches at least what it matched, and does not look at those keys', () => {

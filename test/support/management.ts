@@ -66,6 +66,11 @@ export class Management {
     return isthmus;
   }
 
+  /** In the order in which they were asked for. */
+  get instances(): readonly Isthmus[] {
+    return this.#instances;
+  }
+
   /** By verb and resource, of one instance. */
   requestsOf(node: string): Record<string, number> {
     return this.#api.requests(`system:isthmus:${node}`);

@@ -139,7 +139,7 @@ export function publication(cluster: string, changes: Partial<Publication> = {})
   };
 }
 
-function mergePatched(object: unknown, patch: unknown): unknown {
+export function mergePatched(object: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return structuredClone(patch);
   const result: Record<string, unknown> = { ...(object as Record<string, unknown>) };
   for (const [key, value] of Object.entries(patch)) {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/model-api.ts';
 import type { EndpointSliceObject, LivenessMode, ServiceObject } from '../cluster-shape.ts';
 import { ownershipOf } from '../ownership.ts';
+import { readTags, type Tags } from '../resource-tags.ts';
 import { byText } from '../text-order.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
@@ -12,13 +13,30 @@ const NAMES = ['a', 'a-b', 'b', 'c', 'net', 'prod'];
 const INSTANCES = ['net-1', 'b-net-1', 'net-2'];
 
 const wants = fc.constantFrom<Publication['want']>('live', 'down', 'unjudged', 'leaving');
+/** As users write them, some of them wrong; absent where nobody wrote any. */
+const clusterTags = fc.option(
+  fc.constantFrom('team=a', 'team=b,cost=7', 'cost=8', 'note=ours', 'team=', '').map(readTags),
+  { nil: undefined },
+);
 const publications = fc
-  .uniqueArray(fc.record({ cluster: fc.constantFrom(...NAMES), want: wants, near: fc.boolean() }), {
-    selector: ({ cluster }) => cluster,
-  })
+  .uniqueArray(
+    fc.record({
+      cluster: fc.constantFrom(...NAMES),
+      want: wants,
+      near: fc.boolean(),
+      tags: fc.oneof({ weight: 5, arbitrary: clusterTags }, fc.constant(readTags('team'))),
+    }),
+    {
+      selector: ({ cluster }) => cluster,
+    },
+  )
   .map((list) =>
     list
-      .map(({ cluster, want, near }) => publication(cluster, { want, near: near || want === 'live' }))
+      .map(({ cluster, want, near, tags }) => {
+        const { object } = publication(cluster);
+        const tagged = object === null || tags === undefined ? object : { ...object, tags };
+        return publication(cluster, { want, near: near || want === 'live', object: tagged });
+      })
       .sort((a, b) => byText(a.cluster, b.cluster)),
   );
 
@@ -65,10 +83,12 @@ class Instance {
   readonly #api: ModelApi;
   readonly #rank: number;
   readonly name: string;
+  readonly #tags: Tags;
   memory: PlanMemory = NO_MEMORY;
-  constructor(api: ModelApi, name: string) {
+  constructor(api: ModelApi, name: string, tags: Tags = { rack: name }) {
     this.#api = api;
     this.name = name;
+    this.#tags = tags;
     this.#rank = [...INSTANCES].sort(byText).indexOf(name);
   }
 
@@ -77,7 +97,12 @@ class Instance {
       { instance: this.name, endpoint: { address: '192.0.2.1', family: 'IPv4', port: 16443 } },
       { live: new Set(INSTANCES), rank: this.#rank, mode },
     );
-    const plan = diff(kube, { complete, publications: wanted }, SETTINGS, this.memory);
+    const plan = diff(
+      kube,
+      { complete, publications: wanted },
+      { ...SETTINGS, tags: this.#tags },
+      this.memory,
+    );
     this.memory = plan.memory;
     return plan;
   }
@@ -119,6 +144,19 @@ const content = (api: ModelApi) => ({
     .map(([key, { server, markedServer }]) => ({ key, server, markedServer }))
     .sort(bySerial),
 });
+/** As somebody else adds them: only where the key is free. */
+const withTexts = (object: ServiceObject | EndpointSliceObject, texts: Tags) => ({
+  ...object,
+  metadata: {
+    ...withoutOurTags(object.metadata),
+    labels: { ...withoutOurTags(object.metadata).labels, ...texts },
+    annotations: { ...withoutOurTags(object.metadata).annotations, ...texts },
+  },
+});
+const withoutOurTags = (metadata: ServiceObject['metadata'] = {}) => {
+  const { 'isthmus.dev/applied-tags': _, ...annotations } = metadata.annotations ?? {};
+  return { ...metadata, annotations };
+};
 const withoutVersion = (object: ServiceObject | EndpointSliceObject) => ({
   ...object,
   metadata: { ...object.metadata, uid: '', resourceVersion: '' },
@@ -135,6 +173,39 @@ describe('plans', () => {
         settle(api, [instance], second);
         expect(instance.plan(second).actions).toEqual([]);
       }),
+    );
+  });
+
+  test('leave labels and annotations of others on our objects alone, whatever tags come and go', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom<LivenessMode>('lease', 'timestamp'),
+        fc.array(publications, { minLength: 2, maxLength: 4 }),
+        (mode, turns) => {
+          const api = stocked({ services: [], slices: [] });
+          const theirs = { team: 'theirs', note: 'theirs', other: 'x' };
+          let instance = new Instance(api, 'net-1');
+          for (const [turn, wanted] of turns.entries()) {
+            for (let i = 0; i < 6; i += 1) {
+              instance.turn(wanted, mode);
+              api.nowMs += 2000;
+              if (turn > 0 || i > 0) continue;
+              for (const kind of ['services', 'slices'] as const)
+                for (const object of api[kind].values())
+                  api.put(kind, withTexts(object, theirs) as ServiceObject);
+            }
+            // A restart with other tags: what to take away is known from the objects.
+            instance = new Instance(api, 'net-1', turn % 2 === 0 ? { rack: 'other' } : {});
+          }
+          for (const { metadata } of [...api.services.values(), ...api.slices.values()]) {
+            if (metadata?.labels?.other !== 'x') continue; // made after others had been there
+            const ours = new Set((metadata.annotations?.['isthmus.dev/applied-tags'] ?? '').split(','));
+            for (const key of Object.keys(theirs)) expect(ours).not.toContain(key);
+            expect(metadata.labels).toMatchObject(theirs);
+            expect(metadata.annotations).toMatchObject(theirs);
+          }
+        },
+      ),
     );
   });
 

@@ -1,11 +1,12 @@
 // The third pure function of the heart: how the objects in the API have to change so that they say what is desired. It never
 // touches what is not ours, writes nothing while another process holds this node's Lease, and gives an empty list of
 // actions once everything is as it should be.
-import type { Tags } from '../cluster-shape.ts';
 import type { Problem } from '../cluster-source.ts';
+import type { Tags } from '../resource-tags.ts';
 import { collectionPlan } from './collection-plan.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { kubeconfigPlan } from './kubeconfig-plan.ts';
+import { unreadTagsProblem } from './object-tags.ts';
 import type { Action, Plan, PlanMemory, PublicationStatus } from './plan.ts';
 import type { Publication } from './publication.ts';
 import { servicePlan } from './service-plan.ts';
@@ -16,6 +17,7 @@ export interface DiffSettings {
   readonly namespace: string;
   readonly propagationWaitMs: number;
   readonly allowMassDelete: boolean;
+  /** Of what belongs to this instance. */
   readonly tags: Tags;
 }
 
@@ -48,7 +50,7 @@ export function diff(
     const { cluster } = publication;
     const all = slices.ours.get(cluster) ?? [];
     const own = all.filter(({ instance }) => instance === kube.self.instance);
-    const service = servicePlan(publication, kube, settings.namespace, settings.tags);
+    const service = servicePlan(publication, kube, settings.namespace);
     const slice = slicePlan(publication, service.usable, own, kube, settings, memory.terminatingSince);
     const kubeconfig = kubeconfigPlan(publication, all, kube, settings.namespace);
     if (service.action !== null) openings.push(service.action);
@@ -62,7 +64,7 @@ export function diff(
       slice: slice.state,
       readyInstances: all.filter(({ ready, instance }) => ready && kube.peers.live.has(instance)).length,
       kubeconfig: kubeconfig.state,
-      problem: service.problem ?? slice.problem ?? kubeconfig.problem,
+      problem: service.problem ?? slice.problem ?? kubeconfig.problem ?? unreadTagsProblem(publication),
     });
   }
 

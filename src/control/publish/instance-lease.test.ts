@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { mergePatched } from '../../../test/support/model-api.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import type { LeaseObject } from '../cluster-shape.ts';
 import { InstanceLease } from './instance-lease.ts';
@@ -37,11 +38,7 @@ class LeaseStore implements Requester {
       this.lease = null;
       return {} as T;
     }
-    const { metadata, spec } = body as LeaseObject;
-    return this.write({
-      metadata: { ...this.lease.metadata, ...metadata },
-      spec: { ...this.lease.spec, ...spec },
-    }) as T;
+    return this.write(mergePatched(this.lease, body) as LeaseObject) as T;
   }
 
   write(lease: LeaseObject): LeaseObject {
@@ -71,13 +68,13 @@ describe('the Lease of an instance', () => {
     vi.useRealTimers();
   });
 
-  const leaseOf = (holder: string): InstanceLease => {
+  const leaseOf = (holder: string, tags: Record<string, string> = {}): InstanceLease => {
     const lease = new InstanceLease({
       client: store,
       namespace: 'ns',
       instance: 'net-1',
       holder,
-      tags: {},
+      tags,
       now: () => nowMs,
       wallNow: () => Date.parse('2026-03-02T09:14:27Z') + nowMs,
       onChange: () => events.push(`${holder} changed`),
@@ -207,6 +204,34 @@ describe('the Lease of an instance', () => {
     await pass(10_000);
     await lease.stop({ release: false });
     expect(store.calls.at(-1)).toBe('PATCH');
+  });
+
+  test('carries the tags of its holder: those of its predecessor go, and those of others stay', async () => {
+    leaseOf('net-1/a', { team: 'a', rack: '7' }).start();
+    await pass(0);
+    const { labels, annotations } = store.lease?.metadata ?? {};
+    expect(labels).toMatchObject({ team: 'a', rack: '7' });
+    expect(annotations).toMatchObject({ team: 'a', rack: '7' });
+    store.write({
+      ...(store.lease as LeaseObject),
+      metadata: {
+        ...store.lease?.metadata,
+        labels: { ...labels, theirs: 'x' },
+        annotations: annotations ?? {},
+      },
+    });
+    leaseOf('net-1/b', { team: 'b' }).start();
+    await pass(0);
+    expect(store.lease?.metadata?.labels).toEqual({
+      'isthmus.dev/instance': 'net-1',
+      team: 'b',
+      theirs: 'x',
+    });
+    expect(store.lease?.metadata?.annotations).toEqual({
+      'isthmus.dev/instance': 'net-1',
+      'isthmus.dev/applied-tags': 'team',
+      team: 'b',
+    });
   });
 
   test('is deleted at the end, unless a successor has it', async () => {

@@ -3,9 +3,11 @@
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { isOlderVersion } from '../../kube/kube-object.ts';
-import { type LeaseObject, leaseOf, microTime, type Tags } from '../cluster-shape.ts';
+import { type LeaseObject, leaseOf, microTime } from '../cluster-shape.ts';
 import { leaseName } from '../instance-name.ts';
 import type { OwnRenewals } from '../lease-liveness.ts';
+import type { Tags } from '../resource-tags.ts';
+import { metadataPatch } from './metadata-patch.ts';
 import type { Requester } from './requester.ts';
 
 export interface InstanceLeaseDependencies {
@@ -169,8 +171,7 @@ export class InstanceLease {
         return await this.#request<LeaseObject>({ method: 'POST', path, body: lease });
       }
       const { resourceVersion } = found.metadata ?? {};
-      const { labels, annotations } = lease.metadata ?? {};
-      const metadata = { resourceVersion, labels, annotations };
+      const metadata = { ...metadataPatch(found.metadata, lease.metadata), resourceVersion };
       return await this.#request<LeaseObject>({
         method: 'PATCH',
         patch: 'merge',

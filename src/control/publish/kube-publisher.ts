@@ -7,19 +7,14 @@ import { Reflector, type ReflectorSnapshot } from '../../kube/reflector.ts';
 import type { AdvertisedAddress } from '../advertise-address.ts';
 import { ClusterEvents } from '../cluster-events.ts';
 import { CLUSTER_NAME_LABEL } from '../cluster-name.ts';
-import type {
-  EndpointSliceObject,
-  LeaseObject,
-  LivenessMode,
-  ServiceObject,
-  Tags,
-} from '../cluster-shape.ts';
+import type { EndpointSliceObject, LeaseObject, LivenessMode, ServiceObject } from '../cluster-shape.ts';
 import type { Problem } from '../cluster-source.ts';
 import type { Publisher } from '../control-loop.ts';
 import type { DesiredState } from '../desired-state.ts';
 import { leaseName } from '../instance-name.ts';
 import { INSTANCE_LABEL } from '../object-labels.ts';
 import { OPENSTACK_CLUSTER_KIND } from '../openstack-cluster-layout.ts';
+import type { Tags } from '../resource-tags.ts';
 import { Applier, type Outcome } from './apply.ts';
 import { diff } from './diff.ts';
 import { EventWriter } from './event-writer.ts';
@@ -42,6 +37,7 @@ export interface KubePublisherDependencies {
     readonly liveness: 'auto' | LivenessMode;
     readonly propagationWaitMs: number;
     readonly allowMassDelete: boolean;
+    /** Of what belongs to this instance: its slices and its Lease. */
     readonly tags: Tags;
   };
   /** Asked each time: an address can come and go. */

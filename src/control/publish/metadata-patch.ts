@@ -1,24 +1,36 @@
-// The part of a merge patch that brings our labels, annotations and owner back. Keys of others stay; keys that could only be
-// ours and are wanted no more (`null` in a merge patch) go. Pure.
+// The part of a merge patch that brings our labels, annotations, tags and owner back. Keys of others stay; what could only be ours,
+// or is a tag that we put there, and is wanted no more, goes (`null` in a merge patch). Pure.
 import type { V1ObjectMeta, V1OwnerReference } from '@kubernetes/client-node';
 import {
+  APPLIED_TAGS,
   NODE_LABEL,
   OWNER_TAG,
   PROXIED_CLUSTER_LABEL,
   PROXIED_SERVICE_LABEL,
   TIMESTAMP_ANNOTATION,
 } from '../object-labels.ts';
+import { appliedKeys } from '../resource-tags.ts';
 import type { Wire } from '../wire-object.ts';
 
 type Meta = Wire<V1ObjectMeta>;
 type Texts = Readonly<Record<string, string>>;
 
-/** Ours to take away when a mode of liveness no longer wants them. */
-const OURS = [OWNER_TAG, NODE_LABEL, PROXIED_CLUSTER_LABEL, PROXIED_SERVICE_LABEL, TIMESTAMP_ANNOTATION];
+/** Ours to take away when they are wanted no more: by a mode of liveness, or because the last tag is gone. */
+const OURS = [
+  OWNER_TAG,
+  NODE_LABEL,
+  PROXIED_CLUSTER_LABEL,
+  PROXIED_SERVICE_LABEL,
+  TIMESTAMP_ANNOTATION,
+  APPLIED_TAGS,
+];
 
-export function metadataPatch(found: Meta | undefined, wanted: Meta | undefined): object | null {
-  const labels = changed(found?.labels ?? {}, wanted?.labels ?? {});
-  const annotations = changed(found?.annotations ?? {}, wanted?.annotations ?? {});
+export function metadataPatch(found: Meta | undefined, all: Meta | undefined): object | null {
+  const wanted = withoutTags(all, contestedTags(found, all));
+  const applied = appliedKeys(found);
+  const ours = applied.size === 0 ? OURS : [...OURS, ...applied];
+  const labels = changed(found?.labels ?? {}, wanted?.labels ?? {}, ours);
+  const annotations = changed(found?.annotations ?? {}, wanted?.annotations ?? {}, ours);
   const ownerReferences = changedOwners(found?.ownerReferences ?? [], wanted?.ownerReferences ?? []);
   if (labels === null && annotations === null && ownerReferences === null) return null;
   return {
@@ -28,10 +40,34 @@ export function metadataPatch(found: Meta | undefined, wanted: Meta | undefined)
   };
 }
 
-function changed(found: Texts, wanted: Texts): Record<string, string | null> | null {
+/** Tags that should be there and whose keys are somebody else's already: they are left to them. */
+export function contestedTags(found: Meta | undefined, wanted: Meta | undefined): readonly string[] {
+  const keys = appliedKeys(wanted);
+  if (found === undefined || keys.size === 0) return [];
+  const applied = appliedKeys(found);
+  return [...keys].filter(
+    (key) => !applied.has(key) && (has(found.labels, key) || has(found.annotations, key)),
+  );
+}
+
+function withoutTags(wanted: Meta | undefined, keys: readonly string[]): Meta | undefined {
+  if (wanted === undefined || keys.length === 0) return wanted;
+  const left = (texts: Texts = {}) =>
+    Object.fromEntries(Object.entries(texts).filter(([key]) => !keys.includes(key)));
+  const annotations = left(wanted.annotations);
+  const applied = [...appliedKeys(wanted)].filter((key) => !keys.includes(key));
+  if (applied.length === 0) delete annotations[APPLIED_TAGS];
+  else annotations[APPLIED_TAGS] = applied.join(',');
+  return { ...wanted, labels: left(wanted.labels), annotations };
+}
+
+const has = (texts: Texts | undefined, key: string): boolean =>
+  texts !== undefined && Object.hasOwn(texts, key);
+
+function changed(found: Texts, wanted: Texts, ours: readonly string[]): Record<string, string | null> | null {
   const patch: Record<string, string | null> = {};
   for (const [key, value] of Object.entries(wanted)) if (found[key] !== value) patch[key] = value;
-  for (const key of OURS) if (Object.hasOwn(found, key) && !Object.hasOwn(wanted, key)) patch[key] = null;
+  for (const key of ours) if (Object.hasOwn(found, key) && !Object.hasOwn(wanted, key)) patch[key] = null;
   return Object.keys(patch).length === 0 ? null : patch;
 }
 

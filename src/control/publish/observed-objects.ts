@@ -1,6 +1,7 @@
 // The Kubernetes objects that are watched, reduced to what is decided from: a thousand clusters on twenty instances are twenty
 // thousand slices, and what each keeps of them counts.
 import type { EndpointSliceObject, LeaseObject, ServiceObject } from '../cluster-shape.ts';
+import { APPLIED_TAGS } from '../object-labels.ts';
 import type { KubeconfigSecret } from './kube-world.ts';
 
 /** On a kubeconfig that we changed: the server that we wrote. So it is given back even by an instance that never saw the change. */
@@ -31,7 +32,9 @@ function reducedMetadata(object: AnyObject): Meta {
 /** `kubectl apply` leaves the whole object in an annotation; nothing is decided from that. */
 function withoutLargeOnes(annotations: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(annotations).filter(([, value]) => typeof value === 'string' && value.length <= 512),
+    Object.entries(annotations).filter(
+      ([key, value]) => typeof value === 'string' && (value.length <= 512 || key === APPLIED_TAGS),
+    ),
   );
 }
 

@@ -1,11 +1,12 @@
 // How the Service of one cluster has to change. Ours is kept as it should be; upstream's own is used, and adopted once no
 // instance of upstream is seen; anybody else's is never touched, and then nothing of ours is attached to it. Pure.
 import { isDeepStrictEqual } from 'node:util';
-import { type LivenessMode, type ServiceObject, serviceOf, type Tags } from '../cluster-shape.ts';
+import { type LivenessMode, type ServiceObject, serviceOf } from '../cluster-shape.ts';
 import type { ClusterObject } from '../cluster-source.ts';
 import { ownershipOf } from '../ownership.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { metadataPatch } from './metadata-patch.ts';
+import { foreignTagProblem, tagsOf } from './object-tags.ts';
 import type { Action, PublicationStatus } from './plan.ts';
 import type { Publication } from './publication.ts';
 
@@ -17,21 +18,18 @@ export interface ServicePlan {
   readonly problem: string | null;
 }
 
-export function servicePlan(
-  { cluster, namespace: clusterNamespace, object, want, near }: Publication,
-  kube: KubeWorld,
-  namespace: string,
-  tags: Tags,
-): ServicePlan {
+export function servicePlan(publication: Publication, kube: KubeWorld, namespace: string): ServicePlan {
+  const { cluster, namespace: clusterNamespace, object, want, near } = publication;
+  const found = kube.services.get(cluster);
   const wanted = serviceOf({
     cluster,
     namespace,
     owner: ownerOf(object, clusterNamespace),
     mode: kube.peers.mode,
-    tags,
+    // All instances write this one: what only one of them is told to add would make them fight.
+    tags: tagsOf(publication, found?.metadata, {}),
   });
   const target = { resource: 'services', namespace, name: cluster, cluster } as const;
-  const found = kube.services.get(cluster);
   if (found === undefined) {
     const create = want !== 'leaving' && near;
     return {
@@ -73,7 +71,7 @@ export function servicePlan(
     state,
     usable: 'yes',
     action: patch === null ? null : { kind: 'patch', ...target, patch, resourceVersion, why },
-    problem: null,
+    problem: foreignTagProblem(`Service ${namespace}/${cluster}`, found.metadata, wanted.metadata),
   };
 }
 

@@ -1,11 +1,13 @@
 // How this instance's slice of one cluster has to change. A backend that fails its checks takes its slice away at once; one
 // that is leaving in order is first marked as terminating, so that kube-proxy finds others, and goes a little later. Pure.
-import { type EndpointSliceObject, endpointSliceOf, type Tags } from '../cluster-shape.ts';
+import { type EndpointSliceObject, endpointSliceOf } from '../cluster-shape.ts';
 import { sliceName } from '../instance-name.ts';
 import { TIMESTAMP_ANNOTATION } from '../object-labels.ts';
+import type { Tags } from '../resource-tags.ts';
 import { formatTimestamp, parseTimestamp } from '../timestamp-liveness.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { metadataPatch } from './metadata-patch.ts';
+import { foreignTagProblem, tagsOf } from './object-tags.ts';
 import type { Action, PublicationStatus } from './plan.ts';
 import type { Publication } from './publication.ts';
 import { ownerOf, type ServicePlan } from './service-plan.ts';
@@ -15,6 +17,7 @@ export interface SliceSettings {
   readonly namespace: string;
   /** From "terminating" to gone: so long kube-proxy on every node may take to hear of it. */
   readonly propagationWaitMs: number;
+  /** Of this instance. */
   readonly tags: Tags;
 }
 
@@ -101,7 +104,13 @@ export function slicePlan(
     actions.push({ kind: 'patch', ...target, patch, resourceVersion, why });
   }
   const refreshAtMs = kube.peers.mode === 'timestamp' ? refreshAt(object, kube) : null;
-  return { ...nothing, terminating, state, actions, lookAgainAtMs: refreshAtMs };
+  const { metadata } = found.object;
+  const foreignTag = foreignTagProblem(
+    `EndpointSlice ${settings.namespace}/${found.name}`,
+    metadata,
+    object.metadata,
+  );
+  return { terminating, state, actions, lookAgainAtMs: refreshAtMs, problem: problem ?? foreignTag };
 }
 
 /** When the time stamp is to be renewed (monotonic): turns in between must not put it off. */
@@ -116,13 +125,14 @@ export function removal({ name, cluster, object }: OwnedSlice, namespace: string
 }
 
 function wantedSlice(
-  { cluster, namespace: clusterNamespace, object }: Publication,
+  publication: Publication,
   endpoint: { readonly address: string; readonly family: 'IPv4' | 'IPv6'; readonly port: number },
   found: OwnedSlice | null,
   terminating: boolean,
   kube: KubeWorld,
   { namespace, tags }: SliceSettings,
 ): EndpointSliceObject {
+  const { cluster, namespace: clusterNamespace, object } = publication;
   const { instance, nodeName } = kube.self;
   const plain = sliceName(cluster, instance, { disambiguate: false });
   const { mode } = kube.peers;
@@ -139,7 +149,7 @@ function wantedSlice(
     mode,
     timestamp: mode === 'timestamp' ? freshTimestamp(written, kube.wallMs) : null,
     terminating,
-    tags,
+    tags: tagsOf(publication, found?.object.metadata, tags),
   });
 }
 
