@@ -14,6 +14,7 @@ import { createProbe } from './health/probe.ts';
 import type { TargetHealth } from './health/target-health.ts';
 import { native } from './netns/native.ts';
 import { NetnsDirectory } from './netns/netns-directory.ts';
+import { dropStartGarbage } from './start-garbage.ts';
 import { version } from './version.ts';
 
 /** So long may the first health verdicts take before clients are served without them. */
@@ -111,6 +112,7 @@ class ControlThread {
     await new Promise((resolve) => setImmediate(resolve));
     await this.#outbox.empty();
     this.#post({ kind: 'settled' });
+    dropStartGarbage();
   }
 
   async #openSource(): Promise<void> {

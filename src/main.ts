@@ -9,6 +9,7 @@ import { nearest } from './config/nearest.ts';
 import type { LogLevel } from './control-messages.ts';
 import { nodeProblem } from './node-version.ts';
 import { createLogger, type Logger } from './ops/logger.ts';
+import { dropStartGarbage } from './start-garbage.ts';
 import { version } from './version.ts';
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
@@ -98,6 +99,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   const signal = untilSignal();
   // A signal during the start ends the start; an error during the start is the start's own.
   await Promise.race([app.start(), signal.first, app.failed]);
+  dropStartGarbage();
   await Promise.race([
     app.failed,
     signal.first.then((name) =>

@@ -45,6 +45,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'node-version.ts': {},
   'version.ts': {},
   'descriptor-limit.ts': {},
+  'start-garbage.ts': {},
   'control-changes.ts': { anything: ['routing'], types: ['control'] },
   'control-messages.ts': { types: ['control', 'control-changes.ts', 'health'] },
   // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
@@ -68,6 +69,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'health',
       'netns',
       'routing',
+      'start-garbage.ts',
       'version.ts',
     ],
     types: ['config', 'control-messages.ts'],
@@ -81,6 +83,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'doctor',
       'node-version.ts',
       'ops',
+      'start-garbage.ts',
       'version.ts',
     ],
     types: ['control-messages.ts'],
