@@ -177,7 +177,8 @@ export class ControlLink {
 
   /** What the probes found: asked for, but not waited for long. Any number of callers share one question. */
   async health(): Promise<HealthAnswer> {
-    if (this.#ended || this.#desired.backends.length === 0) return this.#health;
+    const hasProbes = this.#desired.backends.length > 0 || this.#deps.config.source.kind === 'kubernetes';
+    if (this.#ended || !hasProbes) return this.#health;
     if (this.#healthAnswer === null) {
       this.#healthAnswer = Promise.withResolvers();
       this.#post({ kind: 'ask-health' });
@@ -247,6 +248,7 @@ export class ControlLink {
         return;
       case 'health':
         this.#health = { health: message.health, atMs: Date.now() };
+        this.#kubernetes = message.kubernetes;
         this.#healthAnswer?.resolve();
         this.#healthAnswer = null;
         return;

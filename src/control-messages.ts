@@ -44,7 +44,11 @@ export type FromControl =
   | { readonly kind: 'withdrawn' }
   /** Once: another process on this node has taken over; we write nothing more, and should end. */
   | { readonly kind: 'succeeded'; readonly holder: string }
-  | { readonly kind: 'health'; readonly health: ReadonlyMap<string, TargetHealth> }
+  | {
+      readonly kind: 'health';
+      readonly health: ReadonlyMap<string, TargetHealth>;
+      readonly kubernetes: KubernetesStatus | null;
+    }
   | {
       readonly kind: 'log';
       readonly level: LogLevel;

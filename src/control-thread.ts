@@ -83,7 +83,11 @@ class ControlThread {
         this.#turnsMs = [];
         return;
       case 'ask-health':
-        this.#post({ kind: 'health', health: this.#health.snapshot() });
+        this.#post({
+          kind: 'health',
+          health: this.#health.snapshot(),
+          kubernetes: this.#kubernetes?.status() ?? null,
+        });
         return;
       case 'withdraw':
         void this.#withdraw();

@@ -95,6 +95,7 @@ export function flameGraph(stacks: Folded, title: string): string {
   draw(root, 0, 0);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="monospace" font-size="10" fill="#222">`,
+    `<title>${escaped(title)}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="8" y="20" font-family="sans-serif" font-size="14" font-weight="bold">${escaped(title)}</text>`,
     ...body,
