@@ -22,8 +22,11 @@ beforeAll(async () => {
   management.addCluster({ name: 'far', networkId: randomUUID(), address: ADDRESS });
   management.addCluster({ name: 'public', networkId: randomUUID(), address: ADDRESS, floatingIp: true });
   await vi.waitFor(
-    async () =>
-      expect((await isthmus.get('/explain/alpha')).body).toMatch(/^alpha is reachable through net-1\n/),
+    async () => {
+      expect((await isthmus.get('/explain/alpha')).body).toMatch(/^alpha is reachable through net-1\n/);
+      // How it stands with Kubernetes is told once a second: later than a client is served.
+      expect((await isthmus.status()).kubernetes?.lease).toBe('held');
+    },
     { timeout: 15_000, interval: 100 },
   );
 });

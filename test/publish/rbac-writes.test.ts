@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { forbidden, rules } from '../support/access-rules.ts';
 import type { Isthmus } from '../support/isthmus.ts';
-import { PublishSite } from '../support/publish-site.ts';
+import { FAST, PublishSite } from '../support/publish-site.ts';
 import { until } from '../support/tcp.ts';
 
 const USER = 'system:isthmus:net-1';
@@ -20,8 +20,9 @@ afterAll(() => site.stop());
 
 const grant = () => site.api.access.set(USER, rules());
 const start = async (verb: string, resource: string) => {
+  isthmus = site.management.instance('net-1');
   site.api.access.set(USER, rules({ verb, resource }));
-  isthmus = await site.instance('net-1');
+  await isthmus.start(...FAST);
   return isthmus;
 };
 const logged = (verb: string, resource: string) =>
@@ -77,7 +78,6 @@ describe('without the right to', () => {
   ];
 
   it('change or delete what has to be: named for each, and made up for', async () => {
-    site.api.access.set(USER, rules());
     isthmus = await site.instance('net-1');
     await site.published('alpha-net-1');
     await until('the kubeconfig leads here', () =>

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { forbidden, rules } from '../support/access-rules.ts';
 import type { Isthmus } from '../support/isthmus.ts';
-import { PublishSite } from '../support/publish-site.ts';
+import { FAST, PublishSite } from '../support/publish-site.ts';
 import { until } from '../support/tcp.ts';
 
 const USER = 'system:isthmus:net-1';
@@ -15,7 +15,6 @@ afterAll(() => site.stop());
 
 describe('with the rights of the chart and no other', () => {
   it('everything is published, given back, and cleaned up', async () => {
-    site.api.access.set(USER, rules());
     site.add(site.clusters.alpha);
     const isthmus = await site.instance('net-1');
     await site.published('alpha-net-1');
@@ -35,8 +34,9 @@ describe('with the rights of the chart and no other', () => {
 describe('without the right to', () => {
   let isthmus: Isthmus | null = null;
   const start = async (verb: string, resource: string) => {
+    isthmus = site.management.instance('net-1');
     site.api.access.set(USER, rules({ verb, resource }));
-    isthmus = await site.instance('net-1');
+    await isthmus.start(...FAST);
     return isthmus;
   };
   const grant = () => site.api.access.set(USER, rules());
