@@ -7,9 +7,9 @@ type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resor
 
 /** Takes 10 to 30 ms, once: connections are served meanwhile, by the engine's own threads. */
 export function dropStartGarbage(): void {
-  // The collector is a global of contexts that are made while the flag is set, and of no other.
+  // The collector is a global of contexts that are made while the flag is set, and of no other. The flag is the whole process's and
+  // stays: to take it back here would take it from the other thread, which does the same at the same time.
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as Collect;
-  setFlagsFromString('--no-expose-gc');
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
