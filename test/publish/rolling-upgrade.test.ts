@@ -42,10 +42,15 @@ describe('a rolling upgrade', () => {
     );
     await expect.poll(modes, { timeout: 5000 }).toEqual(['timestamp']);
     for (const cluster of CLUSTERS) {
-      const mine = site.management.slices().filter((name) => name.startsWith(`${cluster}-net-1`));
-      const ours = mine
-        .map((name) => site.slice(name))
-        .find((each) => each?.metadata.labels?.['isthmus.dev/instance']);
+      // The old one's is there under the plain name until it expires: ours is told by its label.
+      const own = () =>
+        site.management
+          .slices()
+          .filter((name) => name.startsWith(`${cluster}-net-1`))
+          .map((name) => site.slice(name))
+          .find((each) => each?.metadata.labels?.['isthmus.dev/instance']);
+      await until('ours is there', () => own() !== undefined);
+      const ours = own();
       expect(ours?.metadata.annotations?.[annotation]).toMatch(/\+00:00$/);
       expect(ours?.metadata.labels).toMatchObject({
         'magnum-cluster-api.vexxhost.com/proxied-service': 'true',
