@@ -83,6 +83,12 @@ export class ControlKubernetes {
         clusterNamespace: config.clusterNamespace,
         instance: this.#instance,
         nodeName: config.nodeName,
+        node: {
+          node: config.nodeName ?? hostname().toLowerCase(),
+          selector: config.nodeSelector,
+          unknown: config.unknownNode,
+          onParticipation: ({ takesPart, reason }) => this.#tellParticipation(takesPart, reason),
+        },
         liveness: config.liveness,
         propagationWaitMs: config.propagationWaitMs,
         allowMassDelete: config.allowMassDelete,
@@ -107,7 +113,7 @@ export class ControlKubernetes {
   }
 
   status(): KubernetesStatus {
-    const { lease, peers, staleSinceMs } = this.publisher.status();
+    const { lease, peers, participation, staleSinceMs } = this.publisher.status();
     const { staleSinceMs: clustersStaleSinceMs } = this.source;
     const since = [staleSinceMs, clustersStaleSinceMs].filter((ms) => ms !== null);
     const ago = since.length === 0 ? null : performance.now() - Math.min(...since);
@@ -118,6 +124,8 @@ export class ControlKubernetes {
       lease,
       liveness: peers?.mode ?? null,
       instances: peers === null ? null : peers.live.size,
+      takesPart: participation?.takesPart ?? null,
+      takesPartBecause: participation?.reason ?? null,
       staleSince: ago === null ? null : new Date(Date.now() - ago).toISOString(),
       calls: Object.fromEntries(this.#client.callCounts()),
     };
@@ -127,6 +135,13 @@ export class ControlKubernetes {
     if (this.#addressTimer !== null) clearInterval(this.#addressTimer);
     await this.publisher.stop();
     await this.#client.close();
+  }
+
+  #tellParticipation(takesPart: boolean, reason: string): void {
+    const message = takesPart
+      ? 'this instance takes part: clients are sent to it'
+      : 'this instance takes no part: clients are sent elsewhere, and its slices go in order';
+    this.#deps.log('info', { reason }, message);
   }
 
   async #lookAtAddress(): Promise<void> {

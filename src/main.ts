@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The command line: picks the command, reads its configuration, turns signals into a drain and errors into exit codes.
 // 0 done, 1 failed, 2 wrong configuration, 128 + n ended by a second signal.
-import { statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config/config.ts';
 import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
@@ -60,7 +60,7 @@ async function main([command, ...args]: readonly string[]): Promise<number> {
 
 /** null after every problem of it has been listed. */
 function configuration(args: readonly string[]): Exclude<ConfigResult, { problems: unknown }> | null {
-  const result = readConfig(args, process.env, { directoryProblem, isFile });
+  const result = readConfig(args, process.env, { directoryProblem, isFile, readText });
   if (!('problems' in result)) return result;
   complain(`${formatProblems(result.problems)}\n`);
   return null;
@@ -146,6 +146,29 @@ function directoryProblem(path: string): string | null {
 function isFile(path: string): boolean {
   // A pipe is as good: `--kubeconfig <(…)`.
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
+}
+
+/** A selector of nodes is short: whatever is longer was meant for something else. */
+const MAX_FILE_BYTES = 65_536;
+
+function readText(path: string): { readonly text: string } | { readonly wanted: string } {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(MAX_FILE_BYTES + 1);
+      let length = 0;
+      for (let read = -1; read !== 0 && length < bytes.length; length += read)
+        read = readSync(file, bytes, length, bytes.length - length, null);
+      return length > MAX_FILE_BYTES
+        ? { wanted: `a file of at most ${MAX_FILE_BYTES} bytes` }
+        : { text: bytes.toString('utf8', 0, length) };
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { wanted: code === 'ENOENT' ? 'a file that exists' : `a file that can be read (${code})` };
+  }
 }
 
 /** What to do about a start that failed for a reason of the machine; null for one that nobody foresaw. */

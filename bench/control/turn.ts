@@ -158,6 +158,7 @@ function turn(kind: string): number {
         endpoint: { address: '192.0.2.7', family: 'IPv4', port: 6443 },
         started: true,
         holder: true,
+        participation: { takesPart: true, reason: '', problem: null },
         draining: false,
       },
       peers: view.peers,

@@ -70,6 +70,8 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
     values: ['**', 'a,b', ...BAD_NAMES],
   },
   'node-name': { wanted: "a host's name, at most 253 letters", values: ['', 'a b', 'ä', 'a'.repeat(254)] },
+  'node-selector': { wanted: '', values: [] }, // below
+  'unknown-node': { wanted: 'one of take-part, stay-out', values: ['', 'join', 'Take-part'] },
   'advertise-address': {
     wanted: 'an IP address, such as 192.0.2.10 or 2001:db8::10',
     values: ['', 'net-1', '10.0.0', '10.0.0.1:6443', '[fd00::1]', 'fe80::1%eth0', '10.0.0.0/8'],
@@ -155,6 +157,52 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     );
   });
 
+  describe('--node-selector', () => {
+    const where = '--node-selector';
+    const problem = (wanted: unknown) => ({ where, value: null, wanted });
+
+    test('names everything that is wrong with it', () => {
+      const text =
+        '[{"key":"a","operator":"Near"},{"key":"b c","operator":"In"},{"key":"d","operator":"Gt","values":["x"]}]';
+      expect(problemsOf(read([where, text]))).toEqual([
+        problem(
+          'the selector[0].operator is "Near": one of In, NotIn, Exists, DoesNotExist, Gt, Lt belongs there',
+        ),
+        problem(expect.stringMatching(/^the selector\[1\]\.key is "b c": a key is/)),
+        problem('the selector[1].values is []: In needs at least one value'),
+        problem('the selector[2].values is ["x"]: Gt compares with a whole number'),
+      ]);
+    });
+
+    test.each([
+      ['no JSON', 'zone=a', /^this is no JSON \(.*\); wanted a list such as \[\{"key"/],
+      ['an object', '{"matchExpressions":[]}', /^the selector is an object: a list belongs there$/],
+      ['null', 'null', /^the selector is null: a list belongs there$/],
+    ])('that is %s is none', (_, text, wanted) =>
+      expect(problemsOf(read([where, text]))).toEqual([problem(expect.stringMatching(wanted))]),
+    );
+
+    test.each(['', ' ', '[]'])('%j is every node', (text) =>
+      expect(configOf(read([`${where}=${text}`])).nodeSelector).toBeNull(),
+    );
+
+    test('is read from a file as well', () => {
+      const machine = {
+        directoryProblem: () => null,
+        isFile: () => true,
+        readText: (path: string) =>
+          path === '/s.json'
+            ? { text: '[{"key":"zone","operator":"Exists"}]\n' }
+            : { wanted: 'a file that exists' },
+      };
+      const from = (path: string) => readConfig([...SOURCE, where, `@${path}`], {}, machine);
+      expect(configOf(from('/s.json')).nodeSelector).toMatchObject([{ key: 'zone', operator: 'Exists' }]);
+      expect(problemsOf(from('/t.json'))).toEqual([
+        { where, value: '@/t.json', wanted: 'a file that exists' },
+      ]);
+    });
+  });
+
   test('no default is a problem itself', () => {
     expect(problemsOf(readConfig([], {}))).toEqual([]);
   });
@@ -174,6 +222,8 @@ describe('what is valid', () => {
         kubeconfig: null,
         clusterNamespace: 'magnum-system',
         nodeName: null,
+        nodeSelector: null,
+        unknownNode: 'take-part',
         advertiseAddress: null,
         podIp: null,
         liveness: 'auto',
@@ -215,6 +265,13 @@ describe('what is valid', () => {
     ['kubeconfig', 'etc/kubeconfig', (config) => config.kubeconfig, 'etc/kubeconfig'],
     ['cluster-namespace', '*', (config) => config.clusterNamespace, null],
     ['node-name', 'Net-1.example.org', (config) => config.nodeName, 'Net-1.example.org'],
+    [
+      'node-selector',
+      '[{"key":"zone","operator":"In","values":["a"]}]',
+      (config) => config.nodeSelector,
+      [{ key: 'zone', operator: 'In', values: new Set(['a']) }],
+    ],
+    ['unknown-node', 'stay-out', (config) => config.unknownNode, 'stay-out'],
     ['advertise-address', '2001:db8::1', (config) => config.advertiseAddress, '2001:db8::1'],
     ['liveness', 'timestamp', (config) => config.liveness, 'timestamp'],
     ['propagation-wait', '0s', (config) => config.propagationWaitMs, 0],

@@ -2,6 +2,7 @@
 // problem is listed at once, each with its flag or variable, its value, and what would be right.
 import { isIPv4 } from 'node:net';
 import type { Tags } from '../control/resource-tags.ts';
+import type { NodeSelector } from '../kube/node-selector.ts';
 import { environmentName, FLAG_NAMES, FLAGS, type Flag, type FlagName } from './flags.ts';
 import {
   type Environment,
@@ -27,6 +28,9 @@ export interface RunConfig {
   readonly clusterNamespace: string | null;
   /** null: the host's own name. */
   readonly nodeName: string | null;
+  /** null: every node takes part. */
+  readonly nodeSelector: NodeSelector | null;
+  readonly unknownNode: 'take-part' | 'stay-out';
   readonly advertiseAddress: string | null;
   /** `POD_IP`, where no address is given. */
   readonly podIp: string | null;
@@ -72,7 +76,11 @@ export type ConfigResult =
   | { readonly config: RunConfig; readonly warnings: readonly string[] }
   | { readonly problems: readonly ConfigProblem[] };
 
-const ANY_MACHINE: Machine = { directoryProblem: () => null, isFile: () => true };
+const ANY_MACHINE: Machine = {
+  directoryProblem: () => null,
+  isFile: () => true,
+  readText: () => ({ wanted: 'a file that exists' }),
+};
 
 export function readConfig(
   args: readonly string[],
@@ -118,6 +126,8 @@ export function readConfig(
     kubeconfig: get('kubeconfig', kubeconfig),
     clusterNamespace: allNamespaces(get('cluster-namespace') ?? namespace),
     nodeName: get('node-name'),
+    nodeSelector: get('node-selector', fromFile(given('node-selector'), machine, problems)),
+    unknownNode: must('unknown-node'),
     advertiseAddress: get('advertise-address'),
     podIp: podIp === null ? null : get('advertise-address', podIp),
     liveness: must('liveness'),
@@ -155,6 +165,15 @@ export function readConfig(
   if (source?.kind === 'file' && missing !== null)
     problems.push({ where: '--source', value: `file:${source.directory}`, wanted: missing });
   return problems.length > 0 ? { problems } : { config, warnings };
+}
+
+/** `@<path>` stands for what is in that file. */
+function fromFile(found: Given | null, machine: Machine, problems: ConfigProblem[]): Given | null {
+  if (found === null || !found.text.startsWith('@')) return found;
+  const read = machine.readText(found.text.slice(1));
+  if ('text' in read) return { where: `${found.where} ${found.text}`, text: read.text };
+  problems.push({ where: found.where, value: found.text, wanted: read.wanted });
+  return null;
 }
 
 export function formatProblems(problems: readonly ConfigProblem[]): string {

@@ -76,6 +76,20 @@ export const FLAGS = {
     'of OpenStackClusters; else --namespace',
   ),
   'node-name': define('Kubernetes', '<name>', null, read.hostName, "else NODE_NAME, else the host's name"),
+  'node-selector': define(
+    'Kubernetes',
+    '<json|@file>',
+    null,
+    labels.nodeSelector,
+    'matchExpressions; nodes that take part',
+  ),
+  'unknown-node': define(
+    'Kubernetes',
+    'take-part|stay-out',
+    'take-part',
+    read.oneOf('take-part', 'stay-out'),
+    'if no Node is found',
+  ),
   'advertise-address': define(
     'Kubernetes',
     '<ip>',

@@ -1,8 +1,26 @@
 // Reads configuration values that are about labels. Several things can be wrong with one: each is named. None of them throws.
+
 import { readTags, type Tags } from '../control/resource-tags.ts';
+import { type NodeSelector, parseNodeSelector } from '../kube/node-selector.ts';
 import type { PartsReader } from './values.ts';
 
 export const resourceTags: PartsReader<Tags> = (text) => {
   const read = readTags(text);
   return read.kind === 'tags' ? { value: read.tags } : { problems: read.problems };
+};
+
+/** The `matchExpressions` of a node selector; null: every node. */
+export const nodeSelector: PartsReader<NodeSelector | null> = (text) => {
+  // A variable that a template left empty.
+  if (text.trim() === '') return { value: null };
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    const example = `[{"key":"zone","operator":"In","values":["a"]}]`;
+    return { problems: [`this is no JSON (${(error as Error).message}); wanted a list such as ${example}`] };
+  }
+  const parsed = parseNodeSelector(json, 'the selector');
+  if (parsed.kind === 'invalid') return { problems: parsed.problems };
+  return { value: parsed.kind === 'every-node' ? null : parsed.selector };
 };

@@ -13,6 +13,8 @@ function configOf(result: ConfigResult): RunConfig {
 const read = (args: readonly string[], environment: Record<string, string> = {}) =>
   readConfig([...SOURCE, ...args], environment);
 
+const MACHINE = { directoryProblem: () => null, readText: () => ({ wanted: 'a file that exists' }) };
+
 describe('the environment of the program we replace', () => {
   test.each<[title: string, environment: Record<string, string>, listen: RunConfig['listen']]>([
     ['a port alone listens everywhere', { PROXY_PORT: '8443' }, { host: undefined, port: 8443 }],
@@ -109,7 +111,7 @@ describe('the environment of the program we replace', () => {
   });
 
   test('of several files in KUBECONFIG the first that exists is read, with a warning', () => {
-    const machine = { directoryProblem: () => null, isFile: (path: string) => path === '/b' };
+    const machine = { ...MACHINE, isFile: (path: string) => path === '/b' };
     expect(readConfig([], { KUBECONFIG: '/a:/b:/c' }, machine)).toMatchObject({
       config: { kubeconfig: '/b' },
       warnings: ['KUBECONFIG names 3 files; only "/b" is read'],
@@ -122,7 +124,7 @@ describe('the environment of the program we replace', () => {
   });
 
   test('a kubeconfig that does not exist is a problem, wherever it was named', () => {
-    const machine = { directoryProblem: () => null, isFile: () => false };
+    const machine = { ...MACHINE, isFile: () => false };
     const wanted = 'a file that exists';
     expect(readConfig(['--kubeconfig=/k'], {}, machine)).toEqual({
       problems: [{ where: '--kubeconfig', value: '/k', wanted }],
@@ -133,7 +135,7 @@ describe('the environment of the program we replace', () => {
   });
 
   test('whoever reads files is not bothered with what the shell says of Kubernetes', () => {
-    const machine = { directoryProblem: () => null, isFile: () => false };
+    const machine = { ...MACHINE, isFile: () => false };
     const environment = { KUBECONFIG: '/a:/b', POD_IP: 'pod' };
     expect(readConfig(SOURCE, environment, machine)).toMatchObject({
       config: { kubeconfig: null, podIp: null },

@@ -15,6 +15,8 @@ export interface Machine {
   /** What is wrong with a directory, if anything. */
   readonly directoryProblem: (path: string) => string | null;
   readonly isFile: (path: string) => boolean;
+  /** What a small file says, or what would be right in its place. */
+  readonly readText: (path: string) => { readonly text: string } | { readonly wanted: string };
 }
 
 export function legacyGiven(

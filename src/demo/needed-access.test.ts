@@ -21,6 +21,15 @@ describe('the rights that Isthmus needs', () => {
     );
   });
 
+  it('are those of the example ClusterRole as well, where nodes are selected', () => {
+    const file = new URL('../../deploy/examples/kubernetes-source/rbac-node-selector.yaml', import.meta.url);
+    const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
+    const { rules } = documents.find(({ kind }) => kind === 'ClusterRole');
+    const all = neededRules({ ...EVERYWHERE, nodeSelector: [] });
+    expect(all.slice(0, RIGHTS.length)).toEqual(neededRules(EVERYWHERE));
+    expect(rules).toEqual(all.slice(RIGHTS.length));
+  });
+
   it('are given where they are needed, or everywhere', () => {
     const rules = neededRules({ clusterNamespace: null, namespace: 'magnum-system' });
     expect(rules.map(({ namespace }) => namespace)).toEqual(

@@ -13,7 +13,7 @@ interface Asked {
 
 export function rightsCheck(
   visit: KubernetesVisit,
-  settings: Pick<RunConfig, 'namespace' | 'clusterNamespace'>,
+  settings: Pick<RunConfig, 'namespace' | 'clusterNamespace' | 'nodeSelector'>,
 ): Check {
   return {
     name: 'rights',
@@ -63,7 +63,8 @@ function byResource(missing: readonly Asked[]): string[] {
   const verbs = new Map<NeededRight, string[]>();
   for (const { right, verb } of missing) verbs.set(right, [...(verbs.get(right) ?? []), verb]);
   return [...verbs].map(([right, list]) => {
-    const where = right.namespace === null ? 'in all namespaces' : `in ${right.namespace}`;
-    return `${list.join(', ')} ${shownResource(right)} ${where}`;
+    const what = `${list.join(', ')} ${shownResource(right)}`;
+    if (right.where === 'nodes') return what;
+    return `${what} ${right.namespace === null ? 'in all namespaces' : `in ${right.namespace}`}`;
   });
 }

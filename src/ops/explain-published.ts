@@ -16,7 +16,8 @@ export function publishedLinks(cluster: ClusterView, view: StatusView, served: b
       next: null,
     }));
   }
-  const service = serviceLink(publication, name, served);
+  const takesPart = view.kubernetes.takesPart !== false;
+  const service = serviceLink(publication, name, served && takesPart);
   const slice = sliceLink(publication, view, served && service.state === 'ok');
   return [service, slice, kubeconfigLink(publication, name, slice.state === 'ok')];
 }
@@ -50,6 +51,13 @@ function sliceLink(publication: PublicationStatus, view: StatusView, wanted: boo
   const { slice, readyInstances, problem } = publication;
   const count = `${readyInstances} ready in all`;
   if (slice === 'ready' && wanted) return { link, state: 'ok', says: `ours is ready, ${count}`, next: null };
+  if (view.kubernetes?.takesPart === false)
+    return {
+      link,
+      state: 'apart',
+      says: `ours is ${slice}, ${count}: this instance takes no part (${view.kubernetes.takesPartBecause})`,
+      next: null,
+    };
   if (!wanted) return { link, state: 'waits', says: `ours is ${slice}, ${count}`, next: null };
   const lease = view.kubernetes?.lease ?? 'not-yet';
   if (lease === 'lost')

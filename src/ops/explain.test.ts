@@ -38,6 +38,8 @@ const KUBERNETES: NonNullable<StatusView['kubernetes']> = {
   lease: 'held',
   liveness: 'lease',
   instances: 1,
+  takesPart: true,
+  takesPartBecause: 'every node takes part',
   staleSince: null,
   calls: {},
 };
@@ -233,6 +235,19 @@ test.each<[kubeconfig: PublicationStatus['kubeconfig'], state: LinkState]>([
   expect(explained({ cluster: without({ kubeconfig }) }).chain.at(-1)).toMatchObject({
     link: 'kubeconfig',
     state,
+  });
+});
+
+test('an instance that takes no part is not broken: clients are sent elsewhere', () => {
+  const takesPartBecause = 'Node net-1 is not selected';
+  const { broken, chain } = explained({
+    cluster: without({ slice: 'absent', readyInstances: 1 }),
+    view: { kubernetes: { ...KUBERNETES, takesPart: false, takesPartBecause } },
+  });
+  expect(broken).toBeNull();
+  expect(chain.find(({ link }) => link === 'slice')).toMatchObject({
+    state: 'apart',
+    says: 'ours is absent, 1 ready in all: this instance takes no part (Node net-1 is not selected)',
   });
 });
 

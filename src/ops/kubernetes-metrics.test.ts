@@ -14,6 +14,8 @@ const KUBERNETES: KubernetesStatus = {
   lease: 'held',
   liveness: 'lease',
   instances: 3,
+  takesPart: true,
+  takesPartBecause: 'every node takes part',
   staleSince: null,
   calls: { list: 5, watch: 7 },
 };
@@ -55,6 +57,7 @@ test('an instance that is well', async () => {
     'isthmus_kubernetes_requests_total{verb="watch"} 7',
     'isthmus_kubernetes_lease_held 1',
     'isthmus_kubernetes_instances 3',
+    'isthmus_kubernetes_takes_part 1',
     'isthmus_kubernetes_stale_seconds 0',
     'isthmus_published_clusters 2',
     'isthmus_mass_delete_stopped 0',
@@ -76,6 +79,7 @@ test.each<[title: string, status: KubernetesStatus | null, sample: string]>([
   ['nothing heard yet', null, 'isthmus_kubernetes_lease_held 0'],
   ['a Lease that is lost', { ...KUBERNETES, lease: 'lost' }, 'isthmus_kubernetes_lease_held 0'],
   ['a Lease that is not there yet', { ...KUBERNETES, lease: 'not-yet' }, 'isthmus_kubernetes_lease_held 0'],
+  ['a node that takes no part', { ...KUBERNETES, takesPart: false }, 'isthmus_kubernetes_takes_part 0'],
   ['instances not known', { ...KUBERNETES, instances: null }, 'isthmus_kubernetes_instances 0'],
   [
     'an API that is silent for a minute and a half',

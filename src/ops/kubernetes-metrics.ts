@@ -48,6 +48,11 @@ export function addKubernetesMetrics(registry: Registry, sources: KubernetesMetr
     () => kubernetes()?.instances ?? 0,
   );
   gauge(
+    'isthmus_kubernetes_takes_part',
+    '1 while this instance is one that clients are sent to (--node-selector)',
+    () => (kubernetes()?.takesPart ? 1 : 0),
+  );
+  gauge(
     'isthmus_kubernetes_stale_seconds',
     'For how long something of the Kubernetes API could not be watched; 0 while all of it is',
     () => {

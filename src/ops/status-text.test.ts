@@ -32,6 +32,8 @@ const STATUS: StatusView = {
     lease: 'held',
     liveness: 'lease',
     instances: 3,
+    takesPart: true,
+    takesPartBecause: 'every node takes part',
     staleSince: null,
     calls: {},
   },
@@ -93,6 +95,10 @@ test.each<[parts: Parameters<typeof kubernetes>[0], line: string]>([
   [{ lease: 'lost' }, 'Lease lost to another process, 3 live'],
   [{ lease: 'not-yet', instances: null, liveness: null }, 'Lease not held yet, instances not known\n'],
   [{ instances: 1, liveness: 'timestamp' }, '1 live instance (seen by timestamp)'],
+  [
+    { takesPart: false, takesPartBecause: 'Node net-1 is not selected: zone In a is not met' },
+    '  takes no part, clients are sent elsewhere: Node net-1 is not selected: zone In a is not met',
+  ],
   [
     { staleSince: '2026-01-02T03:04:05.000Z' },
     'not heard since 2026-01-02T03:04:05.000Z: clients are served',

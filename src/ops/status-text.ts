@@ -32,6 +32,8 @@ function kubernetesLines({
   lease,
   liveness,
   instances,
+  takesPart,
+  takesPartBecause,
   staleSince,
 }: KubernetesStatus): string[] {
   const held = { held: 'Lease held', lost: 'Lease lost to another process', 'not-yet': 'Lease not held yet' };
@@ -39,6 +41,8 @@ function kubernetesLines({
   const mode = liveness === null ? '' : ` (seen by ${liveness})`;
   const lines = wrapped(`Kubernetes ${server}: ${held[lease]}, ${others}${mode}`, WIDTH, 2);
   lines.push(...wrapped(`  as ${identity}`, WIDTH, 4));
+  if (takesPart === false)
+    lines.push(...wrapped(`  takes no part, clients are sent elsewhere: ${takesPartBecause}`, WIDTH, 4));
   if (staleSince !== null)
     lines.push(
       ...wrapped(`  not heard since ${staleSince}: clients are served by what was known then`, WIDTH, 4),

@@ -74,6 +74,23 @@ describe('mistakes', () => {
     expect(stderr).toContain('ISTHMUS_HEALTH_RISE: "two" is not valid; wanted a whole number from 1 to 100');
   });
 
+  it('names each thing that is wrong with labels, and with the file that a selector is read from', () => {
+    const { status, stderr } = isthmusWith(
+      { ISTHMUS_NODE_SELECTOR: '@/nowhere/selector.json' },
+      'run',
+      '--resource-tags=team,kubernetes.io/a=b',
+    );
+    expect(status).toBe(2);
+    expect(stderr).toContain('3 problems with the configuration:');
+    expect(stderr).toContain('  --resource-tags: "team" is no tag: key=value is one\n');
+    expect(stderr).toContain(
+      '  --resource-tags: the key "kubernetes.io/a" cannot be used: keys of kubernetes.io',
+    );
+    expect(stderr).toContain(
+      'ISTHMUS_NODE_SELECTOR: "@/nowhere/selector.json" is not valid; wanted a file that exists',
+    );
+  });
+
   it.each([
     ['a directory that is not there', '/nonexistent/clusters', 'a directory that exists'],
     ['a file', '/etc/hostname', 'a directory, this is a file'],

@@ -8,6 +8,7 @@ import type {
   Peers,
   Self,
 } from '../../src/control/publish/kube-world.ts';
+import { EVERY_NODE } from '../../src/control/publish/node-participation.ts';
 import type { Action } from '../../src/control/publish/plan.ts';
 import type { Publication } from '../../src/control/publish/publication.ts';
 
@@ -96,6 +97,7 @@ export class ModelApi {
         endpoint: { address: '192.0.2.1', family: 'IPv4', port: 16443 },
         started: true,
         holder: true,
+        participation: EVERY_NODE,
         draining: false,
         ...self,
       },

@@ -6,6 +6,7 @@ import { ownershipOf } from '../ownership.ts';
 import { readTags, type Tags } from '../resource-tags.ts';
 import { byText } from '../text-order.ts';
 import { diff } from './diff.ts';
+import { EVERY_NODE, type Participation } from './node-participation.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
 import type { Publication } from './publication.ts';
 
@@ -92,9 +93,15 @@ class Instance {
     this.#rank = [...INSTANCES].sort(byText).indexOf(name);
   }
 
+  participation: Participation = EVERY_NODE;
+
   plan(wanted: readonly Publication[], mode: LivenessMode = 'lease', complete = true): Plan {
     const kube = this.#api.seenBy(
-      { instance: this.name, endpoint: { address: '192.0.2.1', family: 'IPv4', port: 16443 } },
+      {
+        instance: this.name,
+        endpoint: { address: '192.0.2.1', family: 'IPv4', port: 16443 },
+        participation: this.participation,
+      },
       { live: new Set(INSTANCES), rank: this.#rank, mode },
     );
     const plan = diff(
@@ -172,6 +179,36 @@ describe('plans', () => {
         settle(api, [instance], first);
         settle(api, [instance], second);
         expect(instance.plan(second).actions).toEqual([]);
+      }),
+    );
+  });
+
+  test('of a node that takes no part any more end too, with no slice of it and all of what others share', () => {
+    fc.assert(
+      fc.property(strangers, publications, publications, (others, first, second) => {
+        const api = stocked(others);
+        const [one, two] = [new Instance(api, 'net-1'), new Instance(api, 'net-2')];
+        settle(api, [one, two], first);
+        one.participation = { takesPart: false, reason: 'not selected', problem: null };
+        settle(api, [one, two], second);
+        expect(one.plan(second).actions).toEqual([]);
+        // Those of vanished clusters are the breaker's business.
+        const named = new Set(second.map(({ cluster }) => cluster));
+        for (const owner of [...api.slices.values()].map(ownershipOf))
+          if (owner.kind === 'ours' && named.has(owner.cluster)) expect(owner.instance).not.toBe('net-1');
+        const alone = stocked(others);
+        const other = new Instance(alone, 'net-2');
+        settle(alone, [other], first);
+        settle(alone, [other], second);
+        const shared = ({ services, secrets }: ReturnType<typeof content>) => ({
+          services: services.filter(({ metadata }) =>
+            second.some(({ cluster }) => cluster === metadata.name),
+          ),
+          secrets: secrets.filter(({ key }) =>
+            second.some(({ cluster }) => key.includes(`/${cluster}-kube`)),
+          ),
+        });
+        expect(shared(content(api))).toEqual(shared(content(alone)));
       }),
     );
   });

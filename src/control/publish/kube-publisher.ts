@@ -20,6 +20,8 @@ import { diff } from './diff.ts';
 import { EventWriter } from './event-writer.ts';
 import { InstanceLease } from './instance-lease.ts';
 import type { KubeconfigFinding, KubeconfigSecret, KubeWorld, Peers, Self } from './kube-world.ts';
+import { EVERY_NODE, type Participation } from './node-participation.ts';
+import { NodeWatch, type NodeWatchDependencies } from './node-watch.ts';
 import { observedLease, observedSecret, observedService, observedSlice } from './observed-objects.ts';
 import { earliest, PeerWatch } from './peer-watch.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
@@ -34,6 +36,7 @@ export interface KubePublisherDependencies {
     readonly clusterNamespace: string | null;
     readonly instance: string;
     readonly nodeName: string | null;
+    readonly node: Pick<NodeWatchDependencies, 'node' | 'selector' | 'unknown' | 'onParticipation'>;
     readonly liveness: 'auto' | LivenessMode;
     readonly propagationWaitMs: number;
     readonly allowMassDelete: boolean;
@@ -64,6 +67,7 @@ export class KubePublisher implements Publisher {
   readonly #secrets: Reflector<KubeconfigSecret>;
   readonly #written;
   readonly #findings = new Map<string, KubeconfigFinding>();
+  readonly #node: NodeWatch;
   readonly #lease: InstanceLease;
   readonly #peers: PeerWatch;
   readonly #applier: Applier;
@@ -128,6 +132,7 @@ export class KubePublisher implements Publisher {
       slices: new WrittenObjects<EndpointSliceObject>(versionOf, this.#now),
       secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, this.#now),
     };
+    this.#node = new NodeWatch({ client, ...settings.node, onChange });
     this.#lease = new InstanceLease({
       client,
       namespace,
@@ -184,7 +189,7 @@ export class KubePublisher implements Publisher {
   /** Begins to watch. Resolves when every list was seen once, or could not be: a missing API must not hold up the start. */
   async start(): Promise<void> {
     for (const reflector of this.#reflectors()) reflector.start();
-    await Promise.all(this.#reflectors().map((reflector) => reflector.ready()));
+    await Promise.all([this.#node.start(), ...this.#reflectors().map((reflector) => reflector.ready())]);
   }
 
   /** Clients are served at this port: from now on we are one of the instances. */
@@ -213,6 +218,7 @@ export class KubePublisher implements Publisher {
   status(): {
     readonly lease: 'not-yet' | 'held' | 'lost';
     readonly peers: Peers | null;
+    readonly participation: Participation | null;
     /** Monotonic; null while everything is watched. */
     readonly staleSinceMs: number | null;
   } {
@@ -223,6 +229,7 @@ export class KubePublisher implements Publisher {
     return {
       lease: lostTo !== null ? 'lost' : held ? 'held' : 'not-yet',
       peers: this.#lastPeers,
+      participation: this.#node.participation(),
       staleSinceMs: stale.length === 0 ? null : Math.min(...stale),
     };
   }
@@ -233,7 +240,7 @@ export class KubePublisher implements Publisher {
     this.#peers.stop();
     await Promise.all([this.#applier.stop(), this.#eventWriter.stop()]);
     await this.#lease.stop({ release: this.#draining });
-    await Promise.all(this.#reflectors().map((reflector) => reflector.stop()));
+    await Promise.all([this.#node.stop(), ...this.#reflectors().map((reflector) => reflector.stop())]);
   }
 
   observe(): KubeWorld {
@@ -261,6 +268,7 @@ export class KubePublisher implements Publisher {
       ),
       ...(this.#leaseProblem === null ? [] : [{ origin: 'lease', reason: this.#leaseProblem }]),
       ...(this.#eventProblem === null ? [] : [{ origin: 'events', reason: this.#eventProblem }]),
+      ...this.#node.problems(),
       ...(view.waiting === null ? [] : [{ origin: 'instances', reason: view.waiting }]),
     ];
     return Object.freeze({
@@ -322,11 +330,13 @@ export class KubePublisher implements Publisher {
           : { reason: address.reason },
       started: this.#port !== null,
       holder: this.#lease.state().held,
+      participation: this.#node.participation() ?? EVERY_NODE,
       draining: this.#draining,
     };
   }
 
   #isSynced(): boolean {
+    if (this.#node.participation() === null) return false;
     return [this.#services, this.#slices].every((reflector: Watched) => reflector.snapshot().synced);
   }
 

@@ -1,6 +1,7 @@
 // What one turn knows of the Kubernetes objects around the clusters, and of ourselves among the other instances. Plain data:
 // whoever observes (reflectors, the Lease) fills it in, and the plan is a pure function of it.
 import type { EndpointSliceObject, LivenessMode, ServiceObject } from '../cluster-shape.ts';
+import type { Participation } from './node-participation.ts';
 
 /** This instance, as it is right now. */
 export interface Self {
@@ -15,6 +16,8 @@ export interface Self {
   readonly started: boolean;
   /** Only the holder of this node's Lease writes: a successor may have taken it over. */
   readonly holder: boolean;
+  /** Whether the Node of this instance is one that publishes. Only publishing asks; taking back and tidying up never do. */
+  readonly participation: Participation;
   /** We are stopping: every slice of ours is on its way out. */
   readonly draining: boolean;
 }

@@ -3,8 +3,11 @@
 // too; every authenticated user may (ClusterRole system:discovery).
 
 interface Right {
-  /** `clusters`: where the OpenStackClusters are (--cluster-namespace). `services`: where we publish (--namespace). */
-  readonly where: 'clusters' | 'services';
+  /**
+   * `clusters`: where the OpenStackClusters are (--cluster-namespace). `services`: where we publish (--namespace). `nodes`: these
+   * are in no namespace, and needed only by who selects nodes.
+   */
+  readonly where: 'clusters' | 'services' | 'nodes';
   /** Empty for the core group. */
   readonly group: string;
   readonly resource: string;
@@ -23,6 +26,8 @@ export interface RightsSettings {
   readonly namespace: string | null;
   /** Where the OpenStackClusters and their kubeconfigs are; null: in every namespace. */
   readonly clusterNamespace: string | null;
+  /** Nodes are selected (--node-selector): null or absent, they are not. */
+  readonly nodeSelector?: object | null;
 }
 
 const RIGHTS: readonly Right[] = [
@@ -75,12 +80,22 @@ const RIGHTS: readonly Right[] = [
     why: 'one per instance: who lives',
     without: 'instances do not know of each other',
   },
+  {
+    where: 'nodes',
+    group: '',
+    resource: 'nodes',
+    verbs: ['list', 'watch'],
+    why: 'the labels of the one Node that it runs on, for --node-selector',
+    without: 'nobody can tell whether this node is selected',
+  },
 ];
 
-export function neededRights({ namespace, clusterNamespace }: RightsSettings): readonly NeededRight[] {
-  return RIGHTS.map((right) => ({
+export function neededRights(settings: RightsSettings): readonly NeededRight[] {
+  const { namespace, clusterNamespace, nodeSelector = null } = settings;
+  const places = { clusters: clusterNamespace, services: namespace, nodes: null };
+  return RIGHTS.filter(({ where }) => where !== 'nodes' || nodeSelector !== null).map((right) => ({
     ...right,
-    namespace: right.where === 'clusters' ? clusterNamespace : namespace,
+    namespace: places[right.where],
   }));
 }
 

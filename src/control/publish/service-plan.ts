@@ -21,6 +21,7 @@ export interface ServicePlan {
 export function servicePlan(publication: Publication, kube: KubeWorld, namespace: string): ServicePlan {
   const { cluster, namespace: clusterNamespace, object, want, near } = publication;
   const found = kube.services.get(cluster);
+  const { takesPart } = kube.self.participation;
   const wanted = serviceOf({
     cluster,
     namespace,
@@ -31,7 +32,7 @@ export function servicePlan(publication: Publication, kube: KubeWorld, namespace
   });
   const target = { resource: 'services', namespace, name: cluster, cluster } as const;
   if (found === undefined) {
-    const create = want !== 'leaving' && near;
+    const create = want !== 'leaving' && near && takesPart;
     return {
       state: 'absent',
       usable: 'later',
@@ -63,8 +64,11 @@ export function servicePlan(publication: Publication, kube: KubeWorld, namespace
       problem: `Service ${namespace}/${cluster} is being deleted`,
     };
   }
-  // What is leaving is taken back as it is.
-  const patch = want === 'leaving' ? null : servicePatch(found, wanted, kube.peers.mode);
+  // What is leaving is taken back as it is, and what was never ours is adopted by those who use it.
+  const patch =
+    want === 'leaving' || (state === 'upstream' && !takesPart)
+      ? null
+      : servicePatch(found, wanted, kube.peers.mode);
   const resourceVersion = found.metadata?.resourceVersion ?? '';
   const why = state === 'upstream' ? 'adopt the Service of magnum-cluster-api-proxy' : 'it was changed';
   return {

@@ -48,12 +48,12 @@ export function slicePlan(
   const [found, ...extra] = own;
   // One is enough: a second one is left from when the plain name was taken, or was not.
   const actions: Action[] = extra.map((slice) => removal(slice, settings.namespace, 'there are two'));
-  const { endpoint, draining } = kube.self;
+  const { endpoint, draining, participation } = kube.self;
   const { want } = publication;
   const wanted: Wanted =
     serviceUsable === 'never' || want === 'down' || ('reason' in endpoint && want !== 'unjudged')
       ? 'absent'
-      : want === 'leaving' || draining
+      : want === 'leaving' || draining || !participation.takesPart
         ? 'terminating'
         : want === 'unjudged' || serviceUsable === 'later'
           ? 'as-it-is'
@@ -83,7 +83,7 @@ export function slicePlan(
   if (wanted === 'terminating' && terminating !== null) {
     const goesAtMs = since + settings.propagationWaitMs;
     if (kube.nowMs >= goesAtMs) {
-      actions.push(removal(found, settings.namespace, draining ? 'we are stopping' : 'no longer proxied'));
+      actions.push(removal(found, settings.namespace, whyLeaving(want, kube)));
       return { ...nothing, terminating, state, actions };
     }
     return { ...nothing, terminating, state, actions, lookAgainAtMs: goesAtMs };
@@ -111,6 +111,11 @@ export function slicePlan(
     object.metadata,
   );
   return { terminating, state, actions, lookAgainAtMs: refreshAtMs, problem: problem ?? foreignTag };
+}
+
+function whyLeaving(want: Publication['want'], { self: { draining, participation } }: KubeWorld): string {
+  if (draining) return 'we are stopping';
+  return want === 'leaving' ? 'no longer proxied' : participation.reason;
 }
 
 /** When the time stamp is to be renewed (monotonic): turns in between must not put it off. */
