@@ -80,6 +80,7 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   'propagation-wait': { wanted: duration('0ms to 5m'), values: [...BAD_DURATIONS, '301s'] },
   'allow-mass-delete': { wanted: 'true or false', values: ['sure', '2', ' '] },
   'resource-tags': { wanted: '', values: [] }, // several things can be wrong with it: below
+  'ignored-selector-labels': { wanted: '', values: [] }, // below
   listen: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   admin: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   'health-listen': { wanted: ENDPOINT, values: BAD_ENDPOINTS },
@@ -157,6 +158,15 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     );
   });
 
+  test('--ignored-selector-labels names everything that is wrong with it', () => {
+    const where = '--ignored-selector-labels';
+    expect(problemsOf(read([`${where}=ok,a b,,ok`]))).toEqual([
+      { where, value: null, wanted: expect.stringMatching(/^the key "a b" cannot be used: a key is/) },
+      { where, value: null, wanted: expect.stringMatching(/^the key "" cannot be used: a key is/) },
+      { where, value: null, wanted: 'the key "ok" is given twice' },
+    ]);
+  });
+
   describe('--node-selector', () => {
     const where = '--node-selector';
     const problem = (wanted: unknown) => ({ where, value: null, wanted });
@@ -230,6 +240,7 @@ describe('what is valid', () => {
         propagationWaitMs: 5000,
         allowMassDelete: false,
         resourceTags: {},
+        ignoredSelectorLabels: [],
         listen: { host: undefined, port: 6443 },
         admin: { host: '127.0.0.1', port: 9580 },
         healthListen: null,
@@ -277,6 +288,7 @@ describe('what is valid', () => {
     ['propagation-wait', '0s', (config) => config.propagationWaitMs, 0],
     ['allow-mass-delete', 'true', (config) => config.allowMassDelete, true],
     ['resource-tags', 'b=2, a=', (config) => config.resourceTags, { a: '', b: '2' }],
+    ['ignored-selector-labels', 'hash, a.b/c', (config) => config.ignoredSelectorLabels, ['hash', 'a.b/c']],
     ['listen', '[::1]:0', (config) => config.listen, { host: '::1', port: 0 }],
     ['admin', 'localhost:1', (config) => config.admin, { host: '127.0.0.1', port: 1 }],
     ['health-listen', '*:9000', (config) => config.healthListen, { host: undefined, port: 9000 }],

@@ -40,6 +40,8 @@ export interface RunConfig {
   readonly allowMassDelete: boolean;
   /** On what belongs to this instance. */
   readonly resourceTags: Tags;
+  /** Keys that rollout tools move on: a machine that matches a listener's selector only without them is known in advance. */
+  readonly ignoredSelectorLabels: readonly string[];
   readonly listen: Endpoint;
   readonly admin: Endpoint;
   readonly healthListen: Endpoint | null;
@@ -134,6 +136,7 @@ export function readConfig(
     propagationWaitMs: must('propagation-wait'),
     allowMassDelete: must('allow-mass-delete'),
     resourceTags: must('resource-tags'),
+    ignoredSelectorLabels: must('ignored-selector-labels'),
     listen: must('listen'),
     admin: must('admin'),
     healthListen: get('health-listen'),

@@ -119,6 +119,13 @@ export const FLAGS = {
     labels.resourceTags,
     "on this instance's slices and Lease",
   ),
+  'ignored-selector-labels': define(
+    'Kubernetes',
+    '<keys>',
+    '',
+    labels.labelKeys,
+    'left out to know members in advance',
+  ),
 
   listen: define(
     'Where it listens',

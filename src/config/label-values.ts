@@ -1,6 +1,7 @@
 // Reads configuration values that are about labels. Several things can be wrong with one: each is named. None of them throws.
 
 import { readTags, type Tags } from '../control/resource-tags.ts';
+import { labelKeyProblem } from '../kube/label-syntax.ts';
 import { type NodeSelector, parseNodeSelector } from '../kube/node-selector.ts';
 import type { PartsReader } from './values.ts';
 
@@ -23,4 +24,15 @@ export const nodeSelector: PartsReader<NodeSelector | null> = (text) => {
   const parsed = parseNodeSelector(json, 'the selector');
   if (parsed.kind === 'invalid') return { problems: parsed.problems };
   return { value: parsed.kind === 'every-node' ? null : parsed.selector };
+};
+
+/** Keys of labels, separated by commas. */
+export const labelKeys: PartsReader<readonly string[]> = (text) => {
+  const keys = text.trim() === '' ? [] : text.split(',').map((part) => part.trim());
+  const problems = keys.flatMap((key, index) => {
+    if (keys.indexOf(key) < index) return [`the key ${JSON.stringify(key)} is given twice`];
+    const problem = labelKeyProblem(key);
+    return problem === null ? [] : [`the key ${JSON.stringify(key)} cannot be used: ${problem}`];
+  });
+  return problems.length > 0 ? { problems } : { value: keys };
 };
