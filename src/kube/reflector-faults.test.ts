@@ -67,7 +67,7 @@ describe('while the server does not answer', () => {
     const one = virtual();
     one.api.listFaults.push(...Array(10).fill(fakeError('unreachable', 'list')));
     await one.watching();
-    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000));
+    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000, 10_000));
     one.nowMs += 60_000;
     one.api.send(fakeError('unreachable', 'watch'));
     await one.until(() => one.api.watches.length === 2);
@@ -134,7 +134,7 @@ describe('when the place in the history is no good', () => {
     one.api.watchFaults.push(...Array(6).fill(fakeError('unreachable', 'watch')), gone, gone, gone);
     one.api.send(fakeError('unreachable', 'watch'));
     await one.until(() => one.api.watches.length === 11 && one.api.watchers.size === 1);
-    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200, 6400, 12_800, 200, 400, 800));
+    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200, 6400, 10_000, 200, 400, 800));
   });
 
   test.each<[code: KubeErrorCode, lists: number]>([
@@ -204,7 +204,7 @@ describe('when the place in the history is no good', () => {
     await one.until(() => one.api.requests.length === 10);
     expect(one.snapshot).toMatchObject({ synced: true, problem: { code: 'forbidden' } });
     expect(one.nowMs - (one.snapshot.staleSinceMs as number)).toBeLessThanOrEqual(60_000);
-    expect(one.sleeps.at(-1)).toBe(30_000 * 0.75);
+    expect(one.sleeps.at(-1)).toBe(10_000 * 0.75);
   });
 });
 

@@ -71,7 +71,8 @@ export interface ReflectorDeps<T> {
 }
 
 const FIRST_BACKOFF_MS = 200;
-const MAX_BACKOFF_MS = 30_000;
+/** An API that is back after a while of flapping is noticed this soon; twenty instances with six watches each ask it 12 times a second. */
+const MAX_BACKOFF_MS = 10_000;
 /** A CRD that is not installed yet: looked for often enough that nobody waits for it. */
 const MAX_ABSENT_BACKOFF_MS = 10_000;
 /** A watch that lasted this long was a good one. */
