@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/e2e/**/*.e2e.ts'],
     pool: 'forks',
+    reporters: ['verbose'], // a line per test as it ends: some take minutes
     maxWorkers: 1,
     testTimeout: 60_000,
     hookTimeout: 120_000,

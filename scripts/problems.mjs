@@ -46,6 +46,10 @@ const tools = {
     what: '`mount` (util-linux) is not on the PATH: the sandbox needs a /run of its own',
     packages: { 'apt-get': 'mount', dnf: 'util-linux', zypper: 'util-linux', apk: 'util-linux-misc' },
   },
+  setpriv: {
+    what: '`setpriv` (util-linux) is not on the PATH: Isthmus is started with the privileges of a Pod and of a systemd unit',
+    packages: { 'apt-get': 'util-linux', apk: 'setpriv' },
+  },
   taskset: {
     what: '`taskset` (util-linux) is not on the PATH: the benchmark pins each process to a core',
     packages: { 'apt-get': 'util-linux', apk: 'util-linux-misc' },

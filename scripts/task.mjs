@@ -4,11 +4,13 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ensurePacketFilter } from './debian.mjs';
 import { openForwards } from './forward.mjs';
 import { MissingError, requireTools } from './problems.mjs';
 import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
-import { ensureTestbed } from './testbed.mjs';
+import { ensureCoreDns, ensureTestbed } from './testbed.mjs';
+import { ensureUpstream } from './upstream.mjs';
 
 const bin = (...parts) => join(root, 'node_modules', ...parts);
 const vitest = bin('vitest', 'vitest.mjs');
@@ -99,7 +101,13 @@ const tasks = {
     about: 'on a real kube-apiserver, built from Go modules the first time (-- <file> runs one)',
     run: async (args) => {
       requireSandbox();
-      const testbed = await ensureTestbed();
+      requireTools(['setpriv']);
+      const testbed = {
+        ...(await ensureTestbed()),
+        ...(await ensureCoreDns()),
+        ...(await ensurePacketFilter()),
+        ...(await ensureUpstream()),
+      };
       await setUp();
       const logs = join(root, '.cache', 'e2e-logs');
       rmSync(logs, { recursive: true, force: true });

@@ -1,5 +1,5 @@
-// Builds the real Kubernetes of the end-to-end tests (test/e2e/testbed) once for each content of its sources, outside the work
-// tree. Only this needs Go and the network; the tests themselves run in the sandbox, which has neither.
+// Builds the real Kubernetes (test/e2e/testbed) and CoreDNS (test/e2e/coredns) of the end-to-end tests once for each content of
+// their sources, outside the work tree. Only this needs Go and the network; the tests run in the sandbox, which has neither.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -20,13 +20,13 @@ import { MissingError, onPath } from './problems.mjs';
 import { root } from './setup.mjs';
 import { runStep } from './step.mjs';
 
-const sources = join(root, 'test', 'e2e', 'testbed');
 const KEPT_BUILDS = 2;
+const sourcesOf = (module) => join(root, 'test', 'e2e', module);
 
 /** What the tests start; a directory of KUBEBUILDER_ASSETS that has all of them spares the build. */
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl'];
 
-function cacheDirectory() {
+export function cacheDirectory() {
   if (process.env.ISTHMUS_TESTBED_CACHE) return process.env.ISTHMUS_TESTBED_CACHE;
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'isthmus');
 }
@@ -40,16 +40,16 @@ function isExecutable(file) {
   }
 }
 
-function buildArguments() {
+function kubernetesStamps() {
+  const sources = sourcesOf('testbed');
   const module = readFileSync(join(sources, 'go.mod'), 'utf8');
   const version = /^\s*k8s\.io\/kubernetes (v(\d+)\.(\d+)\.\S+)$/m.exec(module);
   if (version === null) throw new Error(`${sources}/go.mod requires no k8s.io/kubernetes`);
   const at = 'k8s.io/component-base/version';
-  const stamps = `-X ${at}.gitVersion=${version[1]} -X ${at}.gitMajor=${version[2]} -X ${at}.gitMinor=${version[3]}`;
-  return ['build', '-v', '-trimpath', '-ldflags', `-s -w ${stamps}`];
+  return ` -X ${at}.gitVersion=${version[1]} -X ${at}.gitMajor=${version[2]} -X ${at}.gitMinor=${version[3]}`;
 }
 
-function contentHash(goVersion, args) {
+function contentHash(sources, goVersion, args) {
   const hash = createHash('sha256').update(`${goVersion}\0${args.join('\0')}\0`);
   for (const file of readdirSync(sources).sort())
     hash
@@ -60,8 +60,8 @@ function contentHash(goVersion, args) {
 }
 
 /** The version of Go that module needs, as far as we can tell before running it: an older one says so itself. */
-function requireGo() {
-  if (onPath('go')) return execFileSync('go', ['version'], { cwd: sources, encoding: 'utf8' }).trim();
+function requireGo(cwd) {
+  if (onPath('go')) return execFileSync('go', ['version'], { cwd, encoding: 'utf8' }).trim();
   throw new MissingError([
     {
       what: '`go` is not on the PATH: the real kube-apiserver, etcd and the others of the end-to-end tests are built with it',
@@ -72,13 +72,42 @@ function requireGo() {
   ]);
 }
 
-function removeOldBuilds(cache, kept) {
+function removeOldBuilds(cache, module, kept) {
   const builds = readdirSync(cache)
-    .filter((name) => name.startsWith('testbed-') && name !== kept)
+    .filter((name) => name.startsWith(`${module}-`) && name !== kept)
     .map((name) => ({ name, at: statSync(join(cache, name)).mtimeMs }))
     .sort((left, right) => right.at - left.at);
   for (const { name } of builds.slice(KEPT_BUILDS - 1))
     rmSync(join(cache, name), { recursive: true, force: true });
+}
+
+/** The binary of one Go module of test/e2e; `title` is shown while it is built. */
+async function ensureBuild(module, stamps, title) {
+  const sources = sourcesOf(module);
+  const args = ['build', '-v', '-trimpath', '-ldflags', `-s -w${stamps}`];
+  const name = `${module}-${contentHash(sources, requireGo(sources), args)}`;
+  const cache = cacheDirectory();
+  const binary = join(cache, name, module);
+  mkdirSync(cache, { recursive: true });
+  await withLock(join(cache, `${module}.lock`), async () => {
+    if (isExecutable(binary)) return;
+    const unfinished = join(cache, `${name}.unfinished`);
+    let packages = 0;
+    await runStep(title, 'nice', ['-n', '19', 'go', ...args, '-o', unfinished, '.'], {
+      cwd: sources,
+      env: { ...process.env, CGO_ENABLED: '0' },
+      // `go build -v` names each package when it is done.
+      progress: (chunk) => {
+        packages += chunk.split('\n').length - 1;
+        return `${packages} packages`;
+      },
+    });
+    mkdirSync(join(cache, name), { recursive: true });
+    renameSync(unfinished, binary);
+    removeOldBuilds(cache, module, name);
+  });
+  if (!existsSync(binary)) throw new Error(`${binary} was not built`);
+  return binary;
 }
 
 /** The environment in which the tests find their components. */
@@ -88,33 +117,14 @@ export async function ensureTestbed() {
     process.stderr.write(`· the components of ${assets} (KUBEBUILDER_ASSETS) are used\n`);
     return { ISTHMUS_TESTBED_ASSETS: assets };
   }
-  const args = buildArguments();
-  const name = `testbed-${contentHash(requireGo(), args)}`;
-  const cache = cacheDirectory();
-  const binary = join(cache, name, 'testbed');
-  mkdirSync(cache, { recursive: true });
-  await withLock(join(cache, 'testbed.lock'), async () => {
-    if (isExecutable(binary)) return;
-    const unfinished = join(cache, `${name}.unfinished`);
-    let packages = 0;
-    await runStep(
-      'building kube-apiserver, etcd and the others from Go modules (6 to 15 minutes, once)',
-      'nice',
-      ['-n', '19', 'go', ...args, '-o', unfinished, '.'],
-      {
-        cwd: sources,
-        env: { ...process.env, CGO_ENABLED: '0' },
-        // `go build -v` names each package when it is done.
-        progress: (chunk) => {
-          packages += chunk.split('\n').length - 1;
-          return `${packages} packages`;
-        },
-      },
-    );
-    mkdirSync(join(cache, name), { recursive: true });
-    renameSync(unfinished, binary);
-    removeOldBuilds(cache, name);
-  });
-  if (!existsSync(binary)) throw new Error(`${binary} was not built`);
-  return { ISTHMUS_TESTBED: binary };
+  const title = 'building kube-apiserver, etcd and the others from Go modules (6 to 15 minutes, once)';
+  return { ISTHMUS_TESTBED: await ensureBuild('testbed', kubernetesStamps(), title) };
+}
+
+/** The same for CoreDNS, which nobody ships beside the others. */
+export async function ensureCoreDns() {
+  const asset = join(process.env.KUBEBUILDER_ASSETS || '/nonexistent', 'coredns');
+  if (isExecutable(asset)) return { ISTHMUS_COREDNS: asset };
+  const title = 'building CoreDNS from Go modules (3 to 10 minutes, once)';
+  return { ISTHMUS_COREDNS: await ensureBuild('coredns', '', title) };
 }

@@ -12,36 +12,46 @@ export type ComponentName =
   | 'kube-controller-manager'
   | 'kube-proxy'
   | 'kubectl'
-  | 'selector-judge';
+  | 'selector-judge'
+  | 'coredns';
 
 /** Where the logs of a run stay: outside the sandbox, so that they can be read after a failure. */
 export const LOGS = fileURLToPath(new URL('../../.cache/e2e-logs', import.meta.url));
 
 /** The command that starts a component: `testbed etcd …`, or the component's own binary. */
 export function componentCommand(name: ComponentName, args: readonly string[]): [string, string[]] {
-  const { ISTHMUS_TESTBED: testbed, ISTHMUS_TESTBED_ASSETS: assets } = process.env;
+  const { ISTHMUS_TESTBED: testbed, ISTHMUS_TESTBED_ASSETS: assets, ISTHMUS_COREDNS: coredns } = process.env;
+  if (name === 'coredns' && coredns !== undefined) return [coredns, [...args]];
   if (assets !== undefined) return [join(assets, name), [...args]];
   if (testbed !== undefined) return [testbed, [name, ...args]];
   throw new Error('no testbed: these tests run with `npm run test:e2e`, which builds it');
 }
 
-export class Component {
+let serial = 0;
+
+export interface ProcessOptions {
+  /** Names its log. */
+  readonly label: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A process whose output is a file that outlives the sandbox. */
+export class LoggedProcess {
   readonly name: string;
   readonly logFile: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
 
-  constructor(
-    name: ComponentName,
-    args: readonly string[],
-    { label = name }: { readonly label?: string } = {},
-  ) {
+  constructor(command: string, args: readonly string[], { label, env = {} }: ProcessOptions) {
     mkdirSync(LOGS, { recursive: true });
+    serial += 1; // a second start under the same label does not hide the first
     this.name = label;
-    this.logFile = join(LOGS, `${label}-${process.pid}.log`);
+    this.logFile = join(LOGS, `${label}-${process.pid}-${serial}.log`);
     const log = openSync(this.logFile, 'a');
-    const [command, all] = componentCommand(name, args);
-    this.#child = spawn(command, all, { stdio: ['ignore', log, log] });
+    this.#child = spawn(command, [...args], {
+      stdio: ['ignore', log, log],
+      env: { ...process.env, ...env },
+    });
     closeSync(log);
     this.#exited = once(this.#child, 'exit').catch(() => {}); // `error`: it never started, and `running` says so
   }
@@ -54,10 +64,22 @@ export class Component {
     return this.#child.pid ?? -1;
   }
 
+  get exitCode(): number | null {
+    return this.#child.exitCode;
+  }
+
   /** For failure messages: what it said last. */
   lastLines(count = 15): string {
     const lines = readFileSync(this.logFile, 'utf8').trimEnd().split('\n');
     return `the last lines of ${this.logFile}:\n${lines.slice(-count).join('\n')}`;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  async ended(): Promise<void> {
+    if (this.running) await this.#exited;
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<void> {
@@ -66,5 +88,25 @@ export class Component {
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);
     await this.#exited;
     clearTimeout(timer);
+  }
+}
+
+export interface ComponentOptions {
+  readonly label?: string;
+  /** The network namespace in which it runs; that of the test by default. */
+  readonly netns?: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export class Component extends LoggedProcess {
+  constructor(
+    name: ComponentName,
+    args: readonly string[],
+    { label = name, netns, env }: ComponentOptions = {},
+  ) {
+    const inside = netns === undefined ? [] : ['ip', 'netns', 'exec', netns];
+    const [program, own] = componentCommand(name, args);
+    const [command, ...rest] = [...inside, program, ...own] as [string, ...string[]];
+    super(command, rest, { label, ...(env !== undefined && { env }) });
   }
 }

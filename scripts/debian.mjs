@@ -1,0 +1,87 @@
+// Programs of Debian that the end-to-end tests run: the machine's own, or its packages unpacked into the cache. Nothing is installed
+// and the machine stays as it was. Once here, one that is missing is never fetched by hand.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { withLock } from './lock.mjs';
+import { MissingError, onPath } from './problems.mjs';
+import { cacheDirectory } from './testbed.mjs';
+
+/** What Debian's `update-alternatives` would link: the iptables that writes nftables rules. */
+const IPTABLES = ['iptables', 'ip6tables'].flatMap((name) => [name, `${name}-save`, `${name}-restore`]);
+
+const PACKET_FILTER = {
+  name: 'packet-filter',
+  packages: ['nftables', 'iptables'],
+  programs: ['nft', ...IPTABLES],
+  links: Object.fromEntries(IPTABLES.map((name) => [name, 'xtables-nft-multi'])),
+  why: 'kube-proxy writes its rules with them',
+};
+const HAPROXY = { name: 'haproxy', packages: ['haproxy'], programs: ['haproxy'], links: {}, why: '' };
+
+function run(command, args) {
+  try {
+    execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    const said = String(error.stderr ?? '').trim();
+    throw new Error(`${command}: ${said.split('\n').at(-1) || error.message}`);
+  }
+}
+
+function unpack(home, { packages, links }) {
+  const unfinished = `${home}.unfinished`;
+  const archives = join(unfinished, 'archives');
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(join(archives, 'partial'), { recursive: true });
+  const install = ['install', '--download-only', '--reinstall', '--no-install-recommends', '-y'];
+  const fetch = () => run('apt-get', [...install, '-o', `Dir::Cache::Archives=${archives}`, ...packages]);
+  try {
+    fetch();
+  } catch {
+    run('apt-get', ['update']);
+    fetch();
+  }
+  for (const file of readdirSync(archives).filter((each) => each.endsWith('.deb')))
+    run('dpkg-deb', ['-x', join(archives, file), unfinished]);
+  rmSync(archives, { recursive: true });
+  for (const [name, target] of Object.entries(links)) {
+    const link = join(unfinished, 'usr', 'sbin', name);
+    rmSync(link, { force: true });
+    symlinkSync(target, link);
+  }
+  renameSync(unfinished, home);
+}
+
+/** Where to look for the programs, and LD_LIBRARY_PATH for them; null where the machine has them. Throws where nobody has. */
+async function ensure(what) {
+  if (what.programs.every((name) => onPath(name) || existsSync(join('/usr/sbin', name)))) return null;
+  const cache = cacheDirectory();
+  const home = join(cache, `debian-${what.name}-1`);
+  mkdirSync(cache, { recursive: true });
+  await withLock(`${home}.lock`, async () => {
+    if (existsSync(home)) return;
+    process.stderr.write(`· fetching ${what.packages.join(' and ')} from Debian …\n`);
+    unpack(home, what);
+  });
+  const machine = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
+  const libraries = ['usr/lib', 'lib'].map((directory) => join(home, directory, machine)).join(':');
+  return { programs: join(home, 'usr', 'sbin'), libraries };
+}
+
+/** The environment in which the tests find nft and iptables: nothing where the machine has them. */
+export async function ensurePacketFilter() {
+  const { packages, why } = PACKET_FILTER;
+  try {
+    const found = await ensure(PACKET_FILTER);
+    if (found === null) return {};
+    return {
+      ISTHMUS_PACKET_FILTER: found.programs,
+      ISTHMUS_PACKET_FILTER_LIBRARIES: found.libraries,
+    };
+  } catch (error) {
+    const what = `neither nft and iptables nor a way to fetch them (${error.message}): ${why}`;
+    throw new MissingError([{ what, fix: `install it: apt-get install -y ${packages.join(' ')}` }]);
+  }
+}
+
+export const ensureHaproxy = () => ensure(HAPROXY);

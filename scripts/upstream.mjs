@@ -1,0 +1,55 @@
+// magnum-cluster-api-proxy itself, from PyPI in an environment of its own, with HAProxy: Isthmus is tested beside it. Where it
+// cannot be had the tests say so and go on without it.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensureHaproxy } from './debian.mjs';
+import { withLock } from './lock.mjs';
+import { onPath } from './problems.mjs';
+import { runStep } from './step.mjs';
+import { cacheDirectory } from './testbed.mjs';
+
+/** It imports novaclient, and does not say so. */
+const PACKAGES = ['magnum-cluster-api==0.38.2', 'python-novaclient'];
+
+async function ensureEnvironment() {
+  if (!onPath('python3')) throw new Error('python3 is not on the PATH');
+  const python = execFileSync('python3', ['-VV'], { encoding: 'utf8' });
+  const hash = createHash('sha256').update(`${python}${PACKAGES}`).digest('hex').slice(0, 16);
+  const cache = cacheDirectory();
+  const home = join(cache, `upstream-${hash}`);
+  const done = join(home, 'done');
+  mkdirSync(cache, { recursive: true });
+  await withLock(join(cache, 'upstream.lock'), async () => {
+    if (existsSync(done)) return;
+    // In its place from the beginning: the scripts of such an environment know where it is.
+    rmSync(home, { recursive: true, force: true });
+    const pip = join(home, 'bin', 'pip');
+    const title = 'fetching magnum-cluster-api-proxy from PyPI (2 minutes, once)';
+    const commands = `python3 -m venv "$1" && "$2" install --quiet ${PACKAGES.join(' ')}`;
+    await runStep(title, 'nice', ['-n', '19', 'sh', '-c', commands, 'sh', home, pip]);
+    // It asks sudo to start HAProxy, and is root already.
+    writeFileSync(join(home, 'bin', 'sudo'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
+    writeFileSync(done, '');
+  });
+  return home;
+}
+
+/** The environment in which the tests find it, or the reason why they do not. */
+export async function ensureUpstream() {
+  try {
+    const home = await ensureEnvironment();
+    const haproxy = await ensureHaproxy();
+    return {
+      ISTHMUS_UPSTREAM: home,
+      ...(haproxy !== null && {
+        ISTHMUS_HAPROXY: haproxy.programs,
+        ISTHMUS_HAPROXY_LIBRARIES: haproxy.libraries,
+      }),
+    };
+  } catch (error) {
+    process.stderr.write(`! not tried: beside magnum-cluster-api-proxy (${error.message})\n`);
+    return { ISTHMUS_UPSTREAM_MISSING: error.message };
+  }
+}
