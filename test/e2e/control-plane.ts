@@ -1,13 +1,16 @@
-// A real management cluster: etcd and kube-apiserver on loopback, with RBAC, tokens, a certificate of its own and an audit log.
+// A real control plane: etcd and kube-apiserver, with RBAC, tokens, a certificate of its own and an audit log; on loopback, or in
+// a network namespace and on an address that others reach.
+import { execFile } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { AccessRule } from '../../src/demo/management-api/access.ts';
 import { RawClient } from '../kube-api/raw-client.ts';
-import { selfSigned } from '../support/certificates.ts';
+import { type Certificate, selfSigned } from '../support/certificates.ts';
 import { freePort, until } from '../support/tcp.ts';
-import { Component, LOGS } from './component.ts';
+import { Component, componentCommand, LOGS } from './component.ts';
 
 export const ADMIN = 'admin';
 
@@ -19,84 +22,116 @@ rules:
 - level: Metadata
 `;
 
+export interface ControlPlaneOptions {
+  /** Beside the admin; what they may do is up to RBAC objects. */
+  readonly users?: readonly string[];
+  /** In the names of logs. */
+  readonly label?: string;
+  readonly netns?: string;
+  /** Where the API server listens; a free port of loopback by default. */
+  readonly address?: string;
+  readonly port?: number;
+  readonly certificate?: Certificate;
+  /** Who signed it; itself by default. */
+  readonly ca?: Buffer;
+  /** Signs certificates of clients. */
+  readonly clientCa?: string;
+  readonly serviceRange?: string;
+}
+
 export class ControlPlane {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-control-plane-'));
   readonly auditLog = join(this.directory, 'audit.log');
-  readonly certificate = selfSigned('127.0.0.1', 'localhost');
+  readonly certificate: Certificate;
+  readonly address: string;
+  readonly #options: ControlPlaneOptions;
   readonly #tokens = new Map<string, string>();
-  #etcdPort = 0;
+  #etcdPorts: [client: number, peer: number] = [0, 0];
   #etcd: Component | null = null;
   #apiServer: Component | null = null;
   #controllers: Component | null = null;
-  port = 0;
+  port: number;
 
-  /** `users` beside the admin; what they may do is up to RBAC objects. */
-  constructor({ users = [] }: { readonly users?: readonly string[] } = {}) {
+  constructor(options: ControlPlaneOptions = {}) {
+    const { users = [], address = '127.0.0.1', port = 0, certificate } = options;
+    this.#options = options;
+    this.address = address;
+    this.port = port;
+    this.certificate = certificate ?? selfSigned(address, 'localhost');
     for (const user of [ADMIN, ...users]) this.#tokens.set(user, randomBytes(16).toString('hex'));
   }
 
   get url(): string {
-    return `https://127.0.0.1:${this.port}`;
+    return `https://${this.address}:${this.port}`;
+  }
+
+  get ca(): Buffer {
+    return this.#options.ca ?? this.certificate.cert;
   }
 
   async start(): Promise<void> {
     this.#writeFiles();
-    this.port = await freePort();
-    this.#etcdPort = await freePort();
-    this.startEtcd(await freePort());
+    if (this.port === 0) this.port = await freePort();
+    this.#etcdPorts = [await freePort(), await freePort()];
+    this.startEtcd();
     await this.startApiServer();
   }
 
-  startEtcd(peerPort: number): void {
-    const client = `http://127.0.0.1:${this.#etcdPort}`;
-    const peer = `http://127.0.0.1:${peerPort}`;
-    this.#etcd = new Component('etcd', [
-      `--data-dir=${join(this.directory, 'etcd')}`,
-      '--unsafe-no-fsync',
-      `--listen-client-urls=${client}`,
-      `--advertise-client-urls=${client}`,
-      `--listen-peer-urls=${peer}`,
-      `--initial-advertise-peer-urls=${peer}`,
-      `--initial-cluster=default=${peer}`,
-      '--log-level=warn',
-    ]);
+  startEtcd(): void {
+    const [client, peer] = this.#etcdPorts.map((port) => `http://127.0.0.1:${port}`);
+    this.#etcd = new Component(
+      'etcd',
+      [
+        `--data-dir=${this.#etcdDirectory}`,
+        '--unsafe-no-fsync',
+        `--listen-client-urls=${client}`,
+        `--advertise-client-urls=${client}`,
+        `--listen-peer-urls=${peer}`,
+        `--initial-advertise-peer-urls=${peer}`,
+        `--initial-cluster=default=${peer}`,
+        '--log-level=warn',
+      ],
+      this.#process('etcd'),
+    );
   }
 
   async startApiServer(): Promise<void> {
     const at = (file: string) => join(this.directory, file);
-    this.#apiServer = new Component('kube-apiserver', [
-      `--etcd-servers=http://127.0.0.1:${this.#etcdPort}`,
-      '--bind-address=127.0.0.1',
-      `--secure-port=${this.port}`,
-      // No machine of the sandbox has an address that could be advertised, and nobody needs one.
-      '--advertise-address=192.0.2.1',
-      '--endpoint-reconciler-type=none',
-      `--cert-dir=${at('certificates')}`,
-      `--tls-cert-file=${this.certificate.certFile}`,
-      `--tls-private-key-file=${this.certificate.keyFile}`,
-      '--authorization-mode=RBAC',
-      `--token-auth-file=${at('tokens.csv')}`,
-      '--service-account-issuer=https://kubernetes.default.svc',
-      `--service-account-key-file=${at('service-account.pub')}`,
-      `--service-account-signing-key-file=${at('service-account.key')}`,
-      '--service-cluster-ip-range=10.96.0.0/16',
-      `--audit-policy-file=${at('audit-policy.yaml')}`,
-      `--audit-log-path=${this.auditLog}`,
-    ]);
-    const client = this.client();
+    this.#apiServer = new Component(
+      'kube-apiserver',
+      [
+        `--etcd-servers=http://127.0.0.1:${this.#etcdPorts[0]}`,
+        `--bind-address=${this.address}`,
+        `--secure-port=${this.port}`,
+        // No machine of the sandbox has an address that could be advertised, and nobody needs one.
+        '--advertise-address=192.0.2.1',
+        '--endpoint-reconciler-type=none',
+        `--cert-dir=${at('certificates')}`,
+        `--tls-cert-file=${this.certificate.certFile}`,
+        `--tls-private-key-file=${this.certificate.keyFile}`,
+        '--authorization-mode=RBAC',
+        `--token-auth-file=${at('tokens.csv')}`,
+        '--service-account-issuer=https://kubernetes.default.svc',
+        `--service-account-key-file=${at('service-account.pub')}`,
+        `--service-account-signing-key-file=${at('service-account.key')}`,
+        `--service-cluster-ip-range=${this.#options.serviceRange ?? '10.96.0.0/16'}`,
+        ...(this.#options.clientCa === undefined ? [] : [`--client-ca-file=${this.#options.clientCa}`]),
+        `--audit-policy-file=${at('audit-policy.yaml')}`,
+        `--audit-log-path=${this.auditLog}`,
+      ],
+      this.#process('kube-apiserver'),
+    );
     try {
       await until(
         'the API server is ready',
         async () => {
           if (this.#apiServer?.running !== true || this.#etcd?.running !== true) return true;
-          return (await client.get('/readyz').catch(() => null))?.status === 200;
+          return this.#isReady();
         },
         90_000,
       );
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${this.lastLines()}`);
-    } finally {
-      client.close();
     }
     if (this.#apiServer.running !== true || this.#etcd?.running !== true)
       throw new Error(`the control plane ended\n${this.lastLines()}`);
@@ -106,13 +141,18 @@ export class ControlPlane {
   startControllers(...controllers: readonly string[]): void {
     const kubeconfig = join(this.directory, 'controllers.kubeconfig');
     writeFileSync(kubeconfig, this.kubeconfig(), { mode: 0o600 });
-    this.#controllers = new Component('kube-controller-manager', [
-      `--kubeconfig=${kubeconfig}`,
-      `--controllers=${controllers.join(',')}`,
-      '--leader-elect=false',
-      '--bind-address=127.0.0.1',
-      '--secure-port=0',
-    ]);
+    this.#controllers = new Component(
+      'kube-controller-manager',
+      [
+        `--kubeconfig=${kubeconfig}`,
+        `--controllers=${controllers.join(',')}`,
+        '--leader-elect=false',
+        '--bind-address=127.0.0.1',
+        '--secure-port=0',
+        `--service-account-private-key-file=${join(this.directory, 'service-account.key')}`,
+      ],
+      this.#process('kube-controller-manager'),
+    );
   }
 
   /** RBAC reaches the authoriser through a watch of its own, a moment after the write. */
@@ -144,8 +184,30 @@ export class ControlPlane {
     await this.#apiServer?.stop('SIGKILL');
   }
 
+  /** As a backup does it that is taken by night: etcd stands still for a moment, and the API server waits for it. */
+  async backUp(): Promise<void> {
+    await this.#etcd?.stop();
+    cpSync(this.#etcdDirectory, this.#backup, { recursive: true });
+    this.startEtcd();
+    await this.untilReady();
+  }
+
+  /** What was there when it was backed up, and nothing since. */
+  async restore(): Promise<void> {
+    await this.stopApiServer();
+    await this.#etcd?.stop();
+    rmSync(this.#etcdDirectory, { recursive: true });
+    cpSync(this.#backup, this.#etcdDirectory, { recursive: true });
+    this.startEtcd();
+    await this.startApiServer();
+  }
+
+  async untilReady(): Promise<void> {
+    await until('the API server is ready', () => this.#isReady(), 60_000);
+  }
+
   client(user = ADMIN): RawClient {
-    return new RawClient({ url: this.url, ca: this.certificate.cert, token: this.tokenOf(user) });
+    return new RawClient({ url: this.url, ca: this.ca, token: this.tokenOf(user) });
   }
 
   tokenOf(user: string): string {
@@ -155,7 +217,7 @@ export class ControlPlane {
   }
 
   kubeconfig(user = ADMIN): string {
-    const ca = this.certificate.cert.toString('base64');
+    const ca = this.ca.toString('base64');
     return JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
@@ -164,6 +226,12 @@ export class ControlPlane {
       contexts: [{ name: 'management', context: { cluster: 'management', user } }],
       'current-context': 'management',
     });
+  }
+
+  /** The API server's process: for what only the process itself tells. */
+  get apiServer(): Component {
+    if (this.#apiServer === null) throw new Error('the API server was not started');
+    return this.#apiServer;
   }
 
   lastLines(): string {
@@ -176,6 +244,43 @@ export class ControlPlane {
     await this.#apiServer?.stop('SIGKILL');
     await this.#etcd?.stop('SIGKILL');
     rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  get #etcdDirectory(): string {
+    return join(this.directory, 'etcd');
+  }
+
+  get #backup(): string {
+    return join(this.directory, 'etcd-backup');
+  }
+
+  #process(name: string): { readonly label: string; readonly netns: string | undefined } {
+    const { label, netns } = this.#options;
+    return { label: label === undefined ? name : `${label}-${name}`, netns };
+  }
+
+  /** Asked from where it can be reached: in a netns only a process inside of it gets an answer. */
+  async #isReady(): Promise<boolean> {
+    const { netns } = this.#options;
+    if (netns === undefined) {
+      const client = this.client();
+      const answer = await client.get('/readyz').catch(() => null);
+      client.close();
+      return answer?.status === 200;
+    }
+    const kubeconfig = join(this.directory, 'admin.kubeconfig');
+    writeFileSync(kubeconfig, this.kubeconfig(), { mode: 0o600 });
+    const [command, args] = componentCommand('kubectl', [
+      `--kubeconfig=${kubeconfig}`,
+      'get',
+      '--raw',
+      '/readyz',
+    ]);
+    const asked = promisify(execFile)('ip', ['netns', 'exec', netns, command, ...args], { timeout: 10_000 });
+    return asked.then(
+      () => true,
+      () => false,
+    );
   }
 
   #writeFiles(): void {

@@ -1,0 +1,111 @@
+// What Client starts on its machine: `loop <kubeconfig> <milliseconds>` opens a new connection at that pace and asks one question
+// on each; `hold <kubeconfig> <count>` opens that many, keeps them, and asks on each once a second: a line of JSON per answer.
+// `upgrade <kubeconfig> <path>` upgrades a connection and sees what it sends come back. All end with their standard input.
+import { readFileSync } from 'node:fs';
+import { Agent, type AgentOptions, request } from 'node:https';
+import { parse } from 'yaml';
+
+const [mode, file, number] = process.argv.slice(2) as [string, string, string];
+const config = parse(readFileSync(file, 'utf8')) as {
+  clusters: [{ cluster: { server: string; 'certificate-authority-data': string } }];
+  users: [{ user: { 'client-certificate-data'?: string; 'client-key-data'?: string } }];
+};
+const decoded = (text: string) => Buffer.from(text, 'base64');
+const [{ cluster }] = config.clusters;
+const [{ user }] = config.users;
+const url = new URL(cluster.server);
+const tls: AgentOptions = {
+  ca: decoded(cluster['certificate-authority-data']),
+  ...(user['client-certificate-data'] && { cert: decoded(user['client-certificate-data']) }),
+  ...(user['client-key-data'] && { key: decoded(user['client-key-data']) }),
+};
+
+let over = false;
+process.stdin.on('end', () => {
+  over = true;
+});
+process.stdin.resume();
+
+function ask(agent: Agent, onNewSocket: () => void = () => {}): Promise<void> {
+  const started = performance.now();
+  return new Promise((resolve) => {
+    const say = (answer: { ok: boolean; error?: string }) => {
+      process.stdout.write(`${JSON.stringify({ ...answer, ms: Math.round(performance.now() - started) })}\n`);
+      resolve();
+    };
+    const sent = request(new URL('/version', url), { agent, timeout: 10_000 }, (response) => {
+      response.resume();
+      response.on('end', () => say({ ok: response.statusCode === 200 }));
+      response.on('error', (error) => say({ ok: false, error: error.message }));
+    });
+    sent.on('socket', () => sent.reusedSocket || onNewSocket());
+    sent.on('timeout', () => sent.destroy(new Error('no answer in 10 s')));
+    sent.on('error', (error: NodeJS.ErrnoException) =>
+      say({ ok: false, error: error.code ?? error.message }),
+    );
+    sent.end();
+  });
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function loop(everyMs: number): Promise<void> {
+  const under = new Set<Promise<void>>();
+  while (!over) {
+    const agent = new Agent({ ...tls, keepAlive: false, maxCachedSessions: 0 });
+    const asked = ask(agent).finally(() => under.delete(asked));
+    under.add(asked);
+    await pause(everyMs);
+  }
+  await Promise.all(under);
+}
+
+async function hold(): Promise<void> {
+  const agent = new Agent({ ...tls, keepAlive: true, maxSockets: 1 });
+  let sockets = 0;
+  const opened = () => {
+    sockets += 1;
+    if (sockets > 1) process.stdout.write(`${JSON.stringify({ ok: false, ms: 0, error: 'it was cut' })}\n`);
+  };
+  while (!over) {
+    await ask(agent, opened);
+    await pause(1000);
+  }
+  agent.destroy();
+}
+
+function upgrade(path: string): Promise<void> {
+  const say = (line: string) => process.stdout.write(`${line}\n`);
+  return new Promise((resolve) => {
+    const headers = { Connection: 'Upgrade', Upgrade: 'echo' };
+    const sent = request(new URL(path, url), { agent: new Agent(tls), headers });
+    sent.on('response', (response) => {
+      say(`status ${response.statusCode}`);
+      resolve();
+    });
+    sent.on('error', (error) => {
+      say(error.message);
+      resolve();
+    });
+    sent.on('upgrade', async (response, socket) => {
+      say(`upgraded to ${response.headers.upgrade}`);
+      let echoes = 0;
+      for (; echoes < 20; echoes += 1) {
+        const word = `word ${echoes}`;
+        const back = new Promise<string>((heard) => socket.once('data', (data: Buffer) => heard(`${data}`)));
+        socket.write(word);
+        if ((await back) !== word) break;
+        await pause(100);
+      }
+      say(`${echoes} of 20 echoes`);
+      socket.destroy();
+      resolve();
+    });
+    sent.end();
+  });
+}
+
+if (mode === 'upgrade') await upgrade(number);
+else if (mode === 'loop') await loop(Number(number));
+else await Promise.all(Array.from({ length: Number(number) }, hold));
+process.exit(0);

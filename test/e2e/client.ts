@@ -1,0 +1,231 @@
+// A machine of the management cluster on which clients run: a real kube-proxy turns Service addresses into Isthmus instances, and
+// names go to CoreDNS through its Service, with the search list of a Pod. Nothing here knows of Isthmus.
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { within } from '../support/tcp.ts';
+import { Component, componentCommand } from './component.ts';
+
+export type ProxyMode = 'nftables' | 'iptables';
+
+export const DNS_SERVICE = '10.96.0.10';
+const RESOLV_CONF = `search magnum-system.svc.cluster.local svc.cluster.local cluster.local
+nameserver ${DNS_SERVICE}
+options ndots:5
+`;
+/** Where it is a link into a /run that the sandbox does not have, its target is made first. */
+const WITH_RESOLVER =
+  't=$(readlink -m /etc/resolv.conf) && { [ -e "$t" ] || { mkdir -p "$(dirname "$t")" && : >"$t"; }; } && ' +
+  'mount --bind "$1" "$t" && shift && exec "$@"';
+
+const script = fileURLToPath(new URL('./client-main.ts', import.meta.url));
+
+export interface ClientOptions {
+  readonly netns: string;
+  readonly mode: ProxyMode;
+  readonly directory: string;
+  readonly managementKubeconfig: string;
+}
+
+/** One line of client-main.ts. */
+export interface Try {
+  readonly ok: boolean;
+  readonly ms: number;
+  readonly error?: string;
+}
+
+export class Client {
+  readonly netns: string;
+  readonly mode: ProxyMode;
+  readonly kubeProxy: Component;
+  readonly #directory: string;
+  readonly #resolvConf: string;
+
+  constructor({ netns, mode, directory, managementKubeconfig }: ClientOptions) {
+    this.netns = netns;
+    this.mode = mode;
+    this.#directory = join(directory, netns);
+    mkdirSync(this.#directory, { recursive: true });
+    this.#resolvConf = join(this.#directory, 'resolv.conf');
+    writeFileSync(this.#resolvConf, RESOLV_CONF);
+    this.kubeProxy = new Component(
+      'kube-proxy',
+      [
+        `--kubeconfig=${managementKubeconfig}`,
+        `--proxy-mode=${mode}`,
+        `--hostname-override=${netns}`,
+        '--cluster-cidr=10.244.0.0/16',
+        // These belong to the machine, not to a netns.
+        '--conntrack-max-per-core=0',
+        '--conntrack-tcp-timeout-established=0s',
+        '--conntrack-tcp-timeout-close-wait=0s',
+        '--v=2',
+      ],
+      { label: `kube-proxy-${mode}`, netns, env: packetFilter() },
+    );
+  }
+
+  /** The rules by which connections are sent on, as the kernel has them. */
+  rules(): string {
+    const command = this.mode === 'nftables' ? ['nft', 'list', 'ruleset'] : ['iptables-save', '-t', 'nat'];
+    return execFileSync('ip', ['netns', 'exec', this.netns, ...command], {
+      encoding: 'utf8',
+      env: { ...process.env, ...packetFilter() },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+
+  /** Whether connections are sent to this address. */
+  leadsTo(address: string, port = 6443): boolean {
+    const rules = this.rules();
+    return (
+      rules.includes(`dnat to ${address}:${port}`) || rules.includes(`--to-destination ${address}:${port}`)
+    );
+  }
+
+  /** kubectl with this kubeconfig; its output. */
+  async kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
+    const [command, all] = this.#command(this.#kubectl(kubeconfig, args));
+    try {
+      const { stdout } = await promisify(execFile)(command, all, { timeout: 60_000, maxBuffer: 64 << 20 });
+      return stdout.trim();
+    } catch (error) {
+      throw new Error(`kubectl ${args.join(' ')}: ${(error as { stderr?: string }).stderr ?? error}`);
+    }
+  }
+
+  /** A kubectl that goes on: its lines, one after the other. */
+  startKubectl(kubeconfig: string, ...args: readonly string[]): Lines {
+    return new Lines(...this.#command(this.#kubectl(kubeconfig, args)));
+  }
+
+  /** New connections, one every `everyMs`, until it is stopped. */
+  loop(kubeconfig: string, everyMs: number): Loop {
+    const file = this.#save(kubeconfig);
+    return new Loop(...this.#command([process.execPath, script, 'loop', file, `${everyMs}`]));
+  }
+
+  /** Connections that stay open; each is used again every second. */
+  hold(kubeconfig: string, count: number): Loop {
+    const file = this.#save(kubeconfig);
+    return new Loop(...this.#command([process.execPath, script, 'hold', file, `${count}`]));
+  }
+
+  /** A connection to this path that is upgraded, and then echoes. */
+  upgrade(kubeconfig: string, path: string): Lines {
+    const file = this.#save(kubeconfig);
+    return new Lines(...this.#command([process.execPath, script, 'upgrade', file, path]));
+  }
+
+  #kubectl(kubeconfig: string, args: readonly string[]): string[] {
+    const settings = [
+      `--kubeconfig=${this.#save(kubeconfig)}`,
+      `--cache-dir=${join(this.#directory, 'cache')}`,
+    ];
+    const [command, all] = componentCommand('kubectl', [...settings, ...args]);
+    return [command, ...all];
+  }
+
+  #saved = 0;
+  #save(kubeconfig: string): string {
+    this.#saved += 1;
+    const file = join(this.#directory, `kubeconfig-${this.#saved}`);
+    writeFileSync(file, kubeconfig, { mode: 0o600 });
+    return file;
+  }
+
+  #command(command: readonly string[]): [string, string[]] {
+    const inside = ['netns', 'exec', this.netns, 'sh', '-c', WITH_RESOLVER, 'sh', this.#resolvConf];
+    return ['ip', [...inside, ...command]];
+  }
+
+  async stop(): Promise<void> {
+    await this.kubeProxy.stop('SIGKILL');
+  }
+}
+
+/** A process that says something from time to time. */
+export class Lines {
+  readonly all: string[] = [];
+  readonly #child: ChildProcess;
+  readonly #closed: Promise<unknown>;
+  readonly #errors: string[] = [];
+  #heard: () => void = () => {};
+
+  constructor(command: string, args: readonly string[]) {
+    const child = spawn(command, [...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child = child;
+    this.#closed = once(child, 'close');
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      this.all.push(line);
+      this.#heard();
+    });
+    createInterface({ input: child.stderr }).on('line', (line) => this.#errors.push(line));
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get errors(): string {
+    return this.#errors.join('\n');
+  }
+
+  /** Until it has said a line that fits, now or later. */
+  async heard(fits: (line: string) => boolean, milliseconds: number): Promise<string> {
+    const found = () => this.all.find(fits);
+    const wait = new Promise<void>((resolve) => {
+      this.#heard = () => found() !== undefined && resolve();
+      this.#heard();
+    });
+    try {
+      await within(milliseconds, 'a line', wait);
+    } catch (error) {
+      throw new Error(`${(error as Error).message}; it said:\n${this.all.join('\n')}\n${this.errors}`);
+    }
+    return found() as string;
+  }
+
+  /** Its standard input ends: ours then finish what they are at. */
+  async finish(milliseconds = 20_000): Promise<void> {
+    this.#child.stdin?.end();
+    await within(milliseconds, 'the end of a client', this.#closed);
+  }
+
+  async stop(): Promise<void> {
+    if (this.running) this.#child.kill('SIGKILL');
+    await this.#closed;
+  }
+}
+
+export class Loop extends Lines {
+  get tries(): Try[] {
+    return this.all.map((line) => JSON.parse(line) as Try);
+  }
+
+  get failures(): Try[] {
+    return this.tries.filter(({ ok }) => !ok);
+  }
+
+  /** Until `count` more have succeeded than by now. */
+  async more(count: number, milliseconds: number): Promise<void> {
+    const wanted = this.tries.filter(({ ok }) => ok).length + count;
+    await this.heard(() => this.tries.filter(({ ok }) => ok).length >= wanted, milliseconds);
+  }
+}
+
+/** nft and iptables of the machine, or those that were unpacked for the tests. */
+function packetFilter(): Record<string, string> {
+  const {
+    ISTHMUS_PACKET_FILTER: programs,
+    ISTHMUS_PACKET_FILTER_LIBRARIES: libraries,
+    PATH = '',
+  } = process.env;
+  if (programs === undefined || libraries === undefined) return { PATH: `${PATH}:/usr/sbin:/sbin` };
+  const extensions = libraries.split(':').map((directory) => join(directory, 'xtables'));
+  return { PATH: `${programs}:${PATH}`, LD_LIBRARY_PATH: libraries, XTABLES_LIBDIR: extensions.join(':') };
+}

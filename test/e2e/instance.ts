@@ -1,0 +1,169 @@
+// Isthmus on a network node, as users run it: the built program with the privileges that a Pod or a systemd unit gives it, the
+// node's own /run/netns, and a ServiceAccount with the rights that deploy/ ships.
+import { execFile } from 'node:child_process';
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { LogLine } from '../support/isthmus.ts';
+import { LoggedProcess } from './component.ts';
+
+export type Privileges = 'pod' | 'systemd';
+
+export interface InstanceOptions {
+  readonly node: string;
+  readonly address: string;
+  readonly privileges: Privileges;
+  /** What is /run/netns on that node. */
+  readonly netnsDirectory: string;
+  readonly api: { readonly host: string; readonly port: number; readonly ca: Buffer; readonly token: string };
+  readonly flags?: readonly string[];
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** The work tree, where a user without any rights can read it: it may be in somebody's home. */
+export const INSTALLED = '/run/isthmus';
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+const SYSTEMD_UID = 64_999;
+
+const DROPPED: Readonly<Record<Privileges, readonly string[]>> = {
+  // securityContext: uid 0, drop ALL, add SYS_ADMIN, allowPrivilegeEscalation: false. A Pod gets no ambient capabilities.
+  pod: [
+    '--inh-caps',
+    '-all',
+    '--ambient-caps',
+    '-all',
+    '--bounding-set',
+    '-all,+sys_admin',
+    '--no-new-privs',
+  ],
+  // User=, AmbientCapabilities=CAP_SYS_ADMIN, CapabilityBoundingSet=CAP_SYS_ADMIN, NoNewPrivileges=yes
+  systemd: [
+    ...['--reuid', `${SYSTEMD_UID}`, '--regid', `${SYSTEMD_UID}`, '--clear-groups'],
+    ...['--inh-caps', '-all,+sys_admin', '--ambient-caps', '-all,+sys_admin'],
+    ...['--bounding-set', '-all,+sys_admin', '--no-new-privs'],
+  ],
+};
+
+/** `ip netns exec` has made a mount namespace that follows ours: what Neutron mounts later is seen, as with HostToContainer. */
+const ON_THE_NODE =
+  'mount --rbind "$1" /run/netns && ' +
+  `if [ -n "$2" ]; then mkdir -p ${SERVICE_ACCOUNT} && mount --bind "$2" ${SERVICE_ACCOUNT}; fi && ` +
+  'shift 2 && exec "$@"';
+
+export class Instance {
+  readonly node: string;
+  readonly address: string;
+  readonly #options: InstanceOptions;
+  #process: LoggedProcess | null = null;
+
+  constructor(options: InstanceOptions) {
+    this.#options = options;
+    this.node = options.node;
+    this.address = options.address;
+  }
+
+  start(...flags: readonly string[]): void {
+    const all = ['run', '--log-level', 'debug', '--log-format', 'json'];
+    const [command, ...args] = this.#command([...all, ...(this.#options.flags ?? []), ...flags]);
+    this.#process = new LoggedProcess(command as string, args, {
+      label: `isthmus-${this.node}`,
+    });
+  }
+
+  get wasStarted(): boolean {
+    return this.#process !== null;
+  }
+
+  get process(): LoggedProcess {
+    if (this.#process === null) throw new Error(`${this.node} was not started`);
+    return this.#process;
+  }
+
+  log(): LogLine[] {
+    const lines = readFileSync(this.process.logFile, 'utf8').split('\n');
+    return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** Connections that it has finished for a cluster. */
+  served(cluster: string): number {
+    return this.log().filter((line) => line.backend != null && line.cluster === cluster).length;
+  }
+
+  /** A command of the program on this node, such as `explain alpha`. */
+  async ask(...args: readonly string[]): Promise<string> {
+    const [command, ...rest] = this.#command(args);
+    const { stdout } = await promisify(execFile)(command as string, rest, { timeout: 20_000 }).catch(
+      (error: { stdout: string }) => error,
+    );
+    return stdout;
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGKILL', graceMs = 60_000): Promise<void> {
+    await this.#process?.stop(signal, graceMs);
+  }
+
+  #command(args: readonly string[]): string[] {
+    const { privileges, netnsDirectory } = this.#options;
+    const inTree = relative(ROOT, process.execPath);
+    const node = inTree.startsWith('..') ? process.execPath : join(INSTALLED, inTree);
+    const mounts = [netnsDirectory, privileges === 'pod' ? this.#directory : ''];
+    const inside = ['ip', 'netns', 'exec', this.node, 'sh', '-c', ON_THE_NODE, 'sh', ...mounts];
+    const environment = privileges === 'pod' ? this.#inPod() : this.#inUnit();
+    // Nothing of the test's own environment: whoever reads these variables would find settings that do not exist.
+    const bare = ['env', '-i', ...Object.entries({ PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ...environment })];
+    return [
+      ...inside,
+      ...bare.map((each) => (typeof each === 'string' ? each : each.join('='))),
+      ...['setpriv', ...DROPPED[privileges], node, join(INSTALLED, 'dist', 'main.js')],
+      ...args,
+    ];
+  }
+
+  get #directory(): string {
+    return `/run/isthmus-${this.node}`;
+  }
+
+  /** As kubelet mounts it: found without a word of configuration. */
+  #inPod(): Record<string, string> {
+    const { api } = this.#options;
+    const directory = this.#directory;
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, 'ca.crt'), api.ca);
+    writeFileSync(join(directory, 'token'), api.token, { mode: 0o600 });
+    writeFileSync(join(directory, 'namespace'), 'magnum-system');
+    return {
+      KUBERNETES_SERVICE_HOST: api.host,
+      KUBERNETES_SERVICE_PORT: `${api.port}`,
+      NODE_NAME: this.node,
+      POD_IP: this.address,
+    };
+  }
+
+  /** A kubeconfig with a token file, both readable by the unit's user alone; the address is that of the default route. */
+  #inUnit(): Record<string, string> {
+    const { api } = this.#options;
+    const directory = this.#directory;
+    mkdirSync(directory, { recursive: true });
+    const kubeconfig = join(directory, 'kubeconfig');
+    const tokenFile = join(directory, 'token');
+    const server = `https://${api.host}:${api.port}`;
+    writeFileSync(tokenFile, api.token, { mode: 0o600 });
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [
+          { name: 'm', cluster: { server, 'certificate-authority-data': api.ca.toString('base64') } },
+        ],
+        users: [{ name: 'isthmus', user: { tokenFile } }],
+        contexts: [{ name: 'm', context: { cluster: 'm', user: 'isthmus' } }],
+        'current-context': 'm',
+      }),
+      { mode: 0o600 },
+    );
+    for (const path of [dirname(tokenFile), kubeconfig, tokenFile]) chownSync(path, SYSTEMD_UID, SYSTEMD_UID);
+    return { KUBECONFIG: kubeconfig, NODE_NAME: this.node };
+  }
+}

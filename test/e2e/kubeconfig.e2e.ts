@@ -1,0 +1,86 @@
+// The kubeconfig in the management cluster belongs to others: we change one word of it once, keep out of the way of whoever renews
+// it, and put the word back.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { auditedRequests, ISTHMUS_USER } from './audit.ts';
+import { Site } from './site.ts';
+import { DIRECT_SERVER, proxiedServer, type Workload } from './workload.ts';
+
+let site: Site;
+let alpha: Workload;
+let given: string;
+
+beforeAll(async () => {
+  site = await Site.start({
+    modes: ['nftables'],
+    nodes: [
+      { name: 'net-1', privileges: 'pod' },
+      { name: 'net-2', privileges: 'systemd' },
+    ],
+  });
+  alpha = await site.addWorkload({ name: 'alpha', real: true }, ['net-1', 'net-2']);
+  await site.management.addCluster(alpha);
+  given = await site.management.kubeconfig('alpha');
+  for (const each of site.instances.values()) each.start();
+}, 180_000);
+afterAll(async () => await site?.stop());
+
+const ours = () =>
+  auditedRequests(site.management.controlPlane.auditLog).filter(
+    ({ user, name, verb }) => user === ISTHMUS_USER && name === 'alpha-kubeconfig' && verb === 'patch',
+  );
+const certificateOf = (text: string) => /client-certificate-data: (\S+)/.exec(text)?.[1];
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('two instances rewrite it once, and change nothing but the server', async () => {
+  const text = await site.proxiedKubeconfig('alpha');
+  expect(text).toBe(given.replace(DIRECT_SERVER, proxiedServer('alpha')));
+  await site.until('both serve', async () => (await site.management.slices('alpha')).length === 2);
+  await pause(15_000); // longer than a look at everything
+  expect(ours()).toHaveLength(1);
+});
+
+test('a certificate that somebody else renews is kept, and nobody fights over it', async () => {
+  const renewed = alpha.kubeconfig(proxiedServer('alpha'));
+  await site.management.changeKubeconfig('alpha', () => renewed);
+  await pause(15_000);
+  expect(await site.management.kubeconfig('alpha')).toBe(renewed);
+  expect(ours()).toHaveLength(1);
+  const names = await site.client().kubectl(renewed, 'get', 'ns', '-o', 'name');
+  expect(names).toContain('namespace/default');
+});
+
+test('one that is made anew with the direct server leads to the Service again, with its new certificate', async () => {
+  const anew = alpha.kubeconfig();
+  await site.management.changeKubeconfig('alpha', () => anew);
+  const text = await site.proxiedKubeconfig('alpha');
+  expect(text).toBe(anew.replace(DIRECT_SERVER, proxiedServer('alpha')));
+  expect(ours()).toHaveLength(2);
+});
+
+test('renewals one after the other are never overwritten by what was read before them', async () => {
+  let last = '';
+  for (let round = 0; round < 12; round += 1) {
+    last = alpha.kubeconfig(round % 2 === 0 ? DIRECT_SERVER : proxiedServer('alpha'));
+    await site.management.changeKubeconfig('alpha', () => last);
+    await pause(round * 20);
+  }
+  const text = await site.proxiedKubeconfig('alpha');
+  expect(certificateOf(text)).toBe(certificateOf(last));
+});
+
+test('it is put back when the cluster is proxied no more, with the certificate of the last renewal', async () => {
+  const certificate = certificateOf(await site.management.kubeconfig('alpha'));
+  const before = ours().length;
+  await site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
+  await site.until('it is direct again', async () =>
+    (await site.management.kubeconfig('alpha')).includes(`server: ${DIRECT_SERVER}\n`),
+  );
+  expect(certificateOf(await site.management.kubeconfig('alpha'))).toBe(certificate);
+  await site.until(
+    'the Service is gone',
+    async () => (await site.management.service('alpha')) === null,
+    60_000,
+  );
+  expect(await site.management.slices('alpha')).toEqual([]);
+  expect(ours()).toHaveLength(before + 1);
+}, 120_000);

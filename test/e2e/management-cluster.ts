@@ -1,0 +1,269 @@
+// The management cluster of a site: a real control plane, CoreDNS, the definitions of Cluster API, the rights that deploy/ ships, and
+// what Cluster API and its providers would write there.
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import {
+  machineDefinition,
+  openStackClusterDefinition,
+} from '../../src/demo/management-api/cluster-api-definitions.ts';
+import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { Answer, RawClient } from '../kube-api/raw-client.ts';
+import { expectStatus } from '../kube-api/suite.ts';
+import { until } from '../support/tcp.ts';
+import { DNS_SERVICE } from './client.ts';
+import { Component, componentCommand } from './component.ts';
+import { ControlPlane } from './control-plane.ts';
+import { MANAGEMENT_ADDRESS } from './networks.ts';
+import { NAMESPACE, type Workload } from './workload.ts';
+
+/** The old proxy, with the rights of an administrator, as it is installed everywhere. */
+export const UPSTREAM_USER = 'upstream';
+
+const RBAC = fileURLToPath(new URL('../../deploy/examples/kubernetes-source/rbac.yaml', import.meta.url));
+const CLUSTERS = `/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/${NAMESPACE}/openstackclusters`;
+const SLICES = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
+const CORE = `/api/v1/namespaces/${NAMESPACE}`;
+
+/** The controllers that have to do with what Isthmus writes. */
+const CONTROLLERS = [
+  'garbage-collector-controller',
+  'namespace-controller',
+  'endpointslice-controller',
+  'endpointslice-mirroring-controller',
+  'serviceaccount-controller',
+];
+
+export interface SliceView {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly ready: boolean;
+}
+
+export class ManagementCluster {
+  readonly controlPlane = new ControlPlane({
+    address: MANAGEMENT_ADDRESS,
+    label: 'management',
+    users: [UPSTREAM_USER],
+  });
+  readonly kubeconfigFile = join(this.controlPlane.directory, 'admin.kubeconfig');
+  #client: RawClient | null = null;
+  #dns: Component | null = null;
+
+  get client(): RawClient {
+    if (this.#client === null) throw new Error('the management cluster was not started');
+    return this.#client;
+  }
+
+  get dns(): Component {
+    if (this.#dns === null) throw new Error('CoreDNS was not started');
+    return this.#dns;
+  }
+
+  /** `machines`: those on which a kube-proxy runs, with their addresses. */
+  async start(
+    machines: Readonly<Record<string, string>>,
+    definition: KubeObject = openStackClusterDefinition({ served: ['v1beta1'] }),
+  ): Promise<void> {
+    await this.controlPlane.start();
+    this.controlPlane.startControllers(...CONTROLLERS);
+    this.#client = this.controlPlane.client();
+    writeFileSync(this.kubeconfigFile, this.controlPlane.kubeconfig(), { mode: 0o600 });
+    const { client } = this;
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+    expectStatus(await client.post('/api/v1/namespaces', namespace), 201);
+    for (const each of [definition, machineDefinition({ served: ['v1beta1'] })])
+      expectStatus(await client.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', each), 201);
+    for (const [name, address] of Object.entries(machines)) {
+      expectStatus(
+        await client.post('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name } }),
+        201,
+      );
+      const status = { addresses: [{ type: 'InternalIP', address }] };
+      expectStatus(await client.patch(`/api/v1/nodes/${name}/status`, { status }), 200);
+    }
+    await this.kubectl('apply', '-f', RBAC);
+    await this.#startDns();
+    await until(
+      'OpenStackClusters are served',
+      async () => (await client.get(CLUSTERS)).status === 200,
+      30_000,
+    );
+  }
+
+  /** A kubeconfig with which the old proxy may do everything. */
+  async upstreamKubeconfig(): Promise<string> {
+    const file = join(this.controlPlane.directory, 'upstream.kubeconfig');
+    writeFileSync(file, this.controlPlane.kubeconfig(UPSTREAM_USER), { mode: 0o600 });
+    const binding = ['clusterrolebinding', UPSTREAM_USER, '--clusterrole=cluster-admin'];
+    await this.kubectl('create', ...binding, `--user=${UPSTREAM_USER}`);
+    return file;
+  }
+
+  async kubectl(...args: readonly string[]): Promise<string> {
+    const cache = `--cache-dir=${join(this.controlPlane.directory, 'kubectl')}`;
+    const [command, all] = componentCommand('kubectl', [
+      `--kubeconfig=${this.kubeconfigFile}`,
+      cache,
+      ...args,
+    ]);
+    const { stdout } = await promisify(execFile)(command, all, { timeout: 60_000 });
+    return stdout.trim();
+  }
+
+  /** A token of the ServiceAccount that deploy/ ships, as kubelet would ask for one. */
+  async serviceAccountToken(): Promise<string> {
+    const path = `${CORE}/serviceaccounts/isthmus/token`;
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+    return expectStatus(await this.client.post(path, request), 201).body.status.token as string;
+  }
+
+  /** What Cluster API and the OpenStack provider leave behind once the cluster stands. */
+  async addCluster(workload: Workload, options: { readonly floatingIp?: boolean } = {}): Promise<void> {
+    await this.addKubeconfig(workload.name, workload.kubeconfig());
+    await this.addClusterObject(workload.name, workload.networkId, options);
+  }
+
+  async addClusterObject(
+    name: string,
+    networkId: string,
+    { floatingIp = false }: { readonly floatingIp?: boolean } = {},
+  ): Promise<void> {
+    const { client } = this;
+    const address = '10.0.0.5';
+    const object = {
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+      kind: 'OpenStackCluster',
+      metadata: { name: objectName(name), labels: { 'cluster.x-k8s.io/cluster-name': name } },
+      spec: {
+        identityRef: { name: 'clouds', cloudName: 'default' },
+        disableAPIServerFloatingIP: !floatingIp,
+        apiServerPort: 6443,
+        controlPlaneEndpoint: { host: address, port: 6443 },
+      },
+    };
+    expectStatus(await client.post(CLUSTERS, object), 201);
+    const status = {
+      ready: true,
+      network: { id: networkId, name: 'tenant' },
+      apiServerLoadBalancer: { id: 'lb', name: 'lb', ip: address, internalIP: address },
+    };
+    expectStatus(await client.patch(`${CLUSTERS}/${objectName(name)}/status`, { status }), 200);
+  }
+
+  async addKubeconfig(name: string, text: string): Promise<void> {
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `${name}-kubeconfig`, labels: { 'cluster.x-k8s.io/cluster-name': name } },
+      type: 'cluster.x-k8s.io/secret',
+      data: { value: Buffer.from(text).toString('base64') },
+    };
+    expectStatus(await this.client.post(`${CORE}/secrets`, secret), 201);
+  }
+
+  async patchCluster(name: string, patch: object): Promise<void> {
+    expectStatus(await this.client.patch(`${CLUSTERS}/${objectName(name)}`, patch), 200);
+  }
+
+  async deleteCluster(name: string): Promise<void> {
+    expectStatus(await this.client.delete(`${CLUSTERS}/${objectName(name)}`), 200);
+  }
+
+  async kubeconfig(name: string): Promise<string> {
+    const secret = expectStatus(await this.client.get(`${CORE}/secrets/${name}-kubeconfig`), 200);
+    return Buffer.from(secret.body.data.value as string, 'base64').toString();
+  }
+
+  /** By somebody else, as the control plane provider renews it: read, changed, written back. */
+  async changeKubeconfig(name: string, change: (text: string) => string): Promise<void> {
+    const value = Buffer.from(change(await this.kubeconfig(name))).toString('base64');
+    expectStatus(await this.client.patch(`${CORE}/secrets/${name}-kubeconfig`, { data: { value } }), 200);
+  }
+
+  async service(name: string): Promise<Answer['body'] | null> {
+    const answer = await this.client.get(`${CORE}/services/${name}`);
+    return answer.status === 404 ? null : expectStatus(answer, 200).body;
+  }
+
+  async names(kind: 'services' | 'secrets' | 'endpointslices' | 'leases'): Promise<string[]> {
+    const groups: Record<string, string> = {
+      endpointslices: SLICES,
+      leases: `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`,
+    };
+    const { body } = expectStatus(await this.client.get(groups[kind] ?? `${CORE}/${kind}`), 200);
+    return body.items.map(({ metadata }: KubeObject) => metadata.name as string).sort();
+  }
+
+  async slices(cluster: string): Promise<SliceView[]> {
+    const query = `?labelSelector=kubernetes.io/service-name%3D${cluster}`;
+    const { body } = expectStatus(await this.client.get(`${SLICES}${query}`), 200);
+    // biome-ignore lint/suspicious/noExplicitAny: as the API server has it
+    return body.items.map(({ metadata, endpoints }: any) => ({
+      name: metadata.name,
+      addresses: endpoints?.[0]?.addresses ?? [],
+      ready: endpoints?.[0]?.conditions?.ready === true,
+    }));
+  }
+
+  /** Reasons of the Events on a cluster, the oldest first. */
+  async events(name: string): Promise<string[]> {
+    const query = `?fieldSelector=involvedObject.name%3D${objectName(name)}`;
+    const { body } = expectStatus(await this.client.get(`${CORE}/events${query}`), 200);
+    // biome-ignore lint/suspicious/noExplicitAny: as the API server has it
+    const items = body.items as any[];
+    const at = (event: { metadata: { creationTimestamp: string } }) => event.metadata.creationTimestamp;
+    return items.sort((a, b) => at(a).localeCompare(at(b))).map(({ reason }) => reason as string);
+  }
+
+  async stop(): Promise<void> {
+    await this.#dns?.stop('SIGKILL');
+    this.#client?.close();
+    await this.controlPlane.stop();
+  }
+
+  async #startDns(): Promise<void> {
+    const corefile = join(this.controlPlane.directory, 'Corefile');
+    writeFileSync(
+      corefile,
+      `.:53 {
+  bind ${MANAGEMENT_ADDRESS}
+  errors
+  log
+  ready ${MANAGEMENT_ADDRESS}:8181
+  kubernetes cluster.local {
+    kubeconfig ${this.kubeconfigFile}
+  }
+}
+`,
+    );
+    this.#dns = new Component('coredns', ['-conf', corefile]);
+    const ports = ['UDP', 'TCP'].map((protocol) => ({
+      name: `dns-${protocol.toLowerCase()}`,
+      port: 53,
+      protocol,
+    }));
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'kube-dns' },
+      spec: { clusterIP: DNS_SERVICE, ports },
+    };
+    expectStatus(await this.client.post('/api/v1/namespaces/kube-system/services', service), 201);
+    const slice = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'kube-dns-1', labels: { 'kubernetes.io/service-name': 'kube-dns' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: [MANAGEMENT_ADDRESS], conditions: { ready: true } }],
+      ports,
+    };
+    const slices = '/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices';
+    expectStatus(await this.client.post(slices, slice), 201);
+  }
+}
+
+/** Cluster API gives the infrastructure object a suffix: its name is not the cluster's. */
+export const objectName = (cluster: string): string => `${cluster}-x7k2p`;
