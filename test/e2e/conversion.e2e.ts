@@ -1,0 +1,125 @@
+// The OpenStack provider is upgraded under load: its definition serves and stores another version, a webhook converts, and for a
+// while the webhook is away. Nothing is withdrawn because of any of it.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
+import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import { expectStatus } from '../kube-api/suite.ts';
+import { auditedRequests, ISTHMUS_USER, isWrite } from './audit.ts';
+import type { Loop } from './client.ts';
+import { ConversionWebhook } from './conversion-webhook.ts';
+import { Site } from './site.ts';
+
+const DEFINITION =
+  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/openstackclusters.infrastructure.cluster.x-k8s.io';
+
+const webhook = new ConversionWebhook();
+let site: Site;
+let loop: Loop;
+
+beforeAll(async () => {
+  site = await Site.start({
+    modes: ['nftables'],
+    nodes: [
+      { name: 'net-1', privileges: 'pod' },
+      { name: 'net-2', privileges: 'systemd' },
+    ],
+  });
+  for (const name of ['alpha', 'beta']) {
+    const workload = await site.addWorkload({ name }, ['net-1', 'net-2']);
+    await site.management.addCluster(workload);
+  }
+  await site.addWorkload({ name: 'gamma' }, ['net-1']);
+  for (const each of site.instances.values()) each.start();
+  const kubeconfig = await site.proxiedKubeconfig('alpha');
+  for (const name of ['alpha', 'beta'])
+    await site.until('both serve', async () => (await site.management.slices(name)).length === 2);
+  await site.until('the rules lead to both', () =>
+    ['10.250.0.21', '10.250.0.22'].every((address) => site.client().leadsTo(address)),
+  );
+  loop = site.client().loop(kubeconfig, 100);
+  await loop.more(10, 30_000);
+}, 180_000);
+afterAll(async () => {
+  await loop?.stop();
+  webhook.stop();
+  await site?.stop();
+});
+
+/** What our instances wrote since then, Leases aside: while nothing changes for a cluster that is nothing. */
+const writesSince = (at: number) =>
+  auditedRequests(site.management.controlPlane.auditLog)
+    .filter((each) => each.user === ISTHMUS_USER && isWrite(each) && each.resource !== 'leases')
+    .filter((each) => each.at >= at)
+    .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
+
+/** The versions of OpenStackCluster that our instances follow at the moment. */
+const follows = (version: string, since: number) =>
+  auditedRequests(site.management.controlPlane.auditLog).some(
+    ({ user, verb, resource, at, path }) =>
+      user === ISTHMUS_USER &&
+      verb === 'watch' &&
+      resource === 'openstackclusters' &&
+      at >= since &&
+      path.includes(`/${version}/`),
+  );
+
+test('the definition is upgraded from v1beta1 to v1beta2: the instances follow, and nothing is written', async () => {
+  const { client } = site.management;
+  const started = Date.now();
+  await webhook.start();
+  const { spec } = openStackClusterDefinition({
+    served: ['v1beta1', 'v1beta2'],
+    storage: 'v1beta2',
+  }) as KubeObject & {
+    spec: object;
+  };
+  const patch = { spec: { ...spec, conversion: webhook.conversion } };
+  expectStatus(await client.patch(DEFINITION, patch), 200);
+  const seconds = await site.until('v1beta2 is watched', () => follows('v1beta2', started), 120_000);
+  console.log(`v1beta2 is followed ${seconds.toFixed(1)} s after it is served`);
+  await new Promise((resolve) => setTimeout(resolve, 15_000));
+  expect(webhook.conversions).toBeGreaterThan(0);
+  expect(writesSince(started)).toEqual([]);
+  expect(loop.failures).toEqual([]);
+}, 200_000);
+
+test('a cluster that is then made through the old version is published', async () => {
+  await site.management.addCluster(site.workload('gamma'));
+  await site.proxiedKubeconfig('gamma');
+});
+
+test('the webhook is away for a minute: nothing is withdrawn, and clients are served', async () => {
+  const started = Date.now();
+  webhook.stop();
+  // The API server forgets what it has converted: watches end, and lists fail.
+  await site.management.controlPlane.stopApiServer();
+  await site.management.controlPlane.startApiServer();
+  const clusters = '/apis/infrastructure.cluster.x-k8s.io/v1beta2/openstackclusters';
+  expect((await site.management.client.get(clusters)).status).toBe(500);
+  await new Promise((resolve) => setTimeout(resolve, 60_000));
+  expect(writesSince(started)).toEqual([]);
+  const before = loop.tries.length;
+  await loop.more(20, 30_000);
+  expect(loop.tries.length).toBeGreaterThan(before);
+  expect(loop.failures).toEqual([]);
+  expect(await site.instance('net-1').ask('explain', 'alpha')).toMatch(/^alpha is reachable/);
+}, 200_000);
+
+test('when it is back a deletion is followed, and the others stay', async () => {
+  const started = Date.now();
+  await webhook.start();
+  await site.until('OpenStackClusters can be read', async () =>
+    site.management.deleteCluster('gamma').then(
+      () => true,
+      () => false,
+    ),
+  );
+  const seconds = await site.until(
+    'gamma is gone',
+    async () => (await site.management.service('gamma')) === null,
+    120_000,
+  );
+  console.log(`after the webhook's outage a deletion took ${seconds.toFixed(1)} s`);
+  expect(writesSince(started).filter((line) => !line.includes('gamma'))).toEqual([]);
+  expect(loop.failures).toEqual([]);
+}, 200_000);
