@@ -65,5 +65,5 @@ describe('an API that is away for a while', () => {
     await site.untilWell(isthmus, 40_000);
     expect(versions()).toEqual(before);
     await serves();
-  }, 60_000);
+  }, 120_000);
 });

@@ -1,7 +1,7 @@
 // The embedded management API: a Kubernetes API over HTTPS, in memory, for the demo and for fast tests. A stand-in: the real
 // kube-apiserver is the judge of it (test/kube-api). Never for anything that must outlive the process.
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { type Access, AccessControl } from './access.ts';
 import type { Conversion } from './custom-types.ts';
 import { followDefinitions } from './definition-controller.ts';
@@ -117,6 +117,7 @@ export async function startManagementApi(options: ManagementApiOptions): Promise
   });
   const { host = '127.0.0.1', tls } = options;
   let server: Server | null = null;
+  const sockets = new Set<Socket>();
   let port = options.port ?? 0;
   const start = async () => {
     if (server !== null) return;
@@ -125,6 +126,11 @@ export async function startManagementApi(options: ManagementApiOptions): Promise
     });
     made.on('tlsClientError', () => {}); // a client that does not trust us, or was killed
     made.requestTimeout = 0;
+    // All of them: one that is in its handshake is none of the server's connections yet, and would keep it open for ever.
+    made.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
     await new Promise<void>((resolve, reject) => {
       made.once('error', reject);
       made.listen(port, host, () => resolve());
@@ -139,7 +145,7 @@ export async function startManagementApi(options: ManagementApiOptions): Promise
     for (const watch of [...watches]) watch.cut();
     await new Promise<void>((resolve) => {
       stopping.close(() => resolve());
-      stopping.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
     });
     store.forgetHistory();
   };
