@@ -302,7 +302,17 @@ export class KubePublisher implements Publisher {
     this.#applier.apply(plan.actions);
     this.#forgetFindings();
     if (this.#withdrawn !== null && !this.#applier.busy && !this.#hasOwnSlices()) this.#withdrawn();
-    this.#setAlarm(earliest(plan.lookAgainAtMs, this.#lookAgainAtMs, this.#applier.retryAtMs()));
+    const { services, slices, secrets } = this.#written;
+    this.#setAlarm(
+      earliest(
+        plan.lookAgainAtMs,
+        this.#lookAgainAtMs,
+        this.#applier.retryAtMs(),
+        services.expiresAtMs(),
+        slices.expiresAtMs(),
+        secrets.expiresAtMs(),
+      ),
+    );
   }
 
   #tellEvents({ self, peers }: KubeWorld, { clusters, objects }: DesiredState): void {

@@ -51,12 +51,22 @@ describe('what we wrote', () => {
     expect(written.over(shown('3')).has('b')).toBe(false);
   });
 
-  test('is believed for ten seconds, no longer', () => {
+  test('is believed for two seconds, no longer', () => {
     written.record('a', null, '1');
-    nowMs = 9999;
+    nowMs = 1999;
     expect(written.over(shown('1')).has('a')).toBe(false);
-    nowMs = 10_000;
+    nowMs = 2000;
     expect(written.over(shown('1')).has('a')).toBe(true);
+  });
+
+  test('says when it will no longer be believed, and nothing once the watch has told', () => {
+    expect(written.expiresAtMs()).toBeNull();
+    written.record('a', item('2'), '1');
+    nowMs = 500;
+    written.record('b', item('7'), null);
+    expect(written.expiresAtMs()).toBe(2000);
+    written.over(shown('2'));
+    expect(written.expiresAtMs()).toBe(2500);
   });
 
   test('leaves the others alone, and what the watch shows as it is when there is nothing', () => {

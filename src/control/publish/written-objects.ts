@@ -9,8 +9,11 @@ interface Written<T> {
   readonly untilMs: number;
 }
 
-/** A watch that is silent for longer is broken, and what we wrote may have been changed since. */
-const BELIEVED_MS = 10_000;
+/**
+ * A watch tells within milliseconds. One that has not told for so long is broken, or it told at once of our write and of somebody's
+ * deletion, which looks as if nothing had happened. To write once more then is harmless: the API refuses what is there.
+ */
+const BELIEVED_MS = 2000;
 /** Writes of ours in a row that no watch has told of. */
 const MAX_OLDER = 8;
 
@@ -32,6 +35,13 @@ export class WrittenObjects<T> {
     const older = before === undefined ? [replaced] : [...before.older.slice(-MAX_OLDER), replaced];
     this.#written.set(key, { object, older, untilMs: this.#now() + BELIEVED_MS });
     this.#merged = null;
+  }
+
+  /** When something is no longer believed though nothing happens (monotonic); null: nothing is written and not yet told. */
+  expiresAtMs(): number | null {
+    let at: number | null = null;
+    for (const { untilMs } of this.#written.values()) at = Math.min(at ?? untilMs, untilMs);
+    return at;
   }
 
   /** The same reference while nothing changed. */
