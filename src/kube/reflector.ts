@@ -12,7 +12,7 @@ import {
   type WatchEvent,
 } from './kube-object.ts';
 import { Mirror } from './mirror.ts';
-import { type Position, takeList, wasTooLarge } from './whole-list.ts';
+import { currentVersion, type Position, takeList, wasTooLarge } from './whole-list.ts';
 
 export interface ReflectorProblem {
   readonly code: KubeErrorCode;
@@ -128,6 +128,8 @@ export class Reflector<T> {
   #position: Position | null = null;
   #fruitlessWatches = 0;
   #wasGone = false;
+  /** What comes back may have been restored from a backup: a watch from its future hears nothing until it has caught up. */
+  #wasAway = false;
   /** The watch that is, or was, under way: a good event came; when it opened. */
   #progress = false;
   #openedAtMs: number | null = null;
@@ -238,7 +240,7 @@ export class Reflector<T> {
     const list = await takeList(question, this.#mirror, this.#position, () => this.#counts.lists++);
     this.#position = list.position;
     if (list.changed || !this.#synced) this.#snapshot = null;
-    this.#mustList = false;
+    this.#mustList = this.#wasAway = false;
     this.#fruitlessWatches = 0;
     this.#relistDueMs = this.#now() + RELIST_EVERY_MS * (1 + this.#random() / 10);
     this.#synced = true;
@@ -263,7 +265,10 @@ export class Reflector<T> {
       accept: metadataOnly ? WATCH_METADATA : 'application/json',
       idleTimeoutMs: WATCH_IDLE_MS,
       signal,
-      onOpen: () => this.#opened(),
+      onOpen: () => {
+        this.#opened();
+        if (this.#wasAway) void this.#askHowFar(position, signal);
+      },
     });
     for await (const event of events) this.#take(event);
     const lastedMs = this.#openedAtMs === null ? 0 : this.#now() - this.#openedAtMs;
@@ -274,6 +279,19 @@ export class Reflector<T> {
         path: position.path,
         detail: 'the server ended it at once',
       });
+  }
+
+  /** Beside the watch, which goes on: an overloaded server is asked for nothing before it has given us that. */
+  async #askHowFar({ path, version: known }: Position, signal: AbortSignal): Promise<void> {
+    const { client, metadataOnly } = this.#deps;
+    const accept = metadataOnly ? LIST_METADATA : 'application/json';
+    try {
+      const version = await currentVersion({ client, path, query: this.#selectors(), accept, signal });
+      this.#wasAway = false;
+      if (isOlderVersion(version, known) && !signal.aborted) this.relist();
+    } catch {
+      // Asked again when the next watch opens; one that stays mute ends in a list as well.
+    }
   }
 
   #selectors(): KubeQuery {
@@ -340,6 +358,7 @@ export class Reflector<T> {
     const mayGoOn =
       (KEEPS_POSITION.has(code) && !wasMute) || (MAY_KEEP_POSITION.has(code) && this.#fruitlessWatches < 2);
     if (!mayGoOn) this.#mustList = true;
+    if (code === 'unreachable') this.#wasAway = true;
     if (wasTooLarge(error)) this.#pageSize = Math.max(MIN_PAGE_SIZE, Math.floor(this.#pageSize / 5));
     // Whoever says that our place is forgotten is there and answers: no reason to wait, unless that is all it ever says.
     if (code === 'gone' && !this.#wasGone) this.#backoff.reset();

@@ -54,6 +54,12 @@ export async function takeList<T>(
   }
 }
 
+/** Where the server is now, for the price of one object. */
+export async function currentVersion(question: Omit<ListQuestion, 'pageSize'>): Promise<string> {
+  for await (const { version } of pages({ ...question, pageSize: 1 }, 1)) return version;
+  throw new Error('there is always a first page');
+}
+
 /** Smaller pages may do. */
 export const wasTooLarge = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === TOO_LARGE;
