@@ -41,9 +41,10 @@ export interface Try {
 export class Client {
   readonly netns: string;
   readonly mode: ProxyMode;
-  readonly kubeProxy: Component;
   readonly #directory: string;
   readonly #resolvConf: string;
+  readonly #managementKubeconfig: string;
+  #kubeProxy: Component;
 
   constructor({ netns, mode, directory, managementKubeconfig }: ClientOptions) {
     this.netns = netns;
@@ -52,21 +53,13 @@ export class Client {
     mkdirSync(this.#directory, { recursive: true });
     this.#resolvConf = join(this.#directory, 'resolv.conf');
     writeFileSync(this.#resolvConf, RESOLV_CONF);
-    this.kubeProxy = new Component(
-      'kube-proxy',
-      [
-        `--kubeconfig=${managementKubeconfig}`,
-        `--proxy-mode=${mode}`,
-        `--hostname-override=${netns}`,
-        '--cluster-cidr=10.244.0.0/16',
-        // These belong to the machine, not to a netns.
-        '--conntrack-max-per-core=0',
-        '--conntrack-tcp-timeout-established=0s',
-        '--conntrack-tcp-timeout-close-wait=0s',
-        '--v=2',
-      ],
-      { label: `kube-proxy-${mode}`, netns, env: packetFilter() },
-    );
+    this.#managementKubeconfig = managementKubeconfig;
+    this.#kubeProxy = this.#startKubeProxy();
+  }
+
+  async restartKubeProxy(): Promise<void> {
+    await this.#kubeProxy.stop('SIGKILL');
+    this.#kubeProxy = this.#startKubeProxy();
   }
 
   /** The rules by which connections are sent on, as the kernel has them. */
@@ -121,6 +114,25 @@ export class Client {
     return new Lines(...this.#command([process.execPath, script, 'upgrade', file, path]));
   }
 
+  #startKubeProxy(): Component {
+    const { mode, netns } = this;
+    return new Component(
+      'kube-proxy',
+      [
+        `--kubeconfig=${this.#managementKubeconfig}`,
+        `--proxy-mode=${mode}`,
+        `--hostname-override=${netns}`,
+        '--cluster-cidr=10.244.0.0/16',
+        // These belong to the machine, not to a netns.
+        '--conntrack-max-per-core=0',
+        '--conntrack-tcp-timeout-established=0s',
+        '--conntrack-tcp-timeout-close-wait=0s',
+        '--v=2',
+      ],
+      { label: `kube-proxy-${mode}`, netns, env: packetFilter() },
+    );
+  }
+
   #kubectl(kubeconfig: string, args: readonly string[]): string[] {
     const settings = [
       `--kubeconfig=${this.#save(kubeconfig)}`,
@@ -144,7 +156,7 @@ export class Client {
   }
 
   async stop(): Promise<void> {
-    await this.kubeProxy.stop('SIGKILL');
+    await this.#kubeProxy.stop('SIGKILL');
   }
 }
 

@@ -57,11 +57,6 @@ export class ManagementCluster {
     return this.#client;
   }
 
-  get dns(): Component {
-    if (this.#dns === null) throw new Error('CoreDNS was not started');
-    return this.#dns;
-  }
-
   /** `machines`: those on which a kube-proxy runs, with their addresses. */
   async start(
     machines: Readonly<Record<string, string>>,
@@ -224,10 +219,18 @@ export class ManagementCluster {
     await this.controlPlane.stop();
   }
 
+  get #corefile(): string {
+    return join(this.controlPlane.directory, 'Corefile');
+  }
+
+  async restartDns(): Promise<void> {
+    await this.#dns?.stop('SIGKILL');
+    this.#dns = new Component('coredns', ['-conf', this.#corefile]);
+  }
+
   async #startDns(): Promise<void> {
-    const corefile = join(this.controlPlane.directory, 'Corefile');
     writeFileSync(
-      corefile,
+      this.#corefile,
       `.:53 {
   bind ${MANAGEMENT_ADDRESS}
   errors
@@ -239,7 +242,7 @@ export class ManagementCluster {
 }
 `,
     );
-    this.#dns = new Component('coredns', ['-conf', corefile]);
+    this.#dns = new Component('coredns', ['-conf', this.#corefile]);
     const ports = ['UDP', 'TCP'].map((protocol) => ({
       name: `dns-${protocol.toLowerCase()}`,
       port: 53,

@@ -140,8 +140,22 @@ test('etcd is restored from before a cluster was published: it is published agai
     );
 
   await management.controlPlane.restore();
-  expect(await management.kubeconfig('gamma')).toContain(`server: ${DIRECT_SERVER}\n`);
-  const beta = await site.until('beta, which is there again, answers again', () => answers('beta'), 120_000);
+  const served = await site.until(
+    'beta, which is there again, is served again',
+    async () => /^beta is reachable/.test(await site.instance('net-1').ask('explain', 'beta')),
+    60_000,
+  );
+  // The others watch from the future, too, and hear nothing until the restored history has caught up. They are restarted, as etcd's
+  // manual asks for; we are not.
+  await management.restartDns();
+  await site.client().restartKubeProxy();
+  const beta = await site.until('beta answers again', () => answers('beta'), 120_000);
+  // Not at once: whoever learns of the restored kubeconfig before it learns of the restored cluster rewrites it, and puts it back.
+  await site.until(
+    'the kubeconfig of gamma, which is not proxied, is direct',
+    async () => (await management.kubeconfig('gamma')).includes(`server: ${DIRECT_SERVER}\n`),
+    60_000,
+  );
   await management.patchCluster('gamma', { spec: { disableAPIServerFloatingIP: true } });
   const gamma = await site.until(
     'gamma, which is proxied again, answers again',
@@ -156,12 +170,14 @@ test('etcd is restored from before a cluster was published: it is published agai
   );
   expect(await management.kubeconfig('beta')).toContain(`server: ${DIRECT_SERVER}\n`);
   console.log(
-    `etcd restored: a cluster that was deleted since answers after ${beta.toFixed(1)} s, one that was published since ` +
-      `${gamma.toFixed(1)} s after it is wanted again; one is given back in ${given.toFixed(1)} s`,
+    `etcd restored: a cluster that was deleted since is served after ${served.toFixed(1)} s, and clients get there ` +
+      `${beta.toFixed(1)} s later; one that was published since answers ${gamma.toFixed(1)} s after it is wanted again, ` +
+      `one is given back in ${given.toFixed(1)} s`,
   );
   await untilRenewed();
   const after = await identities();
   const kept = before.filter((each) => !each.startsWith('beta'));
   expect(after).toEqual(expect.arrayContaining(kept));
-  expect(loop.failures).toEqual([]);
+  // While CoreDNS was restarted a name could not be found.
+  expect(loop.failures.filter(({ error }) => error !== 'EAI_AGAIN')).toEqual([]);
 }, 400_000);
