@@ -47,6 +47,12 @@ function desired(clusters: readonly Cluster[], problems: readonly string[], byDe
       backends.map((backend) => ({ ...backend, serverName: cluster })),
     ),
     problems: problems.map((origin) => ({ origin, reason: 'broken' })),
+    ports: Array.from(routes, ([number, route]) => ({
+      name: `ns/l${number}`,
+      preferredPort: number,
+      route: { ...route, pool: { listener: `ns/l${number}`, allowedCidrs: [] } },
+    })),
+    listeners: [],
   };
 }
 
@@ -137,6 +143,7 @@ describe('what is sent', () => {
       },
       clusters: [0, expect.objectContaining({ name: 'c2', reason: 'slow' })],
       backends: [0],
+      ports: [0, expect.objectContaining({ name: 'ns/l2' })],
     });
   });
 

@@ -7,7 +7,7 @@ import { EMPTY_ROUTE_TABLE } from './routing/route-table.ts';
 /** A list as places in the list before, where its items stayed the same, and new items. */
 export type ListChanges<T extends object> = readonly (number | T)[];
 
-type Lists = Pick<Desired, 'clusters' | 'backends' | 'problems'>;
+type Lists = Pick<Desired, 'clusters' | 'backends' | 'problems' | 'ports' | 'listeners'>;
 type ItemOf<K extends keyof Lists> = Lists[K][number];
 
 /** Parts that are the same are left out. */
@@ -17,6 +17,8 @@ export interface DesiredChanges {
   readonly clusters?: ListChanges<ItemOf<'clusters'>>;
   readonly backends?: ListChanges<ItemOf<'backends'>>;
   readonly problems?: ListChanges<ItemOf<'problems'>>;
+  readonly ports?: ListChanges<ItemOf<'ports'>>;
+  readonly listeners?: ListChanges<ItemOf<'listeners'>>;
 }
 
 export const NOTHING_DESIRED: Desired = Object.freeze({
@@ -25,6 +27,8 @@ export const NOTHING_DESIRED: Desired = Object.freeze({
   clusters: Object.freeze([]),
   backends: Object.freeze([]),
   problems: Object.freeze([]),
+  ports: Object.freeze([]),
+  listeners: Object.freeze([]),
 });
 
 /** Goes by reference, as the control loop hands things over: what says the same is the same object. */
@@ -36,18 +40,24 @@ export function desiredChanges(before: Desired, after: Desired): DesiredChanges 
     ...(before.clusters !== after.clusters && { clusters: listChanges(before.clusters, after.clusters) }),
     ...(before.backends !== after.backends && { backends: listChanges(before.backends, after.backends) }),
     ...(before.problems !== after.problems && { problems: listChanges(before.problems, after.problems) }),
+    ...(before.ports !== after.ports && { ports: listChanges(before.ports, after.ports) }),
+    ...(before.listeners !== after.listeners && {
+      listeners: listChanges(before.listeners, after.listeners),
+    }),
   };
 }
 
 /** `before` must say the same as the state from which the changes were made. */
 export function changedDesired(before: Desired, changes: DesiredChanges): Desired {
-  const { complete, routes, clusters, backends, problems } = changes;
+  const { complete, routes, clusters, backends, problems, ports, listeners } = changes;
   return Object.freeze({
     complete,
     routes: routes === undefined ? before.routes : changedTable(before.routes, routes),
     clusters: clusters === undefined ? before.clusters : changedList(before.clusters, clusters),
     backends: backends === undefined ? before.backends : changedList(before.backends, backends),
     problems: problems === undefined ? before.problems : changedList(before.problems, problems),
+    ports: ports === undefined ? before.ports : changedList(before.ports, ports),
+    listeners: listeners === undefined ? before.listeners : changedList(before.listeners, listeners),
   });
 }
 

@@ -8,6 +8,7 @@ import { changedDesired, type DesiredChanges, NOTHING_DESIRED } from './control-
 import { ControlHeartbeat } from './control-heartbeat.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import type { TargetHealth } from './health/target-health.ts';
+import type { PortOutcome } from './routing/port-route.ts';
 
 export interface ControlLinkDeps {
   readonly config: RunConfig;
@@ -72,6 +73,9 @@ export class ControlLink {
   /** By key, so there are no more than backends, however many clients fail while the control thread is busy. */
   readonly #failedDials = new Set<string>();
   #dialsUnderWay = false;
+  /** What is not told yet of the ports; null: nothing new. */
+  #ports: ReadonlyMap<string, PortOutcome> | null = null;
+  #portsUnderWay = false;
   #stopping: Promise<void> | null = null;
   #ended = false;
 
@@ -175,6 +179,12 @@ export class ControlLink {
     this.#sendFailedDials();
   }
 
+  /** What came of each port that was asked for: all of them. */
+  portsOpened(ports: ReadonlyMap<string, PortOutcome>): void {
+    this.#ports = ports;
+    this.#sendPorts();
+  }
+
   /** What the probes found: asked for, but not waited for long. Any number of callers share one question. */
   async health(): Promise<HealthAnswer> {
     const hasProbes = this.#desired.backends.length > 0 || this.#deps.config.source.kind === 'kubernetes';
@@ -229,6 +239,10 @@ export class ControlLink {
         this.#dialsUnderWay = false;
         this.#sendFailedDials();
         return;
+      case 'ports-noted':
+        this.#portsUnderWay = false;
+        this.#sendPorts();
+        return;
       case 'refused':
         this.#refusal = message.reason;
         return;
@@ -263,6 +277,13 @@ export class ControlLink {
     this.#post({ kind: 'dials-failed', backends: [...this.#failedDials] });
     this.#failedDials.clear();
     this.#dialsUnderWay = true;
+  }
+
+  #sendPorts(): void {
+    if (this.#portsUnderWay || this.#ports === null) return;
+    this.#post({ kind: 'ports', ports: this.#ports });
+    this.#ports = null;
+    this.#portsUnderWay = true;
   }
 
   /** Nobody waits for an answer that cannot come. */

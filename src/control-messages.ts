@@ -3,6 +3,7 @@
 import type { KubernetesStatus } from './control/publish/kubernetes-status.ts';
 import type { DesiredChanges } from './control-changes.ts';
 import type { TargetHealth } from './health/target-health.ts';
+import type { PortOutcome } from './routing/port-route.ts';
 
 export type ToControl =
   /** Once: look at the world and begin. Until then the thread only loads its code. */
@@ -11,6 +12,8 @@ export type ToControl =
   | { readonly kind: 'listening'; readonly address: string; readonly port: number }
   /** Clients could not reach these backends (by key). The next one waits for `dials-noted`. */
   | { readonly kind: 'dials-failed'; readonly backends: readonly string[] }
+  /** What came of each port that was asked for, all of them by name. The next one waits for `ports-noted`. */
+  | { readonly kind: 'ports'; readonly ports: ReadonlyMap<string, PortOutcome> }
   /** The last `published` has been taken over. */
   | { readonly kind: 'taken' }
   /** Answered by `beat`, and not repeated before. */
@@ -30,6 +33,7 @@ export type FromControl =
   /** What changed since the last one. The next one waits for `taken`, and then holds all that has changed meanwhile. */
   | { readonly kind: 'published'; readonly changes: DesiredChanges }
   | { readonly kind: 'dials-noted' }
+  | { readonly kind: 'ports-noted' }
   /** One backend's verdict changed: no more often than there are probes. */
   | { readonly kind: 'health-changed'; readonly up: boolean }
   /** How long the turns since the last beat took, and how we stand with the Kubernetes API. */

@@ -14,6 +14,7 @@ import { createProbe } from './health/probe.ts';
 import type { TargetHealth } from './health/target-health.ts';
 import { native } from './netns/native.ts';
 import { NetnsDirectory } from './netns/netns-directory.ts';
+import type { PortOutcome } from './routing/port-route.ts';
 import { dropStartGarbage } from './start-garbage.ts';
 import { version } from './version.ts';
 
@@ -36,6 +37,7 @@ class ControlThread {
   /** null where clusters come from files. */
   #kubernetes: ControlKubernetes | null = null;
   #loop: ControlLoop | null = null;
+  #ports: ReadonlyMap<string, PortOutcome> = new Map();
   #turnsMs: number[] = [];
   #stopping = false;
 
@@ -70,6 +72,11 @@ class ControlThread {
       case 'dials-failed':
         for (const backend of message.backends) this.#health.dialFailed(backend);
         this.#post({ kind: 'dials-noted' });
+        return;
+      case 'ports':
+        this.#ports = message.ports;
+        this.#post({ kind: 'ports-noted' });
+        this.#loop?.trigger('ports');
         return;
       case 'taken':
         this.#outbox.taken();
@@ -151,6 +158,7 @@ class ControlThread {
       publisher,
       netns: this.#netns,
       health: this.#health,
+      ports: () => this.#ports,
       settings: { namespace, defaultCluster },
       worldSettings: { departureMs: propagationWaitMs, allowMassDelete },
       intervalMs,

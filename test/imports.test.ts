@@ -47,12 +47,12 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'descriptor-limit.ts': {},
   'start-garbage.ts': {},
   'control-changes.ts': { anything: ['routing'], types: ['control'] },
-  'control-messages.ts': { types: ['control', 'control-changes.ts', 'health'] },
+  'control-messages.ts': { types: ['control', 'control-changes.ts', 'health', 'routing'] },
   // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
   'control-heartbeat.ts': {},
   'control-link.ts': {
     anything: ['control-changes.ts', 'control-heartbeat.ts'],
-    types: ['config', 'control', 'control-messages.ts', 'health'],
+    types: ['config', 'control', 'control-messages.ts', 'health', 'routing'],
   },
   'app.ts': {
     anything: ['config', 'descriptor-limit.ts', 'netns', 'ops', 'proxy', 'routing', 'tls'],

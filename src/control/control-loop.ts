@@ -3,6 +3,7 @@
 import type { ProbeTarget } from '../health/probe-target.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import type { PortOutcome } from '../routing/port-route.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import { settledDesired } from './desired-equality.ts';
 import { type Desired, type DesiredSettings, type DesiredState, desiredState } from './desired-state.ts';
@@ -11,7 +12,7 @@ import type { Plan } from './publish/plan.ts';
 import { withPublications } from './publish/published-status.ts';
 import { type World, type WorldSettings, worldOf } from './world.ts';
 
-export type TriggerReason = 'start' | 'source' | 'netns' | 'health' | 'tick' | 'kubernetes';
+export type TriggerReason = 'start' | 'source' | 'netns' | 'health' | 'tick' | 'kubernetes' | 'ports';
 
 /** Keeps the objects in Kubernetes; there is none where clusters come from files. */
 export interface Publisher {
@@ -35,6 +36,8 @@ export interface ControlLoopDependencies {
     setTargets(targets: readonly ProbeTarget[]): void;
   };
   readonly publisher?: Publisher | null;
+  /** What came of each port that was asked for. */
+  readonly ports?: () => ReadonlyMap<string, PortOutcome>;
   readonly settings: DesiredSettings;
   readonly worldSettings?: WorldSettings;
   /** Called only when something changed; parts that did not are the same references as before. */
@@ -125,7 +128,7 @@ export class ControlLoop {
   }
 
   #turn(): void {
-    const { source, netns, health, publisher, settings, worldSettings, publish, onTurn, onTurnError } =
+    const { source, netns, health, publisher, ports, settings, worldSettings, publish, onTurn, onTurnError } =
       this.#dependencies;
     const startedMs = performance.now();
     try {
@@ -135,6 +138,7 @@ export class ControlLoop {
           netns: netns.snapshot(),
           health: health.snapshot(),
           kube: publisher?.observe() ?? null,
+          ports: ports?.() ?? new Map(),
         },
         this.#world,
         worldSettings,

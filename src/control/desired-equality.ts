@@ -1,10 +1,12 @@
 // Whether two desired states say the same. Written out, because a generic deep comparison follows each of four server names
 // into the same route, and takes longer than the decision itself.
 import type { ProbeTarget } from '../health/probe-target.ts';
-import type { Route, RouteTable } from '../routing/route-table.ts';
+import type { PortRoute } from '../routing/port-route.ts';
+import type { PoolTraits, Route, RouteTable } from '../routing/route-table.ts';
 import type { Problem } from './cluster-source.ts';
 import type { ClusterStatus } from './cluster-status.ts';
 import type { Desired } from './desired-state.ts';
+import type { ListenerStatus, MemberStatus } from './listener-status.ts';
 import type { PublicationStatus } from './publish/plan.ts';
 
 /**
@@ -17,13 +19,19 @@ export function settledDesired(before: Desired | null, next: Desired): Desired {
   const clusters = settledList(before.clusters, next.clusters, statusKey, sameStatus);
   const backends = settledList(before.backends, next.backends, ({ key }) => key, sameTarget);
   const problems = settledList(before.problems, next.problems, problemKey, sameProblem);
+  const ports = settledList(before.ports, next.ports, ({ name }) => name, samePort);
+  const listeners = settledList(before.listeners, next.listeners, listenerKey, sameListener);
   const same =
     before.complete === next.complete &&
     routes === before.routes &&
     clusters === before.clusters &&
     backends === before.backends &&
-    problems === before.problems;
-  return same ? before : Object.freeze({ complete: next.complete, routes, clusters, backends, problems });
+    problems === before.problems &&
+    ports === before.ports &&
+    listeners === before.listeners;
+  return same
+    ? before
+    : Object.freeze({ complete: next.complete, routes, clusters, backends, problems, ports, listeners });
 }
 
 /** Where two items have one key, the later is found, and compared like any other: at worst the same is handed on again. */
@@ -75,9 +83,48 @@ function sameRoute(a: Route | null, b: Route | null): boolean {
   return (
     a.cluster === b.cluster &&
     a.namespace === b.namespace &&
+    samePool(a.pool, b.pool) &&
     sameList(a.backends, b.backends, (x, y) => x.key === y.key)
   );
 }
+
+const samePool = (a: PoolTraits | undefined, b: PoolTraits | undefined): boolean =>
+  a === b ||
+  (a !== undefined &&
+    b !== undefined &&
+    a.listener === b.listener &&
+    sameList(a.allowedCidrs, b.allowedCidrs, (x, y) => x === y));
+
+const samePort = (a: PortRoute, b: PortRoute): boolean =>
+  a.name === b.name && a.preferredPort === b.preferredPort && sameRoute(a.route, b.route);
+
+const listenerKey = ({ namespace, name }: ListenerStatus): string => `${namespace}/${name}`;
+
+function sameListener(a: ListenerStatus, b: ListenerStatus): boolean {
+  return (
+    a.name === b.name &&
+    a.namespace === b.namespace &&
+    a.cluster === b.cluster &&
+    a.protocol === b.protocol &&
+    a.port === b.port &&
+    a.targetPort === b.targetPort &&
+    a.service === b.service &&
+    a.listenPort === b.listenPort &&
+    a.state === b.state &&
+    a.reason === b.reason &&
+    sameList(a.serverNames, b.serverNames, (x, y) => x === y) &&
+    sameList(a.members, b.members, sameMember)
+  );
+}
+
+const sameMember = (a: MemberStatus, b: MemberStatus): boolean =>
+  a.machine === b.machine &&
+  a.key === b.key &&
+  a.address === b.address &&
+  a.netns === b.netns &&
+  a.state === b.state &&
+  a.up === b.up &&
+  a.reason === b.reason;
 
 const sameTarget = (a: ProbeTarget, b: ProbeTarget): boolean =>
   a.key === b.key && a.serverName === b.serverName;

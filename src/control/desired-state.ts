@@ -1,12 +1,14 @@
 // What should be: the route table, the backends to probe, and for each cluster the state it is in and why. A pure function
 // of the world, so that every instance that sees the same decides the same, and one bad cluster stays one bad cluster.
 import type { ProbeTarget } from '../health/probe-target.ts';
+import type { PortRoute } from '../routing/port-route.ts';
 import { type Route, type RouteEntry, type RouteTable, routeTable } from '../routing/route-table.ts';
 import { type Candidate, clusterCandidates, isUnjudged, isUp } from './cluster-candidates.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
 import { keyOf, nameOf, namespaceOf, objectOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterObject, ClusterReading, Problem } from './cluster-source.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
+import type { ListenerStatus } from './listener-status.ts';
 import { type NameClaims, nameClaims } from './name-claims.ts';
 import { type NetnsIndex, netnsIndex } from './netns-index.ts';
 import type { Publication } from './publish/publication.ts';
@@ -31,6 +33,10 @@ export interface Desired {
   readonly backends: readonly ProbeTarget[];
   /** What is wrong beside the clusters themselves: files, documents, settings. Sorted. */
   readonly problems: readonly Problem[];
+  /** Ports of their own, one for each TCP listener that may have one; sorted by name. */
+  readonly ports: readonly PortRoute[];
+  /** Additional listeners, sorted by namespace and name. */
+  readonly listeners: readonly ListenerStatus[];
 }
 
 /** What is only of use to the control side itself. */
@@ -87,6 +93,8 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   }
   return Object.freeze({
     complete: world.complete,
+    ports: Object.freeze([]),
+    listeners: Object.freeze([]),
     routes: routeTable(entries, defaultRoute),
     clusters: Object.freeze(statuses.sort(byName)),
     objects,

@@ -2,6 +2,7 @@
 // and with what earlier turns knew where the present ones cannot tell. Pure.
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import type { PortOutcome } from '../routing/port-route.ts';
 import { keyOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, Problem, SourceSnapshot } from './cluster-source.ts';
 import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
@@ -17,6 +18,8 @@ export interface Observed {
   readonly health: ReadonlyMap<string, TargetHealth>;
   /** null where there is no Kubernetes API: then nothing is published, and nothing has to be taken back in order. */
   readonly kube?: KubeWorld | null;
+  /** What came of each port that was asked for, by name; absent: nothing is known yet. */
+  readonly ports?: ReadonlyMap<string, PortOutcome>;
 }
 
 /** A cluster that is no longer proxied: its route stays until clients were sent elsewhere. */
@@ -47,6 +50,7 @@ export interface World {
   /** By key: those that went a moment ago. */
   readonly recentlyGone: ReadonlyMap<string, Gone>;
   readonly kube: KubeWorld | null;
+  readonly ports: ReadonlyMap<string, PortOutcome>;
   /** Sorted by name. */
   readonly netns: readonly NetnsEntry[];
   readonly netnsProblems: NetnsSnapshot['problems'];
@@ -86,6 +90,7 @@ export function worldOf(
     vanishedSinceMs,
     recentlyGone,
     kube,
+    ports: new Map(observed.ports),
     netns: knownNetns(netns, previous?.netns ?? []),
     netnsProblems: Object.freeze([...netns.problems].sort((a, b) => byText(a.name, b.name))),
     // A copy: the prober goes on writing to its own.

@@ -17,6 +17,16 @@ export interface Route {
   readonly namespace: string;
   /** Healthy backends in the order in which they are tried; empty while there is none. */
   readonly backends: readonly Backend[];
+  /** Present for an additional listener: its backends are equals, and the one with the fewest connections is tried first. */
+  readonly pool?: PoolTraits;
+}
+
+/** What an additional listener is, beyond the route of a cluster's own API server. */
+export interface PoolTraits {
+  /** `<namespace>/<name>` of the AdditionalListener. */
+  readonly listener: string;
+  /** Clients from elsewhere are refused; empty: everybody may come. */
+  readonly allowedCidrs: readonly string[];
 }
 
 export interface RouteTable {

@@ -28,6 +28,8 @@ test('only the object that has the right to a name is shown as published, and al
     backends: [],
     clusters: [status('a', 'first', ['a.ns']), status('a', 'second', []), status('b', 'third', ['b.ns'])],
     problems: [{ origin: 'm', reason: 'x' }],
+    ports: [],
+    listeners: [],
   };
   const plan: Plan = {
     actions: [],

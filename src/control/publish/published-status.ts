@@ -17,5 +17,7 @@ export function withPublications(desired: Desired, plan: Plan): Desired {
       return publication === undefined ? cluster : Object.freeze({ ...cluster, publication });
     }),
     problems,
+    ports: desired.ports,
+    listeners: desired.listeners,
   };
 }

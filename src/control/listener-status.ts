@@ -1,0 +1,38 @@
+// What status, metrics and log say about one additional listener. Part of the desired state, as a cluster's is.
+
+/** `Ignored`: the next generation, or the last one: probed in advance, never sent anybody, never counted as unhealthy. */
+export type MemberState = 'Ready' | 'NotReady' | 'Ignored';
+
+export interface MemberStatus {
+  readonly machine: string;
+  /** Of its backend; null where the machine has no address that can be dialled from here. */
+  readonly key: string | null;
+  readonly address: string | null;
+  readonly netns: string | null;
+  readonly state: MemberState;
+  /** Passes its checks; for `Ignored` too, where it decides nothing. */
+  readonly up: boolean;
+  readonly reason: string;
+}
+
+/** `serving`: somebody is sent to a member. `pending`: something that it needs is not there yet. `invalid`: it must be edited. */
+export type ListenerState = 'serving' | 'unhealthy' | 'no-members' | 'no-netns' | 'pending' | 'invalid';
+
+export interface ListenerStatus {
+  readonly name: string;
+  readonly namespace: string;
+  readonly cluster: string;
+  readonly protocol: 'TCP' | 'TLS';
+  /** Of its Service. */
+  readonly port: number;
+  readonly targetPort: number;
+  /** Of its Service; null until it may have one. */
+  readonly service: string | null;
+  /** On this instance: its own port, or for TLS null, since it shares that of the clusters. */
+  readonly listenPort: number | null;
+  readonly serverNames: readonly string[];
+  readonly state: ListenerState;
+  readonly reason: string;
+  /** Sorted by machine, then address. */
+  readonly members: readonly MemberStatus[];
+}
