@@ -5,6 +5,7 @@ import type { RunConfig } from './config/config.ts';
 import { advertisedAddress } from './control/advertise-address.ts';
 import type { DefaultRouteAddress } from './control/default-route.ts';
 import { readDefaultRouteAddress } from './control/default-route-address.ts';
+import { hostIdentity } from './control/host-identity.ts';
 import { instanceName } from './control/instance-name.ts';
 import { KubeSource } from './control/kube-source.ts';
 import type { Outcome } from './control/publish/apply.ts';
@@ -82,6 +83,7 @@ export class ControlKubernetes {
         namespace: config.namespace,
         clusterNamespace: config.clusterNamespace,
         instance: this.#instance,
+        host: hostIdentity(),
         nodeName: config.nodeName,
         node: {
           node: config.nodeName ?? hostname().toLowerCase(),

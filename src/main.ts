@@ -3,6 +3,7 @@
 // 0 done, 1 failed, 2 wrong configuration, 128 + n ended by a second signal.
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
+import { CLOCK_FIX, clockDoubt } from './clock-doubt.ts';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config/config.ts';
 import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
 import { nearest } from './config/nearest.ts';
@@ -73,6 +74,8 @@ async function run(args: readonly string[]): Promise<number> {
   const { config, warnings } = read;
   const { logger, close } = createLogger({ level: config.logLevel, format: config.logFormat });
   for (const warning of warnings) logger.warn(warning);
+  const doubt = clockDoubt(Date.now());
+  if (doubt !== null) logger.warn({ fix: CLOCK_FIX }, doubt);
   try {
     return await serve(config, logger);
   } catch (error) {

@@ -31,7 +31,9 @@ export async function fleet(
     for (const instance of others) {
       const common = { instance, namespace: NAMESPACE, tags: {} };
       const holder = `${instance}/x`;
-      store.create(leaseOf({ ...common, holder, acquiredAtMs: now, renewedAtMs: now, transitions: 0 }));
+      store.create(
+        leaseOf({ ...common, holder, host: '', acquiredAtMs: now, renewedAtMs: now, transitions: 0 }),
+      );
       for (let i = 1; i <= clusters; i += 1)
         store.create(
           endpointSliceOf({

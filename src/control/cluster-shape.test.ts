@@ -207,6 +207,7 @@ describe('the Lease of an instance', () => {
       instance: 'net-1',
       namespace: 'magnum-system',
       holder: 'net-1/5f3a',
+      host: '0e6c7b5e-54a3-4ddc-b9a4-5f0d1c2b3a49',
       acquiredAtMs: at - 10_000,
       renewedAtMs: at,
       transitions: 2,
@@ -224,6 +225,7 @@ describe('the Lease of an instance', () => {
           cost: '7',
           'isthmus.dev/instance': 'net-1',
           'isthmus.dev/applied-tags': 'cost,team',
+          'isthmus.dev/host': '0e6c7b5e-54a3-4ddc-b9a4-5f0d1c2b3a49',
         },
       },
       spec: {

@@ -9,6 +9,7 @@ import type {
 } from '@kubernetes/client-node';
 import { leaseName, sliceName } from './instance-name.ts';
 import {
+  HOST_ANNOTATION,
   INSTANCE_LABEL,
   MANAGED_BY,
   MANAGED_BY_LABEL,
@@ -135,6 +136,8 @@ export interface LeaseFacts {
   readonly namespace: string;
   /** `<instance>/<random>`: a successor on the same host has the same name and another holder. */
   readonly holder: string;
+  /** The boot id of its host; empty where it is not known. */
+  readonly host: string;
   readonly durationSeconds?: number;
   readonly acquiredAtMs: number;
   readonly renewedAtMs: number;
@@ -144,13 +147,15 @@ export interface LeaseFacts {
 }
 
 export function leaseOf(facts: LeaseFacts): LeaseObject {
+  const { labels, annotations } = marked(facts.tags, { [INSTANCE_LABEL]: facts.instance });
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: {
       name: leaseName(facts.instance),
       namespace: facts.namespace,
-      ...marked(facts.tags, { [INSTANCE_LABEL]: facts.instance }),
+      labels,
+      annotations: facts.host === '' ? annotations : { ...annotations, [HOST_ANNOTATION]: facts.host },
     },
     spec: {
       holderIdentity: facts.holder,

@@ -375,6 +375,7 @@ describe('a Lease as the API has it', () => {
     instance: 'net-1',
     namespace: 'magnum-system',
     holder: 'net-1/5f3a',
+    host: '',
     acquiredAtMs: 0,
     renewedAtMs: 1,
     transitions: 0,

@@ -6,6 +6,9 @@ export const OWNER_TAG = 'isthmus.dev/resource-owner';
 /** On what belongs to one instance: its slices and its Lease. */
 export const INSTANCE_LABEL = 'isthmus.dev/instance';
 
+/** On a Lease: the boot id of its holder's host, so that two hosts of one name do not take it from each other. */
+export const HOST_ANNOTATION = 'isthmus.dev/host';
+
 /** On an OpenStackCluster, by its users: tags for everything of that cluster. */
 export const TAGS_ANNOTATION = 'isthmus.dev/resource-tags';
 /** On what we tagged: the keys of the tags that we put there, so that only those are changed and taken away. */

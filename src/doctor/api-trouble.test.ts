@@ -20,6 +20,7 @@ test.each<[facts: Partial<KubeErrorFacts>, found: string, fix: RegExp]>([
   [{ systemCode: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }, 'why', /certificate-authority/],
   [{ systemCode: 'ERR_TLS_CERT_ALTNAME_INVALID' }, 'why', /tls-server-name/],
   [{ systemCode: 'CERT_HAS_EXPIRED' }, 'why', /Renew the API server's certificate/],
+  [{ systemCode: 'CERT_NOT_YET_VALID' }, 'why', /Set the clock of this host/],
   [{ systemCode: 'EPROTO' }, 'why', /does not speak TLS/],
   [{ code: 'server-error', status: 500 }, 'why', /readyz/],
 ])('%j: %s', (facts, found, fix) => {

@@ -44,8 +44,9 @@ function unreachableFix(code: string): string {
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return 'Use a name or address that its certificate carries, or tls-server-name in the kubeconfig.';
     case 'CERT_HAS_EXPIRED':
-    case 'CERT_NOT_YET_VALID':
       return "Renew the API server's certificate, or correct the clock of this host.";
+    case 'CERT_NOT_YET_VALID':
+      return 'Set the clock of this host, which is behind: the certificate begins later.';
     case 'ECONNREFUSED':
       return 'Nothing listens there: start the API server, or correct the server in the kubeconfig.';
     case 'ENOTFOUND':

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { RunConfig } from '../config/config.ts';
 import { advertisedAddress } from '../control/advertise-address.ts';
 import { readDefaultRouteAddress } from '../control/default-route-address.ts';
+import { hostIdentity } from '../control/host-identity.ts';
 import { instanceName } from '../control/instance-name.ts';
 import { type Check, ok, problem } from './check.ts';
 import { apiCheck, clockCheck, credentialsCheck, definitionCheck, loginCheck } from './kubernetes-checks.ts';
@@ -10,6 +11,7 @@ import { KubernetesVisit } from './kubernetes-visit.ts';
 import {
   addonCheck,
   configurationCheck,
+  dateCheck,
   descriptorCheck,
   type LoadedAddon,
   nodeCheck,
@@ -35,6 +37,8 @@ export interface DoctorDependencies {
   /** For what is no part of the report. */
   readonly tell: (text: string) => void;
   readonly wallNow?: () => number;
+  /** The boot id of this host. */
+  readonly host?: string;
 }
 
 const CHECK_MS = 5000;
@@ -59,7 +63,7 @@ export async function doctor(deps: DoctorDependencies): Promise<number> {
 
 /** In the order in which they are told: each stands after those it needs. */
 function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly Check[] {
-  const { config, warnings, environment } = deps;
+  const { config, warnings, environment, wallNow = Date.now } = deps;
   const { source, listen, admin, healthListen } = config;
   const loaded: LoadedAddon = { addon: null };
   const inContainer = seemsContainer(environment);
@@ -67,6 +71,7 @@ function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly C
   return [
     configurationCheck(warnings),
     nodeCheck(process.versions.node, process.execPath),
+    dateCheck(wallNow),
     addonCheck(loaded),
     setnsCheck(loaded),
     netnsCheck({ directory: config.netnsDirectory, loaded, inContainer }),
@@ -81,7 +86,7 @@ function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly C
 }
 
 function kubernetesChecks(
-  { config, environment, version, wallNow = Date.now }: DoctorDependencies,
+  { config, environment, version, wallNow = Date.now, host = hostIdentity() }: DoctorDependencies,
   visit: KubernetesVisit,
   running: Promise<Running>,
 ): readonly Check[] {
@@ -96,7 +101,7 @@ function kubernetesChecks(
     definitionCheck(visit),
     namespaceCheck(visit, config),
     rightsCheck(visit, config),
-    nodeNameCheck(visit, { instance, namespace, running, wallNow }),
+    nodeNameCheck(visit, { instance, host, namespace, running, wallNow }),
   ];
 }
 

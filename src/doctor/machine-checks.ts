@@ -1,6 +1,7 @@
 // What the machine must offer: Node, the addon, the right to enter network namespaces, descriptors.
 import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { CLOCK_FIX, clockDoubt } from '../clock-doubt.ts';
 import { descriptorBudget, descriptorLimit } from '../descriptor-limit.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { nodeProblem } from '../node-version.ts';
@@ -27,6 +28,17 @@ export function nodeCheck(version: string, path: string): Check {
     run: () => {
       const wrong = nodeProblem(version, path);
       return wrong === null ? ok(`Node ${version}`) : problem(wrong, 'Run it with a newer Node.');
+    },
+  };
+}
+
+/** By itself; how it stands to the API server's is another check, which needs an answer of it. */
+export function dateCheck(wallNow: () => number): Check {
+  return {
+    name: 'date',
+    run: () => {
+      const doubt = clockDoubt(wallNow());
+      return doubt === null ? ok('the clock can be right') : problem(doubt, CLOCK_FIX);
     },
   };
 }

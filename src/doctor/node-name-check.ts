@@ -1,21 +1,24 @@
 // Whether another live process already goes by our name: two nodes with one host name take each other's objects.
 import type { LeaseObject } from '../control/cluster-shape.ts';
 import { leaseName } from '../control/instance-name.ts';
+import { HOST_ANNOTATION } from '../control/object-labels.ts';
 import { resourcePath } from '../kube/api-path.ts';
 import { KubeError } from '../kube/kube-error.ts';
-import { type Check, type Finding, ok, skipped, warning } from './check.ts';
+import { type Check, type Finding, ok, problem, skipped, warning } from './check.ts';
 import { type KubernetesVisit, REQUEST_MS } from './kubernetes-visit.ts';
 import type { Running } from './port-checks.ts';
 
 export interface NodeNameQuestion {
   readonly instance: string;
+  /** The boot id of this host; empty where it is not known. */
+  readonly host: string;
   readonly namespace: string;
   readonly running: Promise<Running>;
   readonly wallNow: () => number;
 }
 
 export function nodeNameCheck(visit: KubernetesVisit, question: NodeNameQuestion): Check {
-  const { instance, namespace, wallNow } = question;
+  const { instance, host, namespace, wallNow } = question;
   return {
     name: 'node-name',
     after: ['login'],
@@ -34,7 +37,7 @@ export function nodeNameCheck(visit: KubernetesVisit, question: NodeNameQuestion
           }),
           timeoutMs: REQUEST_MS,
         });
-        return leaseFinding(lease, instance, isRunning, wallNow() + (visit.skewMs ?? 0));
+        return leaseFinding(lease, { instance, host, isRunning }, wallNow() + (visit.skewMs ?? 0));
       } catch (error) {
         if (error instanceof KubeError && error.code === 'not-found')
           return ok(`${instance}: no other instance has this name`);
@@ -48,11 +51,17 @@ export function nodeNameCheck(visit: KubernetesVisit, question: NodeNameQuestion
 
 const DEFAULT_DURATION_S = 30;
 
+export interface OwnName {
+  readonly instance: string;
+  readonly host: string;
+  /** By the isthmus that answers on this host. */
+  readonly isRunning: boolean;
+}
+
 /** By the server's clock, which is nobody's in particular: good enough for a hint, and nothing is decided from it. */
 export function leaseFinding(
-  { spec }: LeaseObject,
-  instance: string,
-  isRunning: boolean,
+  { metadata, spec }: LeaseObject,
+  { instance, host, isRunning }: OwnName,
   serverNowMs: number,
 ): Finding {
   const holder = spec?.holderIdentity ?? '';
@@ -60,6 +69,12 @@ export function leaseFinding(
   if (holder === '' || Number.isNaN(ageS) || ageS > (spec?.leaseDurationSeconds ?? DEFAULT_DURATION_S))
     return ok(`${instance}: nobody renews its Lease any more`);
   if (isRunning) return ok(`${instance}: its Lease is held by the isthmus that runs here`);
+  const elsewhere = metadata?.annotations?.[HOST_ANNOTATION] ?? '';
+  if (host !== '' && elsewhere !== '' && elsewhere !== host)
+    return problem(
+      `${instance}: another host goes by this name too: ${holder} renewed the Lease ${Math.max(0, Math.round(ageS))} s ago, and has boot id ${elsewhere}, not ours`,
+      'Give each host a host name, or a --node-name, of its own (unless this host was started again within the last half minute).',
+    );
   return warning(
     `${instance}: its Lease is held by ${holder}, renewed ${Math.max(0, Math.round(ageS))} s ago, and no isthmus answers at --admin here`,
     'Give each host a --node-name of its own, unless that process has only just ended or has another --admin.',

@@ -79,6 +79,7 @@ describe('when all is well', () => {
     expect(Object.keys(told.checks)).toEqual([
       'configuration',
       'node',
+      'date',
       'addon',
       'setns',
       'netns',

@@ -22,6 +22,8 @@ export class Isthmus {
   source = `file:${this.directory}`;
   /** null leaves the flag away. */
   listen: string | null = '127.0.0.1:0';
+  /** A command that starts it in its own place. */
+  within: readonly string[] = [];
   /** At `warn` it says nothing of its start, and nobody can tell when that is done. */
   logLevel: 'debug' | 'info' = 'debug';
   #child: ChildProcess | null = null;
@@ -41,7 +43,8 @@ export class Isthmus {
     const args = ['run', '--source', this.source, '--admin', '127.0.0.1:0'];
     if (this.listen !== null) args.push('--listen', this.listen);
     args.push('--log-format', 'json', '--log-level', this.logLevel, ...flags);
-    const child = spawn(process.execPath, [mainScript, ...args], {
+    const [command, ...before] = [...this.within, process.execPath];
+    const child = spawn(command as string, [...before, mainScript, ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, ...this.environment },
     });

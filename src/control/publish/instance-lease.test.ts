@@ -68,12 +68,13 @@ describe('the Lease of an instance', () => {
     vi.useRealTimers();
   });
 
-  const leaseOf = (holder: string, tags: Record<string, string> = {}): InstanceLease => {
+  const leaseOf = (holder: string, tags: Record<string, string> = {}, host = ''): InstanceLease => {
     const lease = new InstanceLease({
       client: store,
       namespace: 'ns',
       instance: 'net-1',
       holder,
+      host,
       tags,
       now: () => nowMs,
       wallNow: () => Date.parse('2026-03-02T09:14:27Z') + nowMs,

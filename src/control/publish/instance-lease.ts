@@ -1,5 +1,6 @@
 // This instance's own Lease: taken when we are ready to serve, renewed while we live, given up at the end. There is one per node:
-// a successor takes it over, and then this process writes nothing more. Says who holds it; decides nothing from it.
+// a successor takes it over, and then this process writes nothing more; that of another host which goes by our name is left alone.
+// Says who holds it; decides nothing from it.
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { isOlderVersion } from '../../kube/kube-object.ts';
@@ -7,6 +8,7 @@ import { type LeaseObject, leaseOf, microTime } from '../cluster-shape.ts';
 import { leaseName } from '../instance-name.ts';
 import type { OwnRenewals } from '../lease-liveness.ts';
 import type { Tags } from '../resource-tags.ts';
+import { LeaseRival, NameTakenError } from './lease-rival.ts';
 import { metadataPatch } from './metadata-patch.ts';
 import type { Requester } from './requester.ts';
 
@@ -16,13 +18,15 @@ export interface InstanceLeaseDependencies {
   readonly instance: string;
   /** `<instance>/<random>`: tells this process from its predecessor and its successor. */
   readonly holder: string;
+  /** The boot id of this host; empty where it is not known. */
+  readonly host: string;
   readonly tags: Tags;
   readonly now: () => number;
   readonly wallNow: () => number;
   /** Held or lost. */
   readonly onChange: () => void;
   /** null: it could be renewed again. */
-  readonly onProblem: (error: KubeError | null) => void;
+  readonly onProblem: (error: KubeError | NameTakenError | null) => void;
 }
 
 export interface LeaseState extends OwnRenewals {
@@ -40,6 +44,7 @@ const RELEASE_MS = 2000;
 export class InstanceLease {
   readonly #deps: InstanceLeaseDependencies;
   readonly #path: string;
+  readonly #rival: LeaseRival;
   #known: Known | null = null;
   #held = false;
   /** Somebody else was seen to hold it. */
@@ -55,6 +60,7 @@ export class InstanceLease {
 
   constructor(deps: InstanceLeaseDependencies) {
     this.#deps = deps;
+    this.#rival = new LeaseRival(deps.host);
     this.#path = resourcePath({
       group: 'coordination.k8s.io',
       version: 'v1',
@@ -121,6 +127,7 @@ export class InstanceLease {
     });
   }
 
+  /** Whether the next try has the time of a renewal. */
   async #renewOrTake(): Promise<boolean> {
     const { now, onChange, onProblem } = this.#deps;
     const before = this.state().held;
@@ -142,24 +149,30 @@ export class InstanceLease {
       return true;
     } catch (error) {
       if (this.#stopped) return false;
-      if (!(error instanceof KubeError)) throw error;
+      if (!(error instanceof KubeError) && !(error instanceof NameTakenError)) throw error;
       this.#okSinceMs = null;
       this.#problem = true;
       onProblem(error);
-      return false;
+      return error instanceof NameTakenError; // that will not change soon
     }
   }
 
-  /** null: somebody was faster, look again. */
+  /** null: somebody was faster, or it is not certain yet that nobody lives; look again. */
   async #take(): Promise<LeaseObject | null> {
-    const { namespace, instance, holder, tags, wallNow } = this.#deps;
+    const { namespace, instance, holder, host, tags, now, wallNow } = this.#deps;
     const found = await this.#read();
     const nowMs = wallNow();
+    if (found !== null) {
+      const rival = this.#rival.judge(found, holder, now(), nowMs);
+      if (rival.kind === 'alive') throw new NameTakenError(instance, rival.holder, rival.host);
+      if (rival.kind === 'unknown') return null;
+    }
     const transitions = found === null ? 0 : (found.spec?.leaseTransitions ?? 0) + 1;
     const lease = leaseOf({
       instance,
       namespace,
       holder,
+      host,
       acquiredAtMs: nowMs,
       renewedAtMs: nowMs,
       transitions,

@@ -35,6 +35,8 @@ export interface KubePublisherDependencies {
     /** Where the kubeconfigs are; null: in every namespace. */
     readonly clusterNamespace: string | null;
     readonly instance: string;
+    /** The boot id of this host; empty where it is not known. */
+    readonly host: string;
     readonly nodeName: string | null;
     readonly node: Pick<NodeWatchDependencies, 'node' | 'selector' | 'unknown' | 'onParticipation'>;
     readonly liveness: 'auto' | LivenessMode;
@@ -138,6 +140,7 @@ export class KubePublisher implements Publisher {
       namespace,
       instance: settings.instance,
       holder: `${settings.instance}/${randomBytes(6).toString('hex')}`,
+      host: settings.host,
       tags: settings.tags,
       now: this.#now,
       wallNow: this.#wallNow,

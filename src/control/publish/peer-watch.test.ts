@@ -9,6 +9,7 @@ const lease = (instance: string, second: number, holder = `${instance}/1`): [str
     instance,
     namespace: 'ns',
     holder,
+    host: '',
     acquiredAtMs: 0,
     renewedAtMs: second * 1000,
     transitions: 0,
