@@ -12,39 +12,14 @@ import {
   type WatchEvent,
 } from './kube-object.ts';
 import { Mirror } from './mirror.ts';
+import {
+  problemOf,
+  type ReflectorCounts,
+  type ReflectorProblem,
+  type ReflectorReport,
+  type ReflectorSnapshot,
+} from './reflector-snapshot.ts';
 import { currentVersion, type Position, takeList, wasTooLarge } from './whole-list.ts';
-
-export interface ReflectorProblem {
-  readonly code: KubeErrorCode;
-  readonly message: string;
-}
-
-export interface ReflectorSnapshot<T> {
-  /** A full list was seen at least once. */
-  readonly synced: boolean;
-  /** Monotonic ms since when we hear nothing reliable; null while the watch is well. */
-  readonly staleSinceMs: number | null;
-  readonly problem: ReflectorProblem | null;
-  /** By `<namespace>/<name>`, or `<name>` where there is no namespace. */
-  readonly items: ReadonlyMap<string, T>;
-  /** Objects that could not be projected, and why. If an earlier form of one could be, that is still among the items. */
-  readonly rejected: ReadonlyMap<string, string>;
-}
-
-export type ReflectorReport =
-  | { readonly kind: 'failed'; readonly problem: ReflectorProblem; readonly retryInMs: number }
-  | { readonly kind: 'rejected'; readonly key: string; readonly reason: string }
-  | { readonly kind: 'callback-threw'; readonly reason: string };
-
-export interface ReflectorCounts {
-  readonly lists: number;
-  readonly watches: number;
-  readonly events: number;
-  /** Lists and watches that failed. */
-  readonly failures: number;
-  /** Of them: garbage, half lines, unknown events. */
-  readonly badAnswers: number;
-}
 
 export interface ReflectorDeps<T> {
   readonly client: KubeClient;
@@ -411,10 +386,4 @@ export class Reflector<T> {
       // Whoever cannot even be told gets nothing; the mirror goes on.
     }
   }
-}
-
-/** A bug in what we were given must not end the mirror either: it is shown as a problem, again and again. */
-function problemOf(error: unknown): ReflectorProblem {
-  if (error instanceof KubeError) return { code: error.code, message: error.message };
-  return { code: 'bad-answer', message: String(error) };
 }

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { resourcePath } from '../../kube/api-path.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { Reflector, type ReflectorSnapshot } from '../../kube/reflector.ts';
+import { Reflector } from '../../kube/reflector.ts';
+import type { ReflectorSnapshot } from '../../kube/reflector-snapshot.ts';
 import type { AdvertisedAddress } from '../advertise-address.ts';
 import { ClusterEvents } from '../cluster-events.ts';
 import { CLUSTER_NAME_LABEL } from '../cluster-name.ts';
