@@ -11,6 +11,7 @@
       'sources': [
         'native/addon.cc',
         'native/binding/arguments.cc',
+        'native/binding/engine_handlers.cc',
         'native/binding/engine_object.cc',
         'native/binding/environment.cc',
         'native/binding/netns_object.cc',

@@ -1,14 +1,12 @@
-// Plain Node-API where it matters for speed or at the end of an environment; statuses are ignored where a failure can only mean
-// that the environment is going down.
+// Plain Node-API where it matters at the end of an environment; statuses are ignored where a failure can only mean that the
+// environment is going down.
 #include "binding/engine_object.h"
 
-#include <arpa/inet.h>
-
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "binding/engine_handlers.h"
 #include "binding/environment.h"
 #include "binding/throw.h"
 #include "engine/engine.h"
@@ -23,7 +21,7 @@ class EngineObject {
   static Napi::Value Create(const Napi::CallbackInfo& info);
 
  private:
-  explicit EngineObject(napi_env env) : env_(env) {}
+  EngineObject(napi_env env, const Napi::Object& handlers) : env_(env), handlers_(env, handlers) {}
 
   static EngineObject& Of(const Napi::CallbackInfo& info) { return *static_cast<EngineObject*>(info.Data()); }
   static bool Ended(const Napi::CallbackInfo& info);
@@ -55,21 +53,15 @@ class EngineObject {
   static void OnEnvironmentEnd(void* self) { static_cast<EngineObject*>(self)->Shutdown(); }
 
   void DeliverAll();
-  void Deliver(const Event& event);
-  void Call(napi_ref handler, std::size_t count, const napi_value* arguments);
-  napi_value Number(double value) const;
-  void PeerArguments(const sockaddr_in6& peer, napi_value* address, napi_value* port) const;
   Answer CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const;
   void Answered(const Napi::CallbackInfo& info, Answer answer);
   void Shutdown();
 
   napi_env env_;
+  EngineHandlers handlers_;
   std::shared_ptr<Shared> shared_;
   std::unique_ptr<Engine> engine_;
   napi_threadsafe_function bell_ = nullptr;
-  napi_ref question_ = nullptr;
-  napi_ref dial_failed_ = nullptr;
-  napi_ref ended_ = nullptr;
   std::vector<Event> events_;
   bool delivering_ = false;
 };
@@ -85,7 +77,6 @@ std::string BytesOf(const Napi::Value& value) {
 Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const auto given = info[0].As<Napi::Object>();
-  const auto handlers = info[2].As<Napi::Object>();
   const EngineLimits limits{
       static_cast<int>(Field(given, "maxConnections")),
       static_cast<int>(Field(given, "maxPendingDials")),
@@ -106,13 +97,10 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   }
 
   // Lives until the environment ends: JavaScript may hold on to its functions. What is large goes with stop().
-  auto* self = new EngineObject(env);
+  auto* self = new EngineObject(env, info[2].As<Napi::Object>());
   Environment::Of(env).Keep(self, [](void* object) { delete static_cast<EngineObject*>(object); });
   self->shared_ = std::make_shared<Shared>(limits, Ring, self);
   self->engine_ = std::make_unique<Engine>(self->shared_, threads);
-  napi_create_reference(env, handlers.Get("question"), 1, &self->question_);
-  napi_create_reference(env, handlers.Get("dialFailed"), 1, &self->dial_failed_);
-  napi_create_reference(env, handlers.Get("ended"), 1, &self->ended_);
   napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "isthmus engine"), 0, 1, nullptr, nullptr,
                                   self, OnBell, &self->bell_);
   if (const auto error = self->engine_->Start()) {
@@ -320,9 +308,7 @@ void EngineObject::Shutdown() {
   if (engine_) engine_->Stop();
   engine_.reset();
   if (bell_ != nullptr) napi_release_threadsafe_function(std::exchange(bell_, nullptr), napi_tsfn_abort);
-  for (napi_ref* reference : {&question_, &dial_failed_, &ended_}) {
-    if (*reference != nullptr) napi_delete_reference(env_, std::exchange(*reference, nullptr));
-  }
+  handlers_.Release();
 }
 
 void EngineObject::DeliverAll() {
@@ -333,7 +319,8 @@ void EngineObject::DeliverAll() {
       if (!engine_) break;  // a handler stopped it
       napi_handle_scope scope = nullptr;
       napi_open_handle_scope(env_, &scope);
-      Deliver(event);
+      if (event.kind == Event::Kind::kEnded) Leave(shared_->unreported);
+      handlers_.Tell(event);
       napi_close_handle_scope(env_, scope);
     }
     delivering_ = false;
@@ -341,86 +328,6 @@ void EngineObject::DeliverAll() {
     if (engine_) engine_->WakeAnswered();
   }
   if (engine_) Ring(this);
-}
-
-void EngineObject::Deliver(const Event& event) {
-  napi_value connection = Number(static_cast<double>(event.connection));
-  switch (event.kind) {
-    case Event::Kind::kQuestion: {
-      napi_value arguments[7] = {connection, Number(event.listener)};
-      PeerArguments(event.client, &arguments[2], &arguments[3]);
-      arguments[4] = Number(event.slab_offset);
-      arguments[5] = Number(event.length);
-      std::size_t count = 6;
-      if (event.slab_offset < 0 && event.length > 0) {
-        napi_create_buffer_copy(env_, event.length, event.bytes, nullptr, &arguments[6]);
-        count = 7;
-      }
-      return Call(question_, count, arguments);
-    }
-    case Event::Kind::kDialFailed: {
-      napi_value error = nullptr;
-      napi_create_string_utf8(env_, event.error.data(), event.error.size(), &error);
-      const napi_value arguments[] = {connection,
-                                      Number(event.listener),
-                                      Number(event.tag),
-                                      Number(event.candidate),
-                                      error,
-                                      Number(event.dial_ms)};
-      return Call(dial_failed_, std::size(arguments), arguments);
-    }
-    case Event::Kind::kEnded: {
-      Leave(shared_->unreported);
-      napi_value arguments[11] = {connection, Number(event.listener)};
-      PeerArguments(event.client, &arguments[2], &arguments[3]);
-      arguments[4] = Number(static_cast<double>(event.outcome));
-      arguments[5] = Number(event.candidate);
-      arguments[6] = Number(event.dial_ms);
-      arguments[7] = Number(event.bytes_from_client);
-      arguments[8] = Number(event.bytes_from_backend);
-      arguments[9] = Number(event.duration_ms);
-      arguments[10] = Number(event.tag);
-      return Call(ended_, std::size(arguments), arguments);
-    }
-  }
-}
-
-void EngineObject::Call(napi_ref handler, std::size_t count, const napi_value* arguments) {
-  napi_value function = nullptr;
-  napi_value receiver = nullptr;
-  napi_get_reference_value(env_, handler, &function);
-  napi_get_undefined(env_, &receiver);
-  if (napi_call_function(env_, receiver, function, count, arguments, nullptr) != napi_pending_exception) return;
-  // A bug in JavaScript: it goes where uncaught exceptions go.
-  napi_value exception = nullptr;
-  napi_get_and_clear_last_exception(env_, &exception);
-  napi_fatal_exception(env_, exception);
-}
-
-napi_value EngineObject::Number(double value) const {
-  napi_value number = nullptr;
-  napi_create_double(env_, value, &number);
-  return number;
-}
-
-// IPv4 as a number, which JavaScript spells out only if somebody asks; IPv6 as a string.
-void EngineObject::PeerArguments(const sockaddr_in6& peer, napi_value* address, napi_value* port) const {
-  if (peer.sin6_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
-    *address = Number(ntohl(v4.sin_addr.s_addr));
-    *port = Number(ntohs(v4.sin_port));
-    return;
-  }
-  *port = Number(ntohs(peer.sin6_port));
-  if (IN6_IS_ADDR_V4MAPPED(&peer.sin6_addr)) {
-    std::uint32_t v4 = 0;
-    std::memcpy(&v4, &peer.sin6_addr.s6_addr[12], sizeof v4);
-    *address = Number(ntohl(v4));
-    return;
-  }
-  char text[INET6_ADDRSTRLEN] = "";
-  ::inet_ntop(AF_INET6, &peer.sin6_addr, text, sizeof text);
-  napi_create_string_utf8(env_, text, NAPI_AUTO_LENGTH, address);
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// The three functions by which JavaScript hears of the native engine (NativeEngineHandlers in src/netns/native.ts), and how an event
+// becomes a call of one. Plain Node-API, for speed; on the thread of its environment, like everything here.
+#pragma once
+
+#include <napi.h>
+#include <netinet/in.h>
+
+#include <cstddef>
+
+#include "engine/message.h"
+
+namespace isthmus {
+
+class EngineHandlers {
+ public:
+  EngineHandlers(napi_env env, const Napi::Object& handlers);
+  EngineHandlers(const EngineHandlers&) = delete;
+  EngineHandlers& operator=(const EngineHandlers&) = delete;
+
+  void Tell(const Event& event) const;
+  // Nothing is told any more. While the environment lives, and so not left to the destructor.
+  void Release();
+
+ private:
+  void Call(napi_ref handler, std::size_t count, const napi_value* arguments) const;
+  napi_value Number(double value) const;
+  void PeerArguments(const sockaddr_in6& peer, napi_value* address, napi_value* port) const;
+
+  napi_env env_;
+  napi_ref question_ = nullptr;
+  napi_ref dial_failed_ = nullptr;
+  napi_ref ended_ = nullptr;
+};
+
+}  // namespace isthmus
