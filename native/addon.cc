@@ -1,4 +1,5 @@
 // Registers the exports that src/netns/native.ts declares; once per environment, on that environment's own thread.
+#include <malloc.h>
 #include <napi.h>
 
 #include "binding/engine_object.h"
@@ -19,6 +20,13 @@ Napi::Value OwnIdentityFunction(const Napi::CallbackInfo& info) {
   return Napi::String::New(info.Env(), identity.Value());
 }
 
+Napi::Value ReleaseFreeMemory(const Napi::CallbackInfo&) {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+  return {};
+}
+
 Napi::Object Register(Napi::Env env, Napi::Object exports) {
   const napi_value netns_class = NetnsObject::DefineClass(env);
   napi_ref reference = nullptr;
@@ -32,6 +40,7 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
       Napi::PropertyDescriptor::Function(env, exports, "setLinger", SetLingerFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "setQuickAck", SetQuickAckFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "tcpState", TcpStateFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "releaseFreeMemory", ReleaseFreeMemory, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "createEngine", CreateEngine, napi_enumerable),
   });
   return exports;

@@ -23,6 +23,7 @@ import { NativeEngine } from './proxy/native/native-engine.ts';
 import { SniPolicy } from './proxy/sni-policy.ts';
 import { StreamsEngine } from './proxy/streams/streams-engine.ts';
 import { endpointText } from './routing/endpoint.ts';
+import { dropStartGarbage } from './start-garbage.ts';
 import { MAX_HELLO_BYTES } from './tls/client-hello.ts';
 
 const PROXY_HEADER_ROOM = 4096;
@@ -131,6 +132,7 @@ export class App {
       { listen: endpointText(this.#listener), admin: endpointText(adminAddress), version: this.#version },
       'serving',
     );
+    dropStartGarbage(native);
   }
 
   /** Sends clients elsewhere, stops accepting, lets connections finish, ends everything. Metrics answer until the end. */

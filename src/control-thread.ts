@@ -123,7 +123,7 @@ class ControlThread {
     await new Promise((resolve) => setImmediate(resolve));
     await this.#outbox.empty();
     this.#post({ kind: 'settled' });
-    dropStartGarbage();
+    dropStartGarbage(native);
   }
 
   async #openSource(): Promise<void> {

@@ -10,7 +10,6 @@ import { nearest } from './config/nearest.ts';
 import type { LogLevel } from './control-messages.ts';
 import { nodeProblem } from './node-version.ts';
 import { createLogger, type Logger } from './ops/logger.ts';
-import { dropStartGarbage } from './start-garbage.ts';
 import { version } from './version.ts';
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
@@ -72,7 +71,7 @@ async function run(args: readonly string[]): Promise<number> {
   const read = configuration(args);
   if (read === null) return 2;
   const { config, warnings } = read;
-  const { logger, close } = createLogger({ level: config.logLevel, format: config.logFormat });
+  const { logger, close } = await createLogger({ level: config.logLevel, format: config.logFormat });
   for (const warning of warnings) logger.warn(warning);
   const doubt = clockDoubt(Date.now());
   if (doubt !== null) logger.warn({ fix: CLOCK_FIX }, doubt);
@@ -102,7 +101,6 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   const signal = untilSignal();
   // A signal during the start ends the start; an error during the start is the start's own.
   await Promise.race([app.start(), signal.first, app.failed]);
-  dropStartGarbage();
   await Promise.race([
     app.failed,
     signal.first.then((name) =>

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { dropStartGarbage } from './start-garbage.ts';
 
 test('what nobody holds any more is given back at once, and the collector stays nobody’s global', () => {
@@ -7,8 +7,10 @@ test('what nobody holds any more is given back at once, and the collector stays 
   const before = getHeapStatistics().used_heap_size;
   expect(garbage).toHaveLength(200_000);
   garbage = [];
-  dropStartGarbage();
+  const releaseFreeMemory = vi.fn();
+  dropStartGarbage({ releaseFreeMemory });
   expect(getHeapStatistics().used_heap_size).toBeLessThan(before - 4_000_000);
   expect(garbage).toEqual([]);
   expect('gc' in globalThis).toBe(false);
+  expect(releaseFreeMemory).toHaveBeenCalledOnce();
 });

@@ -57,7 +57,16 @@ const RULES: Readonly<Record<string, Allowed>> = {
     types: ['config', 'control', 'control-messages.ts', 'health', 'routing'],
   },
   'app.ts': {
-    anything: ['config', 'descriptor-limit.ts', 'netns', 'ops', 'proxy', 'routing', 'tls'],
+    anything: [
+      'config',
+      'descriptor-limit.ts',
+      'netns',
+      'ops',
+      'proxy',
+      'routing',
+      'start-garbage.ts',
+      'tls',
+    ],
     types: ['control', 'control-changes.ts', 'control-link.ts'],
   },
   // The control thread's side: it pays for every module once more, so nothing of log, metrics or admin.
@@ -86,7 +95,6 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'doctor',
       'node-version.ts',
       'ops',
-      'start-garbage.ts',
       'version.ts',
     ],
     types: ['control-messages.ts'],

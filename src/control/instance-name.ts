@@ -1,6 +1,5 @@
 // What an instance is called, and the names that follow from it. The same host always gets the same name, so that a restart
 // finds its own objects again; two hosts never get one name, or each would take the other's objects for its own. Pure.
-import { createHash } from 'node:crypto';
 
 /** 40 bits: among a thousand hosts that all need one, two alike in one of two million installations. */
 const HASH_DIGITS = 10;
@@ -48,5 +47,11 @@ const isLabel = (text: string): boolean =>
 
 const trimmed = (text: string): string => text.replace(/^-+/, '').replace(/-+$/, '');
 
+// Late: few names need a hash, and without one an instance that serves from files need not load any cryptography.
 const hashOf = (text: string): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, HASH_DIGITS);
+  process
+    .getBuiltinModule('node:crypto')
+    .createHash('sha256')
+    .update(text)
+    .digest('hex')
+    .slice(0, HASH_DIGITS);

@@ -1,12 +1,12 @@
 // The check on request (`--health tls`): a whole TLS handshake, closed cleanly. It asks whether somebody speaks TLS there, never who:
 // each workload cluster's certificate is signed by that cluster's own CA, which we neither have nor need, since clients verify.
 import { isIP } from 'node:net';
-import { connect } from 'node:tls';
 import type { Check } from './probe-check.ts';
 
 export const tlsCheck: Check = {
   connected: (socket, target, passed, failed) => {
-    const secure = connect({
+    // Late: who does not ask for this check need not load TLS, which is 3 MB.
+    const secure = process.getBuiltinModule('node:tls').connect({
       socket,
       rejectUnauthorized: false,
       // RFC 6066 section 3 forbids addresses as server names, and Node throws on them.

@@ -1,8 +1,12 @@
 // The connections to one endpoint: few for plain requests, all of them kept and shared, and one for each open watch. It knows
 // neither credentials nor the API; what it hands out is an HTTP answer whose body has not been read.
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
+import type { Agent, IncomingMessage } from 'node:http';
+import type { RequestOptions } from 'node:https';
 import type { ApiEndpoint } from './api-endpoint.ts';
+
+// Not by `import`, which looks at every export: that of `WebSocket` loads undici, HTTP/2 and all they need, 2 MB of them.
+const http = process.getBuiltinModule('node:http');
+const https = process.getBuiltinModule('node:https');
 
 export interface HttpQuestion {
   readonly method: string;
@@ -34,8 +38,8 @@ export class Connections {
   readonly #host: string;
   readonly #port: number;
   readonly #basePath: string;
-  readonly #plain: HttpAgent;
-  readonly #watches: HttpAgent;
+  readonly #plain: Agent;
+  readonly #watches: Agent;
 
   constructor(endpoint: ApiEndpoint) {
     const url = new URL(endpoint.server);
@@ -59,7 +63,7 @@ export class Connections {
         headers: headers as Record<string, string | string[]>,
         agent: isWatch ? this.#watches : this.#plain,
       };
-      const send = this.endpoint.tls === null ? httpRequest : httpsRequest;
+      const send = this.endpoint.tls === null ? http.request : https.request;
       const request = send(options);
       const abort = () => request.destroy(signal.reason as Error);
       signal.addEventListener('abort', abort, { once: true });
@@ -91,7 +95,7 @@ export class Connections {
   }
 }
 
-function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): HttpAgent {
+function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): Agent {
   if (agent !== null) {
     // Made by client-node for a proxy, without a thought of keeping connections.
     return Object.assign(agent, {
@@ -106,9 +110,9 @@ function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): HttpAgent {
     timeout: IDLE_CONNECTION_MS,
     maxSockets,
   };
-  if (tls === null) return new HttpAgent(shared);
+  if (tls === null) return new http.Agent(shared);
   const { secureContext, serverName, rejectUnauthorized } = tls;
-  return new HttpsAgent({
+  return new https.Agent({
     ...shared,
     secureContext,
     rejectUnauthorized,
@@ -116,7 +120,7 @@ function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): HttpAgent {
   });
 }
 
-const openSockets = (agent: HttpAgent): number =>
+const openSockets = (agent: Agent): number =>
   [agent.sockets, agent.freeSockets]
     .flatMap((pool) => Object.values(pool))
     .reduce((sum, list) => sum + (list?.length ?? 0), 0);

@@ -44,6 +44,8 @@ export interface NativeAddon {
   setQuickAck(fd: number, on: boolean): void;
   /** null when the descriptor is no TCP socket. */
   tcpState(fd: number): TcpState | null;
+  /** What malloc keeps for later goes back to the kernel: of all threads, in a few milliseconds. Only glibc can. */
+  releaseFreeMemory(): void;
   /** Starts the native engine (native/engine/) with so many threads; the limits are EngineLimits of src/proxy/engine.ts. */
   createEngine(
     limits: Readonly<Record<string, number>>,

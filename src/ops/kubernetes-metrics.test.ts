@@ -1,10 +1,10 @@
-import { Registry } from 'prom-client';
 import { beforeEach, expect, test } from 'vitest';
 import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterStatus } from '../control/cluster-status.ts';
 import { MASS_DELETE } from '../control/mass-delete-breaker.ts';
 import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
 import { addKubernetesMetrics } from './kubernetes-metrics.ts';
+import { Registry } from './prometheus.ts';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 const KUBERNETES: KubernetesStatus = {

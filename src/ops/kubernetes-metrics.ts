@@ -1,10 +1,10 @@
 // The metrics of what is published and of the way to the Kubernetes API. There are none where clusters come from files: a zero
 // would look like a Lease that was lost.
-import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterStatus } from '../control/cluster-status.ts';
 import type { MassDeleteOrigin } from '../control/mass-delete-breaker.ts';
 import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
+import { Counter, Gauge, type Registry } from './prometheus.ts';
 
 export interface KubernetesMetricsSources {
   /** null until the first word of it. */

@@ -9,7 +9,7 @@ const module = fileURLToPath(new URL('./logger.ts', import.meta.url));
 
 const script = (settings: LoggerSettings, before = '') => `
   import { createLogger } from ${JSON.stringify(module)};
-  const { logger, close } = createLogger(${JSON.stringify(settings)});
+  const { logger, close } = await createLogger(${JSON.stringify(settings)});
   ${before}
   logger.debug('hidden?');
   logger.info({ cluster: 'kube', n: 1 }, 'cluster found');
@@ -75,8 +75,8 @@ test.each(['json', 'pretty'] as const)(
   },
 );
 
-test('the level is the one that was set', () => {
-  const { logger } = createLogger({ level: 'warn', format: 'json' });
+test('the level is the one that was set', async () => {
+  const { logger } = await createLogger({ level: 'warn', format: 'json' });
   expect(logger.isLevelEnabled('warn')).toBe(true);
   expect(logger.isLevelEnabled('info')).toBe(false);
 });

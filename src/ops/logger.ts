@@ -1,7 +1,6 @@
 // Makes the program's logger: JSON for machines, one readable line for people. Nothing secret is ever handed to it: the proxy
 // sees no plaintext of TLS, and kubeconfigs are never logged.
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
-import { prettyFactory } from 'pino-pretty';
 
 export type { Logger };
 
@@ -20,7 +19,7 @@ export interface OwnedLogger {
   close(): Promise<void>;
 }
 
-export function createLogger(settings: LoggerSettings): OwnedLogger {
+export async function createLogger(settings: LoggerSettings): Promise<OwnedLogger> {
   const options = {
     level: settings.level,
     base: null,
@@ -30,17 +29,22 @@ export function createLogger(settings: LoggerSettings): OwnedLogger {
   // Asynchronous: a reader of our output that stalls must not stall the proxy. Bounded: then lines are dropped, not memory eaten.
   const output = destination({ fd: 1, sync: false, maxLength: MAX_BUFFERED_BYTES });
   const format = settings.format ?? (process.stdout.isTTY ? 'pretty' : 'json');
+  const written = format === 'json' ? (line: string) => line : await prettifier();
+  // Nothing but write(): pino would flush synchronously after a fatal line, and wait for ever if nobody reads any more.
+  const stream = { write: (line: string) => void output.write(written(line)) };
+  return { logger: pino(options, stream), close: () => closeOutput(output) };
+}
+
+/** Loaded only where people read: it is 40 modules. */
+async function prettifier(): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty');
   // In this thread, not as a transport: a worker thread would lose the last lines of a process that is killed.
   const prettify = prettyFactory({
     colorize: process.stdout.isTTY === true,
     translateTime: 'SYS:HH:MM:ss.l',
     singleLine: true,
   });
-  // Nothing but write(): pino would flush synchronously after a fatal line, and wait for ever if nobody reads any more.
-  const stream = {
-    write: (line: string) => void output.write(format === 'json' ? line : (prettify(line) ?? '')),
-  };
-  return { logger: pino(options, stream), close: () => closeOutput(output) };
+  return (line) => prettify(line) ?? '';
 }
 
 function closeOutput(output: ReturnType<typeof destination>): Promise<void> {

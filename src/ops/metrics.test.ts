@@ -90,7 +90,21 @@ test('an instance that has done nothing yet has its gauges', async () => {
 });
 
 test('the process is measured too', async () => {
-  expect(await metrics.registry.metrics()).toMatch(/^process_resident_memory_bytes \d+/m);
+  const text = await metrics.registry.metrics();
+  for (const name of ['process_resident_memory_bytes', 'process_open_fds', 'nodejs_heap_size_used_bytes'])
+    expect(text).toMatch(new RegExp(`^${name} \\d+`, 'm'));
+});
+
+test('CPU time is that of the process since its start, however often it is asked for', async () => {
+  const seconds = async () =>
+    Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metrics.registry.metrics())?.[1]);
+  const before = process.cpuUsage();
+  const first = await seconds();
+  const second = await seconds();
+  const after = process.cpuUsage();
+  expect(first).toBeGreaterThanOrEqual((before.user + before.system) / 1e6);
+  expect(second).toBeGreaterThanOrEqual(first);
+  expect(second).toBeLessThanOrEqual((after.user + after.system) / 1e6);
 });
 
 test('the control thread: how late it answers, and how long its turns take', async () => {

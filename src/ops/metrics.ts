@@ -1,12 +1,13 @@
 // The metrics of one instance, in Prometheus' text format. Labels are bounded: outcomes, reasons and clusters that exist, never
 // a name or an address that a client chose.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
 import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
 import type { ConnectionRecord } from '../proxy/connection-record.ts';
 import type { EngineStats } from '../proxy/engine.ts';
 import { addKubernetesMetrics } from './kubernetes-metrics.ts';
+import { addProcessMetrics } from './process-metrics.ts';
+import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
 
 const STATES: readonly ClusterState[] = [
   'serving',
@@ -51,7 +52,7 @@ export class Metrics {
 
   constructor(sources: MetricsSources) {
     const registers = [this.registry];
-    collectDefaultMetrics({ register: this.registry });
+    addProcessMetrics(this.registry);
     // Counted here in plain numbers, and handed to Prometheus when it asks: its own counters cost more than all else that is
     // done for a connection on this thread.
     const ended = this.#ended;
