@@ -5,6 +5,7 @@
 #include "binding/engine_object.h"
 #include "binding/environment.h"
 #include "binding/netns_object.h"
+#include "binding/prober_object.h"
 #include "binding/socket_functions.h"
 #include "binding/throw.h"
 #include "sys/netns_scope.h"
@@ -38,10 +39,10 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
       Napi::PropertyDescriptor::Function(env, exports, "ownIdentity", OwnIdentityFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "setUserTimeout", SetUserTimeoutFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "setLinger", SetLingerFunction, napi_enumerable),
-      Napi::PropertyDescriptor::Function(env, exports, "setQuickAck", SetQuickAckFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "tcpState", TcpStateFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "releaseFreeMemory", ReleaseFreeMemory, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "createEngine", CreateEngine, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "createProber", CreateProber, napi_enumerable),
   });
   return exports;
 }

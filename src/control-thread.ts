@@ -10,7 +10,7 @@ import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
 import { HealthMonitor } from './health/health-monitor.ts';
 import { DEFAULT_HEALTH_SETTINGS } from './health/health-settings.ts';
-import { createProbe } from './health/probe.ts';
+import { type ClosableProbe, createProbe } from './health/probe.ts';
 import type { TargetHealth } from './health/target-health.ts';
 import { native } from './netns/native.ts';
 import { NetnsDirectory } from './netns/netns-directory.ts';
@@ -32,6 +32,7 @@ class ControlThread {
   readonly #post: (message: FromControl) => void;
   readonly #config: RunConfig;
   readonly #netns: NetnsDirectory;
+  readonly #probe: ClosableProbe;
   readonly #health: HealthMonitor;
   readonly #outbox: ControlOutbox;
   /** null where clusters come from files. */
@@ -45,9 +46,11 @@ class ControlThread {
     this.#post = post;
     this.#config = config;
     this.#outbox = new ControlOutbox((changes) => post({ kind: 'published', changes }));
+    const settings = { ...DEFAULT_HEALTH_SETTINGS, ...config.health };
+    this.#probe = createProbe({ addon: native, settings });
     this.#health = new HealthMonitor({
-      probe: createProbe({ addon: native, kind: config.health.kind, timeoutMs: config.health.timeoutMs }),
-      settings: { ...DEFAULT_HEALTH_SETTINGS, ...config.health },
+      probe: this.#probe,
+      settings,
       onChange: (_key, { up }) => {
         post({ kind: 'health-changed', up });
         this.#loop?.trigger('health');
@@ -194,6 +197,7 @@ class ControlThread {
     this.#stopping = true;
     await this.#loop?.stop();
     await Promise.all([this.#netns.stop(), this.#health.stop(), this.#kubernetes?.stop()]);
+    this.#probe.close();
     parentPort?.close();
   }
 

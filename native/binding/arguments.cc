@@ -41,10 +41,4 @@ std::optional<int> IntArgument(const Napi::CallbackInfo& info, std::size_t index
   return static_cast<int>(number);
 }
 
-std::optional<bool> BoolArgument(const Napi::CallbackInfo& info, std::size_t index, const char* name) {
-  const Napi::Value value = info[index];
-  if (!value.IsBoolean()) return WrongType(info, name, "of type boolean");
-  return value.As<Napi::Boolean>().Value();
-}
-
 }  // namespace isthmus

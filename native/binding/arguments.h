@@ -12,6 +12,5 @@ namespace isthmus {
 std::optional<std::string> PathArgument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
 // 0 .. 2^31-1.
 std::optional<int> IntArgument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
-std::optional<bool> BoolArgument(const Napi::CallbackInfo& info, std::size_t index, const char* name);
 
 }  // namespace isthmus

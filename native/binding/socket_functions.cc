@@ -34,14 +34,6 @@ Napi::Value SetLingerFunction(const Napi::CallbackInfo& info) {
   return Finish(info, SetLinger(*fd, *seconds));
 }
 
-Napi::Value SetQuickAckFunction(const Napi::CallbackInfo& info) {
-  const auto fd = IntArgument(info, 0, "fd");
-  if (!fd) return {};
-  const auto on = BoolArgument(info, 1, "on");
-  if (!on) return {};
-  return Finish(info, SetQuickAck(*fd, *on));
-}
-
 Napi::Value TcpStateFunction(const Napi::CallbackInfo& info) {
   const auto fd = IntArgument(info, 0, "fd");
   if (!fd) return {};

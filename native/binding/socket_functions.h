@@ -7,7 +7,6 @@ namespace isthmus {
 
 Napi::Value SetUserTimeoutFunction(const Napi::CallbackInfo& info);
 Napi::Value SetLingerFunction(const Napi::CallbackInfo& info);
-Napi::Value SetQuickAckFunction(const Napi::CallbackInfo& info);
 Napi::Value TcpStateFunction(const Napi::CallbackInfo& info);
 
 }  // namespace isthmus

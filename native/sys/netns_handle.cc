@@ -28,17 +28,36 @@ Result<NetnsHandle> NetnsHandle::Open(const char* path, HomeNetns& home) {
 }
 
 Result<UniqueFd> NetnsHandle::CreateTcpSocket(HomeNetns& home, AddressFamily family) const {
-  const int domain = family == AddressFamily::kIpv4 ? AF_INET : AF_INET6;
   const NetnsScope inside(home, fd_);
   if (inside.Error()) return *inside.Error();
-  // A socket belongs for ever to the netns in which it was created: connect() and all the rest need no switch.
-  UniqueFd socket(::socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
-  if (!socket.Valid()) return SysError{errno, "socket"};
+  auto socket = CreateTcpSocketHere(family);
+  if (!socket.Ok()) return socket.Error();
   // A descriptor closed twice elsewhere in the process may have been this one, and its number may by now be another
   // tenant's netns: then the socket goes, and nobody dials.
-  auto identity = IdentityOfSocket(socket, fd_);
+  auto identity = IdentityOfSocket(socket.Value(), fd_);
   if (!identity.Ok()) return identity.Error();
   if (identity.Value() != identity_) return SysError{EBADF, "setns", nullptr, kReplaced};
+  return socket;
+}
+
+Result<UniqueFd> CreateTcpSocketIn(const char* path, const std::string& identity, HomeNetns& home, AddressFamily family) {
+  auto netns = OpenNetnsFile(path);
+  if (!netns.Ok()) return netns.Error();
+  const NetnsScope inside(home, netns.Value());
+  if (inside.Error()) return *inside.Error();
+  auto socket = CreateTcpSocketHere(family);
+  if (!socket.Ok()) return socket.Error();
+  auto found = IdentityOfSocket(socket.Value(), netns.Value());
+  if (!found.Ok()) return found.Error();
+  if (found.Value() != identity) return SysError{ESTALE, "open", "ENETNSCHANGED", "the path is another network namespace now"};
+  return socket;
+}
+
+Result<UniqueFd> CreateTcpSocketHere(AddressFamily family) {
+  // A socket belongs for ever to the netns in which it was created: connect() and all the rest need no switch.
+  const int domain = family == AddressFamily::kIpv4 ? AF_INET : AF_INET6;
+  UniqueFd socket(::socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  if (!socket.Valid()) return SysError{errno, "socket"};
   return socket;
 }
 

@@ -31,4 +31,10 @@ class NetnsHandle {
   std::string identity_;
 };
 
+// For those who keep no handle: opens the netns, makes one socket of the same kind in it, and closes it again. ENETNSCHANGED when
+// the path leads to another netns than the one of this identity.
+Result<UniqueFd> CreateTcpSocketIn(const char* path, const std::string& identity, HomeNetns& home, AddressFamily family);
+// The same in the netns in which the calling thread is.
+Result<UniqueFd> CreateTcpSocketHere(AddressFamily family);
+
 }  // namespace isthmus

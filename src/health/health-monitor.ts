@@ -2,7 +2,7 @@
 // settings allow, however many targets are added or dials fail at once.
 import type { HealthSettings } from './health-settings.ts';
 import { Pacer } from './pacer.ts';
-import type { Probe } from './probe.ts';
+import type { Probe, ProbeOutcome } from './probe.ts';
 import type { ProbeTarget } from './probe-target.ts';
 import {
   type Due,
@@ -24,7 +24,8 @@ interface Tracked extends Due {
   dueMs: number;
   urgency: Urgency;
   startedMs: number;
-  running: AbortController | null;
+  /** Calls the probe off; null when none is under way. */
+  cancel: (() => void) | null;
   dialFailedMeanwhile: boolean;
 }
 
@@ -44,7 +45,8 @@ export class HealthMonitor {
   readonly #pacer: Pacer;
   readonly #tracked = new Map<string, Tracked>();
   /** Includes probes of targets that were removed while they ran. */
-  readonly #runs = new Set<Promise<void>>();
+  #running = 0;
+  #whenIdle: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
   #stopped = false;
 
@@ -63,7 +65,7 @@ export class HealthMonitor {
     for (const [key, tracked] of this.#tracked) {
       if (wanted.has(key)) continue;
       this.#tracked.delete(key);
-      tracked.running?.abort();
+      tracked.cancel?.();
     }
     const nowMs = performance.now();
     let added = 0;
@@ -79,7 +81,7 @@ export class HealthMonitor {
   dialFailed(key: string): void {
     const tracked = this.#tracked.get(key);
     if (tracked === undefined || !tracked.health.up) return; // what is down is not in use: a dial that was still under way
-    if (tracked.running !== null) {
+    if (tracked.cancel !== null) {
       tracked.dialFailedMeanwhile = true;
       return;
     }
@@ -97,15 +99,15 @@ export class HealthMonitor {
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    for (const { running } of this.#tracked.values()) running?.abort();
-    await Promise.all(this.#runs);
+    for (const { cancel } of this.#tracked.values()) cancel?.();
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
   /** Starts what is due and allowed now, and sets the timer to when there may be more. */
   #turn(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    while (!this.#stopped && this.#runs.size < this.#settings.maxConcurrent) {
+    while (!this.#stopped && this.#running < this.#settings.maxConcurrent) {
       const nowMs = performance.now();
       const waitMs = this.#pacer.waitMs(nowMs);
       if (waitMs > 0) {
@@ -130,22 +132,21 @@ export class HealthMonitor {
   }
 
   #start(tracked: Tracked, nowMs: number): void {
-    const controller = new AbortController();
     tracked.startedMs = nowMs;
     tracked.dueMs = Number.POSITIVE_INFINITY;
-    tracked.running = controller;
     tracked.dialFailedMeanwhile = false;
-    const run = this.#runOnce(tracked, controller.signal).finally(() => {
-      this.#runs.delete(run);
+    this.#running += 1;
+    tracked.cancel = this.#probe.start(tracked.target, (outcome) => {
+      this.#running -= 1;
+      // Not if it was removed meanwhile, perhaps even added again: what was found belongs to nobody.
+      if (!this.#stopped && this.#tracked.get(tracked.target.key) === tracked) this.#judge(tracked, outcome);
       this.#turn();
+      if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });
-    this.#runs.add(run);
   }
 
-  async #runOnce(tracked: Tracked, signal: AbortSignal): Promise<void> {
-    const { ok, error, durationMs } = await this.#probe.run(tracked.target, signal);
-    if (signal.aborted) return; // removed, perhaps even added again: what was found belongs to nobody
-    tracked.running = null;
+  #judge(tracked: Tracked, { ok, error, durationMs }: ProbeOutcome): void {
+    tracked.cancel = null;
     const verdict = nextVerdict(tracked.verdict, ok, this.#settings);
     const flipped = verdict.up !== tracked.verdict.up;
     const atMs = Date.now();
@@ -172,7 +173,7 @@ function newcomer(target: ProbeTarget, dueMs: number): Tracked {
     dueMs,
     urgency: 1,
     startedMs: Number.NEGATIVE_INFINITY,
-    running: null,
+    cancel: null,
     dialFailedMeanwhile: false,
   };
 }

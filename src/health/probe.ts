@@ -1,14 +1,10 @@
-// Probes one backend inside its netns, once. It never throws and leaves no descriptor: a run ends when its socket is closed.
-// What is asked stands in tcp-check.ts (and how that stays out of the API server's log) and in tls-check.ts.
-import type { Socket } from 'node:net';
-import { dial } from '../netns/dial.ts';
+// One look at one backend inside its netns, of the kind that the settings ask for: what it is asked stands in tcp-probe.ts (the
+// default, which the backend's program never learns of) and in tls-probe.ts.
 import type { NativeAddon } from '../netns/native.ts';
-import { NetnsHandles } from '../netns/netns-handles.ts';
-import type { Check } from './probe-check.ts';
+import type { HealthSettings } from './health-settings.ts';
 import type { ProbeTarget } from './probe-target.ts';
-import { startDeadline } from './stall-proof-deadline.ts';
-import { tcpCheck } from './tcp-check.ts';
-import { tlsCheck } from './tls-check.ts';
+import { TcpProbe } from './tcp-probe.ts';
+import { TlsProbe } from './tls-probe.ts';
 
 export interface ProbeOutcome {
   readonly ok: boolean;
@@ -19,72 +15,22 @@ export interface ProbeOutcome {
 }
 
 export interface Probe {
-  /** Never rejects. An aborted run fails with ECANCELED. */
-  run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome>;
+  /**
+   * Begins, and returns how to call it off: then it ends with ECANCELED. However it ends, `ended` is called exactly once, when its
+   * socket is closed, and never before this returns. Never throws.
+   */
+  start(target: ProbeTarget, ended: (outcome: ProbeOutcome) => void): () => void;
 }
 
-type ProbeAddon = Pick<NativeAddon, 'openNetns' | 'setQuickAck'>;
-
-export function createProbe(deps: { addon: ProbeAddon; kind: 'tcp' | 'tls'; timeoutMs: number }): Probe {
-  const check = deps.kind === 'tls' ? tlsCheck : tcpCheck(deps.addon);
-  // None is kept open: a probe every few seconds does not pay for a descriptor, nor for keeping a deleted netns alive.
-  return new NetnsProbe(new NetnsHandles(deps.addon, 0), check, deps.timeoutMs);
+/** To be closed when nothing is under way any more. */
+export interface ClosableProbe extends Probe {
+  close(): void;
 }
 
-class NetnsProbe implements Probe {
-  readonly #handles: NetnsHandles;
-  readonly #check: Check;
-  readonly #timeoutMs: number;
-
-  constructor(handles: NetnsHandles, check: Check, timeoutMs: number) {
-    this.#handles = handles;
-    this.#check = check;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
-    const startedMs = performance.now();
-    let outcome: ProbeOutcome | null = null;
-    const judge = (error: string | null): ProbeOutcome => {
-      outcome ??= { ok: error === null, error, durationMs: performance.now() - startedMs };
-      return outcome;
-    };
-    if (signal.aborted) return Promise.resolve(judge('ECANCELED'));
-    let socket: Socket;
-    try {
-      const { beforeConnect } = this.#check;
-      socket = dial(this.#handles, target, { allowHalfOpen: false, ...(beforeConnect && { beforeConnect }) });
-    } catch (error) {
-      return Promise.resolve(judge(errorCode(error)));
-    }
-    return new Promise((resolve) => {
-      const giveUp = (code: string) => {
-        judge(code);
-        socket.destroy();
-      };
-      const cancelDeadline = startDeadline(this.#timeoutMs, () => giveUp('ETIMEDOUT'));
-      const onAbort = () => giveUp('ECANCELED');
-      signal.addEventListener('abort', onAbort, { once: true });
-      socket.on('error', (error) => judge(errorCode(error)));
-      socket.on('connect', () => {
-        const failed = (error: unknown) => giveUp(errorCode(error));
-        try {
-          this.#check.connected(socket, target, () => judge(null), failed);
-        } catch (error) {
-          failed(error);
-        }
-      });
-      socket.on('close', () => {
-        cancelDeadline();
-        signal.removeEventListener('abort', onAbort);
-        resolve(judge('ECONNRESET')); // it was judged before, unless the backend hung up without a word
-      });
-    });
-  }
-}
-
-/** Without a code it was dial() refusing the address. Our own shortage (EMFILE) counts too: then this node cannot dial it. */
-function errorCode(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : 'EINVAL';
+export function createProbe(deps: {
+  addon: Pick<NativeAddon, 'openNetns' | 'createProber'>;
+  settings: Pick<HealthSettings, 'kind' | 'timeoutMs' | 'maxConcurrent'>;
+}): ClosableProbe {
+  const { addon, settings } = deps;
+  return settings.kind === 'tls' ? new TlsProbe(addon, settings.timeoutMs) : new TcpProbe(addon, settings);
 }

@@ -13,8 +13,6 @@ export interface DialTarget {
 
 export interface DialOptions {
   readonly allowHalfOpen: boolean;
-  /** Sees the descriptor before connect(), for options that must be set that early. Not called for a target without netns. */
-  readonly beforeConnect?: (fd: number) => void;
 }
 
 /**
@@ -31,7 +29,6 @@ export function dial(handles: NetnsHandles, target: DialTarget, options: DialOpt
   const fd = handles.createTcpSocket(target.netns, family);
   let socket: Socket | null = null;
   try {
-    options.beforeConnect?.(fd);
     // manualStart: without it Node starts reading from the unconnected socket and the later connect fails with ENOTCONN.
     socket = new Socket({
       fd,

@@ -40,8 +40,6 @@ export interface NativeAddon {
   setUserTimeout(fd: number, milliseconds: number): void;
   /** SO_LINGER: seconds, or null to switch it off; 0 makes close() send a reset. */
   setLinger(fd: number, seconds: number | null): void;
-  /** TCP_QUICKACK. Switched off before connect(), the handshake's last ACK is held back (see src/health/tcp-check.ts). */
-  setQuickAck(fd: number, on: boolean): void;
   /** null when the descriptor is no TCP socket. */
   tcpState(fd: number): TcpState | null;
   /** What malloc keeps for later goes back to the kernel: of all threads, in a few milliseconds. Only glibc can. */
@@ -52,6 +50,30 @@ export interface NativeAddon {
     threads: number,
     handlers: NativeEngineHandlers,
   ): NativeEngineHandle;
+  /**
+   * Starts a thread that tries TCP connections (native/prober/), at most so many at a time. Each probe ends with one call of
+   * `ended`, never within `start`: with null, or with a code such as ECONNREFUSED, ETIMEDOUT or ENETNSCHANGED.
+   */
+  createProber(
+    settings: { readonly most: number; readonly timeoutMs: number },
+    ended: (place: number, error: string | null, durationMs: number) => void,
+  ): NativeProber;
+}
+
+/** Keeps the event loop alive only while a probe is under way. */
+export interface NativeProber {
+  /** `place` is a number below `most` that no other probe has: throws if it is taken. null for our own netns. */
+  start(
+    place: number,
+    netnsPath: string | null,
+    identity: string | null,
+    address: string,
+    port: number,
+  ): void;
+  /** It ends with ECANCELED, or as it has ended already. */
+  cancel(place: number): void;
+  /** Ends the thread; of what is under way nothing more is told. Idempotent. */
+  stop(): void;
 }
 
 /** What the native engine tells; IPv4 addresses come as numbers. Called in batches, on the thread that made the engine. */

@@ -10,20 +10,22 @@ export class FakeProbe implements Probe {
   running = 0;
   mostRunning = 0;
 
-  run(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome> {
+  start(target: ProbeTarget, ended: (outcome: ProbeOutcome) => void): () => void {
     this.starts.push({ key: target.key, atMs: performance.now() });
     this.running++;
     this.mostRunning = Math.max(this.mostRunning, this.running);
-    return new Promise((resolve) => {
-      const end = (error: string | null) => {
-        this.running--;
-        clearTimeout(timer);
-        resolve({ ok: error === null, error, durationMs: this.durationMs });
-      };
-      const timer = setTimeout(() => end(this.broken.get(target.key) ?? null), this.durationMs);
-      signal.addEventListener('abort', () => end('ECANCELED'), { once: true });
-    });
+    const end = (error: string | null) => ended({ ok: error === null, error, durationMs: this.durationMs });
+    const timer = setTimeout(() => {
+      this.running--;
+      end(this.broken.get(target.key) ?? null);
+    }, this.durationMs);
+    return () => {
+      clearTimeout(timer);
+      this.running--;
+      queueMicrotask(() => end('ECANCELED'));
+    };
   }
+
   startsOf(key: string): number[] {
     return this.starts.filter((each) => each.key === key).map(({ atMs }) => atMs);
   }

@@ -1,20 +1,31 @@
 // The TCP check against real kernels: what it says, and that the server behind it never hears of it.
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createProbe, type Probe } from '../../src/health/probe.ts';
+import { type ClosableProbe, createProbe } from '../../src/health/probe.ts';
+import { type DialTarget, dial } from '../../src/netns/dial.ts';
 import { native } from '../../src/netns/native.ts';
+import { NetnsHandles } from '../../src/netns/netns-handles.ts';
 import type { NetnsRef } from '../../src/netns/netns-ref.ts';
 import { ip, makeNetns } from '../support/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 import { fullListener } from './full-listener.ts';
 import { buildGoBackend, startGoBackend } from './go-backend.ts';
 import { netnsRefOf } from './netns-ref-of.ts';
+import { outcomeOf } from './probe-outcome.ts';
 import { startNodeBackend, type TlsBackend } from './tls-backend.ts';
 
-const never = new AbortController().signal;
+const SETTINGS = { kind: 'tcp', timeoutMs: 300, maxConcurrent: 200 } as const;
 
-/** Call right after a probe was started: node:net connects in the next tick, this one blocks in the tick after. */
-function blockAfterConnect(ms: number): void {
-  process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms));
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** What any other client does: connects, and hangs up by a reset. */
+async function connectAndReset(target: DialTarget): Promise<void> {
+  const handles = new NetnsHandles(native, 0);
+  const socket = dial(handles, target, { allowHalfOpen: false });
+  await new Promise((resolve) => socket.on('connect', resolve));
+  socket.resetAndDestroy();
 }
 
 describe('the TCP check', () => {
@@ -23,7 +34,7 @@ describe('the TCP check', () => {
   ip('-n', netns.name, 'route', 'add', '10.7.0.0/24', 'dev', 'lo');
   const ref = netnsRefOf(netns.path);
   let backend: TlsBackend;
-  let probe: Probe;
+  let probe: ClosableProbe;
   const target = (address: string, port: number, where: NetnsRef | null = ref) => ({
     key: 'k',
     address,
@@ -32,13 +43,14 @@ describe('the TCP check', () => {
     serverName: 'a.magnum-system',
   });
   const run = (address: string, port: number, where?: NetnsRef) =>
-    probe.run(target(address, port, where), never);
+    outcomeOf(probe, target(address, port, where));
 
   beforeAll(async () => {
     backend = await startNodeBackend(netns.name, '::');
-    probe = createProbe({ addon: native, kind: 'tcp', timeoutMs: 300 });
+    probe = createProbe({ addon: native, settings: SETTINGS });
   });
   afterAll(async () => {
+    probe.close();
     await backend.stop();
     netns.remove();
   });
@@ -68,42 +80,22 @@ describe('the TCP check', () => {
     expect(backend.count('connection')).toBe(0);
   });
 
-  it('is heard by the server when the ACK is not held back: the test above can fail', async () => {
-    const loud = createProbe({
-      addon: { openNetns: native.openNetns, setQuickAck: () => {} },
-      kind: 'tcp',
-      timeoutMs: 300,
-    });
+  it('would be heard by the server if it were a connection like any other: the tests above can fail', async () => {
     const before = backend.count('connection');
-    expect(await loud.run(target('10.6.0.1', backend.port), never)).toMatchObject({ ok: true });
+    await connectAndReset(target('10.6.0.1', backend.port));
     await expect.poll(() => backend.count('connection')).toBe(before + 1);
   });
 
-  it('still passes when the held-back ACK escapes', async () => {
+  it('stays unheard while our own event loop is blocked, and is not called late for it', async () => {
     const before = backend.count('connection');
-    // 400 ms in which we do not look: twice what the kernel waits.
-    const running = probe.run(target('10.6.0.1', backend.port), never);
-    blockAfterConnect(400);
-    expect(await running).toMatchObject({ ok: true, error: null });
-    await expect.poll(() => backend.count('connection')).toBe(before + 1);
-  });
-
-  it('still passes when setting the option fails', async () => {
-    const setQuickAck = () => {
-      throw new Error('no such option');
-    };
-    const other = createProbe({
-      addon: { openNetns: native.openNetns, setQuickAck },
-      kind: 'tcp',
-      timeoutMs: 300,
-    });
-    expect(await other.run(target('10.6.0.1', backend.port), never)).toMatchObject({ ok: true });
-  });
-
-  it('does not call a backend dead because our own event loop was blocked beyond the timeout', async () => {
     const running = run('10.6.0.1', backend.port);
-    blockAfterConnect(1000);
-    expect(await running).toMatchObject({ ok: true, error: null });
+    // The kernel holds the last ACK back for 200 ms, and the deadline is at 300 ms.
+    block(1000);
+    const outcome = await running;
+    expect(outcome).toMatchObject({ ok: true, error: null });
+    expect(outcome.durationMs).toBeLessThan(300);
+    await connectAndReset(target('10.6.0.1', backend.port)); // accepted in order: ours would have been before it
+    await expect.poll(() => backend.count('connection')).toBe(before + 1);
   });
 
   it('fails with ECONNREFUSED where nobody listens', async () => {
@@ -146,20 +138,45 @@ describe('the TCP check', () => {
     expect(await run('10.6.0.1', backend.port, other)).toMatchObject({ ok: false, error: 'ENETNSCHANGED' });
   });
 
-  it('fails with EINVAL for an address that is none', async () => {
-    expect(await run('api.example.org', 6443)).toMatchObject({ ok: false, error: 'EINVAL' });
+  it.each([
+    ['api.example.org', 6443],
+    ['10.6.0', 6443],
+    ['10.6.0.1\0', 6443],
+    ['', 6443],
+    ['10.6.0.1', 65_536 + 6443],
+  ])('fails with EINVAL for an address that is none: %j port %i', async (address, port) => {
+    expect(await run(address, port)).toMatchObject({ ok: false, error: 'EINVAL' });
   });
 
-  it('ends with ECANCELED when it is aborted, before or meanwhile', async () => {
-    expect(await probe.run(target('10.7.0.2', 6443), AbortSignal.abort())).toMatchObject({
+  it('dials in our own netns for a target without one', async () => {
+    const server = createServer().listen(0, '::1');
+    await new Promise((resolve) => server.on('listening', resolve));
+    const { port } = server.address() as { port: number };
+    expect(await outcomeOf(probe, target('::1', port, null))).toMatchObject({ ok: true });
+    expect(await outcomeOf(probe, target('::1', 1, null))).toMatchObject({ error: 'ECONNREFUSED' });
+    server.close();
+  });
+
+  it('ends with ECANCELED when it is called off, at once or later', async () => {
+    expect(await outcomeOf(probe, target('10.7.0.2', 6443), AbortSignal.abort())).toMatchObject({
       error: 'ECANCELED',
     });
     const controller = new AbortController();
-    const running = probe.run(target('10.7.0.2', 6443), controller.signal);
+    const running = outcomeOf(probe, target('10.7.0.2', 6443), controller.signal);
     setTimeout(() => controller.abort(), 20);
     const outcome = await running;
     expect(outcome).toMatchObject({ ok: false, error: 'ECANCELED' });
     expect(outcome.durationMs).toBeLessThan(200);
+  });
+
+  it('takes as many at once as it may, each with its own end, and refuses one more', async () => {
+    const ends = Array.from({ length: 200 }, (_, index) =>
+      index % 2 === 0 ? run('10.7.0.2', 6443) : run('10.6.0.1', backend.port),
+    );
+    expect(() => probe.start(target('10.6.0.1', 1), () => {})).toThrow('200 probes are under way already');
+    const errors = (await Promise.all(ends)).map(({ error }) => error);
+    expect(errors).toEqual(Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? 'ETIMEDOUT' : null)));
+    expect(await run('10.6.0.1', backend.port)).toMatchObject({ ok: true });
   });
 
   it('leaves no descriptor behind, however it ends, and no thread in another netns', async () => {
@@ -171,7 +188,7 @@ describe('the TCP check', () => {
       run('10.6.0.1', 1),
       run('192.0.2.1', 6443),
       run('10.7.0.2', 6443),
-      probe.run(target('10.7.0.2', 6443), controller.signal),
+      outcomeOf(probe, target('10.7.0.2', 6443), controller.signal),
     ]).flat();
     controller.abort();
     await Promise.all(ends);
@@ -205,26 +222,26 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
   });
 
   it('logs nothing of 200 TCP checks and accepts none', async () => {
-    const probe = createProbe({ addon: native, kind: 'tcp', timeoutMs: 1000 });
+    const probe = createProbe({ addon: native, settings: { ...SETTINGS, timeoutMs: 1000 } });
     for (let round = 0; round < 200; round++)
-      expect(await probe.run(target(), never)).toMatchObject({ ok: true });
+      expect(await outcomeOf(probe, target())).toMatchObject({ ok: true });
+    probe.close();
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(backend.events).toHaveLength(1);
   });
 
   it('logs nothing of 50 TLS checks', async () => {
-    const probe = createProbe({ addon: native, kind: 'tls', timeoutMs: 1000 });
+    const settings = { kind: 'tls', timeoutMs: 1000, maxConcurrent: 1 } as const;
+    const probe = createProbe({ addon: native, settings });
     for (let round = 0; round < 50; round++)
-      expect(await probe.run(target(), never)).toMatchObject({ ok: true });
+      expect(await outcomeOf(probe, target())).toMatchObject({ ok: true });
     await expect.poll(() => backend.count('connection')).toBe(50);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(backend.events.filter(({ event }) => event === 'log')).toEqual([]);
   });
 
   it('does log a connection that is just closed: the tests above can fail', async () => {
-    const addon = { openNetns: native.openNetns, setQuickAck: () => {} };
-    const probe = createProbe({ addon, kind: 'tcp', timeoutMs: 1000 });
-    await probe.run(target(), never);
+    await connectAndReset(target());
     await expect.poll(() => backend.events.at(-1)?.line ?? '').toContain('TLS handshake error');
   });
 });

@@ -26,11 +26,11 @@ describe('a thousand clusters', () => {
   it('are all up after two probes each, without a burst, unheard by their servers; a dead one is seen at once', async () => {
     const before = openDescriptors();
     const starts: number[] = [];
-    const probe = createProbe({ addon: native, kind: 'tcp', timeoutMs: DEFAULT_HEALTH_SETTINGS.timeoutMs });
+    const probe = createProbe({ addon: native, settings: DEFAULT_HEALTH_SETTINGS });
     const counted: Probe = {
-      run: (target, signal) => {
+      start: (target, ended) => {
         starts.push(performance.now());
-        return probe.run(target, signal);
+        return probe.start(target, ended);
       },
     };
     const up = new Set<string>();
@@ -66,6 +66,7 @@ describe('a thousand clusters', () => {
     expect(monitor.snapshot().get('t0')!.lastProbe).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
 
     await monitor.stop();
+    probe.close();
     expect(openDescriptors()).toBeLessThanOrEqual(before);
     console.log(
       `1000 targets up after ${(tookMs / 1000).toFixed(1)} s; busiest second ${busiestWindow(starts, 1000)} probes, ` +

@@ -1,11 +1,12 @@
 // The TLS check against real servers in a real netns.
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createProbe, type Probe } from '../../src/health/probe.ts';
+import { type ClosableProbe, createProbe } from '../../src/health/probe.ts';
 import { native } from '../../src/netns/native.ts';
 import { makeNetns } from '../support/netns.ts';
 import { openDescriptors } from '../support/process.ts';
 import { netnsRefOf } from './netns-ref-of.ts';
+import { outcomeOf } from './probe-outcome.ts';
 import { startNodeBackend, type TlsBackend } from './tls-backend.ts';
 
 const never = new AbortController().signal;
@@ -16,9 +17,9 @@ describe('the TLS check', () => {
   const plain: Server[] = [];
   const accepted = new Set<Socket>();
   let backend: TlsBackend;
-  let probe: Probe;
+  let probe: ClosableProbe;
   const run = (port: number, signal = never, serverName = 'a.magnum-system') =>
-    probe.run({ key: 'k', address: '10.6.0.1', port, netns: ref, serverName }, signal);
+    outcomeOf(probe, { key: 'k', address: '10.6.0.1', port, netns: ref, serverName }, signal);
 
   /** A server in our own netns that speaks no TLS; the check of a target without netns is the same code. */
   async function plainServer(onConnection: (socket: Socket) => void): Promise<number> {
@@ -32,11 +33,15 @@ describe('the TLS check', () => {
     return (server.address() as { port: number }).port;
   }
   const runPlain = (port: number) =>
-    probe.run({ key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a.magnum-system' }, never);
+    outcomeOf(
+      probe,
+      { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a.magnum-system' },
+      never,
+    );
 
   beforeAll(async () => {
     backend = await startNodeBackend(netns.name, '10.6.0.1');
-    probe = createProbe({ addon: native, kind: 'tls', timeoutMs: 500 });
+    probe = createProbe({ addon: native, settings: { kind: 'tls', timeoutMs: 500, maxConcurrent: 200 } });
   });
   afterAll(async () => {
     for (const socket of accepted) socket.destroy();
@@ -106,7 +111,10 @@ describe('the TLS check', () => {
     const controller = new AbortController();
     const port = await plainServer(() => setTimeout(() => controller.abort(), 20));
     const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
-    expect(await probe.run(target, controller.signal)).toMatchObject({ ok: false, error: 'ECANCELED' });
+    expect(await outcomeOf(probe, target, controller.signal)).toMatchObject({
+      ok: false,
+      error: 'ECANCELED',
+    });
   });
 
   it('does not call a backend dead because our own event loop was blocked beyond the timeout', async () => {

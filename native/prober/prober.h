@@ -1,0 +1,102 @@
+// Tries TCP connections inside network namespaces, for the health checks: one thread and one epoll for all of them. Knows no
+// Node-API. Whatever is under way is bounded, has the same deadline, and ends with exactly one result, in any order.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/timer_list.h"
+#include "sys/netns_scope.h"
+#include "sys/sys_error.h"
+#include "sys/unique_fd.h"
+
+namespace isthmus {
+
+// `place` is the caller's number for it, below `most`, and free again once its result was taken.
+struct ProbeRequest {
+  std::uint32_t place = 0;
+  std::string netns_path;  // empty: the process's own netns
+  std::string netns_identity;
+  sockaddr_in6 address{};  // or a sockaddr_in, by its family
+  socklen_t length = 0;    // 0: what was given is no address
+};
+
+struct ProbeResult {
+  std::uint32_t place;
+  std::optional<SysError> error;  // none: the backend's kernel answered our SYN
+  double duration_ms;             // since the thread took it up: a wait of our own is not the backend's
+};
+
+class Prober {
+ public:
+  using Bell = void (*)(void*);
+  static constexpr std::uint32_t kMost = 16'384;
+
+  // The bell rings on the prober's thread, once for all results until they are taken.
+  Prober(std::uint32_t most, std::int64_t timeout_ms, Bell bell, void* data);
+  ~Prober() { Stop(); }
+  Prober(const Prober&) = delete;
+  Prober& operator=(const Prober&) = delete;
+
+  [[nodiscard]] std::optional<SysError> Start();
+  void Probe(ProbeRequest request);
+  // It ends with ECANCELED, unless it has ended already.
+  void Cancel(std::uint32_t place);
+  // Empties the results into `results`; false when there were none, and the bell rings again for the next one.
+  bool Take(std::vector<ProbeResult>& results);
+  // Ends the thread, and what is under way without a result. Idempotent.
+  void Stop();
+
+ private:
+  struct Place {
+    UniqueFd socket;
+    std::uint32_t turn = 0;  // of those that had this place
+    std::int64_t started_ns = 0;
+    TimerNode deadline;
+  };
+  struct Command {
+    enum class Kind : std::uint8_t { kProbe, kCancel, kStop } kind;
+    ProbeRequest request;
+  };
+
+  void Post(Command command);
+  void Run();
+  void HandleCommands();
+  void Begin(const ProbeRequest& request);
+  std::optional<SysError> Connect(const ProbeRequest& request);
+  Result<UniqueFd> CreateSocket(const ProbeRequest& request);
+  std::uint64_t Ticket(std::uint32_t place) const;
+  void Judge(std::uint64_t ticket);
+  void End(std::uint32_t place, std::optional<SysError> error);
+  void SendOutbox();
+  int EpollTimeoutMs() const;
+
+  const Bell bell_;
+  void* const data_;
+  UniqueFd epoll_;
+  UniqueFd wake_;
+  std::thread thread_;
+
+  // The thread's alone.
+  std::optional<HomeNetns> home_;
+  std::vector<Place> places_;
+  TimerList deadlines_;
+  std::int64_t now_ns_ = 0;
+  std::vector<Command> taken_;
+  std::vector<ProbeResult> outbox_;
+  bool stopping_ = false;
+
+  std::mutex mutex_;
+  std::vector<Command> commands_;
+  std::vector<ProbeResult> results_;
+  bool rung_ = false;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,11 @@
+// What came of one probe, for tests that wait for it.
+import type { Probe, ProbeOutcome } from '../../src/health/probe.ts';
+import type { ProbeTarget } from '../../src/health/probe-target.ts';
+
+export function outcomeOf(probe: Probe, target: ProbeTarget, signal?: AbortSignal): Promise<ProbeOutcome> {
+  return new Promise((resolve) => {
+    const cancel = probe.start(target, resolve);
+    signal?.addEventListener('abort', cancel, { once: true });
+    if (signal?.aborted) cancel();
+  });
+}
