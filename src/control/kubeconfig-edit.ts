@@ -2,6 +2,7 @@
 // the old one with that scalar cut out, and what it says is compared before it is handed over. A kubeconfig is a secret:
 // reasons name contexts and clusters and the place of an error, and nothing else that is in the text. Pure.
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, Scalar } from 'yaml';
+import { duplicateKey } from './duplicate-key.ts';
 import { isRecord } from './manifest-fields.ts';
 import { shownValue } from './shown-value.ts';
 
@@ -113,15 +114,17 @@ function parsed(
     const documents = parseAllDocuments(text, {
       lineCounter: lines,
       prettyErrors: false,
+      uniqueKeys: false,
       logLevel: 'silent',
     });
     const [document] = documents;
     if (document === undefined) return unusable('it is empty');
     if (documents.length > 1)
       return unusable(`it holds ${documents.length} YAML documents, and one is a kubeconfig`);
-    const [error] = document.errors;
-    if (error !== undefined) {
-      const { line, col } = lines.linePos(error.pos[0]);
+    const [broken] = document.errors;
+    const error = broken === undefined ? duplicateKey(document) : { pos: broken.pos[0], code: broken.code };
+    if (error !== null) {
+      const { line, col } = lines.linePos(error.pos);
       // The message can quote the text; the code cannot.
       return unusable(`it is not YAML at line ${line}, column ${col} (${error.code})`);
     }

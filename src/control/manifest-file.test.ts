@@ -76,6 +76,7 @@ describe('the text of a manifest file', () => {
     ['bad indentation', 'a: 1\n b: 2\n', /^not YAML at line 1, column 4: /],
     ['an open bracket', `${'#\n'.repeat(5)}a: [1\n`, /^not YAML at line 7, column 1: /],
     ['a key twice', 'a: 1\na: 2\n', /^not YAML at line 2, column 1: .*unique/],
+    ['a key twice further in', 'a: 1\nb:\n- { c: 1, c: 2 }\n', /^not YAML at line 3, column 11: .*unique/],
     ['an alias to nothing', 'a: *b\n', /^not usable YAML: .*alias/i],
     ['a tab as indentation', '\ta: 1\n', /^not YAML at line 1, column 1: /],
   ])('with %s says where', async (_title, text, reason) => {
@@ -83,6 +84,14 @@ describe('the text of a manifest file', () => {
     expect(clusters).toEqual([]);
     expect(errors).toEqual([{ origin: 'a.yaml', reason: expect.stringMatching(reason) }]);
     expect(errors[0]?.reason).not.toContain('\n');
+  });
+
+  test('with very many keys in one mapping takes no more time for each than with few', { timeout: 30_000 }, async () => {
+    const keys = Array.from({ length: 60_000 }, (_, i) => `k${i}: 1\n`).join('');
+    expect((await manifestFile('a.yaml', keys)).errors).toEqual([]);
+    expect((await manifestFile('a.yaml', `${keys}k7: 1\n`)).errors).toEqual([
+      { origin: 'a.yaml', reason: expect.stringMatching(/line 60001, column 1: .*unique/) },
+    ]);
   });
 
   test('with one bad document still gives the others', async () => {

@@ -3,6 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Composer, type Document, LineCounter, Parser } from 'yaml';
 import type { Problem } from './cluster-source.ts';
+import { duplicateKey } from './duplicate-key.ts';
 import { isRecord } from './manifest-fields.ts';
 import { isOpenStackCluster } from './openstack-cluster-layout.ts';
 import { shownValue } from './shown-value.ts';
@@ -67,7 +68,7 @@ async function yamlDocuments(fileName: string, text: string): Promise<Documents>
   let since = performance.now();
   try {
     const tokens = new Parser(lines.addNewLine).parse(text);
-    for (const document of new Composer({ prettyErrors: false }).compose(tokens)) {
+    for (const document of new Composer({ prettyErrors: false, uniqueKeys: false }).compose(tokens)) {
       count++;
       const origin = `${fileName} document ${count}`;
       const found = yamlObject(document, lines);
@@ -91,11 +92,14 @@ function yamlObject(
   document: Document.Parsed,
   lines: LineCounter,
 ): { kind: 'object'; object: unknown } | { kind: 'error'; reason: string } {
+  const notYaml = ({ pos, message }: { readonly pos: number; readonly message: string }) => {
+    const { line, col } = lines.linePos(pos);
+    return { kind: 'error', reason: `not YAML at line ${line}, column ${col}: ${message}` } as const;
+  };
   const [error] = document.errors;
-  if (error !== undefined) {
-    const { line, col } = lines.linePos(error.pos[0]);
-    return { kind: 'error', reason: `not YAML at line ${line}, column ${col}: ${error.message}` };
-  }
+  if (error !== undefined) return notYaml({ pos: error.pos[0], message: error.message });
+  const duplicate = duplicateKey(document);
+  if (duplicate !== null) return notYaml(duplicate);
   try {
     return { kind: 'object', object: document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }) };
   } catch (cause) {
