@@ -7,11 +7,13 @@ import { Tenant } from './tenant.ts';
 
 const READS = /^(get|list|watch) /;
 const SECONDS = 60;
+/** As a real API server does. */
+const BOOKMARK_MS = 60_000;
 
 export async function atRest(clusters: number, say: (text: string) => void): Promise<readonly Row[]> {
   const tenant = new Tenant(clusters);
   await tenant.open();
-  const management = await Management.start();
+  const management = await Management.start({ bookmarkIntervalMs: BOOKMARK_MS });
   try {
     for (let i = 1; i <= clusters; i += 1) tenant.addTo(management, i);
     const isthmus = management.instance('net-1');

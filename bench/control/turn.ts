@@ -14,6 +14,7 @@ import { NO_MEMORY, type PlanMemory } from '../../src/control/publish/plan.ts';
 import { withPublications } from '../../src/control/publish/published-status.ts';
 import { type World, worldOf } from '../../src/control/world.ts';
 import type { TargetHealth } from '../../src/health/target-health.ts';
+import type { KubeObject } from '../../src/kube/kube-object.ts';
 import { Mirror } from '../../src/kube/mirror.ts';
 import { backendKey } from '../../src/routing/route-table.ts';
 
@@ -40,9 +41,10 @@ const stored = (object: { metadata?: object }, version: number) =>
     }),
   );
 
-const services = new Mirror({ project: observedService, onRejected: fail });
-const slices = new Mirror({ project: observedSlice, onRejected: fail });
-const leases = new Mirror({ project: observedLease, onRejected: fail });
+const keyOf = ({ metadata }: KubeObject) => metadata.name;
+const services = new Mirror({ project: observedService, keyOf, onRejected: fail });
+const slices = new Mirror({ project: observedSlice, keyOf, onRejected: fail });
+const leases = new Mirror({ project: observedLease, keyOf, onRejected: fail });
 let version = 0;
 for (const cluster of names) {
   const facts = { cluster, namespace: NAMESPACE, owner: ownerOf(cluster), mode: 'lease', tags: {} } as const;
@@ -132,12 +134,7 @@ function timed<T>(part: string, work: () => T): T {
   return result;
 }
 
-const snapshots = { services: named(services.items()), slices: named(slices.items()) };
-function named<T extends { readonly metadata?: { readonly name?: string } }>(items: ReadonlyMap<string, T>) {
-  const byName = new Map<string, T>();
-  for (const item of items.values()) byName.set(item.metadata?.name ?? '', item);
-  return byName;
-}
+const snapshots = { services: services.items(), slices: slices.items() };
 
 let world: World | null = null;
 let desired: Desired | null = null;
@@ -190,7 +187,7 @@ for (let i = 0; i < ROUNDS; i += 1)
 for (let i = 0; i < ROUNDS; i += 1) {
   const name = names[(i * 37) % names.length] as string;
   slices.put(stored(sliceOf(name, instances[3] as string, 7000 + i), ++version));
-  snapshots.slices = timed('one slice changed: snapshot', () => named(slices.items()));
+  snapshots.slices = timed('one slice changed: snapshot', () => slices.items());
   if (turn('one slice changed') !== 0) throw new Error('it planned something');
 }
 

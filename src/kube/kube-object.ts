@@ -61,6 +61,9 @@ export function resourceVersionOf(object: unknown): string | null {
 
 /** Whether a resource version comes before another. They are numbers to compare in every API server there is; others are never older. */
 export function isOlderVersion(version: string, than: string): boolean {
-  if (!/^\d+$/.test(version) || !/^\d+$/.test(than)) return false;
+  if (!isNumbered(version) || !isNumbered(than)) return false;
   return BigInt(version) < BigInt(than);
 }
+
+/** As every API server with etcd behind it does; what is no number cannot be compared. */
+export const isNumbered = (version: string): boolean => /^\d+$/.test(version);

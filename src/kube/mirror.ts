@@ -1,6 +1,7 @@
 // What is known of a collection: projections of its objects by key. An object that did not change keeps its projection, the same
 // reference, through events and lists. No I/O.
 import { type KubeObject, objectKey, resourceVersionOf } from './kube-object.ts';
+import { SteadyMap } from './steady-map.ts';
 
 interface Held<T> {
   readonly uid: string | null;
@@ -10,6 +11,8 @@ interface Held<T> {
 
 export interface MirrorDeps<T> {
   readonly project: (object: KubeObject) => T;
+  /** `<namespace>/<name>`, or `<name>` where there is no namespace, unless it says otherwise. */
+  readonly keyOf?: ((object: KubeObject) => string) | undefined;
   /** Says that two projections mean the same: then the older one stays. */
   readonly equal?: ((before: T, after: T) => boolean) | undefined;
   /** A projection threw. */
@@ -36,20 +39,27 @@ export class Mirror<T> {
   readonly #deps: MirrorDeps<T>;
   #held = new Map<string, Held<T>>();
   #rejected = new Map<string, string>();
+  readonly #keyOf: (object: KubeObject) => string;
+  /** As it was last asked for, and the keys under which something may be different since. */
+  #items = SteadyMap.empty<T>();
+  readonly #touched = new Set<string>();
 
   constructor(deps: MirrorDeps<T>) {
     this.#deps = deps;
+    this.#keyOf = deps.keyOf ?? objectKey;
   }
 
   get size(): number {
     return this.#held.size;
   }
 
-  /** Copies: they stay as they are while the mirror goes on. */
-  items(): ReadonlyMap<string, T> {
-    const items = new Map<string, T>();
-    for (const [key, { value }] of this.#held) items.set(key, value);
-    return items;
+  /** They stay as they are while the mirror goes on. */
+  items(): SteadyMap<T> {
+    this.#items = this.#items.with(
+      Array.from(this.#touched, (key) => [key, this.#held.get(key)?.value] as const),
+    );
+    this.#touched.clear();
+    return this.#items;
   }
 
   rejected(): ReadonlyMap<string, string> {
@@ -58,8 +68,9 @@ export class Mirror<T> {
 
   /** These return whether `items` or `rejected` say something else now. */
   put(object: KubeObject): boolean {
-    const key = objectKey(object);
+    const key = this.#keyOf(object);
     const before = this.#held.get(key);
+    this.#touched.add(key);
     const [held, reason] = this.#projected(object, key, before, true);
     const wasRejected = this.#rejected.get(key) ?? null;
     if (held === null) this.#held.delete(key);
@@ -72,11 +83,12 @@ export class Mirror<T> {
   }
 
   remove(object: KubeObject): boolean {
-    const key = objectKey(object);
+    const key = this.#keyOf(object);
     const held = this.#held.get(key);
     const uid = uidOf(object);
     // The end of a predecessor says nothing about the one that has its name now.
     if (held !== undefined && held.uid !== null && uid !== null && held.uid !== uid) return false;
+    this.#touched.add(key);
     const wasRejected = this.#rejected.delete(key);
     return this.#held.delete(key) || wasRejected;
   }
@@ -87,7 +99,7 @@ export class Mirror<T> {
     const rejected = new Map<string, string>();
     return {
       add: (object) => {
-        const key = objectKey(object);
+        const key = this.#keyOf(object);
         const [next, reason] = this.#projected(object, key, this.#held.get(key), keepSame);
         if (next !== null) held.set(key, next);
         if (reason !== null) rejected.set(key, reason);
@@ -100,6 +112,7 @@ export class Mirror<T> {
         const changed =
           !isSameMap(this.#held, held, (a, b) => a.value === b.value) ||
           !isSameMap(this.#rejected, rejected, (a, b) => a === b);
+        for (const known of [this.#held, held]) for (const key of known.keys()) this.#touched.add(key);
         this.#held = held;
         this.#rejected = rejected;
         return changed;

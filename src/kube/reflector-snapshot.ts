@@ -1,5 +1,6 @@
 // What a reflector shows of itself: its picture of the collection and how good that is, what went wrong, what it has done so far.
 import { KubeError, type KubeErrorCode } from './kube-error.ts';
+import type { SteadyMap } from './steady-map.ts';
 
 export interface ReflectorProblem {
   readonly code: KubeErrorCode;
@@ -12,8 +13,8 @@ export interface ReflectorSnapshot<T> {
   /** Monotonic ms since when we hear nothing reliable; null while the watch is well. */
   readonly staleSinceMs: number | null;
   readonly problem: ReflectorProblem | null;
-  /** By `<namespace>/<name>`, or `<name>` where there is no namespace. */
-  readonly items: ReadonlyMap<string, T>;
+  /** By `<namespace>/<name>`, or `<name>` where there is no namespace, unless `keyOf` says otherwise. */
+  readonly items: SteadyMap<T>;
   /** Objects that could not be projected, and why. If an earlier form of one could be, that is still among the items. */
   readonly rejected: ReadonlyMap<string, string>;
 }

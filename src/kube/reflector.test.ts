@@ -117,6 +117,26 @@ describe('a reflector', () => {
     expect(specs(one)).toEqual({ 'ns/a': 2 });
   });
 
+  test('says whether it has told what was so at a version: by its watch, a bookmark too, or by a later list', async () => {
+    const one = await virtual().watching();
+    const { reflector } = one;
+    const moment = reflector.moment();
+    expect(reflector.hasTold('1', moment)).toBe(false);
+    one.api.put('a', 1);
+    await one.settle();
+    expect([reflector.hasTold('1', moment), reflector.hasTold('2', moment)]).toEqual([true, false]);
+    one.api.bookmark(7);
+    await one.settle();
+    expect([reflector.hasTold('7', moment), reflector.hasTold('10', moment)]).toEqual([true, false]);
+    // Of what is not known, or cannot be compared, only a list can tell.
+    expect([reflector.hasTold(null, moment), reflector.hasTold('x', moment)]).toEqual([false, false]);
+    one.nowMs += 5000;
+    reflector.relist();
+    await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
+    for (const version of ['10', 'x', null]) expect(reflector.hasTold(version, moment)).toBe(true);
+    expect(reflector.hasTold('10', reflector.moment())).toBe(false);
+  });
+
   test('takes up the watch where it was when the server ends it in time', async () => {
     const one = await virtual().watching();
     one.api.put('a');

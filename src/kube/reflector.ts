@@ -6,6 +6,7 @@ import type { KubeClient, KubeQuery } from './kube-client.ts';
 import { KubeError, type KubeErrorCode } from './kube-error.ts';
 import {
   isKubeObject,
+  isNumbered,
   isOlderVersion,
   type KubeObject,
   resourceVersionOf,
@@ -31,6 +32,7 @@ export interface ReflectorDeps<T> {
   readonly metadataOnly?: boolean;
   /** Keeps what is needed of an object. */
   readonly project: (object: KubeObject) => T;
+  readonly keyOf?: (object: KubeObject) => string;
   /** Says that two projections mean the same; then nothing changed. */
   readonly equal?: (before: T, after: T) => boolean;
   /** The snapshot says something else now. */
@@ -97,6 +99,9 @@ export class Reflector<T> {
   #relistWanted = false;
   #relistDueMs = 0;
   #listedAtMs = Number.NEGATIVE_INFINITY;
+  /** Lists by number: those that were begun, and the one that what is shown came from, or was watched on from. */
+  #listsBegun = 0;
+  #listShown = 0;
   #pageSize: number;
 
   /** What was listed, and up to where it is known. */
@@ -125,6 +130,7 @@ export class Reflector<T> {
     this.#backoff = new Backoff({ firstMs: FIRST_BACKOFF_MS, maxMs: MAX_BACKOFF_MS, random: this.#random });
     this.#mirror = new Mirror({
       project: deps.project,
+      keyOf: deps.keyOf,
       equal: deps.equal,
       onRejected: (key, reason) => this.#report({ kind: 'rejected', key, reason }),
     });
@@ -144,6 +150,22 @@ export class Reflector<T> {
       rejected: this.#mirror.rejected(),
     });
     return this.#snapshot;
+  }
+
+  /** Names this moment, for `hasTold`. */
+  moment(): number {
+    return this.#listsBegun;
+  }
+
+  /**
+   * What is shown holds all that had been written up to this version of the collection (null: one that is not known), which was
+   * reached before the moment: the watch has come so far, or everything was listed since (after a backup the version may lie
+   * far ahead).
+   */
+  hasTold(version: string | null, moment: number): boolean {
+    if (this.#listShown > moment) return true;
+    const known = this.#position?.version;
+    return version !== null && known !== undefined && isNumbered(version) && !isOlderVersion(known, version);
   }
 
   counts(): ReflectorCounts {
@@ -208,12 +230,14 @@ export class Reflector<T> {
     this.#relistWanted = false;
     this.#listedAtMs = this.#now();
     const startedMs = this.#now();
+    this.#listsBegun += 1;
     const path = await untilAborted(this.#deps.path(), signal);
     const { client, metadataOnly } = this.#deps;
     const accept = metadataOnly ? LIST_METADATA : 'application/json';
     const question = { client, path, query: this.#selectors(), accept, pageSize: this.#pageSize, signal };
     const list = await takeList(question, this.#mirror, this.#position, () => this.#counts.lists++);
     this.#position = list.position;
+    this.#listShown = this.#listsBegun;
     if (list.changed || !this.#synced) this.#snapshot = null;
     this.#mustList = this.#wasAway = false;
     this.#fruitlessWatches = 0;

@@ -119,7 +119,7 @@ export class Metrics {
     this.#controlTurns = new Histogram({
       name: 'isthmus_control_turn_seconds',
       help: 'How long turns of the control loop took, in its own thread',
-      buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1],
+      buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
       registers,
     });
     this.#gauges(sources);

@@ -32,7 +32,9 @@ export class Management {
     this.#api = api;
   }
 
-  static async start(options: { readonly withoutDefinitions?: boolean } = {}): Promise<Management> {
+  static async start(
+    options: { readonly withoutDefinitions?: boolean; readonly bookmarkIntervalMs?: number } = {},
+  ): Promise<Management> {
     const { cert, key } = selfSigned('management', '127.0.0.1');
     const definitions = [openStackClusterDefinition({ conversion: 'Webhook' }), machineDefinition()];
     const api = await startManagementApi({
@@ -42,7 +44,7 @@ export class Management {
       definitions: options.withoutDefinitions ? [] : definitions,
       conversions: new Map([['openstackclusters.infrastructure.cluster.x-k8s.io', convertOpenStackCluster]]),
       garbageCollection: true,
-      bookmarkIntervalMs: 1000,
+      bookmarkIntervalMs: options.bookmarkIntervalMs ?? 1000,
     });
     return new Management(api);
   }

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
+import { SteadyMap } from '../../kube/steady-map.ts';
 import type { EndpointSliceObject, ServiceObject } from '../cluster-shape.ts';
 import { Applier, type Outcome } from './apply.ts';
 import type { KubeconfigFinding, KubeconfigSecret } from './kube-world.ts';
@@ -32,6 +33,9 @@ interface Asked extends Request {
 /** Everything that follows from what was just settled. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
+/** A watch that tells nothing. */
+const MUTE = { moment: () => 0, hasTold: () => false };
+
 describe('carrying out a plan', () => {
   let nowMs = 0;
   let asked: Asked[];
@@ -52,9 +56,9 @@ describe('carrying out a plan', () => {
     const now = () => nowMs;
     const versionOf = ({ metadata }: ServiceObject | EndpointSliceObject) => metadata?.resourceVersion ?? '';
     written = {
-      services: new WrittenObjects<ServiceObject>(versionOf, now),
-      slices: new WrittenObjects<EndpointSliceObject>(versionOf, now),
-      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, now),
+      services: new WrittenObjects<ServiceObject>(versionOf, MUTE),
+      slices: new WrittenObjects<EndpointSliceObject>(versionOf, MUTE),
+      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, MUTE),
     };
     const client: Requester = {
       request: <T>(request: Request) =>
@@ -107,7 +111,7 @@ describe('carrying out a plan', () => {
   test('lets the next look see what was written before the watch tells', async () => {
     await begin(create('a'));
     await asked[0]?.answer({ metadata: { name: 'a', resourceVersion: '5' }, spec: { ports: [] } });
-    expect(written.services.over(new Map()).get('a')?.metadata?.resourceVersion).toBe('5');
+    expect(written.services.over(SteadyMap.empty()).get('a')?.metadata?.resourceVersion).toBe('5');
     expect(outcomes).toMatchObject([{ kind: 'done', changed: true }]);
   });
 

@@ -3,15 +3,15 @@
 // actions once everything is as it should be.
 import type { Problem } from '../cluster-source.ts';
 import type { Tags } from '../resource-tags.ts';
+import { clusterPlan, planContext } from './cluster-plan.ts';
 import { collectionPlan } from './collection-plan.ts';
 import type { KubeWorld } from './kube-world.ts';
-import { kubeconfigPlan } from './kubeconfig-plan.ts';
-import { unreadTagsProblem } from './object-tags.ts';
 import type { Action, Plan, PlanMemory, PublicationStatus } from './plan.ts';
 import type { Publication } from './publication.ts';
-import { servicePlan } from './service-plan.ts';
-import { sliceIndex } from './slice-index.ts';
-import { slicePlan } from './slice-plan.ts';
+import { type OwnedSlice, sliceIndex } from './slice-index.ts';
+
+/** The same for every cluster without slices. */
+const NONE: readonly OwnedSlice[] = Object.freeze([]);
 
 export interface DiffSettings {
   readonly namespace: string;
@@ -46,26 +46,16 @@ export function diff(
     if (atMs !== null) lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
   };
 
+  const context = planContext(kube, settings);
   for (const publication of desired.publications) {
-    const { cluster } = publication;
-    const all = slices.ours.get(cluster) ?? [];
-    const own = all.filter(({ instance }) => instance === kube.self.instance);
-    const service = servicePlan(publication, kube, settings.namespace);
-    const slice = slicePlan(publication, service.usable, own, kube, settings, memory.terminatingSince);
-    const kubeconfig = kubeconfigPlan(publication, all, kube, settings.namespace);
-    if (service.action !== null) openings.push(service.action);
-    for (const action of slice.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
-    if (kubeconfig.action !== null) openings.push(kubeconfig.action);
-    if (slice.terminating !== null) terminatingSince.set(slice.terminating.name, slice.terminating.sinceMs);
-    lookAgain(slice.lookAgainAtMs);
-    if (publication.want === 'leaving' && !kubeconfig.leadsHere) released.add(cluster);
-    clusters.set(cluster, {
-      service: service.state,
-      slice: slice.state,
-      readyInstances: all.filter(({ ready, instance }) => ready && kube.peers.live.has(instance)).length,
-      kubeconfig: kubeconfig.state,
-      problem: service.problem ?? slice.problem ?? kubeconfig.problem ?? unreadTagsProblem(publication),
-    });
+    const { cluster, want } = publication;
+    const all = slices.ours.get(cluster) ?? NONE;
+    const plan = clusterPlan(publication, all, kube, settings, memory.terminatingSince, context);
+    for (const action of plan.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
+    if (plan.terminating !== null) terminatingSince.set(plan.terminating.name, plan.terminating.sinceMs);
+    lookAgain(plan.lookAgainAtMs);
+    if (want === 'leaving' && !plan.leadsHere) released.add(cluster);
+    clusters.set(cluster, plan.status);
   }
 
   const claimed = new Set(desired.publications.map(({ cluster }) => cluster));

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { resourcePath } from '../../kube/api-path.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
 import { Reflector } from '../../kube/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/reflector-snapshot.ts';
 import type { AdvertisedAddress } from '../advertise-address.ts';
@@ -116,7 +117,9 @@ export class KubePublisher implements Publisher {
         resource,
         ...(where !== null && { namespace: where }),
       });
-      return new Reflector<T>({ client, path: () => path, project, onChange, ...rest });
+      // One namespace only: its name adds nothing.
+      const keyOf = all ? {} : { keyOf: nameOf };
+      return new Reflector<T>({ client, path: () => path, project, onChange, ...keyOf, ...rest });
     };
     this.#services = watch('services', '', observedService);
     this.#slices = watch('endpointslices', 'discovery.k8s.io', observedSlice);
@@ -131,9 +134,9 @@ export class KubePublisher implements Publisher {
     });
     const versionOf = ({ metadata }: ServiceObject | EndpointSliceObject) => metadata?.resourceVersion ?? '';
     this.#written = {
-      services: new WrittenObjects<ServiceObject>(versionOf, this.#now),
-      slices: new WrittenObjects<EndpointSliceObject>(versionOf, this.#now),
-      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, this.#now),
+      services: new WrittenObjects<ServiceObject>(versionOf, this.#services),
+      slices: new WrittenObjects<EndpointSliceObject>(versionOf, this.#slices),
+      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, this.#secrets),
     };
     this.#node = new NodeWatch({ client, ...settings.node, onChange });
     this.#lease = new InstanceLease({
@@ -252,13 +255,12 @@ export class KubePublisher implements Publisher {
     const slices = this.#slices.snapshot();
     const leases = this.#leases.snapshot();
     const secrets = this.#secrets.snapshot();
-    const known = byName(slices.items);
     this.#seenLeases = leases;
-    this.#lease.seen(byName(leases.items).get(leaseName(this.#deps.settings.instance)));
+    this.#lease.seen(leases.items.get(leaseName(this.#deps.settings.instance)));
     const isWell = ({ synced, staleSinceMs }: { synced: boolean; staleSinceMs: number | null }) =>
       synced && staleSinceMs === null;
     const well = [services, slices, leases].every(isWell);
-    const view = this.#peers.look(byName(leases.items), known, this.#lease.state(), isWell(slices));
+    const view = this.#peers.look(leases.items, slices.items, this.#lease.state(), isWell(slices));
     this.#lookAgainAtMs = view.lookAgainAtMs;
     this.#lastPeers = view.peers;
     this.#problems = [
@@ -281,8 +283,8 @@ export class KubePublisher implements Publisher {
       complete: well,
       self: this.#self(),
       peers: view.peers,
-      services: this.#written.services.over(byName(services.items)),
-      slices: this.#written.slices.over(known),
+      services: this.#written.services.over(services.items),
+      slices: this.#written.slices.over(slices.items),
       kubeconfigs: secrets.synced ? this.#written.secrets.over(secrets.items) : null,
       kubeconfigsHeard: isWell(secrets),
       findings: this.#findings,
@@ -306,17 +308,7 @@ export class KubePublisher implements Publisher {
     this.#applier.apply(plan.actions);
     this.#forgetFindings();
     if (this.#withdrawn !== null && !this.#applier.busy && !this.#hasOwnSlices()) this.#withdrawn();
-    const { services, slices, secrets } = this.#written;
-    this.#setAlarm(
-      earliest(
-        plan.lookAgainAtMs,
-        this.#lookAgainAtMs,
-        this.#applier.retryAtMs(),
-        services.expiresAtMs(),
-        slices.expiresAtMs(),
-        secrets.expiresAtMs(),
-      ),
-    );
+    this.#setAlarm(earliest(plan.lookAgainAtMs, this.#lookAgainAtMs, this.#applier.retryAtMs()));
   }
 
   #tellEvents({ self, peers }: KubeWorld, { clusters, objects }: DesiredState): void {
@@ -356,7 +348,7 @@ export class KubePublisher implements Publisher {
 
   #hasOwnSlices(): boolean {
     const { instance } = this.#deps.settings;
-    const slices = this.#written.slices.over(byName(this.#slices.snapshot().items));
+    const slices = this.#written.slices.over(this.#slices.snapshot().items);
     return sliceIndex(slices).instances.has(instance);
   }
 
@@ -372,7 +364,7 @@ export class KubePublisher implements Publisher {
     const now = this.#leases.snapshot();
     const { synced, staleSinceMs, problem } = this.#seenLeases ?? {};
     const isOther = now.synced !== synced || now.staleSinceMs !== staleSinceMs || now.problem !== problem;
-    if (this.#peers.heard(byName(now.items)) || isOther) this.#changed();
+    if (this.#peers.heard(now.items) || isOther) this.#changed();
   }
 
   #setAlarm(atMs: number | null): void {
@@ -392,16 +384,4 @@ export class KubePublisher implements Publisher {
   }
 }
 
-/** One namespace only: its name adds nothing. What is watched here has a name. */
-const cache = new WeakMap<ReadonlyMap<string, unknown>, ReadonlyMap<string, unknown>>();
-function byName<T extends { readonly metadata?: { readonly name?: string } }>(
-  items: ReadonlyMap<string, T>,
-): ReadonlyMap<string, T> {
-  let named = cache.get(items) as Map<string, T> | undefined;
-  if (named === undefined) {
-    named = new Map<string, T>();
-    for (const item of items.values()) named.set(item.metadata?.name ?? '', item);
-    cache.set(items, named);
-  }
-  return named;
-}
+const nameOf = ({ metadata }: KubeObject): string => metadata.name;

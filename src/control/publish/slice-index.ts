@@ -1,4 +1,6 @@
-// The slices of a namespace, sorted once a turn by whose they are and which cluster they publish. Pure.
+// The slices of a namespace, sorted by whose they are and which cluster they publish. Pure; of slices that come as a SteadyMap only
+// those are looked at that changed since the last time.
+import { SteadyMap } from '../../kube/steady-map.ts';
 import type { EndpointSliceObject } from '../cluster-shape.ts';
 import { sliceName } from '../instance-name.ts';
 import { NODE_LABEL, PROXIED_CLUSTER_LABEL } from '../object-labels.ts';
@@ -30,34 +32,105 @@ export interface SliceIndex {
 }
 
 /** The same map is the same slices: they are sorted once for all who ask in a turn, and for all turns in which none changed. */
-const indexes = new WeakMap<ReadonlyMap<string, EndpointSliceObject>, SliceIndex>();
+const indexes = new WeakMap<ReadonlyMap<string, EndpointSliceObject>, CountedIndex>();
+
+/** The last one that can say what changed since. Only a way to the same answer for less. */
+let last: { readonly slices: SteadyMap<EndpointSliceObject>; readonly index: CountedIndex } | null = null;
+
+interface CountedIndex extends SliceIndex {
+  /** By instance: how many slices it has. */
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+const EMPTY: CountedIndex = {
+  ours: new Map(),
+  upstream: new Map(),
+  instances: new Set(),
+  counts: new Map(),
+};
 
 /** Whoever hands a map in changes it no more. */
 export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): SliceIndex {
   let index = indexes.get(slices);
-  if (index === undefined) {
-    index = newIndex(slices);
-    indexes.set(slices, index);
-  }
+  if (index !== undefined) return index;
+  if (slices instanceof SteadyMap) {
+    const before = last ?? { slices: SteadyMap.empty<EndpointSliceObject>(), index: EMPTY };
+    index = changedIndex(before.index, before.slices, slices.changesSince(before.slices));
+    last = { slices, index };
+  } else index = changedIndex(EMPTY, new Map(), slices);
+  indexes.set(slices, index);
   return index;
 }
 
-function newIndex(slices: ReadonlyMap<string, EndpointSliceObject>): SliceIndex {
-  const instances = new Set<string>();
-  const ours = new Map<string, OwnedSlice[]>();
-  const upstream = new Map<string, UpstreamSlice[]>();
-  for (const [name, object] of slices) {
-    const slice = sliceOf(name, object);
-    if (slice === null) continue;
-    if ('instance' in slice) {
-      add(ours, slice.cluster, slice);
-      instances.add(slice.instance);
-    } else add(upstream, slice.cluster, slice);
+/** Lists of clusters that did not change are the same lists. */
+function changedIndex(
+  before: CountedIndex,
+  slices: ReadonlyMap<string, EndpointSliceObject>,
+  changes: Iterable<readonly [string, EndpointSliceObject | undefined]>,
+): CountedIndex {
+  const ours = new Changes(before.ours);
+  const upstream = new Changes(before.upstream);
+  const counts = new Map(before.counts);
+  const count = (instance: string, by: number) => counts.set(instance, (counts.get(instance) ?? 0) + by);
+  for (const [name, object] of changes) {
+    const known = slices.get(name);
+    const gone = known === undefined ? null : sliceOf(name, known);
+    const slice = object === undefined ? null : sliceOf(name, object);
+    if (gone !== null && 'instance' in gone) {
+      ours.remove(gone);
+      count(gone.instance, -1);
+    } else if (gone !== null) upstream.remove(gone);
+    if (slice !== null && 'instance' in slice) {
+      ours.add(slice);
+      count(slice.instance, 1);
+    } else if (slice !== null) upstream.add(slice);
   }
-  for (const list of ours.values())
-    list.sort((a, b) => byText(a.instance, b.instance) || byText(a.name, b.name));
-  for (const list of upstream.values()) list.sort((a, b) => byText(a.name, b.name));
-  return { ours, upstream, instances };
+  for (const [instance, left] of counts) if (left === 0) counts.delete(instance);
+  return {
+    ours: ours.sorted((a, b) => byText(a.instance, b.instance) || byText(a.name, b.name)),
+    upstream: upstream.sorted((a, b) => byText(a.name, b.name)),
+    instances: new Set(counts.keys()),
+    counts,
+  };
+}
+
+/** Of lists by cluster: only those that are touched are copied. */
+class Changes<T extends { readonly cluster: string; readonly name: string }> {
+  readonly #before: ReadonlyMap<string, readonly T[]>;
+  readonly #touched = new Map<string, T[]>();
+
+  constructor(before: ReadonlyMap<string, readonly T[]>) {
+    this.#before = before;
+  }
+
+  add(item: T): void {
+    this.#list(item.cluster).push(item);
+  }
+
+  remove(item: T): void {
+    const list = this.#list(item.cluster);
+    const place = list.findIndex(({ name }) => name === item.name);
+    if (place >= 0) list.splice(place, 1);
+  }
+
+  sorted(order: (a: T, b: T) => number): ReadonlyMap<string, readonly T[]> {
+    if (this.#touched.size === 0) return this.#before;
+    const lists = new Map(this.#before);
+    for (const [cluster, list] of this.#touched) {
+      if (list.length === 0) lists.delete(cluster);
+      else lists.set(cluster, list.sort(order));
+    }
+    return lists;
+  }
+
+  #list(cluster: string): T[] {
+    let list = this.#touched.get(cluster);
+    if (list === undefined) {
+      list = [...(this.#before.get(cluster) ?? [])];
+      this.#touched.set(cluster, list);
+    }
+    return list;
+  }
 }
 
 /** An object that did not change is the same object: it is judged once, and not once a turn. */
@@ -91,9 +164,3 @@ function judgedSlice(name: string, object: EndpointSliceObject): OwnedSlice | Up
 export const isReady = ({ endpoints }: EndpointSliceObject): boolean =>
   // The API takes "not said" for ready.
   (endpoints ?? []).some(({ conditions }) => conditions?.ready !== false);
-
-function add<T>(lists: Map<string, T[]>, key: string, item: T): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [item]);
-  else list.push(item);
-}

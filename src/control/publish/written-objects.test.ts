@@ -1,18 +1,24 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { SteadyMap } from '../../kube/steady-map.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 const item = (version: string) => ({ version });
-const shown = (version?: string) => new Map(version === undefined ? [] : [['a', item(version)]]);
+const map = (...items: readonly (readonly [string, string])[]) =>
+  SteadyMap.empty<{ version: string }>().with(items.map(([key, version]) => [key, item(version)] as const));
+const shown = (version?: string) => (version === undefined ? map() : map(['a', version]));
 
 describe('what we wrote', () => {
-  let nowMs = 0;
+  /** How far the watch is; and the list that it began with. */
+  let watched: number;
+  let list: number;
   let written: WrittenObjects<{ version: string }>;
   beforeEach(() => {
-    nowMs = 0;
-    written = new WrittenObjects(
-      ({ version }) => version,
-      () => nowMs,
-    );
+    watched = 0;
+    list = 0;
+    written = new WrittenObjects(({ version }) => version, {
+      moment: () => list,
+      hasTold: (version, moment) => list > moment || (version !== null && watched >= Number(version)),
+    });
   });
 
   test('stands until the watch shows it', () => {
@@ -51,29 +57,38 @@ describe('what we wrote', () => {
     expect(written.over(shown('3')).has('b')).toBe(false);
   });
 
-  test('is believed for two seconds, no longer', () => {
-    written.record('a', null, '1');
-    nowMs = 1999;
-    expect(written.over(shown('1')).has('a')).toBe(false);
-    nowMs = 2000;
-    expect(written.over(shown('1')).has('a')).toBe(true);
+  test('is believed for as long as the watch has not come so far, and no longer', () => {
+    written.record('a', item('7'), null);
+    watched = 6;
+    expect(written.over(shown()).get('a')).toEqual(item('7'));
+    // It told of our write and of somebody's deletion at once, which looks as if nothing had happened.
+    watched = 8;
+    expect(written.over(shown()).has('a')).toBe(false);
   });
 
-  test('says when it will no longer be believed, and nothing once the watch has told', () => {
-    expect(written.expiresAtMs()).toBeNull();
-    written.record('a', item('2'), '1');
-    nowMs = 500;
-    written.record('b', item('7'), null);
-    expect(written.expiresAtMs()).toBe(2000);
-    written.over(shown('2'));
-    expect(written.expiresAtMs()).toBe(2500);
+  test('that was told before we heard so ourselves is not believed at all', () => {
+    watched = 8;
+    written.record('a', item('7'), null);
+    expect(written.over(shown()).has('a')).toBe(false);
+  });
+
+  test('of a deletion is believed until the watch shows anything else', () => {
+    written.record('a', null, '1');
+    watched = 1_000_000;
+    expect(written.over(shown('1')).has('a')).toBe(false);
+    expect(written.over(shown('2')).get('a')).toEqual(item('2'));
+  });
+
+  test('is no longer believed when everything was listed since: after a backup the versions begin again', () => {
+    written.record('a', item('7'), null);
+    written.record('b', null, '3');
+    list += 1;
+    const listed = map(['b', '3']);
+    expect(written.over(listed)).toBe(listed);
   });
 
   test('leaves the others alone, and what the watch shows as it is when there is nothing', () => {
-    const items = new Map([
-      ['a', item('1')],
-      ['b', item('7')],
-    ]);
+    const items = map(['a', '1'], ['b', '7']);
     expect(written.over(items)).toBe(items);
     written.record('a', null, '1');
     expect([...written.over(items).keys()]).toEqual(['b']);

@@ -1,0 +1,124 @@
+// How all objects of one cluster have to change: its Service, this instance's slice, its kubeconfig. Pure. At rest nothing of a
+// thousand clusters changes from turn to turn, so a plan with nothing to do is kept and given again.
+import type { KubeWorld } from './kube-world.ts';
+import { kubeconfigPlan } from './kubeconfig-plan.ts';
+import { unreadTagsProblem } from './object-tags.ts';
+import type { Action, PublicationStatus } from './plan.ts';
+import { kubeconfigName, type Publication } from './publication.ts';
+import { servicePlan } from './service-plan.ts';
+import type { OwnedSlice } from './slice-index.ts';
+import { type SliceSettings, slicePlan } from './slice-plan.ts';
+
+export interface ClusterPlan {
+  /** In order. */
+  readonly actions: readonly Action[];
+  readonly status: PublicationStatus;
+  readonly terminating: { readonly name: string; readonly sinceMs: number } | null;
+  readonly lookAgainAtMs: number | null;
+  /** A kubeconfig still leads to us: the Service must stay. */
+  readonly leadsHere: boolean;
+}
+
+interface Settled {
+  readonly plan: ClusterPlan;
+  readonly madeFrom: readonly unknown[];
+}
+
+const settled = new WeakMap<Publication, Settled>();
+
+/** `common` stands for all that the clusters share (`planContext`): the same reference while it says the same. */
+export function clusterPlan(
+  publication: Publication,
+  slices: readonly OwnedSlice[],
+  kube: KubeWorld,
+  settings: SliceSettings,
+  terminatingSince: ReadonlyMap<string, number>,
+  common: PlanContext,
+): ClusterPlan {
+  const { cluster, namespace } = publication;
+  const secret = `${namespace}/${kubeconfigName(cluster)}`;
+  const madeFrom = [
+    common,
+    slices,
+    kube.services.get(cluster),
+    kube.kubeconfigs?.get(secret),
+    kube.findings.get(secret),
+  ];
+  const known = settled.get(publication);
+  if (known?.madeFrom.every((part, i) => part === madeFrom[i])) return known.plan;
+  const plan = newPlan(publication, slices, kube, settings, terminatingSince);
+  if (isSettled(plan)) settled.set(publication, { plan, madeFrom });
+  return plan;
+}
+
+/** Only what waits for something looks at a clock. */
+const isSettled = ({ actions, terminating, lookAgainAtMs }: ClusterPlan): boolean =>
+  actions.length === 0 && terminating === null && lookAgainAtMs === null;
+
+function newPlan(
+  publication: Publication,
+  slices: readonly OwnedSlice[],
+  kube: KubeWorld,
+  settings: SliceSettings,
+  terminatingSince: ReadonlyMap<string, number>,
+): ClusterPlan {
+  const own = slices.filter(({ instance }) => instance === kube.self.instance);
+  const service = servicePlan(publication, kube, settings.namespace);
+  const slice = slicePlan(publication, service.usable, own, kube, settings, terminatingSince);
+  const kubeconfig = kubeconfigPlan(publication, slices, kube, settings.namespace);
+  return {
+    actions: [service.action, ...slice.actions, kubeconfig.action].filter((action) => action !== null),
+    status: Object.freeze({
+      service: service.state,
+      slice: slice.state,
+      readyInstances: slices.filter(({ ready, instance }) => ready && kube.peers.live.has(instance)).length,
+      kubeconfig: kubeconfig.state,
+      problem: service.problem ?? slice.problem ?? kubeconfig.problem ?? unreadTagsProblem(publication),
+    }),
+    terminating: slice.terminating,
+    lookAgainAtMs: slice.lookAgainAtMs,
+    leadsHere: kubeconfig.leadsHere,
+  };
+}
+
+/** What a plan of any cluster may depend on beside the cluster's own objects, but for the clock. */
+export interface PlanContext {
+  readonly settings: SliceSettings;
+  readonly self: KubeWorld['self'];
+  readonly mode: KubeWorld['peers']['mode'];
+  readonly rank: number;
+  readonly live: ReadonlySet<string>;
+  readonly kubeconfigsSeen: boolean;
+  readonly kubeconfigsHeard: boolean;
+}
+
+let lastContext: PlanContext | null = null;
+
+/** The last one while it says the same. */
+export function planContext(
+  { self, peers, kubeconfigs, kubeconfigsHeard }: KubeWorld,
+  settings: SliceSettings,
+): PlanContext {
+  const { mode, rank, live } = peers;
+  const context = {
+    settings,
+    self,
+    mode,
+    rank,
+    live,
+    kubeconfigsSeen: kubeconfigs !== null,
+    kubeconfigsHeard,
+  };
+  if (lastContext === null || !isSame(lastContext, context)) lastContext = context;
+  return lastContext;
+}
+
+const isSame = (a: PlanContext, b: PlanContext): boolean =>
+  a.settings === b.settings &&
+  a.mode === b.mode &&
+  a.rank === b.rank &&
+  a.kubeconfigsSeen === b.kubeconfigsSeen &&
+  a.kubeconfigsHeard === b.kubeconfigsHeard &&
+  a.live.size === b.live.size &&
+  [...a.live].every((instance) => b.live.has(instance)) &&
+  JSON.stringify(a.self) === JSON.stringify(b.self);
