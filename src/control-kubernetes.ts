@@ -19,6 +19,7 @@ export interface ControlKubernetesDependencies {
   readonly config: RunConfig;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
+  readonly routesLive: () => boolean;
   readonly onChange: () => void;
   readonly onSucceeded: (holder: string) => void;
   readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
@@ -102,6 +103,7 @@ export class ControlKubernetes {
           podIp: config.podIp,
           defaultRoute: this.#defaultRoute,
         }),
+      routesLive: deps.routesLive,
       onChange: deps.onChange,
       onOutcome: (outcome: Outcome) => publishLog.write(outcome),
       onSucceeded: deps.onSucceeded,

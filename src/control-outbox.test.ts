@@ -53,3 +53,17 @@ test('sends nothing for a state that is there already', () => {
   outbox.put(desired);
   expect(state.messages).toBe(1);
 });
+
+test('says whether the newest routes are taken, whatever else is under way', () => {
+  const { outbox } = receiver();
+  const routes = { byServerName: new Map(), defaultRoute: null };
+  expect(outbox.routesTaken).toBe(true);
+  outbox.put(withProblems('a'));
+  expect(outbox.routesTaken).toBe(true);
+  outbox.put({ ...withProblems('a'), routes });
+  expect(outbox.routesTaken).toBe(false);
+  outbox.taken(); // the first message, without them
+  expect(outbox.routesTaken).toBe(false);
+  outbox.taken();
+  expect(outbox.routesTaken).toBe(true);
+});

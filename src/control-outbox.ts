@@ -7,6 +7,7 @@ export class ControlOutbox {
   readonly #send: (changes: DesiredChanges) => void;
   #sent = NOTHING_DESIRED;
   #next = NOTHING_DESIRED;
+  #taken = NOTHING_DESIRED;
   #underWay = false;
   #whenEmpty: (() => void)[] = [];
 
@@ -22,7 +23,13 @@ export class ControlOutbox {
   /** The other side has taken over what was sent last. */
   taken(): void {
     this.#underWay = false;
+    this.#taken = this.#sent;
     this.#sendNext();
+  }
+
+  /** The other side routes by the newest table. */
+  get routesTaken(): boolean {
+    return this.#taken.routes === this.#next.routes;
   }
 
   /** Resolves when everything that was put in so far has been taken over. */

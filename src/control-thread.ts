@@ -83,6 +83,7 @@ class ControlThread {
         return;
       case 'taken':
         this.#outbox.taken();
+        if (this.#outbox.routesTaken) this.#kubernetes?.publisher.routesTaken();
         return;
       case 'beat':
         this.#post({
@@ -142,6 +143,7 @@ class ControlThread {
       config: this.#config,
       environment: process.env,
       version: version(),
+      routesLive: () => this.#outbox.routesTaken,
       onChange: () => this.#loop?.trigger('kubernetes'),
       onSucceeded: (holder) => this.#post({ kind: 'succeeded', holder }),
       log: (level, facts, message) => this.#log(level, facts, message),

@@ -42,6 +42,7 @@ describe('carrying out a plan', () => {
   let outcomes: Outcome[];
   let findings: Map<string, KubeconfigFinding>;
   let applier: Applier;
+  let mayOpen: boolean;
   let written: {
     services: WrittenObjects<ServiceObject>;
     slices: WrittenObjects<EndpointSliceObject>;
@@ -50,6 +51,7 @@ describe('carrying out a plan', () => {
 
   beforeEach(() => {
     nowMs = 0;
+    mayOpen = true;
     asked = [];
     outcomes = [];
     findings = new Map();
@@ -80,6 +82,7 @@ describe('carrying out a plan', () => {
     applier = new Applier({
       client,
       written,
+      mayOpen: () => mayOpen,
       onFinding: (key, finding) => findings.set(key, finding),
       onOutcome: (outcome) => outcomes.push(outcome),
       now,
@@ -309,6 +312,36 @@ describe('carrying out a plan', () => {
       await begin(action);
       await asked[0]?.answer(secret(kubeconfig('https://a.ns:6443')));
       expect(asked[1]?.body).not.toHaveProperty('data');
+    });
+  });
+
+  describe('while the routes are not live yet', () => {
+    const slice = { ...target('a'), resource: 'endpointslices' } as const;
+    const endpoints = (ready: boolean) => [{ addresses: ['192.0.2.1'], conditions: { ready } }];
+
+    test('sends nobody here, and does so as soon as they are', async () => {
+      mayOpen = false;
+      const patch = { kind: 'patch', ...slice, name: 'b', resourceVersion: '1' } as const;
+      await begin(
+        { kind: 'create', ...slice, object: { metadata: { name: 'a' }, endpoints: endpoints(true) } },
+        { ...patch, patch: { endpoints: endpoints(true) } },
+      );
+      expect(asked).toEqual([]);
+      mayOpen = true;
+      applier.goOn();
+      await settled();
+      expect(asked.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
+    });
+
+    test('takes away what leads nowhere, sends clients elsewhere, and makes what sends nobody anywhere', async () => {
+      mayOpen = false;
+      await begin(
+        { kind: 'delete', ...slice, uid: 'u', resourceVersion: '1' },
+        { kind: 'patch', ...slice, name: 'b', resourceVersion: '1', patch: { endpoints: endpoints(false) } },
+        { kind: 'patch', ...slice, name: 'c', resourceVersion: '1', patch: { metadata: {} } },
+        create('a'),
+      );
+      expect(asked.map(({ method }) => method)).toEqual(['DELETE', 'PATCH', 'PATCH', 'POST']);
     });
   });
 });

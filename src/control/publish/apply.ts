@@ -30,6 +30,8 @@ export interface ApplierDependencies {
     readonly slices: WrittenObjects<EndpointSliceObject>;
     readonly secrets: WrittenObjects<KubeconfigSecret>;
   };
+  /** The routes of the plan are live: before that nobody is sent here. What leads nowhere is taken away all the same. */
+  readonly mayOpen?: () => boolean;
   readonly onFinding: (key: string, finding: KubeconfigFinding) => void;
   readonly onOutcome: (outcome: Outcome) => void;
   readonly now: () => number;
@@ -76,6 +78,11 @@ export class Applier {
     this.#start();
   }
 
+  /** Something that had to wait may go on: `mayOpen` says yes. */
+  goOn(): void {
+    this.#start();
+  }
+
   /** The last failure of each object that still has to be written. */
   problems(): readonly Problem[] {
     const problems: Problem[] = [];
@@ -109,12 +116,13 @@ export class Applier {
 
   #start(): void {
     const left: Action[] = [];
+    const mayOpen = this.#deps.mayOpen?.() ?? true;
     for (const action of this.#waiting) {
       const key = actionKey(action);
       if (this.#abort.signal.aborted) break;
       if (this.#inFlight.has(key) || this.#mustWait(key, action)) continue;
       const most = isWithdrawal(action) ? CONCURRENCY + WITHDRAWALS : CONCURRENCY;
-      if (this.#inFlight.size >= most) {
+      if (this.#inFlight.size >= most || (!mayOpen && opensWay(action))) {
         left.push(action);
         continue;
       }
@@ -248,6 +256,14 @@ interface Answer {
 /** Of ours or of a dead instance: whoever follows it finds nobody. */
 const isWithdrawal = ({ kind, resource }: Action): boolean =>
   kind === 'delete' && resource === 'endpointslices';
+
+/** From then on clients are sent here. */
+function opensWay(action: Action): boolean {
+  if (action.resource !== 'endpointslices' || (action.kind !== 'create' && action.kind !== 'patch'))
+    return false;
+  const { endpoints } = (action.kind === 'create' ? action.object : action.patch) as EndpointSliceObject;
+  return endpoints?.some(({ conditions }) => conditions?.ready !== false) ?? false;
+}
 
 /** What the answer depended on: to do something else there is no reason to wait. */
 const attemptOf = (action: Action, byVersion: boolean): string =>

@@ -49,6 +49,8 @@ export interface KubePublisherDependencies {
   };
   /** Asked each time: an address can come and go. */
   readonly advertised: () => AdvertisedAddress;
+  /** Clients that are sent here find the routes that were last decided. */
+  readonly routesLive: () => boolean;
   /** Look again. */
   readonly onChange: () => void;
   readonly onOutcome: (outcome: Outcome) => void;
@@ -183,6 +185,7 @@ export class KubePublisher implements Publisher {
     this.#applier = new Applier({
       client,
       written: this.#written,
+      mayOpen: deps.routesLive,
       onFinding: (key, finding) => this.#findings.set(key, finding),
       onOutcome: (outcome) => {
         deps.onOutcome(outcome);
@@ -204,6 +207,11 @@ export class KubePublisher implements Publisher {
     this.#port = port;
     this.#lease.start();
     this.#changed();
+  }
+
+  /** `routesLive` may say yes now. */
+  routesTaken(): void {
+    if (!this.#stopped) this.#applier.goOn();
   }
 
   /** Takes every slice of ours back in order. Resolves when none is left, or the deadline has passed. */
