@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
 import { accessBehaviour } from './behaviour-access.ts';
+import { additionalListenerBehaviour } from './behaviour-additional-listeners.ts';
 import { applyBehaviour } from './behaviour-apply.ts';
 import { customResourceBehaviour } from './behaviour-custom-resources.ts';
 import { deletionBehaviour } from './behaviour-deletion.ts';
@@ -54,4 +55,5 @@ export function apiBehaviour(
   describe('access', () => accessBehaviour(suite));
   describe('a restart', () => restartBehaviour(suite));
   describe('custom resources', () => customResourceBehaviour(suite, definitions));
+  describe('additional listeners', () => additionalListenerBehaviour(suite));
 }

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { additionalListenerDefinition } from '../../src/demo/management-api/additional-listener-definition.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,
@@ -27,6 +28,14 @@ test.each(DEFINITIONS.map((each) => [each.metadata.name as string, each] as cons
     await expect(text).toMatchFileSnapshot(`../e2e/crds/${name}.yaml`);
   },
 );
+
+test('what sites install is what the embedded API serves', async () => {
+  const header =
+    '# Written by test/kube-api/definitions.test.ts from src/demo/management-api/additional-listener-definition.ts.\n';
+  const definition = additionalListenerDefinition();
+  const text = `${header}${stringify(definition, { aliasDuplicateObjects: false, lineWidth: 110 })}`;
+  await expect(text).toMatchFileSnapshot(`../../deploy/crds/${definition.metadata.name}.yaml`);
+});
 
 interface Version {
   readonly name: string;

@@ -11,6 +11,7 @@ import {
 import { dns1123Subdomain } from './names.ts';
 import type { ResourceType, ServedApi } from './resource-type.ts';
 import { prune, type Schema, setDefaults } from './schema.ts';
+import { ruleProblems } from './written-rules.ts';
 
 /** Stands in for a conversion webhook: the same object in another version, or an error when the webhook is down. */
 export type Conversion = (object: KubeObject, to: GroupVersion) => KubeObject;
@@ -108,7 +109,7 @@ export function customType(crd: KubeObject, conversion: Conversion | undefined):
     returnsDeleted: false,
     convert: (object, to) => converted(object, to, apis, byWebhook),
     prepare: () => {},
-    problems: () => [],
+    problems: (object, old) => ruleProblems(storage.schema, object, old),
   };
 }
 

@@ -1,5 +1,5 @@
 // The part of OpenAPI v3 that CustomResourceDefinitions use and we need: pruning, defaults, types, bounds. Built-in kinds are
-// described in the same language. Not here, and so not enforced: anyOf/oneOf/not and CEL rules (x-kubernetes-validations).
+// described in the same language. Not here, and so not enforced: anyOf/oneOf/not. Of CEL rules only ours are (written-rules.ts).
 import { type FieldProblem, invalidValue, notSupported, required } from './api-error.ts';
 import { copyOf, equalJson, isMap } from './kube-object.ts';
 
@@ -19,10 +19,13 @@ export interface Schema {
   readonly maxLength?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly maxProperties?: number;
   readonly nullable?: boolean;
   readonly description?: string;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
   readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-map-type'?: 'atomic' | 'granular';
+  readonly 'x-kubernetes-validations'?: readonly { readonly rule: string; readonly message?: string }[];
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'map' | 'set';
   readonly 'x-kubernetes-list-map-keys'?: readonly string[];
   readonly 'x-kubernetes-patch-strategy'?: string;
@@ -133,6 +136,8 @@ export function schemaProblems(schema: Schema, value: unknown, path: string): Fi
       });
   }
   if (isMap(value)) {
+    if (schema.maxProperties !== undefined && Object.keys(value).length > schema.maxProperties)
+      refuse(`should have at most ${schema.maxProperties} properties`);
     for (const key of schema.required ?? [])
       if (value[key] === undefined) problems.push(required(below(path, key)));
     for (const [key, each] of Object.entries(value)) {

@@ -15,6 +15,9 @@ function at(object: unknown, path: string): unknown {
 const list = (value: unknown): JsonMap[] => (Array.isArray(value) ? (value as JsonMap[]) : []);
 const joined = (texts: readonly unknown[]): string => (texts.length === 0 ? '<none>' : texts.join(','));
 
+const conditionOf = (object: JsonMap, type: string): unknown =>
+  list(at(object, 'status.conditions')).find((each) => each.type === type)?.status;
+
 const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   namespaces: [['Status', (each) => at(each, 'status.phase')]],
   services: [
@@ -48,6 +51,16 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   leases: [
     ['Holder', (each) => at(each, 'spec.holderIdentity') ?? ''],
     ['Renewed', (each) => at(each, 'spec.renewTime') ?? ''],
+  ],
+  additionallisteners: [
+    ['Cluster', (each) => at(each, 'spec.clusterName')],
+    ['Protocol', (each) => at(each, 'spec.protocol')],
+    ['Port', (each) => at(each, 'spec.port')],
+    ['Service', (each) => at(each, 'status.serviceName')],
+    ['Accepted', (each) => conditionOf(each, 'Accepted')],
+    ['Ready', (each) => conditionOf(each, 'Ready')],
+    ['Members', (each) => at(each, 'status.ready')],
+    ['Ignored', (each) => at(each, 'status.ignored')],
   ],
   openstackclusters: [
     [
