@@ -13,4 +13,8 @@ export const createdAtOf = (reading: ClusterReading): number =>
 /** null where there is no object in an API, or it has no name that others could refer to. */
 export const objectOf = (reading: ClusterReading): ClusterObject | null => common(reading).object ?? null;
 
+/** null while it is not known. */
+export const clusterNetworkOf = (reading: ClusterReading): string | null =>
+  common(reading).clusterNetworkId ?? null;
+
 const common = (reading: ClusterReading) => (reading.kind === 'proxied' ? reading.facts : reading);

@@ -30,6 +30,8 @@ export interface ClusterFacts {
   readonly object?: ClusterObject | null;
   /** Neutron network ids whose netns may reach the API server, best first (the load balancer's own network before the cluster's). */
   readonly networkIds: readonly string[];
+  /** The cluster's own (`status.network.id`), where its machines are; absent while it is not known. */
+  readonly clusterNetworkId?: string;
   /** Address of the API server inside that network: canonical text, IPv6 without brackets. */
   readonly address: string;
   readonly port: number;
@@ -49,6 +51,8 @@ export interface Unproxied {
   readonly origin: string;
   readonly createdAtMs?: number | null;
   readonly object?: ClusterObject | null;
+  /** As in the facts: machines can be reached although the API server cannot. */
+  readonly clusterNetworkId?: string;
   readonly reason: string;
 }
 

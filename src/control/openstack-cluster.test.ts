@@ -58,7 +58,40 @@ const identity = {
 };
 const proxied = (facts: object) => ({
   kind: 'proxied',
-  facts: { ...identity, networkIds: [NETWORK], address: '10.0.0.193', port: 6443, ...facts },
+  facts: {
+    ...identity,
+    networkIds: [NETWORK],
+    clusterNetworkId: NETWORK,
+    address: '10.0.0.193',
+    port: 6443,
+    ...facts,
+  },
+});
+
+describe("the cluster's own network", () => {
+  test('is known of a cluster that is not proxied, not ready, or invalid: its machines are there all the same', () => {
+    const open = changed(({ spec }) => {
+      spec.disableAPIServerFloatingIP = false;
+    });
+    const pending = changed(({ spec, status }) => {
+      delete status.apiServerLoadBalancer;
+      delete spec.controlPlaneEndpoint;
+    });
+    const invalid = changed(({ status }) => {
+      status.apiServerLoadBalancer.internalIP = 'nowhere';
+    });
+    expect([open.kind, pending.kind, invalid.kind]).toEqual(['not-proxied', 'pending', 'invalid']);
+    for (const reading of [open, pending, invalid])
+      expect(reading).toMatchObject({ clusterNetworkId: NETWORK });
+  });
+
+  test('is never that of the load balancer', () => {
+    const reading = changed(({ status }) => {
+      status.network.id = '../escape';
+      status.apiServerLoadBalancer.loadBalancerNetwork = { id: LB_NETWORK };
+    });
+    expect(reading).not.toHaveProperty('clusterNetworkId');
+  });
 });
 
 describe('each API version', () => {
@@ -112,6 +145,7 @@ describe('which clusters are proxied', () => {
       expect(read(object)).toEqual({
         kind: 'not-proxied',
         ...identity,
+        clusterNetworkId: NETWORK,
         reason: expect.stringMatching(
           /floating IP \(spec\.disableAPIServerFloatingIP is (not set|false)\).*--proxy-always/,
         ),

@@ -30,7 +30,7 @@ export function readOpenStackCluster(
   const fields = manifestFields(object);
   const apiVersion = fields.text('apiVersion');
   const kind = fields.text('kind');
-  const identity = readIdentity(fields, origin, clusterObject(object));
+  const identity = readIdentity(fields, origin, clusterObject(object), clusterNetworkId(object));
   const unproxied = (outcome: 'invalid' | 'pending' | 'not-proxied', reason: string): ClusterReading =>
     Object.freeze({ kind: outcome, ...identity.known, reason });
 
@@ -92,6 +92,7 @@ function readIdentity(
   fields: ManifestFields,
   origin: string,
   object: ClusterObject | null,
+  clusterNetwork: string | null,
 ): { readonly known: Omit<Unproxied, 'reason'>; check(): void } {
   const objectName = fields.text('metadata.name');
   // kubectl always writes a namespace; a manifest by hand may leave it out, and means what kubectl would mean.
@@ -112,6 +113,7 @@ function readIdentity(
       origin,
       createdAtMs: Number.isNaN(createdAtMs) ? null : createdAtMs,
       object: objectNameFits && namespaceFits ? object : null,
+      ...(clusterNetwork !== null && { clusterNetworkId: clusterNetwork }),
     },
     check() {
       if (!objectNameFits)
@@ -133,6 +135,12 @@ function readIdentity(
       }
     },
   };
+}
+
+/** Read apart: that it is odd, or missing, is told by who needs it for the API server. */
+function clusterNetworkId(object: unknown): string | null {
+  const text = manifestFields(object).text('status.network.id');
+  return text === null ? null : networkId(text);
 }
 
 /** Best first: the load balancer's own network, as status tells it, then as spec asks for it, then the cluster's. */

@@ -44,7 +44,8 @@ export function rightsCheck(
 }
 
 async function ask({ client }: KubernetesVisit, right: NeededRight, verb: string): Promise<Asked> {
-  const { group, resource, namespace } = right;
+  const { group, namespace } = right;
+  const [resource, subresource] = right.resource.split('/', 2);
   const answer = await client.request<{ readonly status?: { readonly allowed?: boolean } }>({
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
@@ -52,7 +53,15 @@ async function ask({ client }: KubernetesVisit, right: NeededRight, verb: string
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { group, resource, verb, namespace: namespace ?? '' } },
+      spec: {
+        resourceAttributes: {
+          group,
+          resource,
+          ...(subresource !== undefined && { subresource }),
+          verb,
+          namespace: namespace ?? '',
+        },
+      },
     },
   });
   return { right, verb, allowed: answer.status?.allowed === true };

@@ -45,6 +45,8 @@ export interface ReflectorDeps<T> {
   /** Resolves after the time, or as soon as the signal aborts. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly pageSize?: number;
+  /** Between two looks for what the server does not serve. */
+  readonly maxAbsentBackoffMs?: number;
 }
 
 const FIRST_BACKOFF_MS = 200;
@@ -127,7 +129,8 @@ export class Reflector<T> {
     this.#sleep = deps.sleep ?? abortableSleep;
     this.#pageSize = deps.pageSize ?? PAGE_SIZE;
     this.#staleSinceMs = this.#now();
-    this.#backoff = new Backoff({ firstMs: FIRST_BACKOFF_MS, maxMs: MAX_BACKOFF_MS, random: this.#random });
+    const maxMs = Math.max(MAX_BACKOFF_MS, deps.maxAbsentBackoffMs ?? 0);
+    this.#backoff = new Backoff({ firstMs: FIRST_BACKOFF_MS, maxMs, random: this.#random });
     this.#mirror = new Mirror({
       project: deps.project,
       keyOf: deps.keyOf,
@@ -364,7 +367,7 @@ export class Reflector<T> {
     this.#wasGone = code === 'gone';
     const delayMs = this.#backoff.next({
       retryAfterMs: error instanceof KubeError ? error.retryAfterMs : null,
-      ...(code === 'not-found' ? { maxMs: MAX_ABSENT_BACKOFF_MS } : {}),
+      maxMs: code === 'not-found' ? (this.#deps.maxAbsentBackoffMs ?? MAX_ABSENT_BACKOFF_MS) : MAX_BACKOFF_MS,
     });
     this.#count(error, delayMs);
     // A silence was no knowledge from its beginning; a cut is noticed when it happens.
