@@ -8,6 +8,7 @@ import { readDefaultRouteAddress } from './control/default-route-address.ts';
 import { hostIdentity } from './control/host-identity.ts';
 import { instanceName } from './control/instance-name.ts';
 import { KubeSource } from './control/kube-source.ts';
+import { ListenerSource } from './control/listener-source.ts';
 import type { Outcome } from './control/publish/apply.ts';
 import { KubePublisher } from './control/publish/kube-publisher.ts';
 import type { KubernetesStatus } from './control/publish/kubernetes-status.ts';
@@ -30,6 +31,7 @@ const ADDRESS_EVERY_MS = 30_000;
 
 export class ControlKubernetes {
   readonly source: KubeSource;
+  readonly listeners: ListenerSource;
   readonly publisher: KubePublisher;
   readonly #client: Awaited<ReturnType<typeof openKubeClient>>;
   readonly #deps: ControlKubernetesDependencies;
@@ -77,6 +79,12 @@ export class ControlKubernetes {
       namespace: config.clusterNamespace,
       settings: { proxyAlways: config.proxyAlways },
     });
+    this.listeners = new ListenerSource({
+      client,
+      namespace: config.clusterNamespace,
+      settings: { ignoredLabels: new Set(config.ignoredSelectorLabels) },
+      onChange: deps.onChange,
+    });
     const publishLog = new PublishLog(deps.log);
     this.publisher = new KubePublisher({
       client,
@@ -113,7 +121,7 @@ export class ControlKubernetes {
   /** Resolves when the lists were seen once, or could not be. */
   async start(): Promise<void> {
     this.#addressTimer = setInterval(() => void this.#lookAtAddress(), ADDRESS_EVERY_MS);
-    await this.publisher.start();
+    await Promise.all([this.publisher.start(), this.listeners.start()]);
   }
 
   status(): KubernetesStatus {
@@ -137,7 +145,7 @@ export class ControlKubernetes {
 
   async stop(): Promise<void> {
     if (this.#addressTimer !== null) clearInterval(this.#addressTimer);
-    await this.publisher.stop();
+    await Promise.all([this.publisher.stop(), this.listeners.stop()]);
     await this.#client.close();
   }
 

@@ -5,6 +5,7 @@ import type { RunConfig } from './config/config.ts';
 import type { ClusterSource } from './control/cluster-source.ts';
 import { ControlLoop, type Publisher } from './control/control-loop.ts';
 import { FileSource } from './control/file-source.ts';
+import type { ListenerSource } from './control/listener-source.ts';
 import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
@@ -151,16 +152,20 @@ class ControlThread {
     // Told to stop meanwhile, by somebody who could not know of it yet.
     if (this.#stopping) return kubernetes.stop();
     this.#kubernetes = kubernetes;
-    this.#loop = this.#newLoop(kubernetes.source, kubernetes.publisher);
+    this.#loop = this.#newLoop(kubernetes.source, kubernetes);
     // Not waited for: clients are served as soon as the clusters are known.
     void kubernetes.start();
   }
 
-  #newLoop(source: ClusterSource, publisher: Publisher | null): ControlLoop {
+  #newLoop(
+    source: ClusterSource,
+    kubernetes: { readonly publisher: Publisher; readonly listeners: ListenerSource } | null,
+  ): ControlLoop {
     const { namespace, defaultCluster, intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
     return new ControlLoop({
       source,
-      publisher,
+      publisher: kubernetes?.publisher ?? null,
+      listeners: kubernetes?.listeners ?? null,
       netns: this.#netns,
       health: this.#health,
       ports: () => this.#ports,

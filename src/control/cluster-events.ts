@@ -19,9 +19,12 @@ export type ClusterEventReason =
   | 'Invalid'
   | 'NameInvalid'
   | 'NameConflict'
-  | 'NotProxied';
+  | 'NotProxied'
+  /** Of an additional listener. */
+  | 'Serving'
+  | 'NotServing';
 
-/** The OpenStackCluster that a status is about. */
+/** The object that a status is about. */
 export interface EventObject {
   readonly apiVersion: string;
   readonly kind: string;

@@ -8,9 +8,11 @@ import type {
   V1Service,
 } from '@kubernetes/client-node';
 import { leaseName, sliceName } from './instance-name.ts';
+import { marksOf } from './listener-marks.ts';
 import {
   HOST_ANNOTATION,
   INSTANCE_LABEL,
+  LISTENER_SELECTOR_ANNOTATION,
   MANAGED_BY,
   MANAGED_BY_LABEL,
   NODE_LABEL,
@@ -44,6 +46,7 @@ export interface ClusterOwner {
 const SERVICE_PORT = 6443;
 /** kube-proxy matches a slice's port to the Service's by this name; target ports count for nothing without a selector. */
 const PORT_NAME = 'https';
+const LISTENER_PORT_NAME = 'listener';
 const LEASE_SECONDS = 30;
 
 export interface ServiceFacts {
@@ -53,26 +56,49 @@ export interface ServiceFacts {
   /** Old instances set the labels of a Service back to their own every 10 s: beside them tags are annotations only. */
   readonly mode: LivenessMode;
   readonly tags: Tags;
+  /** Absent for the cluster itself. */
+  readonly listener?: ListenerServiceFacts;
 }
 
-export function serviceOf({ cluster, namespace, owner, mode, tags }: ServiceFacts): ServiceObject {
+export interface ListenerServiceFacts {
+  /** `<namespace>/<name>` of the AdditionalListener. */
+  readonly key: string;
+  readonly service: string;
+  readonly port: number;
+  readonly selector: string;
+}
+
+export function serviceOf({ cluster, namespace, owner, mode, tags, listener }: ServiceFacts): ServiceObject {
   const { labels, annotations } = marked(tags, { [OWNER_TAG]: cluster });
+  const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
+  const port = listener?.port ?? SERVICE_PORT;
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: {
-      name: cluster,
+      name: listener?.service ?? cluster,
       namespace,
-      labels: { ...(mode === 'lease' ? labels : {}), [PROXIED_SERVICE_LABEL]: 'true' },
-      annotations,
+      labels:
+        marks === null
+          ? { ...(mode === 'lease' ? labels : {}), [PROXIED_SERVICE_LABEL]: 'true' }
+          : // Without the label of a cluster's, or old instances would delete it; so they leave all of it alone.
+            { ...labels, ...marks.labels },
+      annotations: {
+        ...annotations,
+        ...marks?.annotations,
+        ...(listener && { [LISTENER_SELECTOR_ANNOTATION]: listener.selector }),
+      },
       ...ownerReferences(owner, namespace),
     },
     spec: {
-      ports: [{ name: PORT_NAME, port: SERVICE_PORT, protocol: 'TCP', targetPort: SERVICE_PORT }],
+      ports: [{ name: portName(listener), port, protocol: 'TCP', targetPort: port }],
       type: 'ClusterIP',
     },
   };
 }
+
+const portName = (listener: object | undefined): string =>
+  listener === undefined ? PORT_NAME : LISTENER_PORT_NAME;
 
 export interface EndpointSliceFacts {
   readonly cluster: string;
@@ -94,10 +120,16 @@ export interface EndpointSliceFacts {
   /** We are going: used only when nobody else is ready. Never for a backend that fails its checks. */
   readonly terminating: boolean;
   readonly tags: Tags;
+  /** Absent for the cluster itself. */
+  readonly listener?: { readonly key: string; readonly service: string };
 }
 
 export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject {
-  const { cluster, namespace, instance, mode, timestamp, terminating, nodeName } = facts;
+  const { cluster, namespace, instance, timestamp, terminating, nodeName, listener } = facts;
+  const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
+  const service = listener?.service ?? cluster;
+  // Old instances know nothing of listeners: such a slice is never one of theirs, whoever runs beside us.
+  const mode = marks === null ? facts.mode : 'lease';
   if (mode === 'timestamp' && timestamp === null)
     throw new Error('a slice of mode timestamp needs one: old instances crash without');
   const { labels, annotations } = marked(facts.tags, { [OWNER_TAG]: cluster, [INSTANCE_LABEL]: instance });
@@ -106,16 +138,20 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
-      name: sliceName(cluster, instance, { disambiguate: facts.disambiguate ?? false }),
+      name: sliceName(service, instance, { disambiguate: facts.disambiguate ?? false }),
       namespace,
       labels: {
         ...labels,
         [MANAGED_BY_LABEL]: MANAGED_BY,
-        [SERVICE_NAME_LABEL]: cluster,
-        [PROXIED_CLUSTER_LABEL]: cluster,
+        [SERVICE_NAME_LABEL]: service,
+        ...(marks?.labels ?? { [PROXIED_CLUSTER_LABEL]: cluster }),
         ...(beside ? { [NODE_LABEL]: instance, [PROXIED_SERVICE_LABEL]: 'true' } : {}),
       },
-      annotations: { ...annotations, ...(beside ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}) },
+      annotations: {
+        ...annotations,
+        ...marks?.annotations,
+        ...(beside ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}),
+      },
       ...ownerReferences(facts.owner, namespace),
     },
     addressType: facts.family,
@@ -127,7 +163,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
         ...(nodeName !== null && isNodeName(nodeName) ? { nodeName } : {}),
       },
     ],
-    ports: [{ name: PORT_NAME, port: facts.port, protocol: 'TCP' }],
+    ports: [{ name: portName(listener), port: facts.port, protocol: 'TCP' }],
   };
 }
 

@@ -7,6 +7,7 @@ import type { PortOutcome } from '../routing/port-route.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import { settledDesired } from './desired-equality.ts';
 import { type Desired, type DesiredSettings, type DesiredState, desiredState } from './desired-state.ts';
+import type { ListenerSnapshot } from './listener-snapshot.ts';
 import type { KubeWorld } from './publish/kube-world.ts';
 import type { Plan } from './publish/plan.ts';
 import { withPublications } from './publish/published-status.ts';
@@ -35,6 +36,8 @@ export interface ControlLoopDependencies {
     /** Called only when the set changed. */
     setTargets(targets: readonly ProbeTarget[]): void;
   };
+  /** Absent where there are none. */
+  readonly listeners?: { snapshot(): ListenerSnapshot } | null;
   readonly publisher?: Publisher | null;
   /** What came of each port that was asked for. */
   readonly ports?: () => ReadonlyMap<string, PortOutcome>;
@@ -128,8 +131,8 @@ export class ControlLoop {
   }
 
   #turn(): void {
-    const { source, netns, health, publisher, ports, settings, worldSettings, publish, onTurn, onTurnError } =
-      this.#dependencies;
+    const { source, netns, health, listeners, publisher, ports } = this.#dependencies;
+    const { settings, worldSettings, publish, onTurn, onTurnError } = this.#dependencies;
     const startedMs = performance.now();
     try {
       const world = worldOf(
@@ -139,6 +142,7 @@ export class ControlLoop {
           health: health.snapshot(),
           kube: publisher?.observe() ?? null,
           ports: ports?.() ?? new Map(),
+          ...(listeners && { listeners: listeners.snapshot() }),
         },
         this.#world,
         worldSettings,

@@ -84,7 +84,7 @@ function sameRoute(a: Route | null, b: Route | null): boolean {
     a.cluster === b.cluster &&
     a.namespace === b.namespace &&
     samePool(a.pool, b.pool) &&
-    sameList(a.backends, b.backends, (x, y) => x.key === y.key)
+    sameList(a.backends, b.backends, (x, y) => x === y || x.key === y.key)
   );
 }
 
@@ -118,16 +118,17 @@ function sameListener(a: ListenerStatus, b: ListenerStatus): boolean {
 }
 
 const sameMember = (a: MemberStatus, b: MemberStatus): boolean =>
-  a.machine === b.machine &&
-  a.key === b.key &&
-  a.address === b.address &&
-  a.netns === b.netns &&
-  a.state === b.state &&
-  a.up === b.up &&
-  a.reason === b.reason;
+  a === b ||
+  (a.machine === b.machine &&
+    a.key === b.key &&
+    a.address === b.address &&
+    a.netns === b.netns &&
+    a.state === b.state &&
+    a.up === b.up &&
+    a.reason === b.reason);
 
 const sameTarget = (a: ProbeTarget, b: ProbeTarget): boolean =>
-  a.key === b.key && a.serverName === b.serverName;
+  a === b || (a.key === b.key && a.serverName === b.serverName && a.check === b.check);
 
 const problemKey = ({ origin, reason }: Problem): string => `${origin}\0${reason}`;
 

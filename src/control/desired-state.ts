@@ -3,15 +3,17 @@
 import type { ProbeTarget } from '../health/probe-target.ts';
 import type { PortRoute } from '../routing/port-route.ts';
 import { type Route, type RouteEntry, type RouteTable, routeTable } from '../routing/route-table.ts';
+import type { ListenerObject } from './additional-listener.ts';
 import { type Candidate, clusterCandidates, isUnjudged, isUp } from './cluster-candidates.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
 import { keyOf, nameOf, namespaceOf, objectOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterObject, ClusterReading, Problem } from './cluster-source.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
+import { listenerStates } from './listener-state.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import { type NameClaims, nameClaims } from './name-claims.ts';
 import { type NetnsIndex, netnsIndex } from './netns-index.ts';
-import type { Publication } from './publish/publication.ts';
+import { type Publication, publicationKey } from './publish/publication.ts';
 import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
 import { byText } from './text-order.ts';
 import type { World } from './world.ts';
@@ -41,8 +43,14 @@ export interface Desired {
 
 /** What is only of use to the control side itself. */
 export interface DesiredState extends Desired {
-  /** What should be published of each cluster; one per cluster name, sorted by it. */
+  /** What should be published of each cluster and listener; one per key, sorted by it. */
   readonly publications: readonly Publication[];
+  /** Keys of what is not published now, and whose Service stays all the same. */
+  readonly reserved: readonly string[];
+  /** Additional listeners are completely known: one that is not published is gone. */
+  readonly listenersComplete: boolean;
+  /** By `<namespace>/<name>`: the object that each listener's status is about. */
+  readonly listenerObjects: ReadonlyMap<string, ListenerObject>;
   /** By origin: the object that each cluster's status is about. */
   readonly objects: ReadonlyMap<string, ClusterObject>;
   /** Since when most clusters have been missing, whether or not that is believed by now (monotonic). */
@@ -81,6 +89,11 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
     }
   }
 
+  const listeners = listenerStates(world, index, claims, settings.namespace);
+  // After the clusters: what has their names, or is probed for them, is theirs.
+  entries.push(...listeners.entries);
+  for (const target of listeners.targets) if (!targets.has(target.key)) targets.set(target.key, target);
+
   const problems = [
     ...world.sourceProblems,
     ...world.netnsProblems.map(({ name, reason }) => ({ origin: `netns ${name}`, reason })),
@@ -93,13 +106,20 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   }
   return Object.freeze({
     complete: world.complete,
-    ports: Object.freeze([]),
-    listeners: Object.freeze([]),
+    ports: listeners.ports,
+    listeners: listeners.statuses,
+    reserved: listeners.reserved,
+    listenersComplete: world.listeners.complete,
+    listenerObjects: new Map(world.listeners.listeners.map(({ reading }) => [reading.key, reading.object])),
     routes: routeTable(entries, defaultRoute),
     clusters: Object.freeze(statuses.sort(byName)),
     objects,
     vanishedSinceMs: world.vanishedSinceMs,
-    publications: Object.freeze([...publications.values()].sort((a, b) => byText(a.cluster, b.cluster))),
+    publications: Object.freeze(
+      [...publications.values(), ...listeners.publications].sort((a, b) =>
+        byText(publicationKey(a), publicationKey(b)),
+      ),
+    ),
     backends: Object.freeze([...targets.values()].sort((a, b) => byText(a.key, b.key))),
     problems: Object.freeze(
       problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),

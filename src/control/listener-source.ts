@@ -4,7 +4,8 @@
 import type { KubeClient } from '../kube/kube-client.ts';
 import { KubeError } from '../kube/kube-error.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
-import { Reflector, type ReflectorSnapshot } from '../kube/reflector.ts';
+import { Reflector } from '../kube/reflector.ts';
+import type { ReflectorSnapshot } from '../kube/reflector-snapshot.ts';
 import { collectionPath, servedVersion } from '../kube/served-version.ts';
 import {
   LISTENER_GROUP,

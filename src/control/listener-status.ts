@@ -15,6 +15,12 @@ export interface MemberStatus {
   readonly reason: string;
 }
 
+export function memberCounts(members: readonly MemberStatus[]): Readonly<Record<MemberState, number>> {
+  const counts = { Ready: 0, NotReady: 0, Ignored: 0 };
+  for (const { state } of members) counts[state] += 1;
+  return counts;
+}
+
 /** `serving`: somebody is sent to a member. `pending`: something that it needs is not there yet. `invalid`: it must be edited. */
 export type ListenerState = 'serving' | 'unhealthy' | 'no-members' | 'no-netns' | 'pending' | 'invalid';
 

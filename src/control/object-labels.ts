@@ -14,6 +14,12 @@ export const TAGS_ANNOTATION = 'isthmus.dev/resource-tags';
 /** On what we tagged: the keys of the tags that we put there, so that only those are changed and taken away. */
 export const APPLIED_TAGS = 'isthmus.dev/applied-tags';
 
+/** On what is made for an additional listener. As label the name of its Service, as annotation `<namespace>/<name>` of the listener. */
+export const LISTENER_SERVICE_LABEL = 'isthmus.dev/listener-service';
+export const LISTENER_ANNOTATION = 'isthmus.dev/listener';
+/** On its Service: of which object, with which selector, it was made. So an edit of what must not change is noticed. */
+export const LISTENER_SELECTOR_ANNOTATION = 'isthmus.dev/listener-selector';
+
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 /** With a value of our own the controllers that mirror or make slices leave ours alone. */

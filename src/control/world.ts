@@ -7,6 +7,8 @@ import { keyOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, Problem, SourceSnapshot } from './cluster-source.ts';
 import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
 import { sliceName } from './instance-name.ts';
+import { type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
+import { type ListenerWorld, listenerWorld } from './listener-world.ts';
 import type { KubeWorld } from './publish/kube-world.ts';
 import { sliceOf } from './publish/slice-index.ts';
 import { byText } from './text-order.ts';
@@ -20,6 +22,8 @@ export interface Observed {
   readonly kube?: KubeWorld | null;
   /** What came of each port that was asked for, by name; absent: nothing is known yet. */
   readonly ports?: ReadonlyMap<string, PortOutcome>;
+  /** Absent: there is nowhere to look for any. */
+  readonly listeners?: ListenerSnapshot;
 }
 
 /** A cluster that is no longer proxied: its route stays until clients were sent elsewhere. */
@@ -51,6 +55,8 @@ export interface World {
   readonly recentlyGone: ReadonlyMap<string, Gone>;
   readonly kube: KubeWorld | null;
   readonly ports: ReadonlyMap<string, PortOutcome>;
+  /** What cannot be told of them says nothing about clusters: they have a completeness of their own. */
+  readonly listeners: ListenerWorld;
   /** Sorted by name. */
   readonly netns: readonly NetnsEntry[];
   readonly netnsProblems: NetnsSnapshot['problems'];
@@ -81,6 +87,12 @@ export function worldOf(
   });
   const clusters = sortedReadings(source.clusters);
   const lastKnown = lastKnownFacts(clusters, source.complete, previous?.lastKnown ?? new Map());
+  const listeners = listenerWorld(
+    observed.listeners ?? NO_LISTENERS,
+    kube,
+    previous?.listeners ?? null,
+    settings,
+  );
   return Object.freeze({
     complete: source.complete && netns.complete && (kube?.complete ?? true),
     netnsComplete: netns.complete,
@@ -91,12 +103,15 @@ export function worldOf(
     recentlyGone,
     kube,
     ports: new Map(observed.ports),
+    listeners,
     netns: knownNetns(netns, previous?.netns ?? []),
     netnsProblems: Object.freeze([...netns.problems].sort((a, b) => byText(a.name, b.name))),
     // A copy: the prober goes on writing to its own.
     health: new Map(health),
     sourceProblems: Object.freeze(
-      [...source.problems].sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),
+      [...source.problems, ...listeners.problems].sort(
+        (a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason),
+      ),
     ),
   });
 }
@@ -175,6 +190,6 @@ function hasOwnSlice(cluster: string, { self: { instance }, slices }: KubeWorld)
     const name = sliceName(cluster, instance, { disambiguate });
     const slice = slices.get(name);
     const known = slice === undefined ? null : sliceOf(name, slice);
-    return known !== null && 'instance' in known && known.instance === instance;
+    return known !== null && 'instance' in known && known.instance === instance && known.listener === null;
   });
 }

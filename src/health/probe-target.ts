@@ -6,4 +6,6 @@ export interface ProbeTarget extends DialTarget {
   readonly key: string;
   /** Sent as SNI by the TLS check. */
   readonly serverName: string;
+  /** Whatever `--health` says, this one is asked by this check. */
+  readonly check?: 'tcp';
 }

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { additionalListenerDefinition } from '../../src/demo/management-api/additional-listener-definition.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,
@@ -14,6 +15,13 @@ import { selfSigned } from './certificates.ts';
 import { Isthmus } from './isthmus.ts';
 
 export const NAMESPACE = 'magnum-system';
+
+const MACHINE = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine', namespace: NAMESPACE } as const;
+const LISTENER = {
+  apiVersion: 'isthmus.dev/v1alpha1',
+  kind: 'AdditionalListener',
+  namespace: NAMESPACE,
+} as const;
 
 export interface ClusterOptions {
   readonly name: string;
@@ -36,7 +44,11 @@ export class Management {
     options: { readonly withoutDefinitions?: boolean; readonly bookmarkIntervalMs?: number } = {},
   ): Promise<Management> {
     const { cert, key } = selfSigned('management', '127.0.0.1');
-    const definitions = [openStackClusterDefinition({ conversion: 'Webhook' }), machineDefinition()];
+    const definitions = [
+      openStackClusterDefinition({ conversion: 'Webhook' }),
+      machineDefinition(),
+      additionalListenerDefinition(),
+    ];
     const api = await startManagementApi({
       tls: { key, cert, ca: cert },
       tokens: new Map([['admin-token', 'admin']]),
@@ -158,6 +170,54 @@ export class Management {
       namespace: NAMESPACE,
       name: `${name}-abcde`,
     });
+  }
+
+  addMachine(
+    name: string,
+    cluster: string,
+    address: string,
+    labels: Readonly<Record<string, string>>,
+  ): KubeObject {
+    return this.#api.store.create({
+      ...MACHINE,
+      metadata: {
+        name,
+        namespace: NAMESPACE,
+        labels: { 'cluster.x-k8s.io/cluster-name': cluster, ...labels },
+      },
+      spec: { clusterName: cluster, bootstrap: {}, infrastructureRef: {} },
+      status: { phase: 'Running', addresses: [{ type: 'InternalIP', address }] },
+    });
+  }
+
+  labelMachine(name: string, labels: Readonly<Record<string, string | null>>): void {
+    this.#api.store.patch({ ...MACHINE, name }, { metadata: { labels } });
+  }
+
+  deleteMachine(name: string): void {
+    this.#api.store.delete({ ...MACHINE, name });
+  }
+
+  addListener(name: string, spec: object): KubeObject {
+    return this.#api.store.create({ ...LISTENER, metadata: { name, namespace: NAMESPACE }, spec });
+  }
+
+  patchListener(name: string, spec: object): void {
+    this.#api.store.patch({ ...LISTENER, name }, { spec });
+  }
+
+  deleteListener(name: string): void {
+    this.#api.store.delete({ ...LISTENER, name });
+  }
+
+  /** What an AdditionalListener says of itself, by type of the condition; undefined before it does. */
+  conditions(
+    listener: string,
+  ): Readonly<Record<string, { status: string; reason: string; message: string }>> {
+    const { conditions = [] } = (this.get(LISTENER.apiVersion, LISTENER.kind, listener)?.status ?? {}) as {
+      conditions?: { type: string; status: string; reason: string; message: string }[];
+    };
+    return Object.fromEntries(conditions.map((each) => [each.type, each]));
   }
 
   kubeconfig(name: string): string {

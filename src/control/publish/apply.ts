@@ -236,6 +236,19 @@ export class Applier {
         this.#deps.onFinding(key, write.finding);
         return write.changed;
       }
+      case 'status': {
+        const body = { status: action.status };
+        const statusPath = `${path}/status`;
+        await client.request({
+          method: 'PATCH',
+          patch: 'merge',
+          path: statusPath,
+          body,
+          timeoutMs: REQUEST_MS,
+          signal,
+        });
+        return true;
+      }
     }
   }
 
@@ -274,4 +287,5 @@ const GROUPS: Readonly<Record<Resource, { readonly group: string; readonly versi
   secrets: { group: '', version: 'v1' },
   leases: { group: 'coordination.k8s.io', version: 'v1' },
   endpointslices: { group: 'discovery.k8s.io', version: 'v1' },
+  additionallisteners: { group: 'isthmus.dev', version: 'v1alpha1' },
 };

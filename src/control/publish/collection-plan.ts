@@ -1,6 +1,7 @@
 // What nobody keeps any more: slices of instances that died, slices and Services of clusters that are gone. Only on the word
 // of a complete world, only what carries our owner tag and the name that goes with it, and never most of it at once. Pure.
 import type { Problem } from '../cluster-source.ts';
+import { listenerMarks, listenerPublicationKey } from '../listener-marks.ts';
 import { MASS_DELETE, massDelete } from '../mass-delete-breaker.ts';
 import { ownershipOf } from '../ownership.ts';
 import type { KubeWorld } from './kube-world.ts';
@@ -25,15 +26,24 @@ const TURN_MS = 3000;
 /** The first one too waits for what may just be under way elsewhere. */
 const SETTLE_MS = 1000;
 
+/** By key of a publication. */
+export interface Claims {
+  /** That a cluster or a listener claims, proxied or not: nothing of theirs is collected here. */
+  readonly published: ReadonlySet<string>;
+  /** Of which only the Service stays. */
+  readonly reserved: ReadonlySet<string>;
+  /** Whose Service goes in order: no longer proxied, and no kubeconfig leads here any more. */
+  readonly released: ReadonlySet<string>;
+  /** An absent listener is a gone one. */
+  readonly listenersComplete: boolean;
+}
+
 export function collectionPlan(
   kube: KubeWorld,
   /** The source of clusters is complete too: an absent cluster is a gone one. */
   complete: boolean,
   slices: SliceIndex,
-  /** Names that an object claims, proxied or not: nothing of theirs is collected here. */
-  claimed: ReadonlySet<string>,
-  /** Names whose Service goes in order: no longer proxied, and no kubeconfig leads here any more. */
-  released: ReadonlySet<string>,
+  { published, reserved, released, listenersComplete }: Claims,
   settings: CollectionSettings,
   memory: PlanMemory,
 ): CollectionPlan {
@@ -64,7 +74,9 @@ export function collectionPlan(
   for (const list of slices.ours.values()) {
     for (const slice of list) {
       if (slice.instance === kube.self.instance) {
-        if (!claimed.has(slice.cluster)) gone.push(removal(slice, namespace, 'the cluster is gone'));
+        const isKnown = slice.listener === null || listenersComplete;
+        if (!published.has(slice.key) && isKnown)
+          gone.push(removal(slice, namespace, `${ownerWord(slice.listener)} is gone`));
       } else if (peers.collect.has(slice.instance)) {
         // Its turn and its certainty are judged with the Leases.
         actions.push(removal(slice, namespace, `instance ${slice.instance} is gone`));
@@ -79,7 +91,8 @@ export function collectionPlan(
   for (const list of slices.upstream.values()) {
     for (const { name, cluster, node, object } of list) {
       if (!peers.expiredUpstream.has(name) || !ripe(`endpointslices/${name}`, peers.rank)) continue;
-      const slice: OwnedSlice = { name, cluster, instance: node, ready: false, object };
+      const what = { name, cluster, listener: null, key: cluster };
+      const slice: OwnedSlice = { ...what, instance: node, ready: false, object };
       actions.push(removal(slice, namespace, 'its time stamp has not changed for 30 s'));
     }
   }
@@ -88,17 +101,24 @@ export function collectionPlan(
   let orphans = 0;
   for (const [name, service] of kube.services) {
     const ownership = ownershipOf(service);
-    if (ownership.kind !== 'ours' || ownership.cluster !== name) continue;
+    if (ownership.kind !== 'ours') continue;
+    const { cluster } = ownership;
+    const marks = listenerMarks(service.metadata);
+    // The tag alone proves nothing: only what has the name that goes with it is ours to delete.
+    if ((marks?.service ?? cluster) !== name) continue;
+    const key = marks === null ? cluster : listenerPublicationKey(cluster, name);
     services += 1;
-    const free = released.has(name) || !claimed.has(name);
+    const isGone = !published.has(key) && !reserved.has(key) && (marks === null || listenersComplete);
     // Counted before its time has come: what must not go together must not begin to go either.
-    if (!claimed.has(name)) orphans += 1;
-    if (!free || isReferred(name, kube, slices) || !ripe(`services/${name}`, peers.rank)) continue;
+    if (isGone) orphans += 1;
+    const free = released.has(key) || isGone;
+    if (!free || isReferred(key, kube, slices) || !ripe(`services/${name}`, peers.rank)) continue;
     const { uid = '', resourceVersion = '', deletionTimestamp } = service.metadata ?? {};
     if (deletionTimestamp !== undefined) continue;
-    const why = released.has(name) ? 'the cluster is no longer proxied' : 'the cluster is gone';
-    const target = { resource: 'services', namespace, name, cluster: name } as const;
-    (released.has(name) ? actions : gone).push({ kind: 'delete', ...target, uid, resourceVersion, why });
+    const owner = ownerWord(marks?.listener ?? null);
+    const why = released.has(key) && marks === null ? 'the cluster is no longer proxied' : `${owner} is gone`;
+    const target = { resource: 'services', namespace, name, cluster } as const;
+    (released.has(key) ? actions : gone).push({ kind: 'delete', ...target, uid, resourceVersion, why });
   }
 
   const breaker = massDelete({
@@ -119,11 +139,14 @@ export function collectionPlan(
   };
 }
 
+const ownerWord = (listener: string | null): string =>
+  listener === null ? 'the cluster' : `AdditionalListener ${listener}`;
+
 /** By a slice of somebody who lives: then clients are still sent through it. */
-function isReferred(cluster: string, { peers, self }: KubeWorld, slices: SliceIndex): boolean {
+function isReferred(key: string, { peers, self }: KubeWorld, slices: SliceIndex): boolean {
   return (
-    (slices.ours.get(cluster) ?? []).some(
+    (slices.ours.get(key) ?? []).some(
       ({ instance }) => instance === self.instance || peers.live.has(instance),
-    ) || (slices.upstream.get(cluster) ?? []).some(({ name }) => !peers.expiredUpstream.has(name))
+    ) || (slices.upstream.get(key) ?? []).some(({ name }) => !peers.expiredUpstream.has(name))
   );
 }

@@ -1,16 +1,20 @@
 // The third pure function of the heart: how the objects in the API have to change so that they say what is desired. It never
 // touches what is not ours, writes nothing while another process holds this node's Lease, and gives an empty list of
 // actions once everything is as it should be.
+
+import type { ListenerObject } from '../additional-listener.ts';
 import type { Problem } from '../cluster-source.ts';
+import type { ListenerStatus } from '../listener-status.ts';
 import type { Tags } from '../resource-tags.ts';
-import { clusterPlan, planContext } from './cluster-plan.ts';
 import { collectionPlan } from './collection-plan.ts';
 import type { KubeWorld } from './kube-world.ts';
+import { listenerStatusPlan } from './listener-status-plan.ts';
 import type { Action, Plan, PlanMemory, PublicationStatus } from './plan.ts';
-import type { Publication } from './publication.ts';
+import { type Publication, publicationKey } from './publication.ts';
+import { planContext, publicationPlan } from './publication-plan.ts';
 import { type OwnedSlice, sliceIndex } from './slice-index.ts';
 
-/** The same for every cluster without slices. */
+/** The same for all that have no slices. */
 const NONE: readonly OwnedSlice[] = Object.freeze([]);
 
 export interface DiffSettings {
@@ -27,6 +31,12 @@ export function diff(
     /** The world it was decided from was complete: what is not among the publications is gone. */
     readonly complete: boolean;
     readonly publications: readonly Publication[];
+    /** Keys of what is not published, and whose Service stays all the same. */
+    readonly reserved?: readonly string[];
+    /** Additional listeners are completely known too. */
+    readonly listenersComplete?: boolean;
+    readonly listeners?: readonly ListenerStatus[];
+    readonly listenerObjects?: ReadonlyMap<string, ListenerObject>;
     /** Most clusters have been missing since then: their objects have waited as long. */
     readonly vanishedSinceMs?: number | null;
   },
@@ -39,6 +49,7 @@ export function diff(
   const openings: Action[] = [];
   const problems: Problem[] = [];
   const clusters = new Map<string, PublicationStatus>();
+  const listeners = new Map<string, PublicationStatus>();
   const terminatingSince = new Map<string, number>();
   const released = new Set<string>();
   let lookAgainAtMs: number | null = null;
@@ -48,29 +59,53 @@ export function diff(
 
   const context = planContext(kube, settings);
   for (const publication of desired.publications) {
-    const { cluster, want } = publication;
-    const all = slices.ours.get(cluster) ?? NONE;
-    const plan = clusterPlan(publication, all, kube, settings, memory.terminatingSince, context);
+    const { cluster, listener, want } = publication;
+    const key = publicationKey(publication);
+    const all = slices.ours.get(key) ?? NONE;
+    const plan = publicationPlan(publication, all, kube, settings, memory.terminatingSince, context);
     for (const action of plan.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
     if (plan.terminating !== null) terminatingSince.set(plan.terminating.name, plan.terminating.sinceMs);
     lookAgain(plan.lookAgainAtMs);
-    if (want === 'leaving' && !plan.leadsHere) released.add(cluster);
-    clusters.set(cluster, plan.status);
+    if (want === 'leaving' && !plan.leadsHere) released.add(key);
+    if (listener === undefined) clusters.set(cluster, plan.status);
+    else listeners.set(listener.key, plan.status);
   }
 
-  const claimed = new Set(desired.publications.map(({ cluster }) => cluster));
-  const collection = collectionPlan(kube, desired.complete, slices, claimed, released, settings, {
+  const published = new Set(desired.publications.map(publicationKey));
+  const claims = {
+    published,
+    reserved: new Set(desired.reserved),
+    released,
+    listenersComplete: desired.listenersComplete ?? false,
+  };
+  const collection = collectionPlan(kube, desired.complete, slices, claims, settings, {
     ...memory,
     breakerSinceMs: memory.breakerSinceMs ?? desired.vanishedSinceMs ?? null,
   });
   problems.push(...collection.problems);
   lookAgain(collection.lookAgainAtMs);
+  const statuses = listenerStatusPlan(
+    {
+      listeners: desired.listeners ?? [],
+      objects: desired.listenerObjects ?? new Map(),
+      publications: listeners,
+    },
+    slices,
+    kube,
+    memory.listenerStatus,
+  );
+  lookAgain(statuses.lookAgainAtMs);
+  const mayWrite = kube.self.holder && kube.self.started;
   return {
-    actions:
-      kube.self.holder && kube.self.started ? [...withdrawals, ...openings, ...collection.actions] : [],
+    actions: mayWrite ? [...withdrawals, ...openings, ...collection.actions, ...statuses.actions] : [],
     clusters,
+    listeners,
     problems,
-    memory: { ...collection.memory, terminatingSince },
+    memory: {
+      ...collection.memory,
+      terminatingSince,
+      listenerStatus: mayWrite ? statuses.memory : memory.listenerStatus,
+    },
     lookAgainAtMs,
   };
 }

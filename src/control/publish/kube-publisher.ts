@@ -6,6 +6,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { Reflector } from '../../kube/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/reflector-snapshot.ts';
+import { LISTENER_KIND } from '../additional-listener.ts';
 import type { AdvertisedAddress } from '../advertise-address.ts';
 import { ClusterEvents } from '../cluster-events.ts';
 import { CLUSTER_NAME_LABEL } from '../cluster-name.ts';
@@ -14,6 +15,7 @@ import type { Problem } from '../cluster-source.ts';
 import type { Publisher } from '../control-loop.ts';
 import type { DesiredState } from '../desired-state.ts';
 import { leaseName } from '../instance-name.ts';
+import { ListenerEvents } from '../listener-events.ts';
 import { INSTANCE_LABEL } from '../object-labels.ts';
 import { OPENSTACK_CLUSTER_KIND } from '../openstack-cluster-layout.ts';
 import type { Tags } from '../resource-tags.ts';
@@ -78,6 +80,7 @@ export class KubePublisher implements Publisher {
   readonly #peers: PeerWatch;
   readonly #applier: Applier;
   readonly #events: ClusterEvents;
+  readonly #listenerEvents: ListenerEvents;
   readonly #eventWriter: EventWriter;
   #port: number | null = null;
   #draining = false;
@@ -170,6 +173,7 @@ export class KubePublisher implements Publisher {
     });
     const { instance } = settings;
     this.#events = new ClusterEvents({ now: this.#now, instance });
+    this.#listenerEvents = new ListenerEvents({ now: this.#now, instance });
     this.#eventWriter = new EventWriter({
       client,
       instance,
@@ -319,7 +323,9 @@ export class KubePublisher implements Publisher {
     this.#setAlarm(earliest(plan.lookAgainAtMs, this.#lookAgainAtMs, this.#applier.retryAtMs()));
   }
 
-  #tellEvents({ self, peers }: KubeWorld, { clusters, objects }: DesiredState): void {
+  #tellEvents({ self, peers }: KubeWorld, desired: DesiredState): void {
+    const { clusters, objects, listeners, listenerObjects } = desired;
+    const isFirst = peers.rank === 0;
     const events = this.#events.changes(clusters, {
       objectOf: ({ origin, namespace }) => {
         const { uid, apiVersion, name, deleting } = objects.get(origin) ?? { uid: null };
@@ -327,9 +333,18 @@ export class KubePublisher implements Publisher {
           ? null
           : { apiVersion, kind: OPENSTACK_CLUSTER_KIND, name, namespace, uid };
       },
-      isFirst: peers.rank === 0,
+      isFirst,
     });
-    if (self.started && self.holder) this.#eventWriter.tell(events);
+    const ofListeners = this.#listenerEvents.changes(listeners, {
+      objectOf: ({ namespace, name }) => {
+        const { uid, apiVersion } = listenerObjects.get(`${namespace}/${name}`) ?? { uid: null };
+        return uid === null || apiVersion === undefined
+          ? null
+          : { apiVersion, kind: LISTENER_KIND, name, namespace, uid };
+      },
+      isFirst,
+    });
+    if (self.started && self.holder) this.#eventWriter.tell([...events, ...ofListeners]);
   }
 
   #self(): Self {

@@ -3,7 +3,7 @@
 import type { EndpointSliceObject, ServiceObject } from '../cluster-shape.ts';
 import type { Problem } from '../cluster-source.ts';
 
-export type Resource = 'services' | 'endpointslices' | 'secrets' | 'leases';
+export type Resource = 'services' | 'endpointslices' | 'secrets' | 'leases' | 'additionallisteners';
 
 interface Target {
   readonly resource: Resource;
@@ -30,7 +30,9 @@ export type Action =
       readonly server: string;
       /** false takes our mark off again. */
       readonly mark: boolean;
-    });
+    })
+  /** Its status alone; nobody else writes that. */
+  | (Target & { readonly kind: 'status'; readonly status: object });
 
 export interface PublicationStatus {
   readonly service: 'ours' | 'upstream' | 'foreign' | 'absent';
@@ -51,12 +53,21 @@ export interface PlanMemory {
   readonly terminatingSince: ReadonlyMap<string, number>;
   /** Since when the breaker against deleting most of what there is has been open. */
   readonly breakerSinceMs: number | null;
+  /** What we last wanted each AdditionalListener to say, by `<namespace>/<name>`. */
+  readonly listenerStatus: ReadonlyMap<string, ToldStatus>;
+}
+
+export interface ToldStatus {
+  readonly text: string;
+  /** Monotonic. */
+  readonly atMs: number;
 }
 
 export const NO_MEMORY: PlanMemory = Object.freeze({
   collectibleSince: new Map(),
   terminatingSince: new Map(),
   breakerSinceMs: null,
+  listenerStatus: new Map(),
 });
 
 export interface Plan {
@@ -64,6 +75,8 @@ export interface Plan {
   readonly actions: readonly Action[];
   /** By cluster name. */
   readonly clusters: ReadonlyMap<string, PublicationStatus>;
+  /** By `<namespace>/<name>` of the AdditionalListener. */
+  readonly listeners: ReadonlyMap<string, PublicationStatus>;
   readonly problems: readonly Problem[];
   readonly memory: PlanMemory;
   /** When, at the latest, the next plan may differ although nothing happens (monotonic); null: never. */

@@ -1,6 +1,7 @@
-// What should be published of one cluster: part of the desired state, decided from the clusters alone. How the objects in the
-// API have to change for it is the plan's business.
+// What should be published of one cluster, or of one of its additional listeners: part of the desired state, decided from the clusters
+// alone. How the objects in the API have to change for it is the plan's business.
 import type { ClusterObject } from '../cluster-source.ts';
+import { listenerPublicationKey } from '../listener-marks.ts';
 
 export interface Publication {
   readonly cluster: string;
@@ -15,7 +16,29 @@ export interface Publication {
   readonly want: 'live' | 'down' | 'unjudged' | 'leaving';
   /** A netns of this host belongs to it: its Service is worth having even while no check passes. */
   readonly near: boolean;
+  /** Absent for the cluster itself: its API server. */
+  readonly listener?: ListenerPublication;
 }
+
+export interface ListenerPublication {
+  /** `<namespace>/<name>` of the AdditionalListener. */
+  readonly key: string;
+  /** Name of its Service. */
+  readonly service: string;
+  /** Of the Service. */
+  readonly port: number;
+  /** On this instance; null: the port that it shares with the clusters. */
+  readonly listenPort: number | null;
+  /** Kept on the Service: see `selectorMark`. */
+  readonly selector: string;
+}
+
+/** A cluster's Service carries its name. */
+export const serviceNameOf = ({ cluster, listener }: Publication): string => listener?.service ?? cluster;
+
+/** One for each cluster, and for each listener; no two are alike. */
+export const publicationKey = ({ cluster, listener }: Publication): string =>
+  listener === undefined ? cluster : listenerPublicationKey(cluster, listener.service);
 
 /** What a rewritten kubeconfig says; the certificate of every proxied API server carries this name. */
 export const proxiedServer = (cluster: string, namespace: string): string =>

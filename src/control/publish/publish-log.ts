@@ -47,6 +47,7 @@ const KINDS = {
   endpointslices: 'EndpointSlice',
   secrets: 'Secret',
   leases: 'Lease',
+  additionallisteners: 'AdditionalListener',
 } as const;
 
 const MESSAGES: Readonly<Record<Action['kind'], string>> = {
@@ -54,7 +55,8 @@ const MESSAGES: Readonly<Record<Action['kind'], string>> = {
   patch: 'changed',
   delete: 'withdrawn',
   kubeconfig: 'kubeconfig rewritten',
+  status: 'status written',
 };
 
 /** Beside old instances a time stamp is renewed every ten seconds: that is no news. */
-const levelOf = (action: Action): Level => (action.kind === 'patch' ? 'debug' : 'info');
+const levelOf = ({ kind }: Action): Level => (kind === 'patch' || kind === 'status' ? 'debug' : 'info');

@@ -33,6 +33,7 @@ test('only the object that has the right to a name is shown as published, and al
   };
   const plan: Plan = {
     actions: [],
+    listeners: new Map(),
     clusters: new Map([['a', publication]]),
     problems: [
       { origin: 'z', reason: 'x' },

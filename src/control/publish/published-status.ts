@@ -4,9 +4,10 @@ import { byText } from '../text-order.ts';
 import type { Plan } from './plan.ts';
 
 export function withPublications(desired: Desired, plan: Plan): Desired {
-  const problems = [...desired.problems, ...plan.problems].sort(
-    (a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason),
-  );
+  const problems = [...desired.problems, ...plan.problems];
+  for (const [key, { problem }] of plan.listeners)
+    if (problem !== null) problems.push({ origin: `AdditionalListener ${key}`, reason: problem });
+  problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason));
   return {
     complete: desired.complete,
     routes: desired.routes,

@@ -3,12 +3,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type LivenessMode, type ServiceObject, serviceOf } from '../cluster-shape.ts';
 import type { ClusterObject } from '../cluster-source.ts';
-import { ownershipOf } from '../ownership.ts';
+import { listenerMarks } from '../listener-marks.ts';
+import { type Ownership, ownershipOf } from '../ownership.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { metadataPatch } from './metadata-patch.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
 import type { Action, PublicationStatus } from './plan.ts';
-import type { Publication } from './publication.ts';
+import { type Publication, serviceNameOf } from './publication.ts';
 
 export interface ServicePlan {
   readonly state: PublicationStatus['service'];
@@ -19,8 +20,9 @@ export interface ServicePlan {
 }
 
 export function servicePlan(publication: Publication, kube: KubeWorld, namespace: string): ServicePlan {
-  const { cluster, namespace: clusterNamespace, object, want, near } = publication;
-  const found = kube.services.get(cluster);
+  const { cluster, namespace: clusterNamespace, object, want, near, listener } = publication;
+  const name = serviceNameOf(publication);
+  const found = kube.services.get(name);
   const { takesPart } = kube.self.participation;
   const wanted = serviceOf({
     cluster,
@@ -29,30 +31,28 @@ export function servicePlan(publication: Publication, kube: KubeWorld, namespace
     mode: kube.peers.mode,
     // All instances write this one: what only one of them is told to add would make them fight.
     tags: tagsOf(publication, found?.metadata, {}),
+    ...(listener && { listener }),
   });
-  const target = { resource: 'services', namespace, name: cluster, cluster } as const;
+  const target = { resource: 'services', namespace, name, cluster } as const;
   if (found === undefined) {
     const create = want !== 'leaving' && near && takesPart;
     return {
       state: 'absent',
       usable: 'later',
-      action: create ? { kind: 'create', ...target, object: wanted, why: 'the cluster is proxied' } : null,
+      action: create ? { kind: 'create', ...target, object: wanted, why: whyCreated(publication) } : null,
       problem: null,
     };
   }
   const ownership = ownershipOf(found);
   const state = ownership.kind;
-  if (state === 'foreign' || (state === 'ours' && ownership.cluster !== cluster)) {
-    const why =
-      state === 'foreign'
-        ? ownership.reason
-        : `its owner tag says ${ownership.kind === 'ours' ? ownership.cluster : ''}`;
+  const why = notOurs(publication, found, ownership);
+  if (why !== null) {
     return {
       state: 'foreign',
       usable: 'never',
       action: null,
       problem:
-        `Service ${namespace}/${cluster} is not ours (${why}), so nothing is published under that name: ` +
+        `Service ${namespace}/${name} is not ours (${why}), so nothing is published under that name: ` +
         'rename or remove it',
     };
   }
@@ -61,7 +61,7 @@ export function servicePlan(publication: Publication, kube: KubeWorld, namespace
       state,
       usable: 'later',
       action: null,
-      problem: `Service ${namespace}/${cluster} is being deleted`,
+      problem: `Service ${namespace}/${name} is being deleted`,
     };
   }
   // What is leaving is taken back as it is, and what was never ours is adopted by those who use it.
@@ -70,13 +70,33 @@ export function servicePlan(publication: Publication, kube: KubeWorld, namespace
       ? null
       : servicePatch(found, wanted, kube.peers.mode);
   const resourceVersion = found.metadata?.resourceVersion ?? '';
-  const why = state === 'upstream' ? 'adopt the Service of magnum-cluster-api-proxy' : 'it was changed';
+  const reason = state === 'upstream' ? 'adopt the Service of magnum-cluster-api-proxy' : 'it was changed';
   return {
     state,
     usable: 'yes',
-    action: patch === null ? null : { kind: 'patch', ...target, patch, resourceVersion, why },
-    problem: foreignTagProblem(`Service ${namespace}/${cluster}`, found.metadata, wanted.metadata),
+    action: patch === null ? null : { kind: 'patch', ...target, patch, resourceVersion, why: reason },
+    problem: foreignTagProblem(`Service ${namespace}/${name}`, found.metadata, wanted.metadata),
   };
+}
+
+const whyCreated = ({ listener }: Publication): string =>
+  listener === undefined ? 'the cluster is proxied' : `AdditionalListener ${listener.key}`;
+
+/** Why it cannot be used for this publication; null where it can. */
+function notOurs(
+  { cluster, listener }: Publication,
+  found: ServiceObject,
+  ownership: Ownership,
+): string | null {
+  if (ownership.kind === 'foreign') return ownership.reason;
+  const marks = listenerMarks(found.metadata);
+  if (ownership.kind === 'upstream')
+    return listener === undefined ? null : 'it is that of a cluster, by magnum-cluster-api-proxy';
+  if (ownership.cluster !== cluster) return `its owner tag says ${ownership.cluster}`;
+  if (marks?.listener === listener?.key) return null;
+  return marks === null
+    ? "it has the tag of this cluster, but not the mark of a listener's"
+    : `it belongs to AdditionalListener ${marks.listener}`;
 }
 
 export function ownerOf(object: ClusterObject | null, namespace: string) {

@@ -3,6 +3,7 @@
 import { SteadyMap } from '../../kube/steady-map.ts';
 import type { EndpointSliceObject } from '../cluster-shape.ts';
 import { sliceName } from '../instance-name.ts';
+import { listenerMarks, listenerPublicationKey } from '../listener-marks.ts';
 import { NODE_LABEL, PROXIED_CLUSTER_LABEL } from '../object-labels.ts';
 import { ownershipOf } from '../ownership.ts';
 import { byText } from '../text-order.ts';
@@ -10,6 +11,10 @@ import { byText } from '../text-order.ts';
 export interface OwnedSlice {
   readonly name: string;
   readonly cluster: string;
+  /** `<namespace>/<name>` of the AdditionalListener that it is for; null: the cluster itself. */
+  readonly listener: string | null;
+  /** What it is published for: see `publicationKey`. */
+  readonly key: string;
   readonly instance: string;
   /** Clients are sent there. */
   readonly ready: boolean;
@@ -24,7 +29,7 @@ export interface UpstreamSlice {
 }
 
 export interface SliceIndex {
-  /** Of any instance of ours, by cluster; each list sorted by instance, then name. */
+  /** Of any instance of ours, by key of the publication; each list sorted by instance, then name. */
   readonly ours: ReadonlyMap<string, readonly OwnedSlice[]>;
   readonly upstream: ReadonlyMap<string, readonly UpstreamSlice[]>;
   /** That have a slice. */
@@ -62,14 +67,14 @@ export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): Sl
   return index;
 }
 
-/** Lists of clusters that did not change are the same lists. */
+/** Lists that did not change are the same lists. */
 function changedIndex(
   before: CountedIndex,
   slices: ReadonlyMap<string, EndpointSliceObject>,
   changes: Iterable<readonly [string, EndpointSliceObject | undefined]>,
 ): CountedIndex {
-  const ours = new Changes(before.ours);
-  const upstream = new Changes(before.upstream);
+  const ours = new Changes(before.ours, ({ key }) => key);
+  const upstream = new Changes(before.upstream, ({ cluster }) => cluster);
   const counts = new Map(before.counts);
   const count = (instance: string, by: number) => counts.set(instance, (counts.get(instance) ?? 0) + by);
   for (const [name, object] of changes) {
@@ -94,21 +99,23 @@ function changedIndex(
   };
 }
 
-/** Of lists by cluster: only those that are touched are copied. */
-class Changes<T extends { readonly cluster: string; readonly name: string }> {
+/** Of lists by key: only those that are touched are copied. */
+class Changes<T extends { readonly name: string }> {
   readonly #before: ReadonlyMap<string, readonly T[]>;
+  readonly #keyOf: (item: T) => string;
   readonly #touched = new Map<string, T[]>();
 
-  constructor(before: ReadonlyMap<string, readonly T[]>) {
+  constructor(before: ReadonlyMap<string, readonly T[]>, keyOf: (item: T) => string) {
     this.#before = before;
+    this.#keyOf = keyOf;
   }
 
   add(item: T): void {
-    this.#list(item.cluster).push(item);
+    this.#list(this.#keyOf(item)).push(item);
   }
 
   remove(item: T): void {
-    const list = this.#list(item.cluster);
+    const list = this.#list(this.#keyOf(item));
     const place = list.findIndex(({ name }) => name === item.name);
     if (place >= 0) list.splice(place, 1);
   }
@@ -116,18 +123,18 @@ class Changes<T extends { readonly cluster: string; readonly name: string }> {
   sorted(order: (a: T, b: T) => number): ReadonlyMap<string, readonly T[]> {
     if (this.#touched.size === 0) return this.#before;
     const lists = new Map(this.#before);
-    for (const [cluster, list] of this.#touched) {
-      if (list.length === 0) lists.delete(cluster);
-      else lists.set(cluster, list.sort(order));
+    for (const [key, list] of this.#touched) {
+      if (list.length === 0) lists.delete(key);
+      else lists.set(key, list.sort(order));
     }
     return lists;
   }
 
-  #list(cluster: string): T[] {
-    let list = this.#touched.get(cluster);
+  #list(key: string): T[] {
+    let list = this.#touched.get(key);
     if (list === undefined) {
-      list = [...(this.#before.get(cluster) ?? [])];
-      this.#touched.set(cluster, list);
+      list = [...(this.#before.get(key) ?? [])];
+      this.#touched.set(key, list);
     }
     return list;
   }
@@ -150,11 +157,16 @@ function judgedSlice(name: string, object: EndpointSliceObject): OwnedSlice | Up
   const ownership = ownershipOf(object);
   if (ownership.kind === 'ours' && ownership.instance !== null) {
     const { cluster, instance } = ownership;
+    const marks = listenerMarks(object.metadata);
+    const service = marks?.service ?? cluster;
     // The tag alone proves nothing: a copy under another name is its maker's.
     const isOurs = [false, true].some(
-      (disambiguate) => sliceName(cluster, instance, { disambiguate }) === name,
+      (disambiguate) => sliceName(service, instance, { disambiguate }) === name,
     );
-    return isOurs ? { name, cluster, instance, ready: isReady(object), object } : null;
+    if (!isOurs) return null;
+    const key = marks === null ? cluster : listenerPublicationKey(cluster, service);
+    const listener = marks?.listener ?? null;
+    return { name, cluster, listener, key, instance, ready: isReady(object), object };
   }
   if (ownership.kind !== 'upstream') return null;
   const labels = object.metadata?.labels ?? {};

@@ -9,7 +9,7 @@ import type { KubeWorld } from './kube-world.ts';
 import { metadataPatch } from './metadata-patch.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
 import type { Action, PublicationStatus } from './plan.ts';
-import type { Publication } from './publication.ts';
+import { type Publication, serviceNameOf } from './publication.ts';
 import { ownerOf, type ServicePlan } from './service-plan.ts';
 import { isReady, type OwnedSlice } from './slice-index.ts';
 
@@ -103,7 +103,8 @@ export function slicePlan(
     const why = wanted === 'terminating' ? 'it is to be withdrawn' : 'it is not as it should be';
     actions.push({ kind: 'patch', ...target, patch, resourceVersion, why });
   }
-  const refreshAtMs = kube.peers.mode === 'timestamp' ? refreshAt(object, kube) : null;
+  const refreshAtMs =
+    kube.peers.mode === 'timestamp' && publication.listener === undefined ? refreshAt(object, kube) : null;
   const { metadata } = found.object;
   const foreignTag = foreignTagProblem(
     `EndpointSlice ${settings.namespace}/${found.name}`,
@@ -137,9 +138,9 @@ function wantedSlice(
   kube: KubeWorld,
   { namespace, tags }: SliceSettings,
 ): EndpointSliceObject {
-  const { cluster, namespace: clusterNamespace, object } = publication;
+  const { cluster, namespace: clusterNamespace, object, listener } = publication;
   const { instance, nodeName } = kube.self;
-  const plain = sliceName(cluster, instance, { disambiguate: false });
+  const plain = sliceName(serviceNameOf(publication), instance, { disambiguate: false });
   const { mode } = kube.peers;
   const written = found?.object.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null;
   return endpointSliceOf({
@@ -150,11 +151,13 @@ function wantedSlice(
     // A slice of ours keeps the name it has; a new one takes the plain name if nobody has it.
     disambiguate: found === null ? kube.slices.has(plain) : found.name !== plain,
     ...endpoint,
+    port: listener?.listenPort ?? endpoint.port,
     nodeName,
     mode,
     timestamp: mode === 'timestamp' ? freshTimestamp(written, kube.wallMs) : null,
     terminating,
     tags: tagsOf(publication, found?.object.metadata, tags),
+    ...(listener && { listener }),
   });
 }
 

@@ -1,15 +1,15 @@
-// How all objects of one cluster have to change: its Service, this instance's slice, its kubeconfig. Pure. At rest nothing of a
-// thousand clusters changes from turn to turn, so a plan with nothing to do is kept and given again.
+// How all objects of one publication have to change: its Service, this instance's slice, and a cluster's kubeconfig. Pure. At rest
+// nothing of a thousand clusters changes from turn to turn, so a plan with nothing to do is kept and given again.
 import type { KubeWorld } from './kube-world.ts';
-import { kubeconfigPlan } from './kubeconfig-plan.ts';
+import { type KubeconfigPlan, kubeconfigPlan } from './kubeconfig-plan.ts';
 import { unreadTagsProblem } from './object-tags.ts';
 import type { Action, PublicationStatus } from './plan.ts';
-import { kubeconfigName, type Publication } from './publication.ts';
+import { kubeconfigName, type Publication, serviceNameOf } from './publication.ts';
 import { servicePlan } from './service-plan.ts';
 import type { OwnedSlice } from './slice-index.ts';
 import { type SliceSettings, slicePlan } from './slice-plan.ts';
 
-export interface ClusterPlan {
+export interface PublicationPlan {
   /** In order. */
   readonly actions: readonly Action[];
   readonly status: PublicationStatus;
@@ -19,28 +19,31 @@ export interface ClusterPlan {
   readonly leadsHere: boolean;
 }
 
+/** A kubeconfig leads to an API server, and to nothing else. */
+const NO_KUBECONFIG: KubeconfigPlan = { state: 'absent', action: null, leadsHere: false, problem: null };
+
 interface Settled {
-  readonly plan: ClusterPlan;
+  readonly plan: PublicationPlan;
   readonly madeFrom: readonly unknown[];
 }
 
 const settled = new WeakMap<Publication, Settled>();
 
 /** `common` stands for all that the clusters share (`planContext`): the same reference while it says the same. */
-export function clusterPlan(
+export function publicationPlan(
   publication: Publication,
   slices: readonly OwnedSlice[],
   kube: KubeWorld,
   settings: SliceSettings,
   terminatingSince: ReadonlyMap<string, number>,
   common: PlanContext,
-): ClusterPlan {
+): PublicationPlan {
   const { cluster, namespace } = publication;
   const secret = `${namespace}/${kubeconfigName(cluster)}`;
   const madeFrom = [
     common,
     slices,
-    kube.services.get(cluster),
+    kube.services.get(serviceNameOf(publication)),
     kube.kubeconfigs?.get(secret),
     kube.findings.get(secret),
   ];
@@ -52,7 +55,7 @@ export function clusterPlan(
 }
 
 /** Only what waits for something looks at a clock. */
-const isSettled = ({ actions, terminating, lookAgainAtMs }: ClusterPlan): boolean =>
+const isSettled = ({ actions, terminating, lookAgainAtMs }: PublicationPlan): boolean =>
   actions.length === 0 && terminating === null && lookAgainAtMs === null;
 
 function newPlan(
@@ -61,11 +64,14 @@ function newPlan(
   kube: KubeWorld,
   settings: SliceSettings,
   terminatingSince: ReadonlyMap<string, number>,
-): ClusterPlan {
+): PublicationPlan {
   const own = slices.filter(({ instance }) => instance === kube.self.instance);
   const service = servicePlan(publication, kube, settings.namespace);
   const slice = slicePlan(publication, service.usable, own, kube, settings, terminatingSince);
-  const kubeconfig = kubeconfigPlan(publication, slices, kube, settings.namespace);
+  const kubeconfig =
+    publication.listener === undefined
+      ? kubeconfigPlan(publication, slices, kube, settings.namespace)
+      : NO_KUBECONFIG;
   return {
     actions: [service.action, ...slice.actions, kubeconfig.action].filter((action) => action !== null),
     status: Object.freeze({

@@ -1,0 +1,354 @@
+// What should be of additional listeners: a route and a port or server names for each, who its members are, what is published of it,
+// and the state it is in and why. Does not ask whether the cluster's API server answers: listeners are needed most when it does not.
+// Pure.
+import type { ProbeTarget } from '../health/probe-target.ts';
+import type { PortOutcome, PortRoute } from '../routing/port-route.ts';
+import type { Backend, Route, RouteEntry } from '../routing/route-table.ts';
+import type { ListenerWish } from './additional-listener.ts';
+import { isClusterName, serverNamesOf } from './cluster-name.ts';
+import { clusterNetworkOf, keyOf, nameOf, namespaceOf, objectOf } from './cluster-reading.ts';
+import type { ClusterReading } from './cluster-source.ts';
+import { listenerMarks, listenerPublicationKey, selectorMark } from './listener-marks.ts';
+import { listenerNames } from './listener-names.ts';
+import { type ListenerState, type ListenerStatus, memberCounts } from './listener-status.ts';
+import type { JudgedListener } from './listener-world.ts';
+import { machineIndex } from './machine-index.ts';
+import type { NameClaims } from './name-claims.ts';
+import { expectedNetnsNames, type NetnsIndex } from './netns-index.ts';
+import { isMemberUnjudged, type PoolMember, poolMembers } from './pool-members.ts';
+import type { Publication } from './publish/publication.ts';
+import { sliceIndex } from './publish/slice-index.ts';
+import { byText } from './text-order.ts';
+import type { World } from './world.ts';
+
+export interface ListenerStates {
+  /** Of TLS listeners. */
+  readonly entries: readonly RouteEntry[];
+  /** Sorted by name. */
+  readonly ports: readonly PortRoute[];
+  /** Sorted by namespace and name. */
+  readonly statuses: readonly ListenerStatus[];
+  readonly targets: readonly ProbeTarget[];
+  readonly publications: readonly Publication[];
+  /** Keys of publications of listeners that cannot be served now: their Services stay. */
+  readonly reserved: readonly string[];
+}
+
+const NOTHING: ListenerStates = Object.freeze({
+  entries: [],
+  ports: Object.freeze([]),
+  statuses: Object.freeze([]),
+  targets: [],
+  publications: [],
+  reserved: [],
+});
+
+interface Context {
+  readonly world: World;
+  readonly index: NetnsIndex;
+  readonly claims: NameClaims;
+  /** Of the proxy: where Services are, and in server names. */
+  readonly namespace: string;
+}
+
+export function listenerStates(
+  world: World,
+  index: NetnsIndex,
+  claims: NameClaims,
+  namespace: string,
+): ListenerStates {
+  const { listeners, departing } = world.listeners;
+  if (listeners.length === 0 && departing.size === 0) return NOTHING;
+  const context = { world, index, claims, namespace };
+  const clusters = clustersByName(world.clusters, claims);
+  const all = [
+    ...listeners.map((listener) => ({ listener, leaving: false })),
+    ...[...departing.values()].map(({ listener }) => ({ listener, leaving: true })),
+  ];
+  const names = namesOf(all, world);
+  const placed = all.map(({ listener, leaving }) => {
+    const { cluster } = listener.wish ?? listener.reading.shown;
+    const service = names.get(listener.reading.key) ?? null;
+    const found = clusters.get(`${listener.reading.namespace}/${cluster}`) ?? null;
+    return placedListener(listener, leaving, service, found, context);
+  });
+  return {
+    entries: placed.flatMap(({ entry }) => (entry === null ? [] : [entry])),
+    ports: Object.freeze(
+      placed.flatMap(({ port }) => (port === null ? [] : [port])).sort((a, b) => byText(a.name, b.name)),
+    ),
+    statuses: Object.freeze(
+      placed
+        .flatMap(({ status }) => (status === null ? [] : [status]))
+        .sort((a, b) => byText(a.namespace, b.namespace) || byText(a.name, b.name)),
+    ),
+    targets: targetsOf(placed),
+    publications: placed.flatMap(({ publication }) => (publication === null ? [] : [publication])),
+    reserved: placed.flatMap(({ reserved }) => (reserved === null ? [] : [reserved])),
+  };
+}
+
+/** Written out: there may be thousands in every turn. */
+function targetsOf(placed: readonly Placed[]): readonly ProbeTarget[] {
+  const targets: ProbeTarget[] = [];
+  for (const { members } of placed)
+    for (const { ways } of members) for (const { target } of ways) targets.push(target);
+  return targets;
+}
+
+interface Placed {
+  /** null for what is only taken back: nobody shows it any more. */
+  readonly status: ListenerStatus | null;
+  readonly members: readonly PoolMember[];
+  readonly entry: RouteEntry | null;
+  readonly port: PortRoute | null;
+  readonly publication: Publication | null;
+  readonly reserved: string | null;
+}
+
+function placedListener(
+  listener: JudgedListener,
+  leaving: boolean,
+  service: string | null,
+  cluster: ClusterReading | null,
+  context: Context,
+): Placed {
+  const { reading, wish, problems } = listener;
+  const nowhere = (state: ListenerState, reason: string, reserved: string | null): Placed => ({
+    status: leaving ? null : statusOf(listener, state, reason, service, [], null, []),
+    members: [],
+    entry: null,
+    port: null,
+    publication: null,
+    reserved,
+  });
+  if (wish === null || service === null) {
+    // Its Service waits for the edit that puts it right.
+    const held = service ?? existingService(reading.key, context.world);
+    const key = held === null ? null : listenerPublicationKey(reading.shown.cluster, held);
+    return nowhere('invalid', problems.join('; '), key);
+  }
+  if (cluster === null)
+    return nowhere(
+      problems.length > 0 ? 'invalid' : 'pending',
+      [...problems, `there is no cluster ${wish.cluster} in namespace ${reading.namespace} (yet)`].join('; '),
+      null,
+    );
+
+  const { world, index, namespace } = context;
+  const networkId =
+    clusterNetworkOf(cluster) ?? world.lastKnown.get(keyOf(cluster))?.clusterNetworkId ?? null;
+  const netns = networkId === null ? [] : index.find(networkId);
+  const machines = machineIndex(world.listeners.machines).of(reading.namespace, wish.cluster);
+  const place = { netns, targetPort: wish.targetPort };
+  const members = poolMembers(machines, wish.selection, place, world.health);
+  const route = routeOf(listener, wish, members);
+  const serverNames = wish.protocol === 'TLS' ? serverNamesOf(service, namespace) : [];
+  const outcome = world.ports.get(reading.key) ?? null;
+  const open = outcome?.kind === 'open' ? outcome.port : null;
+  const isReady = route.backends.length > 0;
+  const facts = { wish, members, networkId, netnsCount: netns.length, isReady, outcome, world, index };
+  const { state, reason } = stateOf(problems, facts);
+  const publication: Publication = Object.freeze({
+    cluster: wish.cluster,
+    namespace: namespaceOf(cluster),
+    object: objectOf(cluster),
+    want: leaving ? 'leaving' : wanted(facts),
+    near: netns.length > 0,
+    listener: Object.freeze({
+      key: reading.key,
+      service,
+      port: wish.port,
+      listenPort: wish.protocol === 'TLS' ? null : open,
+      selector: selectorMark(reading.object.uid, wish.selectorDigest),
+    }),
+  });
+  return {
+    status: leaving ? null : statusOf(listener, state, reason, service, serverNames, open, members),
+    members,
+    entry: wish.protocol === 'TLS' ? { serverNames, route } : null,
+    port:
+      wish.protocol === 'TCP' && world.listeners.slicesSeen
+        ? Object.freeze({
+            name: reading.key,
+            preferredPort: open ?? publishedPort(publication, world),
+            route,
+          })
+        : null,
+    publication,
+    reserved: null,
+  };
+}
+
+interface StateFacts {
+  readonly wish: ListenerWish;
+  readonly members: readonly PoolMember[];
+  readonly networkId: string | null;
+  readonly netnsCount: number;
+  readonly isReady: boolean;
+  readonly outcome: PortOutcome | null;
+  readonly world: World;
+  readonly index: NetnsIndex;
+}
+
+/** As for a cluster: what cannot be judged yet leaves what is published as it is. */
+function wanted({ wish, members, networkId, isReady, outcome, world }: StateFacts): Publication['want'] {
+  const { machinesKnown } = world.listeners;
+  if (networkId === null || !machinesKnown) return 'unjudged';
+  const isOpen = wish.protocol === 'TLS' || outcome?.kind === 'open';
+  if (isReady) return isOpen ? 'live' : outcome === null ? 'unjudged' : 'down';
+  const wants = members.filter(({ status }) => status.state === 'NotReady');
+  return wants.some((member) => isMemberUnjudged(member, world.health)) ? 'unjudged' : 'down';
+}
+
+function stateOf(
+  problems: readonly string[],
+  facts: StateFacts,
+): { readonly state: ListenerState; readonly reason: string } {
+  const now = currentState(facts);
+  if (problems.length === 0) return now;
+  // What was asked for before goes on: a typing error cuts nobody off.
+  return {
+    state: 'invalid',
+    reason: `${problems.join('; ')}; what it asked for before is kept: ${now.reason}`,
+  };
+}
+
+function currentState(facts: StateFacts): { readonly state: ListenerState; readonly reason: string } {
+  const { wish, members, networkId, netnsCount, isReady, outcome, world } = facts;
+  const { machinesKnown, machinesProblem } = world.listeners;
+  if (!machinesKnown)
+    return {
+      state: 'pending',
+      reason:
+        machinesProblem === null
+          ? 'the machines of its cluster have not been listed yet'
+          : `the machines of its cluster cannot be read: ${machinesProblem}`,
+    };
+  if (networkId === null)
+    return {
+      state: 'pending',
+      reason: `the network of cluster ${wish.cluster} is not known yet: its OpenStackCluster has no status.network.id`,
+    };
+  const { Ignored: ignored, Ready: ready } = memberCounts(members.map(({ status }) => status));
+  const beside = ignored === 0 ? '' : `; ${ignored} known in advance (Ignored)`;
+  const asked = members.length - ignored;
+  if (asked === 0) return { state: 'no-members', reason: `no machine of ${wish.cluster} matches${beside}` };
+  if (netnsCount === 0) return { state: 'no-netns', reason: noNetns(networkId, facts) };
+  if (!isReady) return { state: 'unhealthy', reason: `${notReadyReason(members)}${beside}` };
+  const counts = `${ready} of ${asked} machines ${asked === 1 ? 'answers' : 'answer'}${beside}`;
+  if (wish.protocol === 'TCP' && outcome?.kind !== 'open')
+    return {
+      state: 'pending',
+      reason: `${counts}, but ${outcome === null ? 'its port is not open yet' : outcome.reason}`,
+    };
+  return { state: 'serving', reason: counts };
+}
+
+const MAX_TOLD = 3;
+
+function notReadyReason(members: readonly PoolMember[]): string {
+  const failing = members.filter(({ status }) => status.state === 'NotReady');
+  const told = failing.slice(0, MAX_TOLD).map(({ status: { machine, reason } }) => `${machine} ${reason}`);
+  const more = failing.length > MAX_TOLD ? `; and ${failing.length - MAX_TOLD} more` : '';
+  return `none of its ${failing.length} machines is ready: ${told.join('; ')}${more}`;
+}
+
+function noNetns(networkId: string, { index, world }: StateFacts): string {
+  const unusable = index.findUnusable(networkId);
+  if (unusable.length > 0)
+    return `the netns of its network cannot be used: ${unusable.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`;
+  const expected = expectedNetnsNames(networkId).join(' or ');
+  return world.netnsComplete
+    ? `no netns on this host belongs to network ${networkId} (expected ${expected}); this node may simply not host it`
+    : `no netns ${expected} is known here, but the netns directory could not be read completely`;
+}
+
+/** Two machines may say they have one address: it is tried once. */
+function routeOf({ reading }: JudgedListener, wish: ListenerWish, members: readonly PoolMember[]): Route {
+  const backends = new Map<string, Backend>();
+  for (const { backend } of members) if (backend !== null) backends.set(backend.key, backend);
+  return {
+    cluster: wish.cluster,
+    namespace: reading.namespace,
+    backends: Object.freeze([...backends.values()]),
+    pool: Object.freeze({ listener: reading.key, allowedCidrs: wish.allowedCidrs }),
+  };
+}
+
+function statusOf(
+  { reading, wish }: JudgedListener,
+  state: ListenerState,
+  reason: string,
+  service: string | null,
+  serverNames: readonly string[],
+  listenPort: number | null,
+  members: readonly PoolMember[],
+): ListenerStatus {
+  const { cluster, protocol, port, targetPort } = wish ?? reading.shown;
+  return Object.freeze({
+    name: reading.name,
+    namespace: reading.namespace,
+    cluster,
+    protocol,
+    port,
+    targetPort,
+    service,
+    listenPort,
+    serverNames: Object.freeze([...serverNames]),
+    state,
+    reason,
+    members: Object.freeze(members.map(({ status }) => status)),
+  });
+}
+
+/** By `<namespace>/<name>`. Of several objects that claim one name the holder counts; where nobody is proxied, any of the namespace. */
+function clustersByName(
+  clusters: readonly ClusterReading[],
+  claims: NameClaims,
+): ReadonlyMap<string, ClusterReading> {
+  const found = new Map<string, ClusterReading>();
+  for (const reading of clusters) {
+    const name = nameOf(reading);
+    if (!isClusterName(name)) continue;
+    const holder = claims.holder(name);
+    const key = `${namespaceOf(reading)}/${name}`;
+    if (holder === undefined ? !found.has(key) : holder === keyOf(reading)) found.set(key, reading);
+  }
+  return found;
+}
+
+function namesOf(
+  all: readonly { readonly listener: JudgedListener }[],
+  world: World,
+): ReadonlyMap<string, string> {
+  const wishes = all.flatMap(({ listener: { reading, wish } }) =>
+    wish === null
+      ? []
+      : [
+          {
+            key: reading.key,
+            createdAtMs: reading.createdAtMs,
+            cluster: wish.cluster,
+            poolName: wish.poolName,
+          },
+        ],
+  );
+  const clusters = new Set(world.clusters.map(nameOf));
+  return listenerNames(wishes, clusters, world.kube);
+}
+
+/** Where our own slice says that it was. */
+function publishedPort({ cluster, listener }: Publication, { kube }: World): number | null {
+  if (kube === null || listener === undefined) return null;
+  const slices = sliceIndex(kube.slices).ours.get(listenerPublicationKey(cluster, listener.service)) ?? [];
+  const own = slices.find(({ instance }) => instance === kube.self.instance);
+  return own?.object.ports?.[0]?.port ?? null;
+}
+
+function existingService(key: string, { kube }: World): string | null {
+  if (kube === null) return null;
+  for (const [name, service] of kube.services)
+    if (listenerMarks(service.metadata)?.listener === key) return name;
+  return null;
+}

@@ -1,0 +1,157 @@
+// What the World keeps of listeners from one turn to the next: what could not be used now, and what is being taken back.
+import { describe, expect, test } from 'vitest';
+import {
+  desiredFor,
+  keyAt,
+  listener,
+  machine,
+  NAMESPACE,
+  type SiteFacts,
+  worldFor,
+} from '../../test/support/listeners.ts';
+import { ModelApi } from '../../test/support/model-api.ts';
+import { serviceOf } from './cluster-shape.ts';
+
+const OTHER = { selector: { matchLabels: { role: 'edge' } } };
+const site: SiteFacts = {
+  listeners: [listener('ssh')],
+  machines: [machine('w-1', '10.0.0.11', { role: 'worker' }), machine('e-1', '10.0.0.12', { role: 'edge' })],
+  up: [keyAt('10.0.0.11'), keyAt('10.0.0.12')],
+  ports: { ssh: { kind: 'open', port: 17_001 } },
+};
+const routed = (world: ReturnType<typeof worldFor>) =>
+  desiredFor(world).ports.flatMap(({ route }) => route.backends.map(({ address }) => address));
+
+describe('what cannot be used', () => {
+  test('takes nothing away that was asked for before', () => {
+    const first = worldFor(site);
+    const second = worldFor(
+      { ...site, listeners: [listener('ssh', { rolloutLabels: { role: 'x' } })] },
+      first,
+    );
+    const [status] = desiredFor(second).listeners;
+    expect(status?.state).toBe('invalid');
+    expect(status?.reason).toMatch(/only those that the operator names.*kept: 1 of 1 machines answers/s);
+    expect(routed(second)).toEqual(['10.0.0.11']);
+    expect(desiredFor(worldFor(site, second)).listeners[0]?.state).toBe('serving');
+  });
+
+  test('is nothing where it never could be', () => {
+    const world = worldFor({ ...site, listeners: [listener('ssh', { protocol: 'UDP' })] });
+    const { listeners, ports, publications } = desiredFor(world);
+    expect(listeners[0]).toMatchObject({ state: 'invalid', service: null, members: [] });
+    expect([ports, publications.filter(({ listener: of }) => of)]).toEqual([[], []]);
+  });
+});
+
+describe('an edit of the selector that an old API server let through', () => {
+  const edited = { ...site, listeners: [listener('ssh', OTHER)] };
+
+  test('is refused, and the machines stay those of before', () => {
+    const world = worldFor(edited, worldFor(site));
+    expect(desiredFor(world).listeners[0]).toMatchObject({
+      state: 'invalid',
+      reason: expect.stringContaining('Selector is immutable'),
+    });
+    expect(routed(world)).toEqual(['10.0.0.11']);
+    // Turn after turn, and not only in the first one.
+    expect(routed(worldFor(edited, world))).toEqual(['10.0.0.11']);
+  });
+
+  const published = (reading = listener('ssh')) => {
+    const api = new ModelApi();
+    const [publication] = desiredFor(worldFor({ ...site, listeners: [reading] })).publications.filter(
+      ({ listener: of }) => of,
+    );
+    if (publication?.listener === undefined) throw new Error('there is none');
+    api.put(
+      'services',
+      serviceOf({
+        cluster: 'kube-1',
+        namespace: NAMESPACE,
+        owner: null,
+        mode: 'lease',
+        tags: {},
+        listener: publication.listener,
+      }),
+    );
+    return api;
+  };
+
+  test('is refused after a restart too: its Service says what it was made with', () => {
+    const kube = published().seenBy({});
+    const { listeners, ports, reserved } = desiredFor(worldFor({ ...edited, kube }));
+    expect(listeners[0]?.reason).toContain('Selector is immutable');
+    expect(ports).toEqual([]);
+    // Its Service waits for the edit to be undone.
+    expect(reserved).toEqual(['kube-1/kube-1-ssh']);
+    expect(desiredFor(worldFor({ ...site, kube })).listeners[0]?.state).toBe('serving');
+  });
+
+  test('is none where the listener was made anew', () => {
+    const anew = listener('ssh', OTHER, { uid: 'another' });
+    const kube = published().seenBy({});
+    expect(routed(worldFor({ ...site, listeners: [anew], kube }))).toEqual(['10.0.0.12']);
+    expect(routed(worldFor({ ...site, listeners: [anew] }, worldFor(site)))).toEqual(['10.0.0.12']);
+  });
+});
+
+describe('a listener that goes', () => {
+  const kube = (api: ModelApi) => api.seenBy({});
+  const gone = { ...site, listeners: [] };
+
+  test('keeps its port and its route until its slice is gone and everybody has heard of it', () => {
+    const api = new ModelApi();
+    let world = worldFor({ ...site, kube: kube(api) });
+    world = worldFor({ ...gone, kube: kube(api) }, world);
+    const { publications, listeners, ports } = desiredFor(world);
+    expect(listeners).toEqual([]);
+    expect(publications.at(-1)).toMatchObject({ want: 'leaving', listener: { service: 'kube-1-ssh' } });
+    expect(ports).toHaveLength(1);
+    api.nowMs += 4999;
+    world = worldFor({ ...gone, kube: kube(api) }, world);
+    expect(desiredFor(world).ports).toHaveLength(1);
+    api.nowMs += 1;
+    world = worldFor({ ...gone, kube: kube(api) }, world);
+    expect(desiredFor(world).ports).toEqual([]);
+  });
+
+  test('that is only being deleted goes in the same order', () => {
+    const api = new ModelApi();
+    const deleting = listener('ssh', {}, { deletionTimestamp: '2026-08-02T00:00:00Z' });
+    const world = worldFor(
+      { ...site, listeners: [deleting], kube: kube(api) },
+      worldFor({ ...site, kube: kube(api) }),
+    );
+    expect(desiredFor(world).publications.at(-1)?.want).toBe('leaving');
+  });
+
+  test('stays while nobody can tell', () => {
+    const api = new ModelApi();
+    const before = worldFor({ ...site, kube: kube(api) });
+    const world = worldFor({ ...gone, snapshot: { complete: false }, kube: kube(api) }, before);
+    expect(desiredFor(world).listeners[0]?.state).toBe('serving');
+    expect(desiredFor(world).listenersComplete).toBe(false);
+  });
+
+  test('with most of the others at once is not believed at first', () => {
+    const api = new ModelApi();
+    const many = Array.from({ length: 9 }, (_, i) => listener(`l-${i}`));
+    const before = worldFor({ ...site, listeners: many, kube: kube(api) });
+    let world = worldFor({ ...gone, kube: kube(api) }, before);
+    expect(desiredFor(world).listeners).toHaveLength(9);
+    expect(desiredFor(world).problems.map(({ origin }) => origin)).toContain('mass delete');
+    api.nowMs += 5 * 60_000;
+    world = worldFor({ ...gone, kube: kube(api) }, world);
+    expect(desiredFor(world).listeners).toEqual([]);
+  });
+
+  test('and comes back meanwhile is as it was', () => {
+    const api = new ModelApi();
+    const before = worldFor({ ...site, kube: kube(api) });
+    const away = worldFor({ ...gone, kube: kube(api) }, before);
+    const back = worldFor({ ...site, kube: kube(api) }, away);
+    expect(desiredFor(back).publications.at(-1)?.want).toBe('live');
+    expect(desiredFor(back).ports).toHaveLength(1);
+  });
+});

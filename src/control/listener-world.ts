@@ -1,0 +1,150 @@
+// Additional listeners and machines in the World: what each listener wants, with what earlier turns knew where the present one cannot
+// be used, and those that are being taken back. Pure.
+import type { ListenerReading, ListenerWish } from './additional-listener.ts';
+import type { Problem } from './cluster-source.ts';
+import { listenerMarks, markedSelector } from './listener-marks.ts';
+import type { ListenerSnapshot } from './listener-snapshot.ts';
+import type { MachineFacts } from './machine.ts';
+import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
+import type { KubeWorld } from './publish/kube-world.ts';
+import { sliceIndex } from './publish/slice-index.ts';
+import { byText } from './text-order.ts';
+
+export interface JudgedListener {
+  readonly reading: ListenerReading;
+  /** What it asks for now, or last asked for in a way that could be used; null: never, as far as we know. */
+  readonly wish: ListenerWish | null;
+  /** Why what it asks for now is not done; empty: it is. */
+  readonly problems: readonly string[];
+}
+
+export interface ListenerDeparture {
+  readonly listener: JudgedListener;
+  /** Since when no slice of ours has sent clients here (monotonic); now, while one still does. */
+  readonly sinceMs: number;
+}
+
+export interface ListenerWorld {
+  /** One that is not here is gone. */
+  readonly complete: boolean;
+  /** Sorted by key; those that are being taken back are not among them. */
+  readonly listeners: readonly JudgedListener[];
+  /** By key: gone, or asked to go, and still to be taken back in order. */
+  readonly departing: ReadonlyMap<string, ListenerDeparture>;
+  readonly machines: readonly MachineFacts[];
+  readonly machinesKnown: boolean;
+  readonly machinesProblem: string | null;
+  readonly problems: readonly Problem[];
+  /** Since when most listeners have been missing (monotonic). */
+  readonly vanishedSinceMs: number | null;
+  /** Our own slices were seen once: they say which port each listener had. Before that none is asked for. */
+  readonly slicesSeen: boolean;
+}
+
+export function listenerWorld(
+  snapshot: ListenerSnapshot,
+  kube: KubeWorld | null,
+  previous: ListenerWorld | null,
+  settings: { readonly departureMs: number; readonly allowMassDelete: boolean },
+): ListenerWorld {
+  const before = new Map(previous?.listeners.map((each) => [each.reading.key, each]));
+  const marked = markedSelectors(kube);
+  const listeners = snapshot.listeners
+    .filter(({ deleting }) => !deleting)
+    .map((reading) => judged(reading, before.get(reading.key), marked.get(reading.key)));
+  const present = new Set(listeners.map(({ reading }) => reading.key));
+  const deleting = new Set(snapshot.listeners.filter((each) => each.deleting).map(({ key }) => key));
+  const missing = [...before.values()].filter(({ reading: { key } }) => !present.has(key));
+  // What cannot be heard may be there; what is being deleted says so itself.
+  const gone = missing.filter(({ reading: { key } }) => snapshot.complete || deleting.has(key));
+  const breaker =
+    kube === null
+      ? { trip: false, reason: null, sinceMs: null }
+      : massDelete({
+          ours: before.size,
+          wouldGo: gone.filter(({ reading: { key } }) => !deleting.has(key)).length,
+          sinceMs: previous?.vanishedSinceMs ?? null,
+          nowMs: kube.nowMs,
+          allow: settings.allowMassDelete,
+        });
+  const goes = new Set(breaker.trip ? gone.filter(({ reading: { key } }) => deleting.has(key)) : gone);
+  const kept = missing.filter((each) => !goes.has(each));
+  return Object.freeze({
+    complete: snapshot.complete && !breaker.trip,
+    listeners: Object.freeze([...listeners, ...kept].sort((a, b) => byText(a.reading.key, b.reading.key))),
+    departing: departures([...goes], present, kube, previous, settings.departureMs),
+    machines: snapshot.machines,
+    machinesKnown: snapshot.machinesKnown,
+    machinesProblem: snapshot.machinesProblem,
+    problems: breaker.trip
+      ? [...snapshot.problems, { origin: MASS_DELETE, reason: `additional listeners: ${breaker.reason}` }]
+      : snapshot.problems,
+    vanishedSinceMs: breaker.sinceMs,
+    slicesSeen: kube === null || kube.complete || previous?.slicesSeen === true,
+  });
+}
+
+/** By listener: the digest that its Service says, as a function of the object it was made for. */
+type Marked = (uid: string | null) => string | null;
+
+function markedSelectors(kube: KubeWorld | null): ReadonlyMap<string, Marked> {
+  const found = new Map<string, Marked>();
+  for (const service of kube?.services.values() ?? []) {
+    const marks = listenerMarks(service.metadata);
+    if (marks !== null && !found.has(marks.listener))
+      found.set(marks.listener, (uid) => markedSelector(service.metadata, uid));
+  }
+  return found;
+}
+
+function judged(
+  reading: ListenerReading,
+  before: JudgedListener | undefined,
+  marked: Marked | undefined,
+): JudgedListener {
+  const { wish, problems, object } = reading;
+  // Made anew under its name, it may ask for anything.
+  const known = before !== undefined && before.reading.object.uid === object.uid ? before : undefined;
+  const kept = known?.wish ?? null;
+  if (wish === null) return { reading, wish: kept, problems };
+  // The API refuses that from Kubernetes 1.25 on; whoever may edit a listener must not reach other machines by it.
+  const first = kept?.selectorDigest ?? marked?.(object.uid) ?? null;
+  if (first !== null && first !== wish.selectorDigest) {
+    const reason = 'spec.selector was changed: Selector is immutable; put it back, or make another listener';
+    return { reading, wish: kept, problems: [reason] };
+  }
+  if (kept !== null && kept.cluster !== wish.cluster) {
+    const reason = `spec.clusterName was changed, and is immutable; it was ${kept.cluster}`;
+    return { reading, wish: kept, problems: [reason] };
+  }
+  return known !== undefined && known.reading === reading && known.problems.length === 0
+    ? known
+    : { reading, wish, problems: [] };
+}
+
+function departures(
+  goes: readonly JudgedListener[],
+  present: ReadonlySet<string>,
+  kube: KubeWorld | null,
+  previous: ListenerWorld | null,
+  departureMs: number,
+): ReadonlyMap<string, ListenerDeparture> {
+  const departing = new Map<string, ListenerDeparture>();
+  if (kube === null) return departing;
+  const { nowMs } = kube;
+  for (const listener of goes)
+    if (listener.wish !== null) departing.set(listener.reading.key, { listener, sinceMs: nowMs });
+  for (const [key, { listener, sinceMs }] of previous?.departing ?? []) {
+    if (present.has(key) || departing.has(key)) continue;
+    // A slice that cannot be withdrawn keeps its port: nobody is sent to where nothing is.
+    const since = hasOwnSlice(key, kube) ? nowMs : sinceMs;
+    if (nowMs - since < departureMs) departing.set(key, { listener, sinceMs: since });
+  }
+  return departing;
+}
+
+function hasOwnSlice(key: string, { slices, self: { instance } }: KubeWorld): boolean {
+  for (const list of sliceIndex(slices).ours.values())
+    for (const slice of list) if (slice.listener === key && slice.instance === instance) return true;
+  return false;
+}
