@@ -26,6 +26,7 @@
         'native/engine/keepalive.cc',
         'native/engine/part.cc',
         'native/engine/plain_hello.cc',
+        'native/engine/pool.cc',
         'native/engine/relay.cc',
         'native/engine/reset.cc',
         'native/engine/target.cc',

@@ -2,6 +2,7 @@ import { native } from '../src/netns/native.ts';
 import type { Engine, EngineLimits } from '../src/proxy/engine.ts';
 import { NativeEngine } from '../src/proxy/native/native-engine.ts';
 import { engineConformance } from './conformance/engine.ts';
+import { engineBalanceConformance } from './conformance/engine-balance.ts';
 import { engineNetnsConformance } from './conformance/engine-netns.ts';
 import { enginePreparedConformance } from './conformance/engine-prepared.ts';
 import { engineSharesConformance } from './conformance/engine-shares.ts';
@@ -11,6 +12,7 @@ for (const threads of [1, 3]) {
   engineConformance(`native, ${threads} threads`, create);
   engineNetnsConformance(`native, ${threads} threads`, create);
   engineSharesConformance(`native, ${threads} threads`, create);
+  engineBalanceConformance(`native, ${threads} threads`, create);
   enginePreparedConformance(`native, ${threads} threads`, create, true);
 }
 

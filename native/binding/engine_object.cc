@@ -30,12 +30,16 @@ class EngineObject {
   static Napi::Value CloseListener(const Napi::CallbackInfo& info);
   static Napi::Value AddTarget(const Napi::CallbackInfo& info);
   static Napi::Value DropTarget(const Napi::CallbackInfo& info);
+  static Napi::Value AddPool(const Napi::CallbackInfo& info);
+  static Napi::Value DropPool(const Napi::CallbackInfo& info);
   static Napi::Value More(const Napi::CallbackInfo& info);
   static Napi::Value Candidates(const Napi::CallbackInfo& info);
+  static Napi::Value Equals(const Napi::CallbackInfo& info);
   static Napi::Value Part(const Napi::CallbackInfo& info);
   static Napi::Value PolicyError(const Napi::CallbackInfo& info);
   static Napi::Value AbortAll(const Napi::CallbackInfo& info);
   static Napi::Value PrepareAnswer(const Napi::CallbackInfo& info);
+  static Napi::Value PrepareEquals(const Napi::CallbackInfo& info);
   static Napi::Value Prepare(const Napi::CallbackInfo& info);
   static Napi::Value DropAnswer(const Napi::CallbackInfo& info);
   static Napi::Value ForgottenAnswers(const Napi::CallbackInfo& info);
@@ -54,6 +58,8 @@ class EngineObject {
 
   void DeliverAll();
   Answer CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const;
+  Answer EqualsFrom(const Napi::CallbackInfo& info, std::size_t first) const;
+  Answer RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const;
   void Answered(const Napi::CallbackInfo& info, Answer answer);
   void Shutdown();
 
@@ -125,12 +131,16 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   method("closeListener", CloseListener);
   method("addTarget", AddTarget);
   method("dropTarget", DropTarget);
+  method("addPool", AddPool);
+  method("dropPool", DropPool);
   method("more", More);
   method("candidates", Candidates);
+  method("equals", Equals);
   method("part", Part);
   method("policyError", PolicyError);
   method("abortAll", AbortAll);
   method("prepareAnswer", PrepareAnswer);
+  method("prepareEquals", PrepareEquals);
   method("prepare", Prepare);
   method("dropAnswer", DropAnswer);
   method("forgottenAnswers", ForgottenAnswers);
@@ -182,6 +192,18 @@ Napi::Value EngineObject::DropTarget(const Napi::CallbackInfo& info) {
   return {};
 }
 
+Napi::Value EngineObject::AddPool(const Napi::CallbackInfo& info) {
+  if (Ended(info)) return {};
+  const auto given = info[0].As<Napi::Uint32Array>();
+  const std::vector<std::uint32_t> targets(given.Data(), given.Data() + given.ElementLength());
+  return Napi::Number::New(info.Env(), Of(info).engine_->AddPool(targets));
+}
+
+Napi::Value EngineObject::DropPool(const Napi::CallbackInfo& info) {
+  if (auto& engine = Of(info).engine_) engine->DropPool(info[0].As<Napi::Number>().Uint32Value());
+  return {};
+}
+
 void EngineObject::Answered(const Napi::CallbackInfo& info, Answer answer) {
   if (!engine_) return;
   const auto id = static_cast<std::uint64_t>(info[0].As<Napi::Number>().DoubleValue());
@@ -196,17 +218,30 @@ Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
   return {};
 }
 
-// (farewell, shareKey, shareLimit, ...targets), from argument `first` on.
-Answer EngineObject::CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const {
+// (farewell, shareKey, shareLimit, …), from argument `first` on.
+Answer EngineObject::RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const {
   Answer answer{Answer::Kind::kCandidates};
   answer.last_words = BytesOf(info[first]);
   if (info[first + 1].IsString()) {
     answer.share = engine_->ShareOf(info[first + 1].As<Napi::String>());
     answer.share_limit = info[first + 2].As<Napi::Number>().Int32Value();
   }
+  return answer;
+}
+
+// (…, ...targets)
+Answer EngineObject::CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const {
+  Answer answer = RoutedFrom(info, first);
   for (std::size_t i = first + 3; i < info.Length(); i += 1) {
     answer.candidates.push_back(engine_->FindTarget(info[i].As<Napi::Number>().Uint32Value()));
   }
+  return answer;
+}
+
+// (…, pool)
+Answer EngineObject::EqualsFrom(const Napi::CallbackInfo& info, std::size_t first) const {
+  Answer answer = RoutedFrom(info, first);
+  answer.pool = engine_->FindPool(info[first + 3].As<Napi::Number>().Uint32Value());
   return answer;
 }
 
@@ -218,6 +253,22 @@ Napi::Value EngineObject::Candidates(const Napi::CallbackInfo& info) {
   answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
   self.Answered(info, std::move(answer));
   return {};
+}
+
+// (connection, skipBytes, …)
+Napi::Value EngineObject::Equals(const Napi::CallbackInfo& info) {
+  EngineObject& self = Of(info);
+  if (!self.engine_) return {};
+  Answer answer = self.EqualsFrom(info, 2);
+  answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
+  self.Answered(info, std::move(answer));
+  return {};
+}
+
+Napi::Value EngineObject::PrepareEquals(const Napi::CallbackInfo& info) {
+  if (Ended(info)) return {};
+  EngineObject& self = Of(info);
+  return Napi::Number::New(info.Env(), self.engine_->PrepareAnswer(self.EqualsFrom(info, 0)));
 }
 
 Napi::Value EngineObject::PrepareAnswer(const Napi::CallbackInfo& info) {

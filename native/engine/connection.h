@@ -82,6 +82,7 @@ struct Dial {
   bool tried = false;         // at least one; else all were refused by a bound of ours
   std::int64_t started_ns = 0;
   Target* pending = nullptr;  // counted among its pending dials
+  std::unique_ptr<Choice> choice;  // among equals
 };
 
 struct Connection {
@@ -109,6 +110,7 @@ struct Connection {
   std::unique_ptr<Dial> dial;
   std::uint32_t tag = 0;         // of the prepared answer, if it was one
   std::shared_ptr<Share> share;  // counted among its connections; with a tag it also keeps the prepared answer, share or not
+  LoadRef load;                  // of a backend that was chosen among equals, and counts it
 };
 
 }  // namespace isthmus

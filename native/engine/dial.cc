@@ -1,8 +1,9 @@
-// Station 3: the candidates are tried in order, each inside its own netns.
+// Station 3: the candidates are tried, each inside its own netns: in order, or the one with the fewest connections first.
 #include <utility>
 
 #include "engine/io.h"
 #include "engine/keepalive.h"
+#include "engine/tuning.h"
 #include "engine/worker.h"
 
 namespace isthmus {
@@ -16,6 +17,7 @@ void Worker::TakeCandidates(Connection& connection, std::shared_ptr<const Answer
   else if (counted) connection.share = answer->share;
   if (answer->share != nullptr && !counted) return PartWith(connection, answer->last_words, Outcome::kRefusedShare);
   connection.dial = std::make_unique<Dial>();
+  if (answer->pool) connection.dial->choice = std::make_unique<Choice>();
   connection.dial->answer = std::move(answer);
   DialNext(connection);
 }
@@ -23,16 +25,19 @@ void Worker::TakeCandidates(Connection& connection, std::shared_ptr<const Answer
 void Worker::DialNext(Connection& connection) {
   connection.state = State::kConnecting;
   Dial& dial = *connection.dial;
-  if (dial.next == dial.answer->candidates.size()) {
+  if (dial.choice) Choose(connection);
+  const auto& candidates = dial.answer->Candidates();
+  if (dial.next == candidates.size()) {
     return PartWith(connection, dial.answer->last_words, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
   }
   // None: the address was no address, or its netns is not routed to any more.
-  if (!dial.answer->candidates[dial.next]) {
+  if (!candidates[dial.next]) {
     dial.tried = true;
     return DialFailed(connection, SysError{EINVAL, "connect"});
   }
-  Target& target = *dial.answer->candidates[dial.next];
+  Target& target = *candidates[dial.next];
   if (!Enter(shared_.pending_dials, shared_.limits.max_pending_dials)) {
+    Uncount(connection);
     return PartWith(connection, dial.answer->last_words, Outcome::kRefusedDials);
   }
   if (!Enter(target.pending_dials, shared_.limits.max_pending_dials_per_backend)) {
@@ -75,6 +80,21 @@ void Worker::DialNext(Connection& connection) {
   if (sent_bytes > 0) Connected(connection, sent_bytes);
 }
 
+// The one before, if there was any, has failed.
+void Worker::Choose(Connection& connection) {
+  Uncount(connection);
+  Dial& dial = *connection.dial;
+  const Pool& pool = *dial.answer->pool;
+  dial.next = dial.choice->Next(pool, now_ns_, shared_.choices);
+  if (dial.next < pool.loads.size()) connection.load = LoadRef(pool.loads[dial.next]);
+}
+
+void Worker::Uncount(Connection& connection) {
+  if (!connection.load) return;
+  connection.load->connections.fetch_sub(1, std::memory_order_relaxed);
+  connection.load = {};
+}
+
 void Worker::BackendReady(Connection& connection, std::uint32_t events) {
   if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
     if (const int error = io::PendingError(connection.backend.fd); error != 0) {
@@ -101,6 +121,7 @@ void Worker::DialFailed(Connection& connection, const SysError& error) {
     Leave(std::exchange(dial.pending, nullptr)->pending_dials);
     Leave(shared_.pending_dials);
   }
+  if (connection.load) connection.load->avoided_until_ns.store(now_ns_ + kAvoidNs, std::memory_order_relaxed);
   dial.next += 1;
   DialNext(connection);
 }

@@ -90,6 +90,8 @@ void Engine::Stop() {
   workers_.clear();
   listeners_.clear();
   targets_.clear();
+  pools_.clear();
+  loads_.clear();
   prepared_.clear();
   dropped_.clear();
   for (auto& [key, named] : netns_) named.slot->Release();
@@ -157,6 +159,7 @@ std::optional<std::uint32_t> Engine::AddTarget(const std::string& path, const st
     named.targets += 1;
     target->netns = named.slot;
   }
+  target->load = LoadOf(key + ' ' + address + ' ' + std::to_string(port));
   targets_[next_target_] = {std::move(target), std::move(key)};
   return next_target_++;
 }
@@ -175,6 +178,33 @@ void Engine::DropTarget(std::uint32_t id) {
 std::shared_ptr<Target> Engine::FindTarget(std::uint32_t id) const {
   const auto found = targets_.find(id);
   return found == targets_.end() ? nullptr : found->second.target;
+}
+
+std::uint32_t Engine::AddPool(const std::vector<std::uint32_t>& targets) {
+  std::vector<std::shared_ptr<Target>> members;
+  members.reserve(targets.size());
+  for (const std::uint32_t id : targets) members.push_back(FindTarget(id));
+  pools_[next_pool_] = std::make_shared<const Pool>(std::move(members));
+  return next_pool_++;
+}
+
+void Engine::DropPool(std::uint32_t id) { pools_.erase(id); }
+
+std::shared_ptr<const Pool> Engine::FindPool(std::uint32_t id) const {
+  const auto found = pools_.find(id);
+  return found == pools_.end() ? nullptr : found->second;
+}
+
+// A target may go and come again while connections to it are open: the count goes on.
+LoadRef Engine::LoadOf(const std::string& key) {
+  const auto found = loads_.find(key);
+  if (found != loads_.end()) return found->second;
+  if (loads_.size() >= most_loads_) {
+    // As with shares: one that nobody but the map holds can come back to life here alone.
+    std::erase_if(loads_, [](const auto& entry) { return entry.second->references.load(std::memory_order_acquire) == 1; });
+    most_loads_ = std::max(most_loads_, 2 * loads_.size());
+  }
+  return loads_[key] = LoadRef(new Load);
 }
 
 std::shared_ptr<Share> Engine::ShareOf(const std::string& key) {

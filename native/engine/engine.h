@@ -42,6 +42,11 @@ class Engine {
   void DropTarget(std::uint32_t id);
   std::shared_ptr<Target> FindTarget(std::uint32_t id) const;
 
+  // Equals among which a connection is given to the one with the fewest. It keeps its targets; they may be dropped before it.
+  std::uint32_t AddPool(const std::vector<std::uint32_t>& targets);
+  void DropPool(std::uint32_t id);
+  std::shared_ptr<const Pool> FindPool(std::uint32_t id) const;
+
   // The share of this name, made when it is first asked for.
   std::shared_ptr<Share> ShareOf(const std::string& key);
   // How many connections each counts; those of none are left out.
@@ -71,6 +76,8 @@ class Engine {
     std::string netns_key;
   };
 
+  LoadRef LoadOf(const std::string& key);
+
   std::shared_ptr<Shared> shared_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unordered_map<std::uint32_t, std::shared_ptr<ListenerSocket>> listeners_;
@@ -82,6 +89,10 @@ class Engine {
   std::unordered_map<std::uint32_t, std::weak_ptr<const Answer>> dropped_;
   std::uint32_t next_tag_ = 1;
   std::uint32_t next_target_ = 1;
+  std::unordered_map<std::uint32_t, std::shared_ptr<const Pool>> pools_;
+  std::uint32_t next_pool_ = 1;
+  std::unordered_map<std::string, LoadRef> loads_;  // by netns, address and port
+  std::size_t most_loads_ = 64;  // as above
   std::uint32_t answered_ = 0;  // a bit for each worker
   std::uint32_t next_adopter_ = 0;
   bool running_ = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/outcome.h"
+#include "engine/pool.h"
 #include "engine/share.h"
 #include "engine/target.h"
 #include "sys/unique_fd.h"
@@ -72,7 +73,10 @@ struct Answer {
   std::string last_words;                           // candidates: the farewell; part: the alert, or nothing
   std::shared_ptr<Share> share;
   std::uint32_t tag = 0;                            // JavaScript's name for a prepared one; 0: it was asked
-  std::vector<std::shared_ptr<Target>> candidates;
+  std::vector<std::shared_ptr<Target>> candidates;  // tried in order
+  std::shared_ptr<const Pool> pool;                 // in their place: equals
+
+  const std::vector<std::shared_ptr<Target>>& Candidates() const { return pool ? pool->members : candidates; }
 };
 
 class PreparedTable;

@@ -71,6 +71,7 @@ struct Shared {
   std::atomic<int> unreported{0};  // accepted, and their end not yet told to JavaScript
   std::atomic<int> pending_dials{0};
   std::atomic<int> netns_handles{0};
+  std::atomic<std::uint64_t> choices{0};  // among equals, so far
 };
 
 // Counts one more if that stays within the limit.

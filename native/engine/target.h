@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "engine/load.h"
 #include "sys/netns_handle.h"
 
 namespace isthmus {
@@ -44,6 +45,7 @@ struct Target {
   sockaddr_in6 address{};            // or a sockaddr_in, by its family
   socklen_t length = 0;
   std::atomic<int> pending_dials{0};
+  LoadRef load;                      // what is known of this place, also when it was another target before
 
   AddressFamily Family() const { return address.sin6_family == AF_INET ? AddressFamily::kIpv4 : AddressFamily::kIpv6; }
   Result<UniqueFd> CreateSocket(HomeNetns& home) const;

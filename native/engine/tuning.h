@@ -24,5 +24,11 @@ constexpr std::int64_t kReportDelayNs = 5'000'000;
 constexpr std::size_t kMostHeldReports = 256;
 // So many probes of a closed window go unanswered only if nobody is there.
 constexpr int kProbesOfTheDead = 3;
+// Of a pool one connection tries so many; and one that has failed is tried after the others for so long: the health checks have taken
+// it out by then.
+constexpr int kMostTries = 64;
+constexpr std::int64_t kAvoidNs = 5'000'000'000;
+// When other workers were faster so often, it need not be exact any more.
+constexpr int kMostRaces = 16;
 
 }  // namespace isthmus

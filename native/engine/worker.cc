@@ -280,6 +280,7 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   connection.timer.Clear();
   connection.hello.Release();
   if (connection.share) Leave(connection.share->connections);
+  Uncount(connection);
   Leave(shared_.connections);
 
   Event event{Event::Kind::kEnded};

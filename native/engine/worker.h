@@ -73,6 +73,8 @@ class Worker {
   // dial.cc
   void TakeCandidates(Connection& connection, std::shared_ptr<const Answer> answer);
   void DialNext(Connection& connection);
+  void Choose(Connection& connection);
+  static void Uncount(Connection& connection);
   void DialFailed(Connection& connection, const SysError& error);
   void BackendReady(Connection& connection, std::uint32_t events);
   void Connected(Connection& connection, std::uint32_t sent_bytes);

@@ -154,8 +154,9 @@ class JavaScript {
       if (turn % 211 == 0) engine_->AbortAll(Outcome::kDrainExpired);
     }
     const std::size_t known = tags_.size();
+    const LoadRef busy = engine_->FindTarget(live)->load;  // the same through all its targets
     engine_->Stop();  // with everything under way
-    const int left = shared_->connections + shared_->pending_dials + static_cast<int>(shared_->hellos.Used());
+    const int left = shared_->connections + shared_->pending_dials + static_cast<int>(shared_->hellos.Used()) + busy->connections;
     engine_.reset();
     std::printf("%d served unasked, %zu answers known in the end; ", served_unasked.load(), known);
     std::printf("%d visits, %d served in full, %d asked about, %d ended, %d left\n", tried.load(), served.load(), asked_, ended_,
@@ -185,10 +186,20 @@ class JavaScript {
   std::uint32_t Target(int port) { return *engine_->AddTarget("", "", "127.0.0.1", port); }
   int Listen(std::uint32_t id) { return engine_->Listen(id, "127.0.0.1", 0, ListenerMode::kHello, 128).Value().port; }
 
+  // While its members come and go, and another pool has them too.
+  Answer Equals(const std::vector<std::uint32_t>& targets) {
+    Answer answer{Answer::Kind::kCandidates};
+    const std::uint32_t id = engine_->AddPool(targets);
+    answer.pool = engine_->FindPool(id);
+    engine_->DropPool(id);
+    return answer;
+  }
+
   void Prepare(std::uint32_t listener, std::uint32_t live, std::uint32_t closed) {
     Answer answer{Answer::Kind::kCandidates};
     if (tags_.size() % 2 == 0) answer.candidates.push_back(engine_->FindTarget(closed));
     answer.candidates.push_back(engine_->FindTarget(live));
+    if (tags_.size() % 3 == 0) answer = Equals({closed, live, live});
     answer.share = engine_->ShareOf("share");
     answer.share_limit = 3;
     const std::uint32_t tag = engine_->PrepareAnswer(std::move(answer));
@@ -219,6 +230,11 @@ class JavaScript {
         answer.min_bytes = event.length + 1;
         break;
       case 3:
+      case 4:
+      case 5:
+        answer = Equals({live, closed, live});
+        break;
+      case 6:
         answer.candidates.push_back(engine_->FindTarget(closed));
         [[fallthrough]];
       default:

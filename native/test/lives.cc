@@ -121,6 +121,58 @@ void Failover(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kFinished));
 }
 
+// The one without connections first, whatever it is; who has failed is asked last, and who cannot be dialled at all after it.
+void Equals(Stage& stage, const Scenario&) {
+  const std::vector<std::uint32_t> all{4711, stage.Closed(), stage.Deaf(), stage.Live()};
+  const int client = stage.Connect();
+  STEP(stage.Say(client, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerEquals(all);
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.DialsFailed(2));
+  const int second = stage.Connect();
+  STEP(stage.Say(second, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerEquals(all);
+  const int other = stage.AcceptAtBackend();
+  STEP(stage.Hear(other, "hello"));
+  const int third = stage.Connect();
+  STEP(stage.Say(third, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerEquals({4711, stage.Closed()}, "farewell");
+  STEP(stage.Hear(third, "farewell"));
+  STEP(stage.DialsFailed(4));
+  stage.Finish(third);
+  STEP(stage.Ended(Outcome::kDialFailed));
+  stage.Reset(client);
+  STEP(stage.HearReset(backend));
+  stage.Finish(second);
+  STEP(stage.HearEnd(other));
+  stage.Finish(other);
+  STEP(stage.HearEnd(second));
+}
+
+void EqualsPrepared(Stage& stage, const Scenario&) {
+  const std::string hello = HelloFor("demo.example");
+  stage.PrepareEquals("demo.example", {stage.Closed(), stage.Live()}, "farewell");
+  const int client = stage.Connect();
+  STEP(stage.Say(client, hello));
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, hello));
+  STEP(stage.DialsFailed(1));
+  const int second = stage.Connect();
+  STEP(stage.Say(second, hello));
+  const int other = stage.AcceptAtBackend();
+  STEP(stage.Hear(other, hello));
+  stage.PrepareNothing();
+  stage.Reset(backend);
+  STEP(stage.HearReset(client));
+  stage.Reset(second);
+  STEP(stage.HearReset(other));
+  STEP(stage.AllForgotten());
+}
+
 void NobodyThere(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Say(client, "hello"));
@@ -320,6 +372,8 @@ std::vector<Scenario> Lives() {
       {"bulk to a reluctant client", {}, BulkDown},
       {"a hello longer than a block", {}, LongHello},
       {"failover", {.connect_timeout_ms = 15}, Failover},
+      {"equals", {.connect_timeout_ms = 15}, Equals},
+      {"equals, prepared", {}, EqualsPrepared},
       {"nobody there", {}, NobodyThere},
       {"one too many", {}, OneTooMany},
       {"prepared", {}, Prepared},

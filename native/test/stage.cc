@@ -275,10 +275,32 @@ void Stage::Prepare(const std::string& name, const std::vector<std::uint32_t>& t
   Answer answer = CandidatesOf(targets, std::move(farewell));
   answer.share = engine_->ShareOf(key);
   answer.share_limit = limit;
+  PrepareOne(name, std::move(answer));
+}
+
+void Stage::PrepareOne(const std::string& name, Answer answer) {
   const std::uint32_t tag = engine_->PrepareAnswer(std::move(answer));
   engine_->Prepare(kListener, {{name, tag}});
   for (const std::uint32_t old : tags_) engine_->DropAnswer(old);
   tags_.insert(tag);
+}
+
+// Dropped at once: whoever was given it must have all that it needs.
+Answer Stage::EqualsOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
+  Answer answer{Answer::Kind::kCandidates};
+  answer.last_words = std::move(farewell);
+  const std::uint32_t id = engine_->AddPool(targets);
+  answer.pool = engine_->FindPool(id);
+  engine_->DropPool(id);
+  return answer;
+}
+
+void Stage::AnswerEquals(const std::vector<std::uint32_t>& targets, std::string farewell) {
+  Answered(EqualsOf(targets, std::move(farewell)));
+}
+
+void Stage::PrepareEquals(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell) {
+  PrepareOne(name, EqualsOf(targets, std::move(farewell)));
 }
 
 void Stage::PrepareNothing() {
@@ -388,6 +410,7 @@ std::string Stage::Clear() {
     if (shared_->hellos.Used() != 0) wrong(std::string("hello memory is still counted ") + when);
     for (const auto& target : targets_) {
       if (target->pending_dials != 0) wrong(std::string("a backend's dials are still counted ") + when);
+      if (target->load->connections != 0) wrong(std::string("a backend's connections are still counted ") + when);
     }
   };
   none_left("when all have ended");

@@ -53,6 +53,9 @@ class Stage {
   void AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell = "", std::uint32_t skip = 0);
   // As above, counted among the share, of which there may be so many.
   void AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell);
+  // Equals: of several that have as many connections the first comes first, when none was ever chosen.
+  void AnswerEquals(const std::vector<std::uint32_t>& targets, std::string farewell = "");
+  void PrepareEquals(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell);
   // From now on a plain hello for this name is answered so, unasked.
   void Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
                std::string farewell);
@@ -93,6 +96,8 @@ class Stage {
   void Forget(int fd);
   void Collect();
   void Answered(Answer answer);
+  Answer EqualsOf(const std::vector<std::uint32_t>& targets, std::string farewell) const;
+  void PrepareOne(const std::string& name, Answer answer);
   Answer CandidatesOf(const std::vector<std::uint32_t>& targets, std::string farewell) const;
   bool AllOver() const;
   std::uint32_t AddTarget(int port);

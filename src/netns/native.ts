@@ -113,7 +113,7 @@ export interface NativeEngineHandlers {
   ): void;
 }
 
-/** The engine's own threads, as one object. Every question must be answered exactly once, by one of the first four. */
+/** The engine's own threads, as one object. Every question must be answered exactly once, by one of the first five. */
 export interface NativeEngineHandle {
   readonly slab: ArrayBuffer;
   more(connection: number, minBytes: number): void;
@@ -124,6 +124,15 @@ export interface NativeEngineHandle {
     shareKey: string | null,
     shareLimit: number,
     ...targets: number[]
+  ): void;
+  /** As above, with a pool in place of targets: the one with the fewest connections is tried first. */
+  equals(
+    connection: number,
+    skipBytes: number,
+    farewell: Uint8Array | null,
+    shareKey: string | null,
+    shareLimit: number,
+    pool: number,
   ): void;
   part(connection: number, lastWords: Uint8Array | null): void;
   policyError(connection: number): void;
@@ -137,6 +146,9 @@ export interface NativeEngineHandle {
   closeListener(id: number): void;
   addTarget(netnsPath: string | null, identity: string | null, address: string, port: number): number;
   dropTarget(id: number): void;
+  /** Made once for many connections: its targets go as numbers, and there may be thousands. */
+  addPool(targets: Uint32Array): number;
+  dropPool(id: number): void;
   /** `outcome` is a number of src/proxy/native/outcomes.ts. */
   abortAll(outcome: number): void;
   /** What a plain hello may be answered with unasked: a tag that names it, for `prepare` and in what is told. */
@@ -145,6 +157,12 @@ export interface NativeEngineHandle {
     shareKey: string | null,
     shareLimit: number,
     ...targets: number[]
+  ): number;
+  prepareEquals(
+    farewell: Uint8Array | null,
+    shareKey: string | null,
+    shareLimit: number,
+    pool: number,
   ): number;
   /** Plain hellos (native/engine/plain_hello.h) for these names get these answers; in place of the table before. */
   prepare(listener: number, names: readonly string[], tags: readonly number[]): void;

@@ -24,14 +24,23 @@ export interface Share {
   readonly limit: number;
 }
 
+/**
+ * `in-order`, which is the default: as they are named.
+ * `least-connections`: they are equals. First the one to which this engine has the fewest connections that were balanced so (from the
+ * beginning of the dial to the end, by key); of several the one that has waited longest; those that have just failed come last. An
+ * engine need not try more than 64. The list should be the same object while it says the same: it may have thousands of members.
+ */
+export type Balance = 'in-order' | 'least-connections';
+
 /** `note` is the policy's own: the engine hands it back with the next question and in the report, and never looks inside. */
 export type Decision =
   /** Ask again once at least `minBytes` bytes (counted from the first) have arrived. */
   | { readonly kind: 'more'; readonly minBytes: number; readonly note: unknown }
   | {
       readonly kind: 'candidates';
-      /** Tried in order until one connects. */
+      /** Tried until one connects, as `balance` says. */
       readonly backends: readonly Backend[];
+      readonly balance?: Balance;
       /** How many of the bytes received are not for the backend (a PROXY header); the rest is replayed exactly once. */
       readonly skipBytes: number;
       /** Sent to the client when no candidate could be reached, or the share is used up; null closes without a word. */
@@ -47,6 +56,7 @@ export type Decision =
 /** What the policy would say, right now, to a plain ClientHello for a name: `candidates` that skip nothing. */
 export interface PreparedAnswer {
   readonly backends: readonly Backend[];
+  readonly balance?: Balance;
   readonly farewell: Uint8Array | null;
   readonly share: Share | null;
   /** Shared by all connections that get this answer: nobody may change what it holds. */

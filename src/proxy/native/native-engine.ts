@@ -18,6 +18,7 @@ import type {
 } from '../engine.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { OUTCOMES } from './outcomes.ts';
+import { Pools } from './pools.ts';
 import { PreparedAnswers } from './prepared-answers.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
@@ -44,6 +45,7 @@ export class NativeEngine implements Engine {
   readonly #open = new Set<number>();
   readonly #decided = new Map<number, Decided>();
   readonly #targets = new Map<string, KnownTarget>();
+  readonly #pools: Pools;
   readonly #prepared: PreparedAnswers;
   readonly #idle = new IdleGate(() => this.#engine.stats().unreported === 0);
   #nextListener = 1;
@@ -64,7 +66,8 @@ export class NativeEngine implements Engine {
       ended: (...report) => this.#ended(...report),
     });
     this.#slab = new Uint8Array(this.#engine.slab);
-    this.#prepared = new PreparedAnswers(this.#engine, (backend) => this.#target(backend));
+    this.#pools = new Pools(this.#engine, (backend) => this.#target(backend));
+    this.#prepared = new PreparedAnswers(this.#engine, (backend) => this.#target(backend), this.#pools);
   }
 
   async openListener(spec: ListenerSpec): Promise<Listener> {
@@ -90,13 +93,15 @@ export class NativeEngine implements Engine {
   retainNetns(refs: Iterable<NetnsRef>): void {
     const wanted = new Set(Array.from(refs, netnsKey));
     const prepared = this.#prepared.targets();
+    const pooled = this.#pools.look(this.#prepared.pools());
     this.#looks += 1;
     for (const [key, { id, netns, usedBefore }] of this.#targets) {
       // One that was not used since the look before the last is forgotten too: backends come and go while a netns stays.
-      const isUsed = usedBefore >= this.#looks - 1 || prepared.has(id);
+      const isUsed = usedBefore >= this.#looks - 1 || prepared.has(id) || pooled.has(id);
       if (isUsed && netns !== null && wanted.has(netnsKey(netns))) continue;
       this.#targets.delete(key);
       this.#engine.dropTarget(id);
+      this.#pools.targetDropped(id);
     }
   }
 
@@ -154,14 +159,7 @@ export class NativeEngine implements Engine {
         else this.#engine.more(connection, decision.minBytes);
         return;
       case 'candidates':
-        this.#engine.candidates(
-          connection,
-          decision.skipBytes,
-          decision.farewell,
-          decision.share?.key ?? null,
-          decision.share?.limit ?? 0,
-          ...backends.map((each) => this.#target(each)),
-        );
+        this.#route(connection, decision);
         return;
       case 'alert':
         this.#engine.part(connection, decision.bytes);
@@ -170,6 +168,19 @@ export class NativeEngine implements Engine {
         this.#engine.part(connection, null);
         return;
     }
+  }
+
+  #route(connection: number, decision: Extract<Decision, { kind: 'candidates' }>): void {
+    const { backends, balance, skipBytes, farewell, share } = decision;
+    const shareKey = share?.key ?? null;
+    const shareLimit = share?.limit ?? 0;
+    if (balance === 'least-connections') {
+      const { id } = this.#pools.of(backends);
+      this.#engine.equals(connection, skipBytes, farewell, shareKey, shareLimit, id);
+      return;
+    }
+    const targets = backends.map((each) => this.#target(each));
+    this.#engine.candidates(connection, skipBytes, farewell, shareKey, shareLimit, ...targets);
   }
 
   /** The addon's number for a backend: made once, so that an answer is a few numbers. */

@@ -3,21 +3,26 @@
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { PreparedAnswer } from '../engine.ts';
+import type { Pool, Pools } from './pools.ts';
 
 interface Entry {
   readonly tag: number;
   readonly answer: PreparedAnswer;
   readonly targets: readonly number[];
+  /** null: tried in order. */
+  readonly pool: Pool | null;
 }
 
 export class PreparedAnswers {
   readonly #engine: NativeEngineHandle;
   readonly #targetOf: (backend: Backend) => number;
+  readonly #pools: Pools;
   readonly #tables = new Map<number, ReadonlyMap<string, Entry>>();
   readonly #byTag = new Map<number, PreparedAnswer>();
 
-  constructor(engine: NativeEngineHandle, targetOf: (backend: Backend) => number) {
+  constructor(engine: NativeEngineHandle, targetOf: (backend: Backend) => number, pools: Pools) {
     this.#engine = engine;
+    this.#pools = pools;
     this.#targetOf = targetOf;
   }
 
@@ -26,12 +31,20 @@ export class PreparedAnswers {
     return this.#byTag.get(tag);
   }
 
-  /** The targets that tables name now: they are in use although nobody asks for them. */
+  /** The targets that tables name now, but for those of pools: they are in use although nobody asks for them. */
   targets(): ReadonlySet<number> {
     const targets = new Set<number>();
     for (const table of this.#tables.values())
       for (const entry of table.values()) for (const target of entry.targets) targets.add(target);
     return targets;
+  }
+
+  /** And the pools. */
+  pools(): ReadonlySet<Pool> {
+    const pools = new Set<Pool>();
+    for (const table of this.#tables.values())
+      for (const { pool } of table.values()) if (pool !== null) pools.add(pool);
+    return pools;
   }
 
   prepare(listener: number, answers: ReadonlyMap<string, PreparedAnswer>): void {
@@ -55,6 +68,7 @@ export class PreparedAnswers {
   }
 
   #entry(known: Entry | undefined, answer: PreparedAnswer): Entry {
+    if (answer.balance === 'least-connections') return this.#equals(known, answer);
     const targets = answer.backends.map((backend) => this.#targetOf(backend));
     // A target may have gone and come again meanwhile, with another number: the old one keeps no handle on its netns.
     if (known?.answer === answer && known.targets.every((target, index) => target === targets[index])) {
@@ -63,7 +77,16 @@ export class PreparedAnswers {
     const { farewell, share } = answer;
     const tag = this.#engine.prepareAnswer(farewell, share?.key ?? null, share?.limit ?? 0, ...targets);
     this.#byTag.set(tag, answer);
-    return { tag, answer, targets };
+    return { tag, answer, targets, pool: null };
+  }
+
+  #equals(known: Entry | undefined, answer: PreparedAnswer): Entry {
+    const pool = this.#pools.of(answer.backends);
+    if (known?.answer === answer && known.pool === pool) return known;
+    const { farewell, share } = answer;
+    const tag = this.#engine.prepareEquals(farewell, share?.key ?? null, share?.limit ?? 0, pool.id);
+    this.#byTag.set(tag, answer);
+    return { tag, answer, targets: [], pool };
   }
 
   #drop(before: ReadonlyMap<string, Entry>, now: ReadonlyMap<string, Entry>): void {

@@ -7,6 +7,7 @@ import type { Backend } from '../../routing/route-table.ts';
 import type { Decision, DialAttempt, EngineLimits, ListenerSpec, Outcome, Peer, Share } from '../engine.ts';
 import { type Dialled, dialBackend, type PendingDials } from './dial-backend.ts';
 import { HelloBuffer, type HelloMemory } from './hello-buffer.ts';
+import type { Choice, Loads } from './loads.ts';
 import { armDeadPeerTimeout } from './peer-timeout.ts';
 import { Relay } from './relay.ts';
 import type { Shares } from './shares.ts';
@@ -21,6 +22,7 @@ export interface ConnectionContext {
   readonly helloMemory: HelloMemory;
   readonly pendingDials: PendingDials;
   readonly shares: Shares;
+  readonly loads: Loads;
 }
 
 type Candidates = Extract<Decision, { kind: 'candidates' }>;
@@ -38,6 +40,7 @@ export class Connection {
   #backendSocket: Socket | null = null;
   #backend: Backend | null = null;
   #share: Share | null = null;
+  #choice: Choice | null = null;
   #aborted: Outcome | null = null;
 
   constructor(client: Socket, context: ConnectionContext) {
@@ -61,6 +64,7 @@ export class Connection {
       this.#client.destroy();
       this.#backendSocket?.destroy();
       if (this.#share !== null) this.#context.shares.leave(this.#share);
+      this.#choice?.end();
     }
     this.#report(this.#aborted ?? outcome);
   }
@@ -165,7 +169,7 @@ export class Connection {
     }
     this.#share = decision.share;
     let tried = false;
-    for (const backend of decision.backends) {
+    for (const backend of this.#inTurn(decision)) {
       const bound = pendingDials.enter(backend.key);
       if (bound === 'total') break;
       if (bound === 'backend') continue; // so many wait for this one already; the next one may be well
@@ -177,11 +181,21 @@ export class Connection {
         this.#backend = backend;
         return this.#replayAndRelay(dialled.socket, decision.skipBytes);
       }
-      if (dialled.error !== 'ECANCELED') spec.policy.dialFailed(backend, dialled.error);
+      if (dialled.error !== 'ECANCELED') {
+        this.#choice?.failed();
+        spec.policy.dialFailed(backend, dialled.error);
+      }
       if (this.#client.destroyed) return 'client-left';
     }
+    this.#choice?.end();
     await this.#partWith(decision.farewell);
     return tried ? 'dial-failed' : 'refused-dials';
+  }
+
+  #inTurn({ backends, balance }: Candidates): Iterable<Backend> {
+    if (balance !== 'least-connections') return backends;
+    this.#choice = this.#context.loads.choice(backends);
+    return this.#choice;
   }
 
   /** A client that leaves meanwhile takes the attempt along. */

@@ -17,6 +17,7 @@ import { IdleGate } from '../idle-gate.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { PendingDials } from './dial-backend.ts';
 import { HelloMemory } from './hello-buffer.ts';
+import { Loads } from './loads.ts';
 import { Shares } from './shares.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
@@ -29,6 +30,7 @@ export class StreamsEngine implements Engine {
   readonly #helloMemory: HelloMemory;
   readonly #pendingDials: PendingDials;
   readonly #shares = new Shares();
+  readonly #loads = new Loads(() => performance.now());
   readonly #servers = new Set<Server>();
   readonly #connections = new Set<Connection>();
   readonly #watch: NodeJS.Timeout;
@@ -53,6 +55,7 @@ export class StreamsEngine implements Engine {
       helloMemory: this.#helloMemory,
       pendingDials: this.#pendingDials,
       shares: this.#shares,
+      loads: this.#loads,
     };
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
     server.on('connection', (client) => void this.#accept(client, context));

@@ -1,0 +1,238 @@
+// The conformance suite of balancing: backends that are equals. Each story is played three times: asked about the first bytes, with
+// the answer prepared, and decided before anything is read.
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type {
+  ConnectionReport,
+  Decision,
+  Engine,
+  EngineLimits,
+  Listener,
+  PreparedAnswer,
+} from '../../src/proxy/engine.ts';
+import type { Backend } from '../../src/routing/route-table.ts';
+import { ip, makeNetns } from '../support/netns.ts';
+import { NetnsServer } from '../support/netns-server.ts';
+import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+import { backendOf, RecordingPolicy, TEST_LIMITS } from './engine.ts';
+import { backendIn } from './engine-netns.ts';
+import { helloFor, NAME } from './engine-prepared.ts';
+
+const HELLO = helloFor(NAME);
+
+export function engineBalanceConformance(name: string, create: (limits: EngineLimits) => Engine): void {
+  describe.each(['asked', 'prepared', 'immediate'] as const)(`balance of engine ${name}, %s`, (way) => {
+    let engine: Engine;
+    let listener: Listener;
+    let policy: RecordingPolicy;
+    let answer: PreparedAnswer;
+    let servers: TestServer[];
+    const cleanups: (() => unknown)[] = [];
+
+    const open = async (limits: Partial<EngineLimits> = {}) => {
+      engine = create({ ...TEST_LIMITS, maxPendingDials: 200, maxPendingDialsPerBackend: 200, ...limits });
+      policy = new RecordingPolicy(() => ({ kind: 'candidates', skipBytes: 0, ...answer }) as Decision);
+      const mode = way === 'immediate' ? 'immediate' : 'hello';
+      listener = await engine.openListener({ name: 'pool', host: '127.0.0.1', port: 0, mode, policy });
+    };
+    /** From now on these are the equals. */
+    const publish = (backends: readonly Backend[]) => {
+      answer = {
+        backends: Object.freeze([...backends]),
+        balance: 'least-connections',
+        farewell: Buffer.from('sorry'),
+        share: null,
+        note: 'routed',
+      };
+      if (way === 'prepared') listener.prepare(new Map([[NAME, answer]]));
+    };
+    const server = async (host?: string): Promise<TestServer> => {
+      const started = await tcpServer((socket) => socket.write('welcome'), host);
+      cleanups.push(() => started.close());
+      return started;
+    };
+    const closed = async (): Promise<Backend> => {
+      const gone = await tcpServer();
+      await gone.close();
+      return backendOf(gone);
+    };
+    const dial = async (): Promise<Socket> => {
+      const socket = await tcpClient(listener.port);
+      cleanups.push(() => socket.destroy());
+      socket.write(HELLO);
+      return socket;
+    };
+    const served = async (): Promise<Socket> => {
+      const socket = await dial();
+      expect((await readBytes(socket, 7)).toString()).toBe('welcome');
+      return socket;
+    };
+    const serve = async (count: number) => {
+      for (let i = 0; i < count; i += 1) await served();
+    };
+    /** How many each has had so far. */
+    const counts = () => servers.map(({ sockets }) => sockets.length);
+    /** The backend's end: so it is known which connection it is. */
+    const end = async (far: Socket) => {
+      const before = policy.reports.length;
+      far.resetAndDestroy();
+      await policy.nextReport(before + 1);
+    };
+    const failuresOf = ({ attempts }: ConnectionReport) => attempts.filter(({ error }) => error !== null);
+
+    beforeEach(async () => {
+      servers = [await server(), await server(), await server()];
+      await open();
+      publish(servers.map(backendOf));
+    });
+    afterEach(async () => {
+      await engine.close();
+      for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+    });
+
+    it('gives each of three as many, one after the other and all at once', async () => {
+      await serve(6);
+      expect(counts()).toEqual([2, 2, 2]);
+      await Promise.all(Array.from({ length: 60 }, () => served()));
+      expect(counts()).toEqual([22, 22, 22]);
+      if (way === 'prepared' && name !== 'streams') expect(policy.questions).toHaveLength(0);
+    });
+
+    it('takes turns while nobody stays', async () => {
+      for (let i = 0; i < 9; i += 1) {
+        await served();
+        await end(servers.flatMap(({ sockets }) => sockets).find(({ destroyed }) => !destroyed)!);
+      }
+      expect(counts()).toEqual([3, 3, 3]);
+    });
+
+    it('goes where connections have ended, whoever ended them', async () => {
+      await serve(9);
+      const [, second] = servers as [TestServer, TestServer, TestServer];
+      await end(second.sockets[0]!);
+      await end(second.sockets[1]!);
+      await serve(2);
+      expect(counts()).toEqual([3, 5, 3]);
+    });
+
+    it('reports the one that was connected', async () => {
+      await serve(3);
+      for (const [index, { sockets }] of servers.entries()) {
+        await end(sockets[0]!);
+        const report = await policy.nextReport(index + 1);
+        expect(report.backend).toEqual(backendOf(servers[index]!));
+        expect(report.attempts).toEqual([
+          { backend: report.backend, durationMs: expect.any(Number), error: null },
+        ]);
+      }
+    });
+
+    it('gives the next connections to a new member, until it has as many', async () => {
+      const two = servers.slice(0, 2);
+      publish(two.map(backendOf));
+      await serve(6);
+      expect(counts()).toEqual([3, 3, 0]);
+      publish(servers.map(backendOf));
+      await serve(3);
+      expect(counts()).toEqual([3, 3, 3]);
+      await serve(3);
+      expect(counts()).toEqual([4, 4, 4]);
+    });
+
+    it('lets the connections of a member that leaves live, and still counts them when it comes back', async () => {
+      await serve(6);
+      const [first, ...others] = servers as [TestServer, TestServer, TestServer];
+      publish(others.map(backendOf));
+      engine.retainNetns([]);
+      engine.retainNetns([]);
+      await serve(4);
+      expect(counts()).toEqual([2, 4, 4]);
+      first.sockets[0]!.write('still here');
+      publish(servers.map(backendOf));
+      await serve(2);
+      expect(counts()).toEqual([4, 4, 4]);
+    });
+
+    it('tries the next when one cannot be reached, tells of it, and then asks it last', async () => {
+      const gone = await closed();
+      publish([gone, ...servers.map(backendOf)]);
+      await serve(9);
+      expect(counts()).toEqual([3, 3, 3]);
+      expect(await policy.nextDialFailures(1)).toEqual(['ECONNREFUSED']);
+      for (const { sockets } of servers) for (const socket of sockets) socket.resetAndDestroy();
+      await policy.nextReport(9);
+      const failed = policy.reports.flatMap(failuresOf);
+      expect(failed).toEqual([{ backend: gone, durationMs: expect.any(Number), error: 'ECONNREFUSED' }]);
+    });
+
+    it('says farewell when all have been tried, each once, and counts nobody for it', async () => {
+      const gone = [await closed(), await closed(), await closed()];
+      publish([...gone]);
+      for (const round of [1, 2]) {
+        const near = await dial();
+        expect((await readAll(near)).bytes.toString()).toBe('sorry');
+        near.end();
+        const report = await policy.nextReport(round);
+        expect(report.outcome).toBe('dial-failed');
+        expect(report.attempts.map(({ backend }) => backend.key).sort()).toEqual(
+          gone.map(({ key }) => key).sort(),
+        );
+      }
+    });
+
+    it('goes to a member that is alone, and to nobody where there is none', async () => {
+      publish([backendOf(servers[2]!)]);
+      await serve(3);
+      expect(counts()).toEqual([0, 0, 3]);
+      publish([]);
+      const near = await dial();
+      expect((await readAll(near)).bytes.toString()).toBe('sorry');
+      near.end();
+      expect((await policy.nextReport()).outcome).toBe('refused-dials');
+    });
+
+    it('passes over one that so many are waiting for', async () => {
+      await engine.close();
+      await open({ maxPendingDialsPerBackend: 0 });
+      publish(servers.map(backendOf));
+      const near = await dial();
+      expect((await readAll(near)).bytes.toString()).toBe('sorry');
+      near.end();
+      expect(await policy.nextReport()).toMatchObject({ outcome: 'refused-dials', attempts: [] });
+    });
+
+    it('balances IPv6 and IPv4 as one', async () => {
+      servers = [await server('::1'), await server('127.0.0.1')];
+      publish(servers.map(backendOf));
+      await serve(4);
+      expect(counts()).toEqual([2, 2]);
+    });
+
+    it('spreads over thousands, and takes no longer for the last than for the first', async () => {
+      const wide = await server('0.0.0.0');
+      const members = Array.from({ length: 5000 }, (_, i) =>
+        backendOf({ address: `127.1.${i >> 8}.${i & 255}`, port: wide.port }),
+      );
+      publish(members);
+      await Promise.all(Array.from({ length: 100 }, () => served()));
+      const reached = new Set(wide.sockets.map(({ localAddress }) => localAddress));
+      expect(reached.size).toBe(100);
+    });
+
+    it('reaches members inside a netns, and fails over when it is gone', async () => {
+      const netns = makeNetns({ addresses: ['10.0.0.5/32'] });
+      cleanups.push(() => ip('netns', 'delete', netns.name));
+      const inside = await NetnsServer.start(netns.name, 'source', '10.0.0.5', '6443', '7');
+      cleanups.push(() => inside.stop());
+      const member = backendIn(netns.path);
+      publish([member]);
+      expect((await readAll(await dial())).bytes).toHaveLength(7);
+      const stale = { ...member, netns: { path: netns.path, identity: 'cookie:1' }, key: 'stale' };
+      servers = servers.slice(0, 1);
+      publish([stale, ...servers.map(backendOf)]);
+      await serve(2);
+      expect(counts()).toEqual([2]);
+      await until('it was told', () => policy.dialFailures.includes('ENETNSCHANGED'));
+    });
+  });
+}
