@@ -7,6 +7,7 @@ import type { Desired } from './control/desired-state.ts';
 import type { DesiredChanges } from './control-changes.ts';
 import type { ControlLink } from './control-link.ts';
 import { descriptorBudget, descriptorLimit } from './descriptor-limit.ts';
+import { ListenerPorts } from './listener-ports.ts';
 import { native } from './netns/native.ts';
 import type { NetnsRef } from './netns/netns-ref.ts';
 import { type AdminPages, AdminServer } from './ops/admin-server.ts';
@@ -14,13 +15,16 @@ import { ClusterLog } from './ops/cluster-log.ts';
 import { ConnectionLog } from './ops/connection-log.ts';
 import { explain } from './ops/explain.ts';
 import { explanationText } from './ops/explain-text.ts';
+import { ListenerLog } from './ops/listener-log.ts';
 import type { Logger } from './ops/logger.ts';
 import { Metrics } from './ops/metrics.ts';
 import { problemChanges } from './ops/problem-changes.ts';
 import { type StatusView, statusView } from './ops/status.ts';
 import type { Engine, EngineLimits, Listener } from './proxy/engine.ts';
 import { NativeEngine } from './proxy/native/native-engine.ts';
-import { SniPolicy } from './proxy/sni-policy.ts';
+import { PortPolicy } from './proxy/port-policy.ts';
+import { connectionsByKind } from './proxy/share-key.ts';
+import { SniPolicy, type SniPolicyDependencies } from './proxy/sni-policy.ts';
 import { StreamsEngine } from './proxy/streams/streams-engine.ts';
 import { endpointText } from './routing/endpoint.ts';
 import { dropStartGarbage } from './start-garbage.ts';
@@ -44,6 +48,8 @@ export class App {
   readonly #control: ControlLink;
   readonly #metrics: Metrics;
   readonly #clusterLog: ClusterLog;
+  readonly #listenerLog: ListenerLog;
+  readonly #ports: ListenerPorts;
   readonly #servers: AdminServer[] = [];
   #problems: Desired['problems'] = [];
   #listener: Listener | null = null;
@@ -59,14 +65,12 @@ export class App {
     const limits = engineLimits(config, logger);
     const connectionLog = new ConnectionLog(logger);
     this.#clusterLog = new ClusterLog(logger);
+    this.#listenerLog = new ListenerLog(logger);
     this.#engine =
       config.engine === 'native'
         ? new NativeEngine(limits, native, config.threads)
         : new StreamsEngine(limits, native);
-    this.#policy = new SniPolicy({
-      routes: () => this.#control.desired.routes,
-      trustedProxies: config.trustedProxies === null ? null : blockList(config.trustedProxies),
-      maxConnectionsPerCluster: config.maxConnectionsPerCluster,
+    const seen: Pick<SniPolicyDependencies, 'onRecord' | 'onDialFailed'> = {
       onRecord: (record) => {
         this.#metrics.connectionEnded(record);
         connectionLog.write(record);
@@ -75,12 +79,29 @@ export class App {
         this.#metrics.dialFailed(error);
         this.#control.dialFailed(backend.key);
       },
+    };
+    this.#policy = new SniPolicy({
+      routes: () => this.#control.desired.routes,
+      trustedProxies: config.trustedProxies === null ? null : blockList(config.trustedProxies),
+      maxConnectionsPerCluster: config.maxConnectionsPerCluster,
+      ...seen,
+    });
+    this.#ports = new ListenerPorts({
+      engine: this.#engine,
+      host: config.listen.host,
+      range: config.listenerPorts,
+      policyOf: (route) =>
+        new PortPolicy({ route, maxConnections: config.maxConnectionsPerCluster, ...seen }),
+      report: (outcomes) => this.#control.portsOpened(outcomes),
+      retryMs: config.intervalMs,
     });
     this.#metrics = new Metrics({
       version,
       engineStats: () => this.#engine.stats(),
       clusters: () => this.#control.desired.clusters,
-      connectionsPerCluster: () => this.#engine.shares(),
+      connectionsPerCluster: () => connectionsByKind(this.#engine.shares()).clusters,
+      listeners: () => this.#control.desired.listeners,
+      connectionsPerListener: () => connectionsByKind(this.#engine.shares()).listeners,
       ready: () => this.#notReadyBecause === null,
       controlLagMs: () => this.#control.lagMs,
       problems: () => this.#control.desired.problems,
@@ -128,6 +149,7 @@ export class App {
     if (this.#stopping) return; // told to stop while it opened: the drain has closed it, or will
     this.#notReadyBecause = null;
     this.#control.listening(this.#listener.address, this.#listener.port);
+    this.#ports.want(this.#control.desired.ports);
     this.#logger.info(
       { listen: endpointText(this.#listener), admin: endpointText(adminAddress), version: this.#version },
       'serving',
@@ -141,6 +163,7 @@ export class App {
     this.#notReadyBecause = 'draining';
     // Where nobody is sent here by Kubernetes there is nobody to send elsewhere.
     if (this.#config.source.kind === 'kubernetes') await this.#control.withdraw();
+    await this.#ports.stop();
     const { finished, reset } = await this.#engine.drain(this.#config.drainTimeoutMs);
     this.#logger.info(
       { finished, reset },
@@ -154,6 +177,7 @@ export class App {
     this.#stopping = true;
     this.#notReadyBecause = 'stopping';
     clearInterval(this.#retainTimer);
+    await this.#ports.stop();
     await Promise.all([this.#control.stop(), this.#engine.close()]);
     await Promise.all(this.#servers.splice(0).map((server) => server.close()));
   }
@@ -161,6 +185,9 @@ export class App {
   #published(desired: Desired, changes: DesiredChanges): void {
     if (changes.routes !== undefined) this.#listener?.prepare(this.#policy.prepared());
     if (changes.backends !== undefined) this.#retainNetns(desired.backends);
+    // Before we are ready nobody is served on any port.
+    if (changes.ports !== undefined && this.#listener !== null) this.#ports.want(desired.ports);
+    if (changes.listeners !== undefined) this.#listenerLog.write(desired.listeners);
     this.#metrics.routesSwapped(desired.clusters);
     this.#clusterLog.write(desired.clusters);
     const { appeared, recovered } = problemChanges(this.#problems, desired.problems);
@@ -217,7 +244,8 @@ export class App {
 
   async #status(): Promise<StatusView> {
     const { health, atMs } = await this.#control.health();
-    const { clusters, problems } = this.#control.desired;
+    const { clusters, listeners, problems } = this.#control.desired;
+    const connections = connectionsByKind(this.#engine.shares());
     return statusView({
       instance: this.#control.kubernetes?.instance ?? this.#config.nodeName ?? hostname(),
       version: this.#version,
@@ -229,7 +257,9 @@ export class App {
       control: { stalledSinceMs: this.#control.stalledSinceMs, probesAtMs: atMs },
       clusters,
       health,
-      connectionsPerCluster: this.#engine.shares(),
+      connectionsPerCluster: connections.clusters,
+      listeners,
+      connectionsPerListener: connections.listeners,
       problems,
     });
   }

@@ -56,10 +56,12 @@ const RULES: Readonly<Record<string, Allowed>> = {
     anything: ['control-changes.ts', 'control-heartbeat.ts'],
     types: ['config', 'control', 'control-messages.ts', 'health', 'routing'],
   },
+  'listener-ports.ts': { anything: ['proxy'], types: ['config', 'routing'] },
   'app.ts': {
     anything: [
       'config',
       'descriptor-limit.ts',
+      'listener-ports.ts',
       'netns',
       'ops',
       'proxy',

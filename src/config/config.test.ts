@@ -84,6 +84,10 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   listen: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   admin: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   'health-listen': { wanted: ENDPOINT, values: BAD_ENDPOINTS },
+  'listener-ports': {
+    wanted: 'a range of ports from 1 to 65535, such as 17000-17999, or nothing',
+    values: ['17000', '17000-', '-17000', '0-10', '20-10', '1-65536', '1-2-3', ' 1-2', 'a-b'],
+  },
   'trust-proxy-protocol': { wanted: '', values: [] }, // its answer names the bad part: a table of its own, below
   health: { wanted: 'one of tcp, tls', values: ['http', 'TCP', 'tcp,tls', ''] },
   'health-interval': { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '1441m'] },
@@ -244,6 +248,7 @@ describe('what is valid', () => {
         listen: { host: undefined, port: 6443 },
         admin: { host: '127.0.0.1', port: 9580 },
         healthListen: null,
+        listenerPorts: { from: 17_000, to: 17_999 },
         trustedProxies: null,
         health: { kind: 'tcp', intervalMs: 2000, timeoutMs: 1000, rise: 2, fall: 2 },
         engine: 'native',
@@ -292,6 +297,7 @@ describe('what is valid', () => {
     ['listen', '[::1]:0', (config) => config.listen, { host: '::1', port: 0 }],
     ['admin', 'localhost:1', (config) => config.admin, { host: '127.0.0.1', port: 1 }],
     ['health-listen', '*:9000', (config) => config.healthListen, { host: undefined, port: 9000 }],
+    ['listener-ports', '1-1', (config) => config.listenerPorts, { from: 1, to: 1 }],
     ['trust-proxy-protocol', '10.0.0.0/8, ::1', (config) => config.trustedProxies, ['10.0.0.0/8', '::1']],
     ['health', 'tls', (config) => config.health.kind, 'tls'],
     ['health-interval', '24h', (config) => config.health.intervalMs, 86_400_000],
@@ -508,6 +514,32 @@ describe('contradictions', () => {
       expect(args.join(' ')).toContain(`${value}`);
       expect(wanted).toMatch(/^a port other than that of --(listen|admin)$/);
     }
+  });
+});
+
+describe('ports of listeners', () => {
+  test('nothing at all is none, and the range has both its ends', () => {
+    const range = (...args: string[]) => {
+      const result = read(args);
+      return 'config' in result ? result.config.listenerPorts : result;
+    };
+    expect(range()).toEqual({ from: 17_000, to: 17_999 });
+    expect(range('--listener-ports=')).toBeNull();
+    expect(range('--listener-ports', '20000-20000')).toEqual({ from: 20_000, to: 20_000 });
+  });
+
+  test('every port of ours in the range is named', () => {
+    const args = ['--listener-ports=7000-7002', '--listen=7000', '--admin=7002', '--health-listen=7001'];
+    expect(problemsOf(read(args)).map(({ where, wanted }) => `${where}: ${wanted}`)).toEqual([
+      '--listener-ports: a range without 7000, the port of --listen',
+      '--listener-ports: a range without 7002, the port of --admin',
+      '--listener-ports: a range without 7001, the port of --health-listen',
+    ]);
+  });
+
+  test('a range that nobody has asked for is in the way of nobody, and a port that is not chosen yet in no range', () => {
+    expect(problemsOf(read(['--listen=17500']))).toEqual([]);
+    expect(problemsOf(read(['--listen=0', '--listener-ports=1-65535', '--admin=0']))).toEqual([]);
   });
 });
 

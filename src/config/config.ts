@@ -13,7 +13,7 @@ import {
   type Machine,
 } from './legacy-environment.ts';
 import { nearest } from './nearest.ts';
-import { allNamespaces, type Endpoint, type SourceSetting } from './values.ts';
+import { allNamespaces, type Endpoint, type PortRange, type SourceSetting } from './values.ts';
 
 export interface RunConfig {
   readonly source: SourceSetting;
@@ -45,6 +45,8 @@ export interface RunConfig {
   readonly listen: Endpoint;
   readonly admin: Endpoint;
   readonly healthListen: Endpoint | null;
+  /** For TCP listeners, one each; null: there are none here. */
+  readonly listenerPorts: PortRange | null;
   readonly trustedProxies: readonly string[] | null;
   readonly health: {
     readonly kind: 'tcp' | 'tls';
@@ -140,6 +142,7 @@ export function readConfig(
     listen: must('listen'),
     admin: must('admin'),
     healthListen: get('health-listen'),
+    listenerPorts: get('listener-ports'),
     trustedProxies: get('trust-proxy-protocol'),
     health: {
       kind: must('health'),
@@ -161,7 +164,7 @@ export function readConfig(
     logFormat: get('log-format'),
   };
   problems.push(...unknownVariables(environment));
-  problems.push(...contradictions(config));
+  problems.push(...contradictions(config), ...portsInRange(config, given('listener-ports')));
   if (isKubernetes && kubeconfig !== null && config.kubeconfig !== null && !machine.isFile(config.kubeconfig))
     problems.push({ where: kubeconfig.where, value: config.kubeconfig, wanted: 'a file that exists' });
   const missing = source?.kind === 'file' ? machine.directoryProblem(source.directory) : null;
@@ -288,6 +291,20 @@ function contradictions(config: RunConfig): ConfigProblem[] {
     }
   }
   return problems;
+}
+
+/** One that nobody has asked for takes no offence: what is busy in it is passed over. */
+function portsInRange(config: RunConfig, found: Given | null): ConfigProblem[] {
+  const { listenerPorts: range, listen, admin, healthListen } = config;
+  if (range === null || found === null) return [];
+  const named = { '--listen': listen, '--admin': admin, '--health-listen': healthListen };
+  return Object.entries(named)
+    .filter(([, endpoint]) => endpoint && endpoint.port >= range.from && endpoint.port <= range.to)
+    .map(([name, endpoint]) => ({
+      where: found.where,
+      value: found.text,
+      wanted: `a range without ${endpoint?.port}, the port of ${name}`,
+    }));
 }
 
 /** Whether the kernel refuses to listen on both with one port: `::` takes IPv4 as well, as no address at all does. */

@@ -142,6 +142,13 @@ export const FLAGS = {
     'status, metrics, health',
   ),
   'health-listen': define('Where it listens', '<addr:port>', null, read.endpoint, 'health and metrics only'),
+  'listener-ports': define(
+    'Where it listens',
+    '<from-to>',
+    '17000-17999',
+    read.portRange,
+    'of TCP listeners; "" for none',
+  ),
   'trust-proxy-protocol': define(
     'Where it listens',
     '<cidrs>',

@@ -117,6 +117,21 @@ export const ipAddress: Reader<string> = (text) =>
     ? { value: text }
     : { wanted: 'an IP address, such as 192.0.2.10 or 2001:db8::10' };
 
+export interface PortRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Empty: none at all. */
+export const portRange: Reader<PortRange | null> = (text) => {
+  if (text === '') return { value: null };
+  const match = /^(\d{1,5})-(\d{1,5})$/.exec(text);
+  const [from, to] = [Number(match?.[1]), Number(match?.[2])];
+  return match !== null && from >= 1 && from <= to && to <= 65_535
+    ? { value: { from, to } }
+    : { wanted: 'a range of ports from 1 to 65535, such as 17000-17999, or nothing' };
+};
+
 /** Comma-separated CIDRs; a bare address is a network of one. */
 export const cidrs: Reader<readonly string[]> = (text) => {
   const parts = text.split(',').map((part) => part.trim());

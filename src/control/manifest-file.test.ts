@@ -86,7 +86,9 @@ describe('the text of a manifest file', () => {
     expect(errors[0]?.reason).not.toContain('\n');
   });
 
-  test('with very many keys in one mapping takes no more time for each than with few', { timeout: 30_000 }, async () => {
+  test('with very many keys in one mapping takes no more time for each than with few', {
+    timeout: 30_000,
+  }, async () => {
     const keys = Array.from({ length: 60_000 }, (_, i) => `k${i}: 1\n`).join('');
     expect((await manifestFile('a.yaml', keys)).errors).toEqual([]);
     expect((await manifestFile('a.yaml', `${keys}k7: 1\n`)).errors).toEqual([

@@ -11,6 +11,7 @@ const RECORD: ConnectionRecord = {
   serverName: 'kube.magnum-system',
   cluster: 'kube',
   namespace: 'magnum-system',
+  pool: null,
   netns: '/run/netns/a',
   backend: '10.0.0.5:6443',
   bytesFromClient: 1,

@@ -1,4 +1,4 @@
-// Writes one log record per connection. Warnings are bounded per reason and cluster: a cluster that is down while its clients
+// Writes one log record per connection. Warnings are bounded per reason, cluster and listener: a cluster that is down while its clients
 // retry must not fill the disk; what was left out is counted and said.
 import type { ConnectionRecord } from '../proxy/connection-record.ts';
 import type { Logger } from './logger.ts';
@@ -25,7 +25,7 @@ export class ConnectionLog {
   write(record: ConnectionRecord): void {
     const { level, ...fields } = record;
     if (level === 'warn') {
-      const suppressed = this.#suppressed(`${record.reason} ${record.cluster}`);
+      const suppressed = this.#suppressed(`${record.reason} ${record.cluster} ${record.pool}`);
       if (suppressed === null) return;
       this.#logger.warn(suppressed === 0 ? fields : { ...fields, suppressed }, message(record));
       return;

@@ -28,7 +28,7 @@ export function explanationText(explanation: Explanation): string {
       ),
     ].join('\n')}\n`;
   }
-  const { summary, broken, chain, notes } = explanation;
+  const { summary, broken, chain, notes, listeners } = explanation;
   const lines = wrapped(summary, WIDTH, 2);
   if (broken !== null) {
     lines.push(...wrapped(`  ${broken.link}: ${broken.says}`, WIDTH, 4));
@@ -43,5 +43,7 @@ export function explanationText(explanation: Explanation): string {
     if (next !== null && link !== broken?.link)
       lines.push(...wrapped(`${' '.repeat(head.length)}-> ${next}`, WIDTH, head.length + 3));
   }
+  if (listeners.length > 0) lines.push('', 'Additional listeners:');
+  for (const listener of listeners) lines.push(...wrapped(`  ${listener}`, WIDTH, 4));
   return `${lines.join('\n')}\n`;
 }

@@ -4,6 +4,7 @@ import type { ClusterState } from '../control/cluster-status.ts';
 import { clusterLookup } from './cluster-lookup.ts';
 import { publishedLinks } from './explain-published.ts';
 import type { Explanation, Link, LinkName, LinkState } from './explanation.ts';
+import { listenerSentence } from './listener-text.ts';
 import type { ClusterView, StatusView } from './status.ts';
 
 export function explain(view: StatusView, asked: string): Explanation {
@@ -24,6 +25,9 @@ export function explain(view: StatusView, asked: string): Explanation {
     broken,
     chain,
     notes: notesOn(view, others),
+    listeners: view.listeners
+      .filter((listener) => listener.cluster === cluster.name)
+      .map((listener) => listenerSentence(listener)),
   };
 }
 

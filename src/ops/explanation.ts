@@ -40,6 +40,8 @@ export type Explanation =
       readonly chain: readonly Link[];
       /** What else to know before believing it: data that are old, other objects of the same name. */
       readonly notes: readonly string[];
+      /** Its additional listeners, a sentence each: they work whether or not the cluster itself is reachable. */
+      readonly listeners: readonly string[];
     }
   | {
       readonly kind: 'unknown';

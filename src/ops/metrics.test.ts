@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
+import type { ListenerStatus, MemberState } from '../control/listener-status.ts';
 import type { ConnectionRecord } from '../proxy/connection-record.ts';
 import { Metrics } from './metrics.ts';
 
@@ -11,6 +12,7 @@ const RECORD: ConnectionRecord = {
   serverName: 'kube.magnum-system',
   cluster: 'kube',
   namespace: 'magnum-system',
+  pool: null,
   netns: '/run/netns/a',
   backend: '10.0.0.5:6443',
   bytesFromClient: 10,
@@ -35,16 +37,22 @@ const cluster = (name: string, state: ClusterState, parts: Partial<ClusterStatus
 let clusters: ClusterStatus[];
 let open: Map<string, number>;
 let isReady: boolean;
+let listeners: ListenerStatus[];
+let openPerListener: Map<string, number>;
 let metrics: Metrics;
 beforeEach(() => {
   clusters = [];
   open = new Map();
   isReady = false;
+  listeners = [];
+  openPerListener = new Map();
   metrics = new Metrics({
     version: '1.2.3',
     engineStats: () => ({ connections: 5, pendingDials: 2, helloMemoryBytes: 4096, netnsHandles: 3 }),
     clusters: () => clusters,
     connectionsPerCluster: () => open,
+    listeners: () => listeners,
+    connectionsPerListener: () => openPerListener,
     ready: () => isReady,
     controlLagMs: () => 1500,
     problems: () => [{ origin: 'b.yaml', reason: 'not YAML' }],
@@ -122,6 +130,8 @@ test('two instances in one process share nothing', async () => {
     engineStats: () => expect.fail('not asked'),
     clusters: () => [],
     connectionsPerCluster: () => open,
+    listeners: () => [],
+    connectionsPerListener: () => new Map(),
     problems: () => [],
     kubernetes: null,
     ready: () => true,
@@ -281,5 +291,48 @@ describe('clusters', () => {
     expect(Object.values(await bytes())).toEqual([10, 200]);
     metrics.routesSwapped([]);
     expect(await bytes()).toEqual({});
+  });
+});
+
+describe('additional listeners', () => {
+  const listener = (name: string, state: ListenerStatus['state'], members: readonly MemberState[] = []) => ({
+    ...{ name, namespace: 'ns', cluster: 'kube', protocol: 'TCP' as const, port: 22, targetPort: 22 },
+    ...{ service: null, listenPort: null, serverNames: [], state, reason: state },
+    members: members.map((each, index) => ({
+      ...{ machine: `m${index}`, key: null, address: null, netns: null, state: each, up: false, reason: '' },
+    })),
+  });
+
+  test('are counted by state, their members by state, and their connections', async () => {
+    listeners = [
+      listener('ssh', 'serving', ['Ready', 'Ready', 'NotReady', 'Ignored']),
+      listener('web', 'unhealthy', ['NotReady']),
+    ];
+    openPerListener = new Map([['ns/ssh', 3]]);
+    const found = await samples();
+    expect(named(found, 'isthmus_listeners')).toMatchObject({
+      'isthmus_listeners{state="serving"}': 1,
+      'isthmus_listeners{state="unhealthy"}': 1,
+      'isthmus_listeners{state="invalid"}': 0,
+    });
+    expect(named(found, 'isthmus_listener_members')).toEqual({
+      'isthmus_listener_members{namespace="ns",listener="ssh",state="Ready"}': 2,
+      'isthmus_listener_members{namespace="ns",listener="ssh",state="NotReady"}': 1,
+      'isthmus_listener_members{namespace="ns",listener="ssh",state="Ignored"}': 1,
+      'isthmus_listener_members{namespace="ns",listener="web",state="Ready"}': 0,
+      'isthmus_listener_members{namespace="ns",listener="web",state="NotReady"}': 1,
+      'isthmus_listener_members{namespace="ns",listener="web",state="Ignored"}': 0,
+    });
+    expect(named(found, 'isthmus_listener_connections')).toEqual({
+      'isthmus_listener_connections{namespace="ns",listener="ssh"}': 3,
+      'isthmus_listener_connections{namespace="ns",listener="web"}': 0,
+    });
+  });
+
+  test('that are gone have no series', async () => {
+    listeners = [listener('ssh', 'serving', ['Ready'])];
+    await samples();
+    listeners = [];
+    expect(named(await samples(), 'isthmus_listener_members')).toEqual({});
   });
 });

@@ -6,6 +6,7 @@ import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
 import type { ConnectionRecord } from '../proxy/connection-record.ts';
 import type { EngineStats } from '../proxy/engine.ts';
 import { addKubernetesMetrics } from './kubernetes-metrics.ts';
+import { addListenerMetrics, type ListenerMetricsSources } from './listener-metrics.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
 
@@ -18,7 +19,7 @@ const STATES: readonly ClusterState[] = [
   'invalid',
 ];
 
-export interface MetricsSources {
+export interface MetricsSources extends ListenerMetricsSources {
   readonly version: string;
   readonly engineStats: () => EngineStats;
   readonly clusters: () => readonly ClusterStatus[];
@@ -123,6 +124,7 @@ export class Metrics {
       registers,
     });
     this.#gauges(sources);
+    addListenerMetrics(this.registry, sources);
     const { kubernetes } = sources;
     if (kubernetes !== null) addKubernetesMetrics(this.registry, { ...sources, kubernetes });
   }

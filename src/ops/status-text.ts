@@ -1,6 +1,7 @@
-// What `isthmus status` prints: one line per cluster in columns, the rest in sentences, within 100 columns. Pure. Whole ids and
+// What `isthmus status` prints: one line per cluster and listener in columns, the rest in sentences, within 100 columns. Pure. Whole ids and
 // everything else are in the JSON, and in `isthmus explain`.
 import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
+import { listenerLines } from './listener-text.ts';
 import type { ClusterView, StatusView } from './status.ts';
 import { wrapped } from './wrapped-text.ts';
 
@@ -21,6 +22,7 @@ export function statusText(status: StatusView): string {
       `the control loop has not answered since ${status.control.stalledSince}: what follows is older`,
     );
   lines.push(...clusterLines(clusters, kubernetes !== null));
+  lines.push(...listenerLines(status.listeners));
   for (const { origin, reason } of status.problems)
     lines.push(...wrapped(`  ! ${origin}: ${reason}`, WIDTH, 4));
   return `${lines.join('\n')}\n`;

@@ -51,6 +51,8 @@ const INPUT: StatusInput = {
     ['magnum-system/kube', 5],
     ['other/kube', 2],
   ]),
+  listeners: [],
+  connectionsPerListener: new Map(),
   problems: [{ origin: 'b.yaml', reason: 'not YAML' }],
 };
 

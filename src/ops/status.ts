@@ -1,8 +1,11 @@
 // Composes what /status says. Pure: everything in it is a snapshot that somebody else keeps.
 import type { BackendStatus, ClusterStatus } from '../control/cluster-status.ts';
+import type { ListenerStatus } from '../control/listener-status.ts';
 import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
-import type { ProbeResult, TargetHealth } from '../health/target-health.ts';
+import type { TargetHealth } from '../health/target-health.ts';
 import { endpointText } from '../routing/endpoint.ts';
+import { type ListenerView, listenerView } from './listener-view.ts';
+import { isoTime, type ProbeView, probeView } from './probe-view.ts';
 
 export interface StatusInput {
   readonly instance: string;
@@ -22,14 +25,9 @@ export interface StatusInput {
   readonly clusters: readonly ClusterStatus[];
   readonly health: ReadonlyMap<string, TargetHealth>;
   readonly connectionsPerCluster: ReadonlyMap<string, number>;
+  readonly listeners: readonly ListenerStatus[];
+  readonly connectionsPerListener: ReadonlyMap<string, number>;
   readonly problems: readonly { readonly origin: string; readonly reason: string }[];
-}
-
-interface ProbeView {
-  readonly at: string;
-  readonly ok: boolean;
-  readonly durationMs: number;
-  readonly error: string | null;
 }
 
 interface BackendView extends Omit<BackendStatus, 'key'> {
@@ -46,7 +44,10 @@ export interface ClusterView extends Omit<ClusterStatus, 'backends'> {
 }
 
 export interface StatusView
-  extends Omit<StatusInput, 'control' | 'clusters' | 'health' | 'connectionsPerCluster'> {
+  extends Omit<
+    StatusInput,
+    'control' | 'clusters' | 'health' | 'connectionsPerCluster' | 'listeners' | 'connectionsPerListener'
+  > {
   readonly control: {
     /** Since then the control loop does not answer, and routes and states stay as they were; null while it does. */
     readonly stalledSince: string | null;
@@ -54,12 +55,13 @@ export interface StatusView
     readonly probesAt: string | null;
   };
   readonly clusters: readonly ClusterView[];
-  /** Additional listeners; none in this version. */
-  readonly listeners: readonly never[];
+  /** Additional listeners. */
+  readonly listeners: readonly ListenerView[];
 }
 
 export function statusView(input: StatusInput): StatusView {
-  const { control, clusters, health, connectionsPerCluster, ...rest } = input;
+  const { control, clusters, health, connectionsPerCluster, listeners, connectionsPerListener, ...rest } =
+    input;
   return {
     ...rest,
     control: { stalledSince: isoTime(control.stalledSinceMs), probesAt: isoTime(control.probesAtMs) },
@@ -78,18 +80,6 @@ export function statusView(input: StatusInput): StatusView {
         }),
       };
     }),
-    listeners: [],
+    listeners: listeners.map((listener) => listenerView(listener, health, connectionsPerListener)),
   };
-}
-
-function isoTime(ms: number): string;
-function isoTime(ms: number | null): string | null;
-function isoTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
-}
-
-function probeView(probe: ProbeResult | null): ProbeView | null {
-  if (probe === null) return null;
-  const { atMs, ok, durationMs, error } = probe;
-  return { at: isoTime(atMs), ok, durationMs: Math.round(durationMs * 10) / 10, error };
 }

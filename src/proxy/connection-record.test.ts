@@ -45,6 +45,7 @@ test('the fields of a served connection, in names and order that stay', () => {
     ['serverName', 'kube.magnum-system'],
     ['cluster', 'kube'],
     ['namespace', 'magnum-system'],
+    ['pool', null],
     ['netns', '/run/netns/qdhcp-1'],
     ['backend', '10.0.0.5:6443'],
     ['bytesFromClient', 11],
@@ -66,6 +67,7 @@ test('the same fields stand in the record of a connection that nothing is known 
     serverName: null,
     cluster: null,
     namespace: null,
+    pool: null,
     netns: null,
     backend: null,
     reason: 'refused-connections',
@@ -109,6 +111,8 @@ describe('the level', () => {
 
   test.each<[refusal: string, level: RecordLevel]>([
     ['proxy-header-bad-address', 'warn'],
+    ['no-healthy-backend', 'warn'],
+    ['source-not-allowed', 'warn'],
     ['plain-http', 'debug'],
   ])('of a close for %s is %s', (refusal, level) => {
     expect(connectionRecord(report({ outcome: 'closed' }), { ...FINDINGS, refusal }).level).toBe(level);

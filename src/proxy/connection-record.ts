@@ -1,5 +1,6 @@
 // The one record of how a connection ended, in field names that stay: log, metrics and tests read these. Pure.
 import { endpointText } from '../routing/endpoint.ts';
+import type { Route } from '../routing/route-table.ts';
 import type { ConnectionReport, Outcome, Peer } from './engine.ts';
 
 export type RecordLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -13,6 +14,8 @@ export interface ConnectionRecord {
   readonly serverName: string | null;
   readonly cluster: string | null;
   readonly namespace: string | null;
+  /** The additional listener that it came by, `<namespace>/<name>`; null: the cluster's API server itself. */
+  readonly pool: string | null;
   readonly netns: string | null;
   readonly backend: string | null;
   readonly bytesFromClient: number;
@@ -25,17 +28,19 @@ export interface ConnectionRecord {
   readonly failedDials: readonly string[];
 }
 
-interface Findings {
+/** What a policy found out about a connection. */
+export interface Findings {
   readonly source: Peer | null;
   readonly serverName: string | null;
-  readonly route: { readonly cluster: string; readonly namespace: string } | null;
+  readonly route: Omit<Route, 'backends'> | null;
   readonly refusal: string | null;
 }
 
 export function connectionRecord(report: ConnectionReport, findings: Findings | null): ConnectionRecord {
   const peer = endpoint(report.client.address, report.client.port);
   const source = findings?.source ?? null;
-  const reason = findings?.refusal ?? failureOf(report) ?? report.outcome;
+  const pool = findings?.route?.pool?.listener ?? null;
+  const reason = findings?.refusal ?? failureOf(report, pool) ?? report.outcome;
   return {
     level: levelOf(report.outcome, reason),
     listener: report.listener,
@@ -44,6 +49,7 @@ export function connectionRecord(report: ConnectionReport, findings: Findings | 
     serverName: findings?.serverName ?? null,
     cluster: findings?.route?.cluster ?? null,
     namespace: findings?.route?.namespace ?? null,
+    pool,
     netns: report.backend?.netns?.path ?? null,
     backend: report.backend === null ? null : endpoint(report.backend.address, report.backend.port),
     bytesFromClient: report.bytesFromClient,
@@ -57,9 +63,11 @@ export function connectionRecord(report: ConnectionReport, findings: Findings | 
   };
 }
 
-function failureOf(report: ConnectionReport): string | null {
+function failureOf(report: ConnectionReport, pool: string | null): string | null {
   if (report.outcome === 'policy-error') return String(report.note);
-  if (report.outcome === 'refused-share') return 'cluster-connections'; // the only share that we name
+  // The only shares that we name.
+  if (report.outcome === 'refused-share')
+    return pool === null ? 'cluster-connections' : 'listener-connections';
   if (report.outcome !== 'dial-failed') return null;
   return report.attempts.at(-1)?.error ?? 'no-candidate';
 }
@@ -70,6 +78,7 @@ function failureOf(report: ConnectionReport): string | null {
  * | was served, however it ended (resets are normal) | info  |
  * | scanners, health checks, unknown names           | debug |
  * | a cluster or a bound of ours refused a client,   | warn  |
+ * | or the owner of a listener did,                  |       |
  * | or a trusted balancer sent a broken header       |       |
  * | a bug of ours                                    | error |
  */
@@ -85,13 +94,13 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
       return 'info';
     case 'closed':
       // Only a trusted balancer's header is read at all: that it is wrong is somebody's mistake.
-      return reason.startsWith('proxy-header-') ? 'warn' : 'debug';
+      return reason.startsWith('proxy-header-') || isOurRefusal(reason) ? 'warn' : 'debug';
     case 'client-left':
     case 'hello-timeout':
     case 'hello-too-large':
       return 'debug';
     case 'alert-sent':
-      return reason === 'no-healthy-backend' ? 'warn' : 'debug';
+      return isOurRefusal(reason) ? 'warn' : 'debug';
     case 'dial-failed':
     case 'refused-connections':
     case 'refused-descriptors':
@@ -102,6 +111,10 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
     case 'policy-error':
       return 'error';
   }
+}
+
+function isOurRefusal(reason: string): boolean {
+  return reason === 'no-healthy-backend' || reason === 'source-not-allowed';
 }
 
 function endpoint(address: string, port: number): string {

@@ -1,15 +1,17 @@
 // Decides about TLS connections by their server name: PROXY header (from trusted peers) → ClientHello → route table. Keeps
 // nothing of its own but what it has prepared; it never touches a socket.
 import { type BlockList, isIP } from 'node:net';
-import type { Backend, Route, RouteTable } from '../routing/route-table.ts';
+import type { Backend, PoolTraits, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
-import { type ConnectionRecord, connectionRecord } from './connection-record.ts';
+import { isAllowed } from './allowed-sources.ts';
+import { type ConnectionRecord, connectionRecord, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
+import { shareKey } from './share-key.ts';
 
 /** What the policy found out about a connection; travels as the engine's `note`. */
-export class ConnectionNote {
+export class ConnectionNote implements Findings {
   /** The client as a trusted PROXY header names it. */
   source: Peer | null = null;
   serverName: string | null = null;
@@ -62,21 +64,21 @@ export class SniPolicy implements Policy {
         const route = this.#deps.routes().defaultRoute;
         return route === null
           ? refuse(note, 'no-server-name', 'unrecognized_name')
-          : this.#routed(note, route, skipBytes);
+          : this.#admitted(note, route, question, skipBytes);
       }
       case 'server-name': {
         note.serverName = hello.serverName;
         const route = this.#deps.routes().byServerName.get(hello.serverName);
         return route === undefined
           ? refuse(note, 'unknown-server-name', 'unrecognized_name')
-          : this.#routed(note, route, skipBytes);
+          : this.#admitted(note, route, question, skipBytes);
       }
     }
   }
 
   /**
-   * What the table says now to a hello for each of its names. Without a healthy backend there is nothing to prepare; and where a
-   * PROXY header may come first, a hello at the beginning proves nothing.
+   * What the table says now to a hello for each of its names. Without a healthy backend there is nothing to prepare; where it matters
+   * who the client is, it has to be asked; and where a PROXY header may come first, a hello at the beginning proves nothing.
    */
   prepared(): ReadonlyMap<string, PreparedAnswer> {
     const prepared = new Map<string, Prepared>();
@@ -123,10 +125,20 @@ export class SniPolicy implements Policy {
   }
 
   #prepare(name: string, route: Route): Prepared | null {
+    if (route.pool !== undefined && route.pool.allowedCidrs.length > 0) return null;
     const note = new ConnectionNote();
     note.serverName = name;
     const decision = this.#routed(note, route, 0);
     return decision.kind === 'candidates' ? { ...decision, note: Object.freeze(note), route } : null;
+  }
+
+  #admitted(note: ConnectionNote, route: Route, question: Question, skipBytes: number): Decision {
+    const { address } = note.source ?? question.client;
+    if (route.pool !== undefined && !isAllowed(route.pool, address)) {
+      note.route = route;
+      return refuse(note, 'source-not-allowed', 'access_denied');
+    }
+    return this.#routed(note, route, skipBytes);
   }
 
   #routed(note: ConnectionNote, route: Route, skipBytes: number): Decision {
@@ -135,9 +147,10 @@ export class SniPolicy implements Policy {
     return {
       kind: 'candidates',
       backends: route.backends,
+      ...(route.pool !== undefined && { balance: 'least-connections' }),
       skipBytes,
       farewell: alertRecord('internal_error'),
-      share: { key: clusterKey(route), limit: this.#deps.maxConnectionsPerCluster },
+      share: { key: shareKey(route), limit: this.#deps.maxConnectionsPerCluster },
       note,
     };
   }
@@ -150,21 +163,24 @@ function isAmong(list: BlockList, address: string): boolean {
 function isSame(one: Route, other: Route): boolean {
   if (one === other) return true;
   return (
-    clusterKey(one) === clusterKey(other) &&
+    one.namespace === other.namespace &&
+    one.cluster === other.cluster &&
+    isSamePool(one.pool, other.pool) &&
     one.backends.length === other.backends.length &&
     one.backends.every(({ key }, index) => key === other.backends[index]?.key)
   );
 }
 
-/** What the engine counts a cluster's connections by. */
-export function clusterKey(route: Pick<Route, 'namespace' | 'cluster'>): string {
-  return `${route.namespace}/${route.cluster}`;
+function isSamePool(one: PoolTraits | undefined, other: PoolTraits | undefined): boolean {
+  // Where networks are named nothing is prepared.
+  const isForAll = (pool: PoolTraits | undefined) => pool === undefined || pool.allowedCidrs.length === 0;
+  return one?.listener === other?.listener && isForAll(one) && isForAll(other);
 }
 
 function refuse(
   note: ConnectionNote,
   reason: string,
-  alert: 'unrecognized_name' | 'internal_error' | null,
+  alert: 'unrecognized_name' | 'internal_error' | 'access_denied' | null,
 ): Decision {
   note.refusal = reason;
   return alert === null ? { kind: 'close', note } : { kind: 'alert', bytes: alertRecord(alert), note };

@@ -56,9 +56,10 @@ export function changedTable(before: RouteTable, changes: RouteChanges): RouteTa
 }
 
 function frozenRoute(route: Route, old: readonly Backend[]): Route {
+  // By key, which is all there is to a backend; a pool may have thousands.
+  const byKey = new Map(old.map((backend) => [backend.key, backend]));
   const backends = route.backends.map((backend) => {
-    // Its key is all there is to a backend.
-    const known = old.find(({ key }) => key === backend.key);
+    const known = byKey.get(backend.key);
     return known ?? Object.freeze({ ...backend, netns: backend.netns && Object.freeze(backend.netns) });
   });
   return Object.freeze({ ...route, backends: Object.freeze(backends) });

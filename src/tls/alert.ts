@@ -1,7 +1,12 @@
 // Owns the alerts with which a connection is refused before it has any TLS of its own. Fatal ones only; the
 // records are shared, so nobody may write to them.
 
-export type AlertName = 'handshake_failure' | 'decode_error' | 'internal_error' | 'unrecognized_name';
+export type AlertName =
+  | 'handshake_failure'
+  | 'access_denied'
+  | 'decode_error'
+  | 'internal_error'
+  | 'unrecognized_name';
 
 const ALERT = 21;
 const FATAL = 2;
@@ -18,6 +23,7 @@ function fatal(description: number): Uint8Array {
 /** RFC 8446 6 and, for unrecognized_name, RFC 6066 3. */
 const RECORDS: Readonly<Record<AlertName, Uint8Array>> = {
   handshake_failure: fatal(40),
+  access_denied: fatal(49),
   decode_error: fatal(50),
   internal_error: fatal(80),
   unrecognized_name: fatal(112),

@@ -1,0 +1,204 @@
+// Keeps one port open for each TCP listener that is wanted, and says what came of it. An open port stays as it is while its route
+// changes; what could not be opened is tried again. It decides nothing about routes, and never closes a connection.
+import type { PortRange } from './config/values.ts';
+import type { Engine, Listener, ListenerSpec, Policy } from './proxy/engine.ts';
+import { listenerKey } from './proxy/share-key.ts';
+import type { PortOutcome, PortRoute } from './routing/port-route.ts';
+import type { Route } from './routing/route-table.ts';
+
+export interface ListenerPortsDeps {
+  readonly engine: Pick<Engine, 'openListener'>;
+  /** undefined: all addresses. */
+  readonly host: string | undefined;
+  /** null: this instance has none to give. */
+  readonly range: PortRange | null;
+  readonly policyOf: (route: () => Route) => Policy;
+  /** All outcomes, whenever one of them changed. */
+  readonly report: (outcomes: ReadonlyMap<string, PortOutcome>) => void;
+  readonly retryMs: number;
+}
+
+interface OpenPort {
+  readonly listener: Listener;
+  /** The one that connections are decided by; after the end of the listener, for those that were let in before. */
+  route: Route;
+}
+
+export class ListenerPorts {
+  readonly #deps: ListenerPortsDeps;
+  readonly #open = new Map<string, OpenPort>();
+  #wanted: readonly PortRoute[] = [];
+  #outcomes: ReadonlyMap<string, PortOutcome> = new Map();
+  #working: Promise<void> | null = null;
+  #again = false;
+  #retry: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(deps: ListenerPortsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What came of each, so far. */
+  get outcomes(): ReadonlyMap<string, PortOutcome> {
+    return this.#outcomes;
+  }
+
+  /** These are wanted from now on. Routes of open ports are swapped before it returns. */
+  want(ports: readonly PortRoute[]): void {
+    if (this.#stopped) return;
+    this.#wanted = ports;
+    for (const { name, route } of ports) {
+      const open = this.#open.get(name);
+      if (open !== undefined) open.route = route;
+    }
+    this.#work();
+  }
+
+  /** Opens and closes nothing more: the engine closes what is open when it drains. Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#retry);
+    await this.#working;
+  }
+
+  /** One pass at a time: what comes meanwhile is looked at in the next. */
+  #work(): void {
+    if (this.#working !== null) {
+      this.#again = true;
+      return;
+    }
+    clearTimeout(this.#retry);
+    this.#again = false;
+    this.#working = this.#pass().finally(() => {
+      this.#working = null;
+      if (this.#stopped) return;
+      if (this.#again) this.#work();
+      else if ([...this.#outcomes.values()].some(({ kind }) => kind === 'failed'))
+        this.#retry = setTimeout(() => this.#work(), this.#deps.retryMs);
+    });
+  }
+
+  async #pass(): Promise<void> {
+    const wanted = this.#wanted;
+    const names = new Set(wanted.map(({ name }) => name));
+    for (const [name, { listener }] of this.#open) {
+      if (names.has(name)) continue;
+      this.#open.delete(name);
+      await listener.close();
+    }
+    const failures = await this.#openMissing(wanted.filter(({ name }) => !this.#open.has(name)));
+    const outcomes = new Map<string, PortOutcome>();
+    for (const { name } of wanted) {
+      const open = this.#open.get(name);
+      const reason = failures.get(name) ?? 'it was not tried yet';
+      outcomes.set(
+        name,
+        open === undefined ? { kind: 'failed', reason } : { kind: 'open', port: open.listener.port },
+      );
+    }
+    if (this.#stopped || isSame(this.#outcomes, outcomes)) return;
+    this.#outcomes = outcomes;
+    this.#deps.report(outcomes);
+  }
+
+  /** Why some could not be opened, by name. Those that had a port before choose first: their clients know it. */
+  async #openMissing(missing: readonly PortRoute[]): Promise<ReadonlyMap<string, string>> {
+    const { range } = this.#deps;
+    const failures = new Map<string, string>();
+    const taken = new Set(Array.from(this.#open.values(), ({ listener }) => listener.port));
+    /** Somebody else's, as far as this pass knows. */
+    const busy = new Set<number>();
+    const others: PortRoute[] = [];
+    for (const wish of missing) {
+      if (range === null)
+        failures.set(wish.name, 'this instance has no ports for TCP listeners: --listener-ports is empty');
+      else if (!(await this.#tookPreferred(wish, range, taken, busy))) others.push(wish);
+    }
+    if (range === null) return failures;
+    const promised = new Set(others.flatMap(({ preferredPort }) => preferredPort ?? []));
+    for (const wish of others) {
+      const failure = await this.#openAny(wish, range, taken, busy, promised);
+      if (failure !== null) failures.set(wish.name, failure);
+    }
+    return failures;
+  }
+
+  async #tookPreferred(
+    wish: PortRoute,
+    { from, to }: PortRange,
+    taken: Set<number>,
+    busy: Set<number>,
+  ): Promise<boolean> {
+    const port = wish.preferredPort;
+    if (port === null || port < from || port > to || taken.has(port) || busy.has(port)) return false;
+    return (await this.#tryPort(wish, port, taken, busy)) === null;
+  }
+
+  /** null when it has one. One that another had before and could not get now is left to it as long as there are others. */
+  async #openAny(
+    wish: PortRoute,
+    { from, to }: PortRange,
+    taken: Set<number>,
+    busy: Set<number>,
+    promised: ReadonlySet<number>,
+  ): Promise<string | null> {
+    for (const isLast of [false, true]) {
+      for (let port = from; port <= to && !this.#stopped; port += 1) {
+        if (taken.has(port) || busy.has(port) || promised.has(port) !== isLast) continue;
+        const error = await this.#tryPort(wish, port, taken, busy);
+        if (error === null) return null;
+        // No other port would fare better.
+        if (error !== 'EADDRINUSE' && error !== 'EACCES') return `port ${port} cannot be opened (${error})`;
+      }
+    }
+    const used = `${taken.size} taken by other listeners, ${busy.size} by other programs or not permitted`;
+    return `no port of --listener-ports ${from}-${to} is free: ${used}`;
+  }
+
+  /** null when it is open now, else the code of the error. */
+  async #tryPort(
+    wish: PortRoute,
+    port: number,
+    taken: Set<number>,
+    busy: Set<number>,
+  ): Promise<string | null> {
+    const { engine, host, policyOf } = this.#deps;
+    if (this.#stopped) return 'ECANCELED';
+    const holder: { route: Route } = { route: wish.route };
+    const spec: ListenerSpec = {
+      name: listenerKey(wish.name),
+      host,
+      port,
+      mode: 'immediate',
+      policy: policyOf(() => holder.route),
+    };
+    try {
+      const listener = await engine.openListener(spec);
+      taken.add(listener.port);
+      this.#open.set(wish.name, Object.assign(holder, { listener }));
+      // It may have changed while the port was being opened.
+      holder.route = this.#wanted.find(({ name }) => name === wish.name)?.route ?? holder.route;
+      return null;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === undefined) throw error;
+      busy.add(port);
+      return code;
+    }
+  }
+}
+
+function isSame(one: ReadonlyMap<string, PortOutcome>, other: ReadonlyMap<string, PortOutcome>): boolean {
+  if (one.size !== other.size) return false;
+  for (const [name, outcome] of one) {
+    const now = other.get(name);
+    if (now?.kind !== outcome.kind) return false;
+    if (
+      outcome.kind === 'open'
+        ? outcome.port !== (now as typeof outcome).port
+        : outcome.reason !== (now as typeof outcome).reason
+    )
+      return false;
+  }
+  return true;
+}

@@ -1,0 +1,79 @@
+// What `isthmus status` and `isthmus explain` say of additional listeners, in columns and sentences. Pure.
+import type { ListenerView, MemberView } from './listener-view.ts';
+import { wrapped } from './wrapped-text.ts';
+
+const WIDTH = 100;
+const NARROWEST = 40;
+/** Of more than these only the ones that are not ready are named. */
+const MOST_MEMBERS = 8;
+const TITLES = ['listener', 'cluster', 'state', 'ready'] as const;
+
+export function listenerLines(listeners: readonly ListenerView[]): string[] {
+  if (listeners.length === 0) return [];
+  const rows = listeners.map(({ name, cluster, state, counts }) => [
+    name,
+    cluster,
+    state,
+    `${counts.ready}/${counts.ready + counts.notReady}`,
+  ]);
+  const widths = TITLES.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] as string).length)),
+  );
+  const head = (cells: readonly string[]) =>
+    `  ${cells.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ')}  `;
+  const lines = [
+    `${listeners.length} ${listeners.length === 1 ? 'listener' : 'listeners'}`,
+    head(TITLES).trimEnd(),
+  ];
+  for (const [i, listener] of listeners.entries()) {
+    const start = head(rows[i] as string[]);
+    const isWide = WIDTH - start.length < NARROWEST;
+    if (isWide) lines.push(start.trimEnd(), ...wrapped(`      ${whereText(listener)}`, WIDTH, 6));
+    else lines.push(...wrapped(`${start}${whereText(listener)}`, WIDTH, start.length));
+    lines.push(...memberLines(listener));
+  }
+  return lines;
+}
+
+/** One sentence: what it is, how it is, and what is wrong. */
+export function listenerSentence(listener: ListenerView): string {
+  const { name, state, counts } = listener;
+  const ignored = counts.ignored === 0 ? '' : `, ${counts.ignored} ignored`;
+  const members = `${counts.ready} of ${counts.ready + counts.notReady} members ready${ignored}`;
+  return `${name} is ${state} (${members}): ${whereText(listener)}`;
+}
+
+function whereText({
+  state,
+  protocol,
+  port,
+  listenPort,
+  serverNames,
+  connections,
+  reason,
+}: ListenerView): string {
+  if (state !== 'serving') return reason;
+  const where =
+    protocol === 'TLS' ? `for ${serverNames[0] ?? 'nobody'}` : `on port ${listenPort ?? 'none'} here`;
+  return `${protocol} ${port} ${where}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;
+}
+
+function memberLines({ members, counts }: ListenerView): string[] {
+  const named =
+    counts.members <= MOST_MEMBERS ? members : members.filter(({ state }) => state === 'NotReady');
+  const shown = named.slice(0, MOST_MEMBERS);
+  const left = counts.members - shown.length;
+  return [
+    ...shown.flatMap((member) => wrapped(`    ${memberText(member)}`, WIDTH, 6)),
+    ...(left > 0 && counts.members > MOST_MEMBERS ? [`    and ${left} more, of ${counts.members}`] : []),
+  ];
+}
+
+function memberText({ machine, address, state, up, reason, lastProbe }: MemberView): string {
+  const where = address === null ? machine : `${machine} (${address})`;
+  if (state === 'Ready') return `${where}: Ready`;
+  if (state === 'Ignored')
+    return `${where}: Ignored, ${up ? 'would be ready' : 'would not be ready'}: ${reason}`;
+  const error = lastProbe?.error ?? null;
+  return `${where}: NotReady: ${reason}${error === null || reason.includes(error) ? '' : ` (${error})`}`;
+}

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import type { ListenerStatus, MemberStatus } from '../control/listener-status.ts';
+import { listenerView } from './listener-view.ts';
+
+const member = (
+  machine: string,
+  state: MemberStatus['state'],
+  key: string | null = machine,
+): MemberStatus => ({
+  machine,
+  key,
+  address: '10.0.0.5',
+  netns: 'qdhcp-1',
+  state,
+  up: state === 'Ready',
+  reason: 'as it is',
+});
+const LISTENER: ListenerStatus = {
+  name: 'ssh',
+  namespace: 'ns',
+  cluster: 'kube',
+  protocol: 'TCP',
+  port: 22,
+  targetPort: 2222,
+  service: 'kube-ssh',
+  listenPort: 17000,
+  serverNames: [],
+  state: 'serving',
+  reason: 'served',
+  members: [member('a', 'Ready'), member('b', 'NotReady', null), member('c', 'Ignored')],
+};
+
+test('all that is known of a listener, its connections, and the last probe of each member', () => {
+  const lastProbe = { atMs: Date.UTC(2026, 0, 2), ok: true, durationMs: 1.234, error: null };
+  const health = new Map([['a', { up: true, sinceMs: 0, lastProbe }]]);
+  const { key: _a, ...a } = member('a', 'Ready');
+  const { key: _b, ...b } = member('b', 'NotReady');
+  const { key: _c, ...c } = member('c', 'Ignored');
+  expect(listenerView(LISTENER, health, new Map([['ns/ssh', 4]]))).toEqual({
+    ...LISTENER,
+    connections: 4,
+    counts: { members: 3, ready: 1, notReady: 1, ignored: 1 },
+    members: [
+      { ...a, lastProbe: { at: '2026-01-02T00:00:00.000Z', ok: true, durationMs: 1.2, error: null } },
+      { ...b, lastProbe: null },
+      { ...c, lastProbe: null },
+    ],
+  });
+});
+
+test('of thousands all are counted, and a hundred are shown: those that are not ready first', () => {
+  const members = Array.from({ length: 5000 }, (_, i) =>
+    member(`m${i}`, i % 1000 === 999 ? 'NotReady' : 'Ready'),
+  );
+  const view = listenerView({ ...LISTENER, members }, new Map(), new Map());
+  expect(view.counts).toEqual({ members: 5000, ready: 4995, notReady: 5, ignored: 0 });
+  expect(view.members).toHaveLength(100);
+  expect(view.members.slice(0, 6).map(({ machine }) => machine)).toEqual([
+    ...['m999', 'm1999', 'm2999', 'm3999', 'm4999'],
+    'm0',
+  ]);
+});

@@ -1,0 +1,78 @@
+// Decides about the connections of a port of its own, before anything is read: they go to the members of its pool, whatever they
+// say. Keeps nothing but what it would say to the next one; it never touches a socket.
+import type { Backend, Route } from '../routing/route-table.ts';
+import { isAllowed } from './allowed-sources.ts';
+import { type ConnectionRecord, connectionRecord, type Findings } from './connection-record.ts';
+import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
+import { shareKey } from './share-key.ts';
+
+export interface PortPolicyDependencies {
+  /** Asked for each connection: it changes while the port stays open. */
+  readonly route: () => Route;
+  readonly maxConnections: number;
+  readonly onRecord: (record: ConnectionRecord) => void;
+  readonly onDialFailed: (backend: Backend, error: string) => void;
+}
+
+interface Answers {
+  readonly route: Route;
+  readonly routed: Decision;
+  readonly notAllowed: Decision;
+}
+
+export class PortPolicy implements Policy {
+  readonly #deps: PortPolicyDependencies;
+  #answers: Answers | null = null;
+
+  constructor(deps: PortPolicyDependencies) {
+    this.#deps = deps;
+  }
+
+  decide(question: Question): Decision {
+    const route = this.#deps.route();
+    if (this.#answers?.route !== route) this.#answers = this.#answersOf(route);
+    const { routed, notAllowed } = this.#answers;
+    return route.pool === undefined || isAllowed(route.pool, question.client.address) ? routed : notAllowed;
+  }
+
+  dialFailed(backend: Backend, error: string): void {
+    this.#deps.onDialFailed(backend, error);
+  }
+
+  ended(report: ConnectionReport): void {
+    this.#deps.onRecord(connectionRecord(report, report.note instanceof PortNote ? report.note : null));
+  }
+
+  #answersOf(route: Route): Answers {
+    const refused = (refusal: string): Decision => ({ kind: 'close', note: new PortNote(route, refusal) });
+    return {
+      route,
+      notAllowed: refused('source-not-allowed'),
+      routed:
+        route.backends.length === 0
+          ? refused('no-healthy-backend')
+          : {
+              kind: 'candidates',
+              backends: route.backends,
+              balance: 'least-connections',
+              skipBytes: 0,
+              farewell: null,
+              share: { key: shareKey(route), limit: this.#deps.maxConnections },
+              note: new PortNote(route, null),
+            },
+    };
+  }
+}
+
+/** One for all connections that got the same answer. */
+class PortNote implements Findings {
+  readonly source = null;
+  readonly serverName = null;
+  readonly route: Route;
+  readonly refusal: string | null;
+
+  constructor(route: Route, refusal: string | null) {
+    this.route = route;
+    this.refusal = refusal;
+  }
+}

@@ -1,0 +1,111 @@
+// The program's main thread, whole, with a stand-in for its control thread: the test says what is desired, and hears what comes back.
+import { randomUUID } from 'node:crypto';
+import { BroadcastChannel } from 'node:worker_threads';
+import { pino } from 'pino';
+import { App } from '../../src/app.ts';
+import { readConfig } from '../../src/config/config.ts';
+import type { Desired } from '../../src/control/desired-state.ts';
+import { NOTHING_DESIRED } from '../../src/control-changes.ts';
+import { ControlLink } from '../../src/control-link.ts';
+import type { ToControl } from '../../src/control-messages.ts';
+import { ControlOutbox } from '../../src/control-outbox.ts';
+import type { StatusView } from '../../src/ops/status.ts';
+import type { PortOutcome } from '../../src/routing/port-route.ts';
+import type { LogLine } from './isthmus.ts';
+import { until } from './tcp.ts';
+
+const scriptOf = (channel: string) => `
+  import { BroadcastChannel, parentPort } from 'node:worker_threads';
+  const test = new BroadcastChannel('${channel}');
+  const say = (message) => parentPort.postMessage(message);
+  test.onmessage = ({ data }) => say(data);
+  const answers = {
+    start: () => { say({ kind: 'started' }); say({ kind: 'settled' }); },
+    beat: () => say({ kind: 'beat', turnsMs: [], kubernetes: null }),
+    'ask-health': () => say({ kind: 'health', health: new Map(), kubernetes: null }),
+    'dials-failed': () => say({ kind: 'dials-noted' }),
+    ports: () => say({ kind: 'ports-noted' }),
+    withdraw: () => say({ kind: 'withdrawn' }),
+    stop: () => { test.close(); parentPort.close(); },
+  };
+  parentPort.on('message', (message) => {
+    if (message.kind !== 'stop') test.postMessage(message);
+    answers[message.kind]?.();
+  });
+`;
+
+export class StandInControl {
+  readonly log: LogLine[] = [];
+  /** Every one that was told, in order. */
+  readonly outcomes: Record<string, PortOutcome>[] = [];
+  readonly failedDials: string[] = [];
+  readonly app: App;
+  readonly #channel: BroadcastChannel;
+  readonly #outbox: ControlOutbox;
+  #desired: Desired = NOTHING_DESIRED;
+
+  constructor(...flags: readonly string[]) {
+    const args = ['--source=file:/tmp', '--listen=127.0.0.1:0', '--admin=127.0.0.1:0', ...flags];
+    const read = readConfig(args, {});
+    if ('problems' in read) throw new Error(JSON.stringify(read.problems));
+    const { config } = read;
+    const name = randomUUID();
+    this.#channel = new BroadcastChannel(name);
+    this.#channel.onmessage = (event: unknown) => this.#heard((event as { data: ToControl }).data);
+    this.#outbox = new ControlOutbox((changes) => this.#channel.postMessage({ kind: 'published', changes }));
+    const logger = pino(
+      { level: 'debug', base: null, formatters: { level: (level) => ({ level }) } },
+      { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
+    );
+    const control = new ControlLink({
+      config,
+      log: (level, facts, message) => logger[level](facts, message),
+      script: new URL(`data:text/javascript,${encodeURIComponent(scriptOf(name))}`),
+    });
+    this.app = new App({ config, logger, version: 'test', control });
+  }
+
+  get port(): number {
+    return this.#portIn('listen');
+  }
+
+  /** This is desired from now on; what is not named stays. */
+  publish(parts: Partial<Desired>): void {
+    this.#desired = { ...this.#desired, ...parts };
+    this.#outbox.put(this.#desired);
+  }
+
+  /** All outcomes, once these are open. */
+  async opened(...names: readonly string[]): Promise<Record<string, number>> {
+    const portOf = (name: string) => {
+      const outcome = this.outcomes.at(-1)?.[name];
+      return outcome?.kind === 'open' ? outcome.port : null;
+    };
+    await until(`${names} are open`, () => names.every((name) => portOf(name) !== null));
+    return Object.fromEntries(names.map((name) => [name, portOf(name) as number]));
+  }
+
+  async get(path: string): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.#portIn('admin')}${path}`)).text();
+  }
+
+  async status(): Promise<StatusView> {
+    return JSON.parse(await this.get('/status')) as StatusView;
+  }
+
+  async stop(): Promise<void> {
+    await this.app.close();
+    this.#channel.close();
+  }
+
+  #heard(message: ToControl): void {
+    if (message.kind === 'taken') this.#outbox.taken();
+    if (message.kind === 'ports') this.outcomes.push(Object.fromEntries(message.ports));
+    if (message.kind === 'dials-failed') this.failedDials.push(...message.backends);
+  }
+
+  #portIn(field: 'listen' | 'admin'): number {
+    const serving = this.log.find(({ msg }) => msg === 'serving');
+    return Number(String(serving?.[field]).split(':').at(-1));
+  }
+}
