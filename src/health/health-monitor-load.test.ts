@@ -50,7 +50,7 @@ describe('the health monitor with many targets', () => {
       // At first every target needs two probes before any needs a third; then they are 5 s and some waiting apart.
       expect(Math.max(...gaps.map(({ gapMs }) => gapMs))).toBeLessThan(10_000);
       expect(Math.max(...gaps.filter(({ atMs }) => atMs > 30_000).map(({ gapMs }) => gapMs))).toBeLessThan(
-        6000,
+        6300,
       );
     }
   });

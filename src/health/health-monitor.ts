@@ -9,6 +9,7 @@ import {
   delayAfterProbeMs,
   firstDueMs,
   pickDue,
+  slackOf,
   stretchedIntervalMs,
   type Urgency,
   urgencyAfterProbe,
@@ -22,6 +23,7 @@ interface Tracked extends Due {
   health: TargetHealth;
   /** Infinity while a probe is under way. */
   dueMs: number;
+  slackMs: number;
   urgency: Urgency;
   startedMs: number;
   /** Calls the probe off; null when none is under way. */
@@ -107,6 +109,7 @@ export class HealthMonitor {
   #turn(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+    let awake = false;
     while (!this.#stopped && this.#running < this.#settings.maxConcurrent) {
       const nowMs = performance.now();
       const waitMs = this.#pacer.waitMs(nowMs);
@@ -115,13 +118,14 @@ export class HealthMonitor {
         return;
       }
       const intervalMs = stretchedIntervalMs(this.#settings, this.#tracked.size);
-      const { pick, wakeMs } = pickDue(this.#tracked.values(), nowMs, intervalMs);
+      const { pick, wakeMs } = pickDue(this.#tracked.values(), nowMs, intervalMs, awake);
       if (pick === null) {
         this.#wakeIn(wakeMs - nowMs);
         return;
       }
       this.#pacer.started(nowMs);
       this.#start(pick, nowMs);
+      awake = true;
     }
     // At the limit of concurrency the end of a probe is the next turn.
   }
@@ -158,8 +162,9 @@ export class HealthMonitor {
     });
     const delayMs = delayAfterProbeMs(verdict, this.#settings, this.#tracked.size, this.#random());
     const hurried = tracked.dialFailedMeanwhile && verdict.up;
-    tracked.dueMs =
-      performance.now() + (hurried ? Math.min(delayMs, this.#settings.fastIntervalMs) : delayMs);
+    const waitMs = hurried ? Math.min(delayMs, this.#settings.fastIntervalMs) : delayMs;
+    tracked.dueMs = performance.now() + waitMs;
+    tracked.slackMs = slackOf(waitMs);
     tracked.urgency = hurried ? 2 : urgencyAfterProbe(verdict);
     if (flipped) this.#onChange(tracked.target.key, tracked.health);
   }
@@ -171,6 +176,7 @@ function newcomer(target: ProbeTarget, dueMs: number): Tracked {
     verdict: UNPROVEN,
     health: Object.freeze({ up: false, sinceMs: Date.now(), lastProbe: null }),
     dueMs,
+    slackMs: 0,
     urgency: 1,
     startedMs: Number.NEGATIVE_INFINITY,
     cancel: null,

@@ -75,7 +75,7 @@ describe('the interval', () => {
 });
 
 describe('of several waiting targets', () => {
-  const at = (dueMs: number, urgency: Urgency = 0) => ({ dueMs, urgency });
+  const at = (dueMs: number, urgency: Urgency = 0, slackMs = 0) => ({ dueMs, urgency, slackMs });
 
   it('none is taken before it is due, and the first one sets the time to wake', () => {
     expect(pickDue([at(30, 1), at(20)], 10, 2000)).toEqual({ pick: null, wakeMs: 20 });
@@ -96,10 +96,18 @@ describe('of several waiting targets', () => {
     expect(pickDue([at(0), at(2001, 1)], 2010, 2000).pick).toEqual(at(0));
   });
 
+  it('one that is due a little later is taken along by who is awake anyway, and wakes nobody', () => {
+    const soon = at(30, 0, 20);
+    expect(pickDue([soon, at(31, 0, 20)], 10, 2000)).toEqual({ pick: null, wakeMs: 30 });
+    expect(pickDue([soon, at(31, 0, 20)], 10, 2000, true).pick).toBe(soon);
+    expect(pickDue([at(31, 0, 20)], 10, 2000, true).pick).toBeNull();
+  });
+
   it('one is taken exactly when one is due', () => {
     const due = fc.record({
       dueMs: fc.integer({ min: 0, max: 100 }),
       urgency: fc.constantFrom<Urgency>(0, 1, 2),
+      slackMs: fc.integer({ min: 0, max: 20 }),
     });
     fc.assert(
       fc.property(fc.array(due), fc.integer({ min: 0, max: 100 }), (waiting, nowMs) => {
