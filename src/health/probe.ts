@@ -1,10 +1,6 @@
-// One look at one backend inside its netns, of the kind that the settings ask for: what it is asked stands in tcp-probe.ts (the
-// default, which the backend's program never learns of) and in tls-probe.ts.
-import type { NativeAddon } from '../netns/native.ts';
-import type { HealthSettings } from './health-settings.ts';
+// One look at one backend inside its netns: what it is asked stands in tcp-probe.ts (the default, which the backend's program never
+// learns of) and in tls-probe.ts.
 import type { ProbeTarget } from './probe-target.ts';
-import { TcpProbe } from './tcp-probe.ts';
-import { TlsProbe } from './tls-probe.ts';
 
 export interface ProbeOutcome {
   readonly ok: boolean;
@@ -25,12 +21,4 @@ export interface Probe {
 /** To be closed when nothing is under way any more. */
 export interface ClosableProbe extends Probe {
   close(): void;
-}
-
-export function createProbe(deps: {
-  addon: Pick<NativeAddon, 'openNetns' | 'createProber'>;
-  settings: Pick<HealthSettings, 'kind' | 'timeoutMs' | 'maxConcurrent'>;
-}): ClosableProbe {
-  const { addon, settings } = deps;
-  return settings.kind === 'tls' ? new TlsProbe(addon, settings.timeoutMs) : new TcpProbe(addon, settings);
 }

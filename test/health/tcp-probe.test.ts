@@ -1,7 +1,8 @@
 // The TCP check against real kernels: what it says, and that the server behind it never hears of it.
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ClosableProbe, createProbe } from '../../src/health/probe.ts';
+import type { ClosableProbe } from '../../src/health/probe.ts';
+import { createProbe } from '../../src/health/probe-kinds.ts';
 import { type DialTarget, dial } from '../../src/netns/dial.ts';
 import { native } from '../../src/netns/native.ts';
 import { NetnsHandles } from '../../src/netns/netns-handles.ts';

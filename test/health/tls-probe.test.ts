@@ -1,7 +1,8 @@
 // The TLS check against real servers in a real netns.
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ClosableProbe, createProbe } from '../../src/health/probe.ts';
+import type { ClosableProbe } from '../../src/health/probe.ts';
+import { createProbe } from '../../src/health/probe-kinds.ts';
 import { native } from '../../src/netns/native.ts';
 import { makeNetns } from '../support/netns.ts';
 import { openDescriptors } from '../support/process.ts';
@@ -48,6 +49,16 @@ describe('the TLS check', () => {
     for (const server of plain) server.close();
     await backend.stop();
     netns.remove();
+  });
+
+  it('asks a target by TCP that wants no more, although it speaks no TLS', async () => {
+    const port = await plainServer(() => {});
+    const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: '' };
+    expect(await outcomeOf(probe, { ...target, check: 'tcp' }, never)).toMatchObject({
+      ok: true,
+      error: null,
+    });
+    expect(await outcomeOf(probe, target, never)).toMatchObject({ ok: false });
   });
 
   it('passes, names the cluster and hangs up politely, though the certificate is signed by nobody we know', async () => {

@@ -1,0 +1,24 @@
+// Which probe a target gets: what `--health` asks for, unless the target itself names one (a machine behind a listener is asked
+// by TCP whatever the API servers are asked by).
+import type { NativeAddon } from '../netns/native.ts';
+import type { HealthSettings } from './health-settings.ts';
+import type { ClosableProbe } from './probe.ts';
+import { TcpProbe } from './tcp-probe.ts';
+import { TlsProbe } from './tls-probe.ts';
+
+export function createProbe(deps: {
+  addon: Pick<NativeAddon, 'openNetns' | 'createProber'>;
+  settings: Pick<HealthSettings, 'kind' | 'timeoutMs' | 'maxConcurrent'>;
+}): ClosableProbe {
+  const { addon, settings } = deps;
+  const tcp = new TcpProbe(addon, settings);
+  if (settings.kind === 'tcp') return tcp;
+  const tls = new TlsProbe(addon, settings.timeoutMs);
+  return {
+    start: (target, ended) => (target.check === 'tcp' ? tcp : tls).start(target, ended),
+    close: () => {
+      tls.close();
+      tcp.close();
+    },
+  };
+}
