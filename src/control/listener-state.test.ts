@@ -189,7 +189,7 @@ describe('a TLS listener', () => {
         pool: { allowedCidrs: ['10.0.0.0/8'] },
       });
     expect(ports).toEqual([]);
-    expect(publications.at(-1)).toMatchObject({ want: 'live', listener: { listenPort: null } });
+    expect(publications.at(-1)).toMatchObject({ want: 'live', listener: { listenPort: 'shared' } });
   });
 
   test('never takes the name of a cluster: it is called something else', () => {
@@ -270,6 +270,37 @@ describe('members', () => {
     const { backends } = one({ ...facts, clusters: [proxied] });
     expect(backends.filter(({ port }) => port === 22)).toHaveLength(1);
     expect(backends.filter(({ port }) => port === 6443)).toHaveLength(2);
+  });
+});
+
+describe('five thousand machines', () => {
+  const MANY = 5000;
+  const addressOf = (i: number) => `10.1.${i >> 8}.${i & 255}`;
+  const machines = Array.from({ length: MANY }, (_, i) => machine(`m-${i}`, addressOf(i), { any: 'thing' }));
+  const every = { matchExpressions: [{ key: 'nobody-has-it', operator: 'DoesNotExist' }] };
+  const facts: SiteFacts = {
+    listeners: [listener('all', { selector: every })],
+    machines,
+    up: machines.map((_, i) => keyAt(addressOf(i))),
+    ports: { all: OPEN },
+  };
+
+  // What a turn costs with them is measured by bench/control/listeners-turn.ts.
+  test('are members of a selector that every machine matches, and the next turn makes nothing of them anew', () => {
+    const [first, second] = [one(facts), one(facts)];
+    expect(first.status.reason).toBe(`${MANY} of ${MANY} machines answer`);
+    expect(first.ports[0]?.route.backends).toHaveLength(MANY);
+    expect(second.status.members.every((member, i) => member === first.status.members[i])).toBe(true);
+    expect(second.backends.every((target, i) => target === first.backends[i])).toBe(true);
+  });
+
+  test('of which one changes its label: the others are the same', () => {
+    const first = one(facts);
+    const changed = machines.with(7, machine('m-7', addressOf(7), { 'nobody-has-it': 'but me' }));
+    const { status } = one({ ...facts, machines: changed });
+    expect(status.members).toHaveLength(MANY - 1);
+    const before = new Set(first.status.members);
+    expect(status.members.every((member) => before.has(member))).toBe(true);
   });
 });
 

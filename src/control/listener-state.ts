@@ -159,7 +159,7 @@ function placedListener(
       key: reading.key,
       service,
       port: wish.port,
-      listenPort: wish.protocol === 'TLS' ? null : open,
+      listenPort: wish.protocol === 'TLS' ? 'shared' : open,
       selector: selectorMark(reading.object.uid, wish.selectorDigest),
     }),
   });

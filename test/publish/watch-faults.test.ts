@@ -34,7 +34,7 @@ describe('watches', () => {
     async (_title, break_) => {
       await site.untilWell(isthmus, 40_000);
       const before = versions();
-      expect(break_()).toBe(5);
+      expect(break_()).toBe(6);
       site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
       await site.untilWell(isthmus, 40_000);
       await until('all are open', () => site.api.openWatches === 5, 20_000);
@@ -45,7 +45,7 @@ describe('watches', () => {
   );
 
   it('that hang silently take nothing away: a withdrawal needs none of them', async () => {
-    expect(site.api.faults.silenceWatches()).toBe(5);
+    expect(site.api.faults.silenceWatches()).toBe(6);
     await site.clusters.servers.get('alpha')?.stop();
     await until('the slice is gone', () => site.slice('alpha-net-1') === null);
     await site.clusters.serve(site.clusters.alpha);

@@ -1,5 +1,6 @@
 // The server that NetnsServer starts: `<mode> <address> <port> [name cert key]`. Modes:
 //   https  answers every request with its name     echo  sends back what it gets      hash  prints the hash of what it got
+//   name   says <name> on each line it gets, and first of all
 //   source sends <n> bytes of a known pattern, then FIN    hold  accepts and says nothing; `reset`, `end`, `data` on stdin act
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -15,6 +16,11 @@ const open = new Set<Socket>();
 
 const handlers: Record<string, (socket: Socket) => void> = {
   echo: (socket) => void socket.pipe(socket),
+  name: (socket) => {
+    socket.write(`${rest[0]}\n`);
+    socket.on('data', () => socket.write(`${rest[0]}\n`));
+    socket.on('end', () => socket.end());
+  },
   hash: (socket) => {
     const hash = createHash('sha256');
     let bytes = 0;

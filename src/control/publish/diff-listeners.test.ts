@@ -154,6 +154,16 @@ describe('what takes it away', () => {
     expect(api.slices.size).toBe(0);
   });
 
+  test('our own end, before its port was opened again: what is on its way out keeps the port it had', () => {
+    const api = new ModelApi();
+    new Instance(api).settle(site);
+    new Instance(api, { draining: true }).settle({ ...site, ports: {} });
+    expect(slice(api)).toMatchObject({
+      endpoints: [{ conditions: { ready: false, terminating: true } }],
+      ports: [{ port: 17_001 }],
+    });
+  });
+
   test('its deletion: terminating, gone, the Service, the port, in this order', () => {
     const api = new ModelApi();
     const instance = new Instance(api);

@@ -27,8 +27,8 @@ export interface ListenerPublication {
   readonly service: string;
   /** Of the Service. */
   readonly port: number;
-  /** On this instance; null: the port that it shares with the clusters. */
-  readonly listenPort: number | null;
+  /** On this instance; `shared`: that of the clusters; null: none that we know of now. */
+  readonly listenPort: number | 'shared' | null;
   /** Kept on the Service: see `selectorMark`. */
   readonly selector: string;
 }

@@ -151,7 +151,7 @@ function wantedSlice(
     // A slice of ours keeps the name it has; a new one takes the plain name if nobody has it.
     disambiguate: found === null ? kube.slices.has(plain) : found.name !== plain,
     ...endpoint,
-    port: listener?.listenPort ?? endpoint.port,
+    port: portOf(publication, endpoint.port, found),
     nodeName,
     mode,
     timestamp: mode === 'timestamp' ? freshTimestamp(written, kube.wallMs) : null,
@@ -159,6 +159,12 @@ function wantedSlice(
     tags: tagsOf(publication, found?.object.metadata, tags),
     ...(listener && { listener }),
   });
+}
+
+/** Of a port that is not known now, what was published stands: only what is on its way out comes to this. */
+function portOf({ listener }: Publication, shared: number, found: OwnedSlice | null): number {
+  if (listener === undefined || listener.listenPort === 'shared') return shared;
+  return listener.listenPort ?? found?.object.ports?.[0]?.port ?? shared;
 }
 
 /** The one that is there while it is fresh: a new one would be a write. A clock that was set back makes it stale too. */
