@@ -11,14 +11,19 @@ export function createProbe(deps: {
   settings: Pick<HealthSettings, 'kind' | 'timeoutMs' | 'maxConcurrent'>;
 }): ClosableProbe {
   const { addon, settings } = deps;
-  const tcp = new TcpProbe(addon, settings);
-  if (settings.kind === 'tcp') return tcp;
+  if (settings.kind === 'tcp') return new TcpProbe(addon, settings);
   const tls = new TlsProbe(addon, settings.timeoutMs);
+  // Made when a target first asks for it: it has a thread.
+  let tcp: TcpProbe | null = null;
   return {
-    start: (target, ended) => (target.check === 'tcp' ? tcp : tls).start(target, ended),
+    start: (target, ended) => {
+      if (target.check !== 'tcp') return tls.start(target, ended);
+      tcp ??= new TcpProbe(addon, settings);
+      return tcp.start(target, ended);
+    },
     close: () => {
       tls.close();
-      tcp.close();
+      tcp?.close();
     },
   };
 }

@@ -48,6 +48,7 @@ describe('the TLS check', () => {
     for (const socket of accepted) socket.destroy();
     for (const server of plain) server.close();
     await backend.stop();
+    probe.close();
     netns.remove();
   });
 
@@ -101,6 +102,16 @@ describe('the TLS check', () => {
     const outcome = await runPlain(port);
     expect(outcome.ok).toBe(false);
     expect(outcome.error).toMatch(/^ERR_SSL_/);
+  });
+
+  it('is not made of a target that asks for the TCP check: a machine of a listener may speak anything', async () => {
+    const port = await plainServer(() => {});
+    const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
+    expect(await outcomeOf(probe, { ...target, check: 'tcp' }, never)).toMatchObject({ ok: true, error: null });
+    expect(await outcomeOf(probe, { ...target, port: 1, check: 'tcp' }, never)).toMatchObject({
+      error: 'ECONNREFUSED',
+    });
+    expect(await outcomeOf(probe, target, never)).toMatchObject({ error: 'ETIMEDOUT' });
   });
 
   it('fails with ECONNRESET where the server hangs up in the middle of the handshake', async () => {
