@@ -6,6 +6,7 @@
 #include "binding/environment.h"
 #include "binding/netns_object.h"
 #include "binding/prober_object.h"
+#include "binding/service_functions.h"
 #include "binding/socket_functions.h"
 #include "binding/throw.h"
 #include "sys/netns_scope.h"
@@ -41,6 +42,11 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
       Napi::PropertyDescriptor::Function(env, exports, "setLinger", SetLingerFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "tcpState", TcpStateFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "releaseFreeMemory", ReleaseFreeMemory, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "notify", NotifyFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "adoptListening", AdoptListeningFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "sendDescriptors", SendDescriptorsFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "receiveDescriptors", ReceiveDescriptorsFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "peerOf", PeerOfFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "createEngine", CreateEngine, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "createProber", CreateProber, napi_enumerable),
   });

@@ -3,6 +3,7 @@ import type { Engine, EngineLimits } from '../src/proxy/engine.ts';
 import { NativeEngine } from '../src/proxy/native/native-engine.ts';
 import { engineConformance } from './conformance/engine.ts';
 import { engineBalanceConformance } from './conformance/engine-balance.ts';
+import { engineInheritedConformance } from './conformance/engine-inherited.ts';
 import { engineNetnsConformance } from './conformance/engine-netns.ts';
 import { enginePreparedConformance } from './conformance/engine-prepared.ts';
 import { engineSharesConformance } from './conformance/engine-shares.ts';
@@ -11,6 +12,7 @@ for (const threads of [1, 3]) {
   const create = (limits: EngineLimits) => new NativeEngine(limits, native, threads);
   engineConformance(`native, ${threads} threads`, create);
   engineNetnsConformance(`native, ${threads} threads`, create);
+  engineInheritedConformance(`native, ${threads} threads`, create);
   engineSharesConformance(`native, ${threads} threads`, create);
   engineBalanceConformance(`native, ${threads} threads`, create);
   enginePreparedConformance(`native, ${threads} threads`, create, true);

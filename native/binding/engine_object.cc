@@ -27,6 +27,7 @@ class EngineObject {
   static bool Ended(const Napi::CallbackInfo& info);
 
   static Napi::Value Listen(const Napi::CallbackInfo& info);
+  static Napi::Value ListenerFd(const Napi::CallbackInfo& info);
   static Napi::Value CloseListener(const Napi::CallbackInfo& info);
   static Napi::Value AddTarget(const Napi::CallbackInfo& info);
   static Napi::Value DropTarget(const Napi::CallbackInfo& info);
@@ -128,6 +129,7 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   };
   object.Set("slab", Napi::Value(env, slab));
   method("listen", Listen);
+  method("listenerFd", ListenerFd);
   method("closeListener", CloseListener);
   method("addTarget", AddTarget);
   method("dropTarget", DropTarget);
@@ -162,7 +164,10 @@ Napi::Value EngineObject::Listen(const Napi::CallbackInfo& info) {
   const std::string host = info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "";
   const int port = info[2].As<Napi::Number>().Int32Value();
   const auto mode = info[3].ToBoolean() ? ListenerMode::kImmediate : ListenerMode::kHello;
-  auto bound = Of(info).engine_->Listen(id, host, port, mode, info[4].As<Napi::Number>().Int32Value());
+  const int backlog = info[4].As<Napi::Number>().Int32Value();
+  Engine& engine = *Of(info).engine_;
+  auto bound = info[5].IsNumber() ? engine.ListenOn(id, UniqueFd(info[5].As<Napi::Number>().Int32Value()), mode, backlog)
+                                  : engine.Listen(id, host, port, mode, backlog);
   if (!bound.Ok()) {
     const std::string where = (host.empty() ? "*" : host) + ":" + std::to_string(port);
     return ThrowSysError(info.Env(), bound.Error(), where.c_str());
@@ -173,8 +178,15 @@ Napi::Value EngineObject::Listen(const Napi::CallbackInfo& info) {
   return result;
 }
 
+Napi::Value EngineObject::ListenerFd(const Napi::CallbackInfo& info) {
+  const auto& engine = Of(info).engine_;
+  return Napi::Number::New(info.Env(), engine ? engine->ListenerFd(info[0].As<Napi::Number>().Uint32Value()) : -1);
+}
+
 Napi::Value EngineObject::CloseListener(const Napi::CallbackInfo& info) {
-  if (auto& engine = Of(info).engine_) engine->CloseListener(info[0].As<Napi::Number>().Uint32Value());
+  if (auto& engine = Of(info).engine_) {
+    engine->CloseListener(info[0].As<Napi::Number>().Uint32Value(), info[1].ToBoolean());
+  }
   return {};
 }
 
@@ -341,6 +353,7 @@ Napi::Value EngineObject::Stats(const Napi::CallbackInfo& info) {
   Napi::Object stats = Napi::Object::New(info.Env());
   stats.Set("connections", shared.connections.load(std::memory_order_relaxed));
   stats.Set("unreported", shared.unreported.load(std::memory_order_relaxed));
+  stats.Set("listenersClosing", shared.listeners_closing.load(std::memory_order_acquire));
   stats.Set("pendingDials", shared.pending_dials.load(std::memory_order_relaxed));
   stats.Set("helloMemoryBytes", static_cast<double>(shared.hellos.Used()));
   stats.Set("netnsHandles", shared.netns_handles.load(std::memory_order_relaxed));

@@ -19,6 +19,10 @@ std::optional<SysError> Worker::WatchListener(const ListenerSocket& listener) {
 
 void Worker::RemoveListener(std::shared_ptr<ListenerSocket> listener) {
   static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, listener->fd.Get(), nullptr));
+  // The kernel wakes one of all who wait on the socket, in whatever process. If that was us, just before, then nobody else knows
+  // of the client, and it would wait until the next one comes.
+  if (listener->shared) AcceptFrom(*listener);
+  shared_.listeners_closing.fetch_sub(1, std::memory_order_release);
   retired_listeners_.push_back(std::move(listener));  // a later event of this batch may point at it
 }
 

@@ -8,6 +8,7 @@
 #include "engine/io.h"
 #include "engine/keepalive.h"
 #include "engine/prepared.h"
+#include "engine/tuning.h"
 
 namespace isthmus {
 namespace {
@@ -54,20 +55,6 @@ Result<UniqueFd> OpenListening(const ParsedAddress& where, int backlog, int dead
   return fd;
 }
 
-BoundAddress AddressOf(int fd) {
-  sockaddr_in6 bound{};
-  socklen_t length = sizeof bound;
-  static_cast<void>(::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length));
-  char text[INET6_ADDRSTRLEN] = "";
-  if (bound.sin6_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(bound);
-    ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-    return {text, ntohs(v4.sin_port)};
-  }
-  ::inet_ntop(AF_INET6, &bound.sin6_addr, text, sizeof text);
-  return {text, ntohs(bound.sin6_port)};
-}
-
 }  // namespace
 
 Engine::Engine(std::shared_ptr<Shared> shared, int threads) : shared_(std::move(shared)) {
@@ -107,8 +94,22 @@ Result<BoundAddress> Engine::Listen(std::uint32_t id, const std::string& host, i
     fd = OpenListening(*Parse("0.0.0.0", port), backlog, timeout);  // a kernel without IPv6
   }
   if (!fd.Ok()) return fd.Error();
-  const BoundAddress bound = AddressOf(fd.Value().Get());
-  auto listener = std::make_shared<ListenerSocket>(ListenerSocket{id, mode, std::move(fd.Value())});
+  return Serve({id, mode, false, std::move(fd.Value())});
+}
+
+Result<BoundAddress> Engine::ListenOn(std::uint32_t id, UniqueFd fd, ListenerMode mode, int backlog) {
+  if (auto adopted = AdoptListening(fd.Get()); !adopted.Ok()) return adopted.Error();
+  // What is accepted from it inherits these; whoever opened it may have known other limits, or none.
+  NoDelay(fd.Get());
+  KeepAlive(fd.Get(), shared_->limits.dead_peer_timeout_ms);
+  if (::listen(fd.Get(), backlog) != 0) return SysError{errno, "listen"};
+  return Serve({id, mode, true, std::move(fd)});
+}
+
+Result<BoundAddress> Engine::Serve(ListenerSocket socket) {
+  const std::uint32_t id = socket.id;
+  const BoundAddress bound = AddressOf(socket.fd.Get());
+  auto listener = std::make_shared<ListenerSocket>(std::move(socket));
   // One worker is enough to serve it; without any, nobody would ever be heard there.
   std::optional<SysError> error;
   bool watched = false;
@@ -121,13 +122,19 @@ Result<BoundAddress> Engine::Listen(std::uint32_t id, const std::string& host, i
   return bound;
 }
 
-void Engine::CloseListener(std::uint32_t id) {
+int Engine::ListenerFd(std::uint32_t id) const {
+  const auto found = listeners_.find(id);
+  return found == listeners_.end() ? -1 : found->second->fd.Get();
+}
+
+void Engine::CloseListener(std::uint32_t id, bool leave_open) {
   const auto found = listeners_.find(id);
   if (found == listeners_.end()) return;
   const std::shared_ptr<ListenerSocket> listener = found->second;
   listeners_.erase(found);
-  // To close a listening socket resets those who wait in its queue: they are taken out first.
-  for (;;) {
+  // To close a listening socket resets those who wait in its queue: they are taken out first. Of one that others hold too no
+  // more than a whole queue: they may be adding to it.
+  for (int i = 0; i < kMostTakenAtClose; i += 1) {
     const long fd = io::Accept(listener->fd.Get(), nullptr, nullptr);
     if (fd == -ECONNABORTED || fd == -EPROTO) continue;  // that one has left; others may wait behind it
     if (fd < 0) break;
@@ -136,10 +143,13 @@ void Engine::CloseListener(std::uint32_t id) {
     command.client = UniqueFd(static_cast<int>(fd));
     workers_[next_adopter_++ % workers_.size()]->Post(std::move(command), true);
   }
-  static_cast<void>(::shutdown(listener->fd.Get(), SHUT_RDWR));
+  if (leave_open) listener->shared = true;
+  // It ends the listening for everybody who holds the socket.
+  if (!listener->shared) static_cast<void>(::shutdown(listener->fd.Get(), SHUT_RDWR));
   for (const auto& worker : workers_) {
     Command command{Command::Kind::kRemoveListener};
     command.listener = listener;
+    shared_->listeners_closing.fetch_add(1, std::memory_order_relaxed);
     worker->Post(std::move(command), true);
   }
 }

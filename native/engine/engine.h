@@ -10,13 +10,9 @@
 
 #include "engine/shared.h"
 #include "engine/worker.h"
+#include "sys/listening_socket.h"
 
 namespace isthmus {
-
-struct BoundAddress {
-  std::string address;
-  int port;
-};
 
 class Engine {
  public:
@@ -33,8 +29,13 @@ class Engine {
 
   // No host: all addresses, IPv4 and IPv6.
   Result<BoundAddress> Listen(std::uint32_t id, const std::string& host, int port, ListenerMode mode, int backlog);
-  // Accepts what waits, then refuses: when it returns, nobody can connect any more.
-  void CloseListener(std::uint32_t id);
+  // On one that listens already, and that others may hold as well.
+  Result<BoundAddress> ListenOn(std::uint32_t id, UniqueFd fd, ListenerMode mode, int backlog);
+  // To hand it over: it stays the engine's. -1: there is none of this id.
+  int ListenerFd(std::uint32_t id) const;
+  // Accepts what waits, then refuses: when it returns, nobody can connect any more. Unless it came by ListenOn, or is to be left
+  // open: then those who hold it too go on.
+  void CloseListener(std::uint32_t id, bool leave_open = false);
 
   // Absent when the address is not numeric.
   std::optional<std::uint32_t> AddTarget(const std::string& path, const std::string& identity, const std::string& address,
@@ -67,6 +68,8 @@ class Engine {
   void AbortAll(Outcome outcome);
 
  private:
+  Result<BoundAddress> Serve(ListenerSocket socket);
+
   struct NamedNetns {
     std::shared_ptr<NetnsSlot> slot;
     int targets = 0;

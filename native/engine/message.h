@@ -22,6 +22,7 @@ enum class ListenerMode : std::uint8_t { kHello, kImmediate };
 struct ListenerSocket {
   std::uint32_t id;
   ListenerMode mode;
+  bool shared;  // other processes may hold it too: it is never shut down
   UniqueFd fd;
 };
 

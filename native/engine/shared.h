@@ -69,6 +69,7 @@ struct Shared {
   EventQueue events;
   std::atomic<int> connections{0};
   std::atomic<int> unreported{0};  // accepted, and their end not yet told to JavaScript
+  std::atomic<int> listeners_closing{0};  // closed, and some worker may still accept from one
   std::atomic<int> pending_dials{0};
   std::atomic<int> netns_handles{0};
   std::atomic<std::uint64_t> choices{0};  // among equals, so far

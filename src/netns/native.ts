@@ -44,6 +44,21 @@ export interface NativeAddon {
   tcpState(fd: number): TcpState | null;
   /** What malloc keeps for later goes back to the kernel: of all threads, in a few milliseconds. Only glibc can. */
   releaseFreeMemory(): void;
+  /** One datagram, as sd_notify(3) sends it: to a path, or to `@` and an abstract name. Never waits. */
+  notify(address: string, text: string): void;
+  /**
+   * Where a socket listens that was handed to us, after it was made non-blocking and close-on-exec. Throws `ENOTLISTENING` when it
+   * is anything else than a TCP socket that listens. The descriptor stays the caller's.
+   */
+  adoptListening(fd: number): { readonly address: string; readonly port: number };
+  /** How many bytes of `text` a connected unix socket took; the descriptors go with the first, and stay ours too. 253 at most. */
+  sendDescriptors(socket: number, text: string, ...descriptors: number[]): number;
+  /** One read of at most 64 KiB: null when nothing is there yet, no bytes when the other end is closed. The descriptors are the caller's. */
+  receiveDescriptors(
+    socket: number,
+  ): { readonly bytes: Buffer; readonly descriptors: readonly number[] } | null;
+  /** Who connected a unix socket: as it was then. */
+  peerOf(socket: number): { readonly pid: number; readonly uid: number };
   /** Starts the native engine (native/engine/) with so many threads; the limits are EngineLimits of src/proxy/engine.ts. */
   createEngine(
     limits: Readonly<Record<string, number>>,
@@ -142,8 +157,13 @@ export interface NativeEngineHandle {
     port: number,
     immediate: boolean,
     backlog: number,
+    /** One that listens already: the engine's from now on, also when this throws. */
+    fd?: number,
   ): { readonly address: string; readonly port: number };
-  closeListener(id: number): void;
+  /** The descriptor, which stays the engine's; -1 when there is no such listener. */
+  listenerFd(id: number): number;
+  /** `leaveOpen`: others hold the socket too, and go on accepting. */
+  closeListener(id: number, leaveOpen: boolean): void;
   addTarget(netnsPath: string | null, identity: string | null, address: string, port: number): number;
   dropTarget(id: number): void;
   /** Made once for many connections: its targets go as numbers, and there may be thousands. */
@@ -175,6 +195,8 @@ export interface NativeEngineHandle {
     readonly connections: number;
     /** Accepted, and their end not told yet. */
     readonly unreported: number;
+    /** By how many threads a listener that was closed may still be accepted from. */
+    readonly listenersClosing: number;
     readonly pendingDials: number;
     readonly helloMemoryBytes: number;
     readonly netnsHandles: number;

@@ -119,6 +119,11 @@ export interface ListenerSpec {
   readonly host: string | undefined;
   /** 0 takes any free port. */
   readonly port: number;
+  /**
+   * A socket that listens already, in place of `host` and `port`: another process handed it over, and may hold it too. It is the
+   * engine's from now on, also when opening fails, and is never shut down.
+   */
+  readonly fd?: number;
   /** `hello` reads first and asks about the bytes; `immediate` asks before reading (SSH, for one, has no hello). */
   readonly mode: 'hello' | 'immediate';
   readonly policy: Policy;
@@ -133,8 +138,10 @@ export interface Listener {
    * that asking would give the same; it may as well always ask. An answer that has not changed should be the same object.
    */
   prepare(answers: ReadonlyMap<string, PreparedAnswer>): void;
-  /** Stops accepting; connections go on. */
-  close(): Promise<void>;
+  /** The socket's descriptor, to hand it over; it stays the engine's. -1 once it is closed. */
+  readonly fd: number;
+  /** Stops accepting; connections go on. `leaveOpen`: somebody it was handed to accepts in our place. */
+  close(options?: { readonly leaveOpen?: boolean }): Promise<void>;
 }
 
 export interface EngineLimits {
@@ -175,6 +182,8 @@ export interface DrainResult {
 
 export interface Engine {
   openListener(spec: ListenerSpec): Promise<Listener>;
+  /** Those that are open. */
+  listeners(): readonly Listener[];
   /** The netns that routes name now: handles on all others are closed. Established connections are not touched. */
   retainNetns(refs: Iterable<NetnsRef>): void;
   stats(): EngineStats;

@@ -23,6 +23,8 @@ import { PreparedAnswers } from './prepared-answers.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const EMPTY = new Uint8Array(0);
+/** A worker takes a turn of microseconds: only a machine that stands still takes longer. */
+const CLOSING_MS = 2000;
 
 /** What we remember of a connection between its question, or its first failed dial, and its end. */
 interface Decided {
@@ -42,7 +44,7 @@ export class NativeEngine implements Engine {
   readonly #engine: NativeEngineHandle;
   readonly #slab: Uint8Array;
   readonly #listeners = new Map<number, ListenerSpec>();
-  readonly #open = new Set<number>();
+  readonly #open = new Map<number, Listener>();
   readonly #decided = new Map<number, Decided>();
   readonly #targets = new Map<string, KnownTarget>();
   readonly #pools: Pools;
@@ -74,20 +76,30 @@ export class NativeEngine implements Engine {
     const id = this.#nextListener++;
     this.#listeners.set(id, spec);
     try {
-      const bound = this.#engine.listen(id, spec.host, spec.port, spec.mode === 'immediate', ACCEPT_BACKLOG);
-      this.#open.add(id);
-      return {
+      const { host, port, mode, fd } = spec;
+      const bound = this.#engine.listen(id, host, port, mode === 'immediate', ACCEPT_BACKLOG, fd);
+      const engine = this.#engine;
+      const listener: Listener = {
         name: spec.name,
         ...bound,
+        get fd() {
+          return engine.listenerFd(id);
+        },
         prepare: (answers) => {
           if (this.#open.has(id)) this.#prepared.prepare(id, answers);
         },
-        close: async () => this.#closeListener(id),
+        close: ({ leaveOpen = false } = {}) => this.#closeListener(id, leaveOpen),
       };
+      this.#open.set(id, listener);
+      return listener;
     } catch (error) {
       this.#listeners.delete(id);
       throw error;
     }
+  }
+
+  listeners(): readonly Listener[] {
+    return [...this.#open.values()];
   }
 
   retainNetns(refs: Iterable<NetnsRef>): void {
@@ -106,7 +118,7 @@ export class NativeEngine implements Engine {
   }
 
   stats(): EngineStats {
-    const { unreported: _, ...stats } = this.#engine.stats();
+    const { unreported: _, listenersClosing: __, ...stats } = this.#engine.stats();
     return stats;
   }
 
@@ -114,15 +126,17 @@ export class NativeEngine implements Engine {
     return new Map(this.#engine.shares());
   }
 
-  drain(timeoutMs: number): Promise<DrainResult> {
-    const before = this.#engine.stats().connections;
-    this.#stopAccepting();
+  async drain(timeoutMs: number): Promise<DrainResult> {
+    const atFirst = this.#engine.stats().connections;
+    await this.#stopAccepting();
+    // Some were just being accepted; others ended meanwhile.
+    const before = Math.max(atFirst, this.#engine.stats().connections);
     return this.#idle.drain(timeoutMs, before, () => this.#abortAll('drain-expired'));
   }
 
   async close(): Promise<void> {
     if (this.#stopped) return;
-    this.#stopAccepting();
+    void this.#stopAccepting();
     this.#abortAll('stopped');
     await this.#idle.wait(null);
     this.#stopped = true;
@@ -241,14 +255,18 @@ export class NativeEngine implements Engine {
     return spec;
   }
 
-  #closeListener(id: number): void {
+  async #closeListener(id: number, leaveOpen: boolean): Promise<void> {
     if (!this.#open.delete(id)) return;
-    this.#engine.closeListener(id);
+    this.#engine.closeListener(id, leaveOpen);
     this.#prepared.forget(id);
+    // What a thread is about to accept counts as ours, and nobody knows of it before.
+    const end = performance.now() + CLOSING_MS;
+    while (!this.#stopped && this.#engine.stats().listenersClosing > 0 && performance.now() < end)
+      await new Promise((resolve) => setTimeout(resolve, 1));
   }
 
-  #stopAccepting(): void {
-    for (const id of [...this.#open]) this.#closeListener(id);
+  async #stopAccepting(): Promise<void> {
+    await Promise.all([...this.#open.keys()].map((id) => this.#closeListener(id, false)));
   }
 
   #abortAll(outcome: Outcome): number {

@@ -1,8 +1,9 @@
 // Streams bytes both ways between two connected sockets: back-pressure, half-close and resets as one peer would see them of
 // the other. It must never buffer more than the sockets' own bounds.
 import type { Socket } from 'node:net';
+import { descriptorOf } from '../../netns/descriptor.ts';
 import type { NativeAddon } from '../../netns/native.ts';
-import { descriptorOf, reset } from './socket-end.ts';
+import { reset } from './socket-end.ts';
 
 export type RelayEnd = 'finished' | 'client-reset' | 'backend-reset' | 'client-timeout' | 'backend-timeout';
 

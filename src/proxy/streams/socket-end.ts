@@ -1,11 +1,7 @@
 // Ends of a socket that Node has no safe call for.
 import type { Socket } from 'node:net';
+import { descriptorOf } from '../../netns/descriptor.ts';
 import type { NativeAddon } from '../../netns/native.ts';
-
-/** The descriptor of a socket, or -1. Node has no public way to it. */
-export function descriptorOf(socket: Socket): number {
-  return (socket as unknown as { _handle?: { fd?: number } | null })._handle?.fd ?? -1;
-}
 
 /**
  * Closes with a reset. Not resetAndDestroy(): on a socket whose end() is still under way libuv refuses that (EINVAL), and Node then

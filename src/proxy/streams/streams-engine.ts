@@ -1,6 +1,8 @@
 // The readable engine: plain net.Sockets. It opens and closes listeners, bounds the connections, and drains them; the life of
 // a single connection is in connection.ts.
+import { closeSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { descriptorOf } from '../../netns/descriptor.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { NetnsRef } from '../../netns/netns-ref.ts';
@@ -31,7 +33,7 @@ export class StreamsEngine implements Engine {
   readonly #pendingDials: PendingDials;
   readonly #shares = new Shares();
   readonly #loads = new Loads(() => performance.now());
-  readonly #servers = new Set<Server>();
+  readonly #servers = new Map<Server, Listener>();
   readonly #connections = new Set<Connection>();
   readonly #watch: NodeJS.Timeout;
   #looks = 0;
@@ -61,23 +63,35 @@ export class StreamsEngine implements Engine {
     server.on('connection', (client) => void this.#accept(client, context));
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      const where = spec.host === undefined ? {} : { host: spec.host };
-      server.listen({ ...where, port: spec.port, backlog: ACCEPT_BACKLOG }, () => {
+      const where =
+        spec.fd !== undefined
+          ? { fd: this.#adopted(spec.fd) }
+          : { port: spec.port, ...(spec.host !== undefined && { host: spec.host }) };
+      server.listen({ ...where, backlog: ACCEPT_BACKLOG }, () => {
         server.off('error', reject);
         // Accepting fails for want of descriptors or memory; libuv then refuses the newcomer, and the others go on.
         server.on('error', () => {});
-        this.#servers.add(server);
         const bound = server.address();
         if (bound === null || typeof bound === 'string') throw new Error('a TCP listener has an address');
-        resolve({
+        const listener: Listener = {
           name: spec.name,
           address: bound.address,
           port: bound.port,
           prepare: () => {}, // to ask is a function call here
+          get fd() {
+            return descriptorOf(server);
+          },
+          // Never shut down, only closed: whoever else holds the socket goes on in any case.
           close: () => this.#closeServer(server),
-        });
+        };
+        this.#servers.set(server, listener);
+        resolve(listener);
       });
     });
+  }
+
+  listeners(): readonly Listener[] {
+    return [...this.#servers.values()];
   }
 
   retainNetns(refs: Iterable<NetnsRef>): void {
@@ -133,6 +147,16 @@ export class StreamsEngine implements Engine {
     }
   }
 
+  #adopted(fd: number): number {
+    try {
+      this.#addon.adoptListening(fd);
+      return fd;
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  }
+
   #closeServer(server: Server): Promise<void> {
     // Not the callback of close(): that one waits for the connections, which go on.
     if (this.#servers.delete(server)) server.close();
@@ -140,7 +164,7 @@ export class StreamsEngine implements Engine {
   }
 
   #stopAccepting(): void {
-    for (const server of this.#servers) void this.#closeServer(server);
+    for (const server of this.#servers.keys()) void this.#closeServer(server);
   }
 
   #abortAll(outcome: Outcome): number {

@@ -1,0 +1,148 @@
+// The part of the conformance suite about listening sockets that more than one process holds: taken over from another, handed to
+// another, and left to it. Two engines stand for the two processes.
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { descriptorOf } from '../../src/netns/descriptor.ts';
+import type { Engine, EngineLimits, Listener } from '../../src/proxy/engine.ts';
+import { handedOver } from '../support/handed-over.ts';
+import { openDescriptors } from '../support/process.ts';
+import { readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
+
+export function engineInheritedConformance(name: string, create: (limits: EngineLimits) => Engine): void {
+  describe(`engine ${name}: sockets that others hold too`, () => {
+    let engine: Engine;
+    let successor: Engine;
+    let backend: TestServer;
+    const cleanups: (() => unknown)[] = [];
+
+    beforeEach(async () => {
+      engine = create(TEST_LIMITS);
+      successor = create(TEST_LIMITS);
+      backend = await tcpServer();
+    });
+    afterEach(async () => {
+      for (const cleanup of cleanups.splice(0)) await cleanup();
+      await engine.close();
+      await successor.close();
+      await backend.close();
+    });
+
+    const routed = () => new RecordingPolicy(() => candidates(backendOf(backend)));
+    const open = (on: Engine, fd?: number): Promise<Listener> =>
+      on.openListener({
+        name: 'test',
+        host: '127.0.0.1',
+        port: 0,
+        mode: 'hello',
+        policy: routed(),
+        ...(fd !== undefined && { fd }),
+      });
+    /** A connection through whoever accepts there, both ends in hand. */
+    const established = async (port: number): Promise<{ near: Socket; far: Socket }> => {
+      const near = await tcpClient(port);
+      cleanups.push(() => near.destroy());
+      near.write('hello');
+      const far = await backend.nextSocket();
+      expect((await readBytes(far, 5)).toString()).toBe('hello');
+      return { near, far };
+    };
+    const others = async (): Promise<{ server: Server; port: number; fd: number }> => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      cleanups.push(() => server.close());
+      const [fd] = await handedOver(descriptorOf(server));
+      const { port } = server.address() as { port: number };
+      return { server, port, fd: fd as number };
+    };
+
+    it('serves on a socket that listens already, and says where', async () => {
+      const { server, port, fd } = await others();
+      server.close();
+      const listener = await open(engine, fd);
+      expect(listener).toMatchObject({ address: '127.0.0.1', port });
+      await established(port);
+    });
+
+    it('does not end the listening of those who hold it too', async () => {
+      const { server, port, fd } = await others();
+      const listener = await open(engine, fd);
+      await listener.close();
+      const accepted = once(server, 'connection');
+      const client = await tcpClient(port);
+      cleanups.push(() => client.destroy());
+      const [socket] = (await accepted) as [Socket];
+      cleanups.push(() => socket.destroy());
+    });
+
+    it('hands its own over: what was accepted before lives on, what comes later goes to the other, nobody is refused', async () => {
+      const listener = await open(engine);
+      const before = await established(listener.port);
+      const [fd] = await handedOver(listener.fd);
+      const taken = await open(successor, fd);
+      expect(taken.port).toBe(listener.port);
+      await listener.close({ leaveOpen: true });
+      expect(engine.listeners()).toEqual([]);
+      expect(listener.fd).toBe(-1);
+      const after = await established(listener.port);
+      expect(successor.stats().connections).toBe(1);
+      expect(engine.stats().connections).toBe(1);
+      for (const { near, far } of [before, after]) {
+        near.write('on');
+        expect((await readBytes(far, 2)).toString()).toBe('on');
+      }
+      const drained = engine.drain(5000);
+      before.near.end();
+      before.far.end();
+      expect(await drained).toEqual({ finished: 1, reset: 0 });
+    });
+
+    it('loses nobody of a crowd that comes while one lets go and the other takes over', async () => {
+      let listener = await open(engine);
+      const { port } = listener;
+      let visiting = true;
+      const outcomes: string[] = [];
+      const visitor = async () => {
+        while (visiting) {
+          const near = await tcpClient(port);
+          near.write('hello');
+          const [answer] = await Promise.race([
+            once(near, 'data'),
+            once(near, 'close').then(() => ['closed']),
+          ]);
+          outcomes.push(String(answer));
+          near.destroy();
+        }
+      };
+      backend.server.on('connection', (socket: Socket) => socket.pipe(socket));
+      const visitors = Array.from({ length: 8 }, visitor);
+      let [from, to] = [engine, successor];
+      for (let turn = 0; turn < 10; turn += 1) {
+        const seen = outcomes.length;
+        await until('some came', () => outcomes.length > seen + 10);
+        const [fd] = await handedOver(listener.fd);
+        const next = await open(to, fd);
+        await listener.close({ leaveOpen: true });
+        [from, to, listener] = [to, from, next];
+      }
+      visiting = false;
+      await Promise.all(visitors);
+      expect(from.listeners()).toEqual([listener]);
+      expect(outcomes.length).toBeGreaterThan(100);
+      expect(new Set(outcomes)).toEqual(new Set(['hello']));
+    });
+
+    it('refuses what is no socket that listens, and keeps no descriptor of it', async () => {
+      const idle = await tcpClient(backend.port);
+      cleanups.push(() => idle.destroy());
+      const [connected] = await handedOver(descriptorOf(idle));
+      const open0 = openDescriptors();
+      const file = openSync('/dev/null', 'r');
+      for (const fd of [file, connected])
+        await expect(open(engine, fd)).rejects.toMatchObject({ code: 'ENOTLISTENING' });
+      expect(openDescriptors()).toBe(open0 - 1);
+    });
+  });
+}

@@ -1,0 +1,52 @@
+// Descriptors of this process as another one would receive them: sent over a unix socket to ourselves.
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { descriptorOf } from '../../src/netns/descriptor.ts';
+import { native } from '../../src/netns/native.ts';
+import { until } from './tcp.ts';
+
+export interface UnixPair {
+  readonly near: Socket;
+  readonly far: Socket;
+  close(): void;
+}
+
+/** Two ends of one connection, of which nobody reads the near one. */
+export async function unixPair(): Promise<UnixPair> {
+  const directory = mkdtempSync(join(tmpdir(), 'isthmus-unix-'));
+  const server = createServer({ pauseOnConnect: true }).listen(join(directory, 'pair.sock'));
+  await once(server, 'listening');
+  const near = connect(join(directory, 'pair.sock')).pause();
+  const [far] = (await once(server, 'connection')) as [Socket];
+  if (near.connecting) await once(near, 'connect');
+  for (const end of [near, far]) end.on('error', () => {});
+  server.close();
+  return {
+    near,
+    far,
+    close: () => {
+      near.destroy();
+      far.destroy();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** New descriptors of the same open sockets. */
+export async function handedOver(...descriptors: readonly number[]): Promise<readonly number[]> {
+  const pair = await unixPair();
+  try {
+    native.sendDescriptors(descriptorOf(pair.far), 'x', ...descriptors);
+    let received: ReturnType<typeof native.receiveDescriptors> = null;
+    await until('they have arrived', () => {
+      received = native.receiveDescriptors(descriptorOf(pair.near));
+      return received !== null;
+    });
+    return (received as unknown as { descriptors: readonly number[] }).descriptors;
+  } finally {
+    pair.close();
+  }
+}
