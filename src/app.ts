@@ -2,7 +2,7 @@
 // routes → proxy, and back only what the proxy saw (failed dials to health, records to log and metrics).
 import { hostname } from 'node:os';
 import type { RunConfig } from './config/config.ts';
-import { blockList } from './config/values.ts';
+import { blockList, type Endpoint, type PortRange } from './config/values.ts';
 import type { Desired } from './control/desired-state.ts';
 import type { DesiredChanges } from './control-changes.ts';
 import type { ControlLink } from './control-link.ts';
@@ -37,6 +37,16 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly version: string;
   readonly control: ControlLink;
+  /** What a supervisor or a predecessor gives us; null: nobody does. */
+  readonly handover?: Handover | null;
+}
+
+/** Sockets that listen already, and who listens on them until we do. */
+export interface Handover {
+  take(name: string, wanted: Endpoint & { readonly range?: PortRange }): number | undefined;
+  readonly hasPredecessor: boolean;
+  /** We accept: resolves when the predecessor does no longer. */
+  accepting(): Promise<void>;
 }
 
 export class App {
@@ -50,14 +60,18 @@ export class App {
   readonly #clusterLog: ClusterLog;
   readonly #listenerLog: ListenerLog;
   readonly #ports: ListenerPorts;
-  readonly #servers: AdminServer[] = [];
+  readonly #handover: Handover | null;
+  readonly #servers = new Map<string, AdminServer>();
   #problems: Desired['problems'] = [];
   #listener: Listener | null = null;
   #notReadyBecause: string | null = 'starting';
   #stopping = false;
+  #released = false;
+  #successorStarts: string | null = null;
   #retainTimer: NodeJS.Timeout | undefined;
 
-  constructor({ config, logger, version, control }: AppDeps) {
+  constructor({ config, logger, version, control, handover = null }: AppDeps) {
+    this.#handover = handover;
     this.#config = config;
     this.#logger = logger;
     this.#version = version;
@@ -94,6 +108,7 @@ export class App {
         new PortPolicy({ route, maxConnections: config.maxConnectionsPerCluster, ...seen }),
       report: (outcomes) => this.#control.portsOpened(outcomes),
       retryMs: config.intervalMs,
+      inherited: (name, range) => handover?.take(name, { host: config.listen.host, port: 0, range }),
     });
     this.#metrics = new Metrics({
       version,
@@ -121,9 +136,9 @@ export class App {
 
   /** Resolves when clients are served. The admin port answers before, so that a slow start can be watched. */
   async start(): Promise<void> {
-    const { admin, healthListen, listen } = this.#config;
-    const adminAddress = await this.#serve(this.#adminPages(), admin);
-    if (healthListen !== null) await this.#serve(this.#healthPages(), healthListen);
+    const { listen } = this.#config;
+    // A predecessor answers there until we can.
+    let adminAddress = this.#handover?.hasPredecessor ? null : await this.#serveAll();
     await this.#control.start({
       onPublished: (desired, changes) => this.#published(desired, changes),
       onHealthChanged: (up) => this.#metrics.healthChanged(up),
@@ -138,15 +153,24 @@ export class App {
     this.#notReadyBecause = 'the first health checks are under way';
     await this.#control.settled;
     if (this.#stopping) return; // told to stop before we were ready
+    const fd = this.#handover?.take('tls', listen);
     this.#listener = await this.#engine.openListener({
       name: 'tls',
       host: listen.host,
       port: listen.port,
+      ...(fd !== undefined && { fd }),
       mode: 'hello',
       policy: this.#policy,
     });
     this.#listener.prepare(this.#policy.prepared());
     if (this.#stopping) return; // told to stop while it opened: the drain has closed it, or will
+    if (this.#handover?.hasPredecessor) {
+      this.#ports.want(this.#control.desired.ports);
+      await this.#ports.settled();
+    }
+    adminAddress ??= await this.#serveAll();
+    await this.#handover?.accepting();
+    if (this.#stopping) return;
     this.#notReadyBecause = null;
     this.#control.listening(this.#listener.address, this.#listener.port);
     this.#ports.want(this.#control.desired.ports);
@@ -161,10 +185,11 @@ export class App {
   async drain(): Promise<void> {
     this.#stopping = true;
     this.#notReadyBecause = 'draining';
-    // Where nobody is sent here by Kubernetes there is nobody to send elsewhere.
-    if (this.#config.source.kind === 'kubernetes') await this.#control.withdraw();
+    // Where nobody is sent here by Kubernetes there is nobody to send elsewhere; and who is sent here reaches our successor.
+    if (this.#config.source.kind === 'kubernetes' && !this.#released) await this.#control.withdraw();
     await this.#ports.stop();
-    const { finished, reset } = await this.#engine.drain(this.#config.drainTimeoutMs);
+    const { drainTimeoutMs, handoverDrainMs } = this.#config;
+    const { finished, reset } = await this.#engine.drain(this.#released ? handoverDrainMs : drainTimeoutMs);
     this.#logger.info(
       { finished, reset },
       reset === 0 ? 'all connections finished' : 'drain timeout: reset the rest',
@@ -179,7 +204,44 @@ export class App {
     clearInterval(this.#retainTimer);
     await this.#ports.stop();
     await Promise.all([this.#control.stop(), this.#engine.close()]);
-    await Promise.all(this.#servers.splice(0).map((server) => server.close()));
+    await Promise.all([...this.#servers.values()].map((server) => server.close()));
+  }
+
+  /** All that listen, by name: a successor asks for them under the same names. */
+  sockets(): readonly { readonly name: string; readonly fd: number }[] {
+    const servers = [...this.#servers].map(([name, { fd }]) => ({ name, fd }));
+    return [...this.#engine.listeners().map(({ name, fd }) => ({ name, fd })), ...servers];
+  }
+
+  /** A successor serves in our place: accepts nothing more, writes nothing more. Connections go on; nothing is withdrawn. */
+  async release(): Promise<void> {
+    this.#stopping = true;
+    this.#released = true;
+    this.#notReadyBecause = 'a successor serves';
+    for (const server of this.#servers.values()) server.letGo();
+    await this.#ports.stop();
+    await Promise.all([
+      ...this.#engine.listeners().map((listener) => listener.close({ leaveOpen: true })),
+      this.#control.stop(),
+    ]);
+  }
+
+  /** Its version, while it starts: who asks here whether the newest process is ready must not hear that we are. */
+  successorStarts(version: string | null): void {
+    this.#successorStarts = version;
+  }
+
+  /** Whether the control thread keeps the routes up to date; that the main thread runs is proved by whoever asks. */
+  isWell(): boolean {
+    return this.#control.stalledSinceMs === null;
+  }
+
+  /** In a line's worth of facts. */
+  summary(): { listen: string | null; states: ReadonlyMap<string, number>; staleSince: string | null } {
+    const states = new Map<string, number>();
+    for (const { state } of this.#control.desired.clusters) states.set(state, (states.get(state) ?? 0) + 1);
+    const listen = this.#listener === null ? null : endpointText(this.#listener);
+    return { listen, states, staleSince: this.#control.kubernetes?.staleSince ?? null };
   }
 
   #published(desired: Desired, changes: DesiredChanges): void {
@@ -203,19 +265,28 @@ export class App {
     );
   }
 
-  async #serve(pages: AdminPages, endpoint: RunConfig['admin']): Promise<{ address: string; port: number }> {
+  async #serveAll(): Promise<{ address: string; port: number }> {
+    const { admin, healthListen } = this.#config;
+    if (healthListen !== null) await this.#serve('health', this.#healthPages(), healthListen);
+    return this.#serve('admin', this.#adminPages(), admin);
+  }
+
+  #serve(name: string, pages: AdminPages, endpoint: Endpoint): Promise<{ address: string; port: number }> {
     const server = new AdminServer(pages);
-    this.#servers.push(server);
-    return server.listen(endpoint);
+    this.#servers.set(name, server);
+    return server.listen(endpoint, this.#handover?.take(name, endpoint));
   }
 
   #healthPages(): AdminPages {
     return {
       '/livez': () => ({ status: 200, type: 'text', body: 'ok\n' }),
-      '/readyz': () =>
-        this.#notReadyBecause === null
+      '/readyz': () => {
+        const starts = this.#successorStarts;
+        const because = this.#notReadyBecause ?? (starts && `the successor, version ${starts}, is starting`);
+        return because === null
           ? { status: 200, type: 'text', body: 'ok\n' }
-          : { status: 503, type: 'text', body: `not ready: ${this.#notReadyBecause}\n` },
+          : { status: 503, type: 'text', body: `not ready: ${because}\n` };
+      },
       '/metrics': async () => ({
         status: 200,
         type: 'metrics',

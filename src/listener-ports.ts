@@ -16,6 +16,8 @@ export interface ListenerPortsDeps {
   /** All outcomes, whenever one of them changed. */
   readonly report: (outcomes: ReadonlyMap<string, PortOutcome>) => void;
   readonly retryMs: number;
+  /** A socket under this name, within the range, that a predecessor handed over. */
+  readonly inherited?: (name: string, range: PortRange) => number | undefined;
 }
 
 interface OpenPort {
@@ -52,6 +54,11 @@ export class ListenerPorts {
       if (open !== undefined) open.route = route;
     }
     this.#work();
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    while (this.#working !== null) await this.#working;
   }
 
   /** Opens and closes nothing more: the engine closes what is open when it drains. Resolves when nothing is under way. */
@@ -112,6 +119,7 @@ export class ListenerPorts {
     for (const wish of missing) {
       if (range === null)
         failures.set(wish.name, 'this instance has no ports for TCP listeners: --listener-ports is empty');
+      else if (await this.#tookInherited(wish, range, taken, busy)) continue;
       else if (!(await this.#tookPreferred(wish, range, taken, busy))) others.push(wish);
     }
     if (range === null) return failures;
@@ -121,6 +129,16 @@ export class ListenerPorts {
       if (failure !== null) failures.set(wish.name, failure);
     }
     return failures;
+  }
+
+  async #tookInherited(
+    wish: PortRoute,
+    range: PortRange,
+    taken: Set<number>,
+    busy: Set<number>,
+  ): Promise<boolean> {
+    const fd = this.#deps.inherited?.(listenerKey(wish.name), range);
+    return fd !== undefined && (await this.#tryPort(wish, 0, taken, busy, fd)) === null;
   }
 
   async #tookPreferred(
@@ -161,6 +179,7 @@ export class ListenerPorts {
     port: number,
     taken: Set<number>,
     busy: Set<number>,
+    fd?: number,
   ): Promise<string | null> {
     const { engine, host, policyOf } = this.#deps;
     if (this.#stopped) return 'ECANCELED';
@@ -169,6 +188,7 @@ export class ListenerPorts {
       name: listenerKey(wish.name),
       host,
       port,
+      ...(fd !== undefined && { fd }),
       mode: 'immediate',
       policy: policyOf(() => holder.route),
     };

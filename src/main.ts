@@ -5,11 +5,13 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { CLOCK_FIX, clockDoubt } from './clock-doubt.ts';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config/config.ts';
-import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './config/help.ts';
+import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, RELOAD_HELP, runHelp, STATUS_HELP } from './config/help.ts';
 import { nearest } from './config/nearest.ts';
 import type { LogLevel } from './control-messages.ts';
 import { nodeProblem } from './node-version.ts';
+import { isJournal } from './ops/journal-stream.ts';
 import { createLogger, type Logger } from './ops/logger.ts';
+import { reloadArguments } from './service/reload-arguments.ts';
 import { version } from './version.ts';
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
@@ -31,6 +33,16 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
     if (config === null) return 2;
     const { doctor } = await import('./doctor/doctor.ts');
     return doctor({ ...config, json, environment: process.env, version: version(), print, tell: complain });
+  },
+  reload: async (args) => {
+    if (wantsHelp(args)) return print(RELOAD_HELP);
+    const asked = reloadArguments(args, process.env);
+    if ('problem' in asked) {
+      complain(`isthmus reload: ${asked.problem}\n\n${RELOAD_HELP}`);
+      return 2;
+    }
+    const { reload } = await import('./service/reload-command.ts');
+    return reload({ ...asked, print, complain });
   },
   demo: async (args) => {
     const { demo } = await import('./demo/demo.ts');
@@ -71,7 +83,8 @@ async function run(args: readonly string[]): Promise<number> {
   const read = configuration(args);
   if (read === null) return 2;
   const { config, warnings } = read;
-  const { logger, close } = await createLogger({ level: config.logLevel, format: config.logFormat });
+  const format = config.logFormat ?? (isJournal(process.env.JOURNAL_STREAM, 1) ? 'journal' : null);
+  const { logger, close } = await createLogger({ level: config.logLevel, format });
   for (const warning of warnings) logger.warn(warning);
   const doubt = clockDoubt(Date.now());
   if (doubt !== null) logger.warn({ fix: CLOCK_FIX }, doubt);
@@ -97,12 +110,20 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   const log = (level: LogLevel, facts: object, message: string) => logger[level](facts, message);
   const control = new ControlLink({ config, log });
   const { App } = await import('./app.ts');
-  const app = new App({ config, logger, version: version(), control });
+  const service = await openService(config, log);
+  const app = new App({ config, logger, version: version(), control, handover: service });
   const signal = untilSignal();
+  // Before anybody hears that we are ready: without it the signal ends the process.
+  if (config.handover !== null) process.on('SIGHUP', () => void service?.upgrade(null));
   // A signal during the start ends the start; an error during the start is the start's own.
-  await Promise.race([app.start(), signal.first, app.failed]);
+  const started = app.start().then(() => service?.serving(app));
+  await Promise.race([started, signal.first, app.failed]);
+  const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
+    logger.info({ pid, version: taken }, 'a successor serves now: waiting for the connections that are open'),
+  );
   await Promise.race([
     app.failed,
+    ...(handedOver === undefined ? [] : [handedOver]),
     signal.first.then((name) =>
       logger.info({ signal: name }, 'stopping: no new connections, waiting for those that are open'),
     ),
@@ -114,11 +135,31 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
       ),
     ),
   ]);
-  const second = await Promise.race([app.drain().then(() => null), signal.second, app.failed]);
+  const drained = async () => {
+    await service?.beforeStop();
+    service?.stopping();
+    await app.drain();
+    return null;
+  };
+  const second = await Promise.race([drained(), signal.second, app.failed]);
   if (second === null) return 0;
   logger.warn({ signal: second }, 'second signal: ending at once');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
   return 128 + constants.signals[second];
+}
+
+/** What we do under a supervisor, and for upgrades without a gap; null where neither is asked for. */
+async function openService(
+  config: RunConfig,
+  log: (level: LogLevel, facts: object, message: string) => void,
+) {
+  const { handover: directory } = config;
+  const { env: environment, pid } = process;
+  if (directory === null && !environment.NOTIFY_SOCKET && !environment.LISTEN_FDS) return null;
+  const { Service } = await import('./service/service.ts');
+  const { native: addon } = await import('./netns/native.ts');
+  const uid = process.getuid?.() ?? 0;
+  return Service.open({ addon, directory, version: version(), environment, pid, uid, log });
 }
 
 function untilSignal(): { first: Promise<NodeJS.Signals>; second: Promise<NodeJS.Signals> } {
@@ -179,6 +220,9 @@ function startFailure(error: unknown): string | null {
     return `${message}: another program listens there; choose another --listen or --admin`;
   if (code === 'EACCES') return `${message}: this address or port needs a privilege we do not have`;
   if (code === 'EADDRNOTAVAIL') return `${message}: this machine does not have that address`;
+  if (code === 'EHANDOVER') return message;
+  if (code === 'ENOTLISTENING')
+    return `what LISTEN_FDS names is no TCP socket that listens: ListenStream= is wanted`;
   if (code === 'EKUBECONFIG') {
     return (
       `${message}; --kubeconfig <path> names one, in a Pod its service account is used, and ` +

@@ -88,6 +88,7 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
     wanted: 'a range of ports from 1 to 65535, such as 17000-17999, or nothing',
     values: ['17000', '17000-', '-17000', '0-10', '20-10', '1-65536', '1-2-3', ' 1-2', 'a-b'],
   },
+  handover: { wanted: 'a path, such as /run/netns', values: ['run/netns', '~', 'x', ''] },
   'trust-proxy-protocol': { wanted: '', values: [] }, // its answer names the bad part: a table of its own, below
   health: { wanted: 'one of tcp, tls', values: ['http', 'TCP', 'tcp,tls', ''] },
   'health-interval': { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '1441m'] },
@@ -103,11 +104,12 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   'connect-timeout': { wanted: duration('10ms to 10m'), values: [...BAD_DURATIONS, '9ms', '601s'] },
   'dead-peer-timeout': { wanted: duration('0ms to 24h'), values: [...BAD_DURATIONS, '25h'] },
   'drain-timeout': { wanted: duration('0ms to 24h'), values: [...BAD_DURATIONS, '25h'] },
+  'handover-drain': { wanted: duration('0ms to 24h'), values: [...BAD_DURATIONS, '25h'] },
   'log-level': {
     wanted: 'one of trace, debug, info, warn, error, fatal',
     values: ['verbose', 'INFO', 'silent', ''],
   },
-  'log-format': { wanted: 'one of pretty, json', values: ['text', 'JSON', ''] },
+  'log-format': { wanted: 'one of pretty, json, journal', values: ['text', 'JSON', ''] },
 };
 
 describe('a value that is not valid is one problem with its flag, itself and what is wanted', () => {
@@ -249,6 +251,7 @@ describe('what is valid', () => {
         admin: { host: '127.0.0.1', port: 9580 },
         healthListen: null,
         listenerPorts: { from: 17_000, to: 17_999 },
+        handover: null,
         trustedProxies: null,
         health: { kind: 'tcp', intervalMs: 2000, timeoutMs: 1000, rise: 2, fall: 2 },
         engine: 'native',
@@ -260,6 +263,7 @@ describe('what is valid', () => {
         connectTimeoutMs: 5000,
         deadPeerTimeoutMs: 120_000,
         drainTimeoutMs: 30_000,
+        handoverDrainMs: 3_600_000,
         logLevel: 'info',
         logFormat: null,
       },
@@ -298,6 +302,7 @@ describe('what is valid', () => {
     ['admin', 'localhost:1', (config) => config.admin, { host: '127.0.0.1', port: 1 }],
     ['health-listen', '*:9000', (config) => config.healthListen, { host: undefined, port: 9000 }],
     ['listener-ports', '1-1', (config) => config.listenerPorts, { from: 1, to: 1 }],
+    ['handover', '/run/isthmus', (config) => config.handover, '/run/isthmus'],
     ['trust-proxy-protocol', '10.0.0.0/8, ::1', (config) => config.trustedProxies, ['10.0.0.0/8', '::1']],
     ['health', 'tls', (config) => config.health.kind, 'tls'],
     ['health-interval', '24h', (config) => config.health.intervalMs, 86_400_000],
@@ -313,6 +318,7 @@ describe('what is valid', () => {
     ['connect-timeout', '10m', (config) => config.connectTimeoutMs, 600_000],
     ['dead-peer-timeout', '0s', (config) => config.deadPeerTimeoutMs, 0],
     ['drain-timeout', '0ms', (config) => config.drainTimeoutMs, 0],
+    ['handover-drain', '24h', (config) => config.handoverDrainMs, 86_400_000],
     ['log-level', 'trace', (config) => config.logLevel, 'trace'],
     ['log-format', 'json', (config) => config.logFormat, 'json'],
   ];

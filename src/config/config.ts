@@ -47,6 +47,8 @@ export interface RunConfig {
   readonly healthListen: Endpoint | null;
   /** For TCP listeners, one each; null: there are none here. */
   readonly listenerPorts: PortRange | null;
+  /** Where this process and its successor meet, so that no connection is refused in between; null: nowhere. */
+  readonly handover: string | null;
   readonly trustedProxies: readonly string[] | null;
   readonly health: {
     readonly kind: 'tcp' | 'tls';
@@ -64,8 +66,10 @@ export interface RunConfig {
   readonly connectTimeoutMs: number;
   readonly deadPeerTimeoutMs: number;
   readonly drainTimeoutMs: number;
+  /** The same after a hand-over to a successor: nobody waits for our end then. */
+  readonly handoverDrainMs: number;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
-  readonly logFormat: 'pretty' | 'json' | null;
+  readonly logFormat: 'pretty' | 'json' | 'journal' | null;
 }
 
 export interface ConfigProblem {
@@ -143,6 +147,7 @@ export function readConfig(
     admin: must('admin'),
     healthListen: get('health-listen'),
     listenerPorts: get('listener-ports'),
+    handover: get('handover'),
     trustedProxies: get('trust-proxy-protocol'),
     health: {
       kind: must('health'),
@@ -160,6 +165,7 @@ export function readConfig(
     connectTimeoutMs: must('connect-timeout'),
     deadPeerTimeoutMs: must('dead-peer-timeout'),
     drainTimeoutMs: must('drain-timeout'),
+    handoverDrainMs: must('handover-drain'),
     logLevel: must('log-level'),
     logFormat: get('log-format'),
   };

@@ -149,6 +149,7 @@ export const FLAGS = {
     read.portRange,
     'of TCP listeners; "" for none',
   ),
+  handover: define('Where it listens', '<dir>', null, read.directory, 'where it meets its successor'),
   'trust-proxy-protocol': define(
     'Where it listens',
     '<cidrs>',
@@ -226,6 +227,13 @@ export const FLAGS = {
     read.duration(0, day),
     'for open connections after SIGTERM',
   ),
+  'handover-drain': define(
+    'Engine and limits',
+    '<time>',
+    '1h',
+    read.duration(0, day),
+    'for those of an upgrade',
+  ),
 
   'log-level': define(
     'Log',
@@ -236,10 +244,10 @@ export const FLAGS = {
   ),
   'log-format': define(
     'Log',
-    'pretty|json',
+    'pretty|json|journal',
     null,
-    read.oneOf('pretty', 'json'),
-    'pretty on a terminal, else json',
+    read.oneOf('pretty', 'json', 'journal'),
+    'pretty on a terminal; journal under systemd',
   ),
 } satisfies Record<string, Flag<unknown>>;
 

@@ -13,6 +13,7 @@ Usage: isthmus <command> [flags]
   status    what a running proxy says  isthmus status --admin 127.0.0.1:9580
   explain   why is it not reachable?   isthmus explain my-cluster
   doctor    what is missing here       isthmus doctor --source file:./clusters
+  reload    upgrade without a gap      isthmus reload --handover /run/isthmus
   demo      clusters with one address become Services and answer by name
             (npm run demo prepares the machine)
   version   the version
@@ -54,6 +55,20 @@ Usage: isthmus doctor [--json] [the flags of isthmus run]
 
 Give it the flags and variables that isthmus run gets: it reads them alike.
 Exit code: 0 without a problem, 1 with one, 2 when the flags are wrong.
+`;
+
+export const RELOAD_HELP = `isthmus reload: has the running proxy start the program that is on disk now, and
+hand over to it: no connection is refused, those that are open live on
+
+Usage: isthmus reload --handover <dir> [--with-environment]
+
+  isthmus reload --handover /run/isthmus
+  systemctl reload isthmus              # the same, for the packaged unit
+
+The proxy must run with the same --handover. --with-environment: the successor
+gets the settings (ISTHMUS_*, KUBECONFIG, …) of this command's environment in
+place of those of the running proxy; its flags stay as they are.
+Exit code: 0 when the successor serves, 1 when the running proxy goes on.
 `;
 
 export function runHelp(): string {

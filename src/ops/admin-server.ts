@@ -3,6 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Endpoint } from '../config/values.ts';
+import { descriptorOf } from '../netns/descriptor.ts';
 
 export interface AdminPage {
   readonly status: number;
@@ -42,17 +43,30 @@ export class AdminServer {
     this.#server.maxConnections = 128;
   }
 
-  listen(endpoint: Endpoint): Promise<{ address: string; port: number }> {
+  /** `fd`: a socket that listens already, in place of the endpoint. */
+  listen(endpoint: Endpoint, fd?: number): Promise<{ address: string; port: number }> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      const where = endpoint.host === undefined ? {} : { host: endpoint.host };
-      this.#server.listen({ ...where, port: endpoint.port }, () => {
+      const { host, port: wanted } = endpoint;
+      const where = fd !== undefined ? { fd } : { port: wanted, ...(host !== undefined && { host }) };
+      this.#server.listen(where, () => {
         this.#server.off('error', reject);
         this.#server.on('error', () => {}); // accepting one connection failed: the next may succeed
         const { address, port } = this.#server.address() as AddressInfo;
         resolve({ address, port });
       });
     });
+  }
+
+  /** To hand the socket over; it stays ours. */
+  get fd(): number {
+    return descriptorOf(this.#server);
+  }
+
+  /** Accepts nothing more: whoever the socket was handed to does. What is being answered is answered. */
+  letGo(): void {
+    this.#server.close();
+    this.#server.closeIdleConnections();
   }
 
   close(): Promise<void> {

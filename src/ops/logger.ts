@@ -10,7 +10,7 @@ const LAST_LINES_MS = 1000;
 export interface LoggerSettings {
   readonly level: string;
   /** null: pretty on a terminal, else JSON. */
-  readonly format: 'pretty' | 'json' | null;
+  readonly format: 'pretty' | 'json' | 'journal' | null;
 }
 
 export interface OwnedLogger {
@@ -29,11 +29,17 @@ export async function createLogger(settings: LoggerSettings): Promise<OwnedLogge
   // Asynchronous: a reader of our output that stalls must not stall the proxy. Bounded: then lines are dropped, not memory eaten.
   const output = destination({ fd: 1, sync: false, maxLength: MAX_BUFFERED_BYTES });
   const format = settings.format ?? (process.stdout.isTTY ? 'pretty' : 'json');
-  const written = format === 'json' ? (line: string) => line : await prettifier();
+  const written = await WRITERS[format]();
   // Nothing but write(): pino would flush synchronously after a fatal line, and wait for ever if nobody reads any more.
   const stream = { write: (line: string) => void output.write(written(line)) };
   return { logger: pino(options, stream), close: () => closeOutput(output) };
 }
+
+const WRITERS: Readonly<Record<'json' | 'pretty' | 'journal', () => Promise<(line: string) => string>>> = {
+  json: async () => (line) => line,
+  pretty: prettifier,
+  journal: async () => (await import('./journal-lines.ts')).journalLines,
+};
 
 /** Loaded only where people read: it is 40 modules. */
 async function prettifier(): Promise<(line: string) => string> {

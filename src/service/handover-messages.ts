@@ -1,0 +1,94 @@
+// What two processes say to each other when one takes the other's place: lines of JSON over a unix socket. Both may be of different
+// versions, so whatever is not understood is refused, and nothing here is ever changed in its meaning.
+
+/** From whoever connects. */
+export type ToPredecessor =
+  /** Give me your sockets: I shall serve in your place. Answered by `sockets`, or `refused`. */
+  | { readonly kind: 'take'; readonly version: string }
+  /** I serve on them now: let go. Answered by `released`. */
+  | { readonly kind: 'serving' }
+  /** `isthmus reload`: start your successor. Answered by `upgraded` or `failed`, once it is known which. */
+  | { readonly kind: 'upgrade'; readonly environment: Readonly<Record<string, string>> | null };
+
+export type FromPredecessor =
+  /** The descriptors come along with the line, in this order; `more`: another line of them follows. */
+  | {
+      readonly kind: 'sockets';
+      readonly version: string;
+      readonly sockets: readonly { readonly name: string; readonly pinned: boolean }[];
+      readonly more: boolean;
+    }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'released' }
+  | { readonly kind: 'upgraded'; readonly pid: number; readonly version: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export const MOST_LINE_BYTES = 256 * 1024;
+
+export function messageLine(message: ToPredecessor | FromPredecessor): string {
+  return `${JSON.stringify(message)}\n`;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function parsed(line: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** null: not a message that we know. */
+export function toPredecessor(line: string): ToPredecessor | null {
+  const message = parsed(line);
+  switch (message?.kind) {
+    case 'take':
+      return isText(message.version) ? { kind: 'take', version: message.version } : null;
+    case 'serving':
+      return { kind: 'serving' };
+    case 'upgrade': {
+      const { environment } = message;
+      if (environment === null) return { kind: 'upgrade', environment };
+      if (!isObject(environment) || !Object.values(environment).every(isText)) return null;
+      return { kind: 'upgrade', environment: environment as Record<string, string> };
+    }
+    default:
+      return null;
+  }
+}
+
+/** null: not a message that we know. */
+export function fromPredecessor(line: string): FromPredecessor | null {
+  const message = parsed(line);
+  switch (message?.kind) {
+    case 'sockets': {
+      const { version, sockets, more } = message;
+      if (!isText(version) || !Array.isArray(sockets)) return null;
+      const named = sockets.map((each: unknown) =>
+        isObject(each) && isText(each.name) ? { name: each.name, pinned: each.pinned === true } : null,
+      );
+      if (named.includes(null)) return null;
+      return {
+        kind: 'sockets',
+        version,
+        sockets: named.filter((each) => each !== null),
+        more: more === true,
+      };
+    }
+    case 'refused':
+    case 'failed':
+      return isText(message.reason) ? { kind: message.kind, reason: message.reason } : null;
+    case 'released':
+      return { kind: 'released' };
+    case 'upgraded': {
+      const { pid, version } = message;
+      return typeof pid === 'number' && isText(version) ? { kind: 'upgraded', pid, version } : null;
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,159 @@
+// The place where our successor finds us: hands it the listening sockets, and lets go of them once it says that it serves. One that
+// ends before that changes nothing. Who may connect is decided by the directory and, once more, by the kernel's word on the peer.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, renameSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { descriptorOf } from '../netns/descriptor.ts';
+import type { NativeAddon } from '../netns/native.ts';
+import { meetingPath } from './handover-directory.ts';
+import { type FromPredecessor, messageLine, type ToPredecessor, toPredecessor } from './handover-messages.ts';
+import { readLines } from './line-reader.ts';
+
+export interface Successor {
+  readonly pid: number;
+  readonly version: string;
+}
+
+export type UpgradeOutcome =
+  | ({ readonly kind: 'upgraded' } & Successor)
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export interface HandoverServerDeps {
+  readonly directory: string;
+  readonly addon: Pick<NativeAddon, 'sendDescriptors' | 'peerOf'>;
+  readonly uid: number;
+  readonly version: string;
+  /** All that listen now. */
+  readonly sockets: () => readonly { readonly name: string; readonly fd: number; readonly pinned: boolean }[];
+  /** It serves: accept nothing more. What it answers is awaited before the successor is told. */
+  readonly release: (successor: Successor) => Promise<void>;
+  /** Somebody wants us to start our successor. */
+  readonly upgrade: (environment: Readonly<Record<string, string>> | null) => Promise<UpgradeOutcome>;
+  /** It has our sockets and starts; null: it ended before it served. */
+  readonly onSuccessor: (successor: Successor | null) => void;
+  readonly onStranger: (pid: number, uid: number) => void;
+}
+
+/** Of one message: the kernel's bound is 253. */
+const SOCKETS_PER_MESSAGE = 100;
+const MOST_CONNECTIONS = 16;
+
+export class HandoverServer {
+  readonly #deps: HandoverServerDeps;
+  readonly #server: Server;
+  readonly #connections = new Set<Socket>();
+  #starting: { readonly successor: Successor; readonly socket: Socket } | null = null;
+  #handedOver = false;
+  #isOpen = false;
+
+  constructor(deps: HandoverServerDeps) {
+    this.#deps = deps;
+    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server.maxConnections = MOST_CONNECTIONS;
+  }
+
+  /** From now on a successor finds us, and no longer whoever was there before. */
+  async open(): Promise<void> {
+    const path = meetingPath(this.#deps.directory);
+    // By another name first: there is always somebody at the path, and Node removes only the name that it made itself.
+    const ours = `${path}.${randomBytes(4).toString('hex')}`;
+    this.#server.listen(ours);
+    await once(this.#server, 'listening');
+    this.#server.on('error', () => {}); // accepting one connection failed: the next may succeed
+    chmodSync(ours, 0o600);
+    renameSync(ours, path);
+    this.#isOpen = true;
+  }
+
+  /** That has our sockets, and does not serve yet. */
+  get starting(): Successor | null {
+    return this.#starting?.successor ?? null;
+  }
+
+  /** Nobody finds us any more; what is under way is ended. */
+  close(): void {
+    this.#server.close();
+    // A successor still reads our last word, and has put its own socket in this place.
+    if (this.#handedOver) return;
+    for (const socket of this.#connections) socket.destroy();
+    if (this.#isOpen) rmSync(meetingPath(this.#deps.directory), { force: true });
+    this.#isOpen = false;
+  }
+
+  #accept(socket: Socket): void {
+    const { addon, uid, onStranger } = this.#deps;
+    socket.on('error', () => {}); // `close` follows
+    const peer = addon.peerOf(descriptorOf(socket));
+    if (peer.uid !== uid && peer.uid !== 0) {
+      onStranger(peer.pid, peer.uid);
+      socket.destroy();
+      return;
+    }
+    this.#connections.add(socket);
+    socket.once('close', () => this.#left(socket));
+    readLines(socket, (line) => {
+      const message = toPredecessor(line);
+      if (message === null)
+        answer(socket, { kind: 'refused', reason: 'it does not understand the question' });
+      else void this.#handle(socket, peer.pid, message);
+    });
+  }
+
+  async #handle(socket: Socket, pid: number, message: ToPredecessor): Promise<void> {
+    const { upgrade, release } = this.#deps;
+    switch (message.kind) {
+      case 'take':
+        return this.#give(socket, { pid, version: message.version });
+      case 'serving': {
+        if (this.#starting?.socket !== socket || this.#handedOver) return;
+        this.#handedOver = true;
+        await release(this.#starting.successor);
+        answer(socket, { kind: 'released' });
+        return;
+      }
+      case 'upgrade':
+        answer(socket, await upgrade(message.environment));
+        socket.end();
+    }
+  }
+
+  #give(socket: Socket, successor: Successor): void {
+    const { addon, version, sockets, onSuccessor } = this.#deps;
+    if (this.#handedOver || this.#starting !== null) {
+      answer(socket, { kind: 'refused', reason: 'another successor was faster' });
+      return;
+    }
+    const all = sockets();
+    try {
+      for (let first = 0; first === 0 || first < all.length; first += SOCKETS_PER_MESSAGE) {
+        const some = all.slice(first, first + SOCKETS_PER_MESSAGE);
+        const line = messageLine({
+          kind: 'sockets',
+          version,
+          sockets: some.map(({ name, pinned }) => ({ name, pinned })),
+          more: first + SOCKETS_PER_MESSAGE < all.length,
+        });
+        // Past Node, which has written nothing here yet. A line is small, and the socket's buffer is empty.
+        const sent = addon.sendDescriptors(descriptorOf(socket), line, ...some.map(({ fd }) => fd));
+        if (sent !== Buffer.byteLength(line)) throw new Error('the socket took only a part');
+      }
+    } catch {
+      socket.destroy(); // it ended while it asked
+      return;
+    }
+    this.#starting = { successor, socket };
+    onSuccessor(successor);
+  }
+
+  #left(socket: Socket): void {
+    this.#connections.delete(socket);
+    if (this.#starting?.socket !== socket || this.#handedOver) return;
+    this.#starting = null;
+    this.#deps.onSuccessor(null);
+  }
+}
+
+function answer(socket: Socket, message: FromPredecessor): void {
+  if (socket.writable) socket.write(messageLine(message));
+}

@@ -1,0 +1,60 @@
+// Listening sockets that another process opened, by name, until the part that wants one takes it. What nobody takes is closed.
+import { isIPv6 } from 'node:net';
+
+export interface HandedSocket {
+  readonly name: string;
+  readonly fd: number;
+  readonly address: string;
+  readonly port: number;
+  /** Opened by the supervisor (a .socket unit), which decides where: no flag of ours is compared with it. */
+  readonly pinned: boolean;
+}
+
+/** As `--listen` and the like say it. */
+export interface WantedEndpoint {
+  readonly host: string | undefined;
+  readonly port: number;
+  /** Where the port is 0: any of these. */
+  readonly range?: { readonly from: number; readonly to: number };
+}
+
+export class InheritedSockets {
+  readonly #sockets: Map<string, HandedSocket>;
+  readonly #close: (fd: number) => void;
+
+  constructor(sockets: readonly HandedSocket[], close: (fd: number) => void) {
+    this.#sockets = new Map(sockets.map((socket) => [socket.name, socket]));
+    this.#close = close;
+  }
+
+  /** Hands it out once; undefined when there is none, or only one that listens elsewhere than is wanted now. */
+  take(name: string, wanted: WantedEndpoint): number | undefined {
+    const socket = this.#sockets.get(name);
+    if (socket === undefined || !(socket.pinned || isThere(socket, wanted))) return undefined;
+    this.#sockets.delete(name);
+    return socket.fd;
+  }
+
+  /** Their names: clients that come there wait for somebody to accept them. */
+  get left(): readonly string[] {
+    return [...this.#sockets.keys()];
+  }
+
+  closeRest(): void {
+    for (const { fd } of this.#sockets.values()) this.#close(fd);
+    this.#sockets.clear();
+  }
+}
+
+function isThere({ address, port }: HandedSocket, wanted: WantedEndpoint): boolean {
+  const { from, to } = wanted.range ?? { from: 1, to: 65_535 };
+  if (wanted.port === 0 ? port < from || port > to : port !== wanted.port) return false;
+  // No address means all of them: on a machine without IPv6 those of IPv4.
+  if (wanted.host === undefined) return address === '::' || address === '0.0.0.0';
+  return plain(wanted.host) === plain(address);
+}
+
+/** One spelling for an address: `::1` and `0:0:0:0:0:0:0:1` are the same. */
+function plain(address: string): string {
+  return isIPv6(address) ? new URL(`http://[${address}]`).hostname : address;
+}

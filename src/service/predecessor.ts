@@ -1,0 +1,139 @@
+// The process whose place we take, if there is one: asks it for its listening sockets, and tells it when we serve on them. Until then
+// it goes on serving; if it dies meanwhile, its clients wait in the queues of the sockets that we hold.
+import { closeSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { descriptorOf } from '../netns/descriptor.ts';
+import type { NativeAddon } from '../netns/native.ts';
+import { HandoverError, meetingPath } from './handover-directory.ts';
+import { fromPredecessor, messageLine } from './handover-messages.ts';
+import type { HandedSocket } from './inherited-sockets.ts';
+import { readLines } from './line-reader.ts';
+
+export interface PredecessorDeps {
+  readonly directory: string;
+  readonly addon: NativeAddon;
+  readonly uid: number;
+  readonly version: string;
+  /** To hand the sockets over, and later to let go of them. */
+  readonly deadlineMs?: number;
+}
+
+const DEADLINE_MS = 10_000;
+const LOOK_MS = 2;
+
+export class Predecessor {
+  readonly pid: number;
+  readonly version: string;
+  readonly sockets: readonly HandedSocket[];
+  readonly #socket: Socket;
+  readonly #released = Promise.withResolvers<void>();
+  readonly #deadlineMs: number;
+
+  private constructor(socket: Socket, pid: number, given: Given, deadlineMs: number) {
+    this.#socket = socket;
+    this.pid = pid;
+    this.version = given.version;
+    this.sockets = given.sockets;
+    this.#deadlineMs = deadlineMs;
+    socket.once('close', () => this.#released.resolve()); // it is gone, and so cannot accept any more
+    readLines(socket, (line) => {
+      if (fromPredecessor(line)?.kind === 'released') this.#released.resolve();
+    });
+    socket.resume();
+  }
+
+  /** null when nobody is there. Throws a HandoverError when somebody is who does not hand over. */
+  static async ask(deps: PredecessorDeps): Promise<Predecessor | null> {
+    const { directory, addon, uid, version, deadlineMs = DEADLINE_MS } = deps;
+    const socket = await connected(meetingPath(directory));
+    if (socket === null) return null;
+    try {
+      const peer = addon.peerOf(descriptorOf(socket));
+      if (peer.uid !== uid && peer.uid !== 0)
+        throw new HandoverError(`${meetingPath(directory)} is of user ${peer.uid}, which is not ours`);
+      socket.write(messageLine({ kind: 'take', version }));
+      const given = await handed(socket, addon, deadlineMs);
+      if (given !== null) return new Predecessor(socket, peer.pid, given, deadlineMs);
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+    socket.destroy();
+    return null;
+  }
+
+  /** We serve: resolves when it has let go, is gone, or takes too long for anybody to wait. */
+  async serving(): Promise<void> {
+    if (this.#socket.writable) this.#socket.write(messageLine({ kind: 'serving' }));
+    await Promise.race([this.#released.promise, sleep(this.#deadlineMs, undefined, { ref: false })]);
+    this.#socket.destroy();
+  }
+}
+
+interface Given {
+  readonly version: string;
+  readonly sockets: readonly HandedSocket[];
+}
+
+/** Nothing reads from it yet: descriptors come to whoever reads the bytes. */
+function connected(path: string): Promise<Socket | null> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path).pause();
+    socket.once('connect', () => {
+      socket.off('error', failed);
+      socket.on('error', () => {}); // `close` follows, and tells
+      resolve(socket);
+    });
+    const failed = ({ code, message }: NodeJS.ErrnoException) => {
+      // ECONNREFUSED: one that ended without tidying up.
+      if (code === 'ENOENT' || code === 'ECONNREFUSED') resolve(null);
+      else reject(new HandoverError(message));
+    };
+    socket.once('error', failed);
+  });
+}
+
+/** null when it ended before it had handed over anything. */
+async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): Promise<Given | null> {
+  const descriptors: number[] = [];
+  const sockets: { readonly name: string; readonly pinned: boolean }[] = [];
+  let text = '';
+  const end = performance.now() + deadlineMs;
+  try {
+    for (;;) {
+      const received = addon.receiveDescriptors(descriptorOf(socket));
+      if (received === null) {
+        if (performance.now() > end) throw new HandoverError('the process that serves here does not answer');
+        await sleep(LOOK_MS);
+        continue;
+      }
+      descriptors.push(...received.descriptors);
+      if (received.bytes.length === 0) {
+        for (const fd of descriptors) closeSync(fd);
+        return null;
+      }
+      text += received.bytes.toString();
+      for (let line = text.indexOf('\n'); line >= 0; line = text.indexOf('\n')) {
+        const message = fromPredecessor(text.slice(0, line));
+        text = text.slice(line + 1);
+        if (message?.kind === 'refused')
+          throw new HandoverError(`the process that serves here: ${message.reason}`);
+        if (message?.kind !== 'sockets')
+          throw new HandoverError('the process that serves here answers nonsense');
+        sockets.push(...message.sockets);
+        if (message.more) continue;
+        if (sockets.length !== descriptors.length)
+          throw new HandoverError(`${sockets.length} sockets were announced, ${descriptors.length} came`);
+        const all = sockets.map((each, i) => {
+          const fd = descriptors[i] as number;
+          return { ...each, fd, ...addon.adoptListening(fd) };
+        });
+        return { version: message.version, sockets: all };
+      }
+    }
+  } catch (error) {
+    for (const fd of descriptors) closeSync(fd);
+    throw error;
+  }
+}

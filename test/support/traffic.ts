@@ -1,0 +1,122 @@
+// Clients of one cluster that go on while a test does something to the proxy: visitors, who come anew each time, and residents,
+// who keep one connection and ask through it again and again. What goes wrong is kept, in words.
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { until } from './tcp.ts';
+import type { TestCluster } from './two-clusters.ts';
+
+export interface Door {
+  readonly port: number;
+  readonly cluster: TestCluster;
+}
+
+const REQUEST_MS = 10_000;
+
+export class Traffic {
+  readonly problems: string[] = [];
+  visits = 0;
+  answers = 0;
+  readonly #door: Door;
+  readonly #residents = new Set<TLSSocket>();
+  readonly #loops: Promise<void>[] = [];
+  #going = true;
+
+  constructor(door: Door) {
+    this.#door = door;
+  }
+
+  visitors(count: number): void {
+    for (let i = 0; i < count; i += 1) this.#loops.push(this.#visit());
+  }
+
+  async residents(count: number): Promise<void> {
+    for (let i = 0; i < count; i += 1) {
+      const socket = await this.#enter();
+      this.#residents.add(socket);
+      await ask(socket);
+      this.#loops.push(this.#reside(socket));
+    }
+  }
+
+  /** So many more visits and answers. */
+  async goesOn(count: number): Promise<void> {
+    const [visits, answers] = [this.visits, this.answers];
+    await until(
+      'clients are served',
+      () => this.visits >= visits + count && (this.#residents.size === 0 || this.answers >= answers + count),
+      30_000,
+    );
+  }
+
+  get residing(): number {
+    return this.#residents.size;
+  }
+
+  async stop(): Promise<void> {
+    this.#going = false;
+    await Promise.all(this.#loops);
+  }
+
+  async #visit(): Promise<void> {
+    while (this.#going) {
+      try {
+        const socket = await this.#enter();
+        await ask(socket);
+        socket.destroy();
+        this.visits += 1;
+      } catch (error) {
+        this.problems.push(`visitor: ${(error as Error).message}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  }
+
+  async #reside(socket: TLSSocket): Promise<void> {
+    try {
+      while (this.#going) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await ask(socket);
+        this.answers += 1;
+      }
+    } catch (error) {
+      this.problems.push(`resident: ${(error as Error).message}`);
+    } finally {
+      this.#residents.delete(socket);
+      socket.destroy();
+    }
+  }
+
+  async #enter(): Promise<TLSSocket> {
+    const { port, cluster } = this.#door;
+    const servername = `${cluster.name}.magnum-system`;
+    const socket = connectTls({ host: '127.0.0.1', port, servername, ca: cluster.certificate.cert });
+    socket.on('error', () => {});
+    await event(socket, 'secureConnect');
+    return socket;
+  }
+}
+
+async function ask(socket: TLSSocket): Promise<void> {
+  const heard = event(socket, 'data');
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const [answer] = await heard;
+  if (!String(answer).startsWith('HTTP/1.1 200')) throw new Error(`answered ${String(answer).slice(0, 40)}`);
+}
+
+/** Rejects when the connection ends first, or nothing comes of it for long. */
+function event(socket: TLSSocket, name: string): Promise<unknown[]> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void) => {
+      clearTimeout(timer);
+      socket.off(name, came).off('close', closed);
+      act();
+    };
+    const came = (...values: unknown[]) => settle(() => resolve(values));
+    const closed = () => settle(() => reject(new Error(`closed before ${name}`)));
+    const timer = setTimeout(
+      () => settle(() => reject(new Error(`waited ${REQUEST_MS} ms for ${name}`))),
+      REQUEST_MS,
+    );
+    if (socket.destroyed) closed();
+    else socket.once(name, came).once('close', closed);
+  });
+}

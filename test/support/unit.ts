@@ -1,0 +1,161 @@
+// Plays systemd for one service: starts the built program as a unit would, with NOTIFY_SOCKET and, if wanted, sockets; keeps the log;
+// knows the main process by what it is told; ends everything that belongs to the unit.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { descriptorOf } from '../../src/netns/descriptor.ts';
+import type { StatusView } from '../../src/ops/status.ts';
+import { handedOver } from './handed-over.ts';
+import { type LogLine, mainScript } from './isthmus.ts';
+import { NotifyReceiver } from './notify-receiver.ts';
+import { until, within } from './tcp.ts';
+
+export class Unit {
+  readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-unit-'));
+  readonly log: LogLine[] = [];
+  /** Lines that are no JSON. */
+  readonly text: string[] = [];
+  readonly environment: Record<string, string> = {};
+  /** Sockets that systemd opened: by the name they get. */
+  readonly sockets = new Map<string, number>();
+  /** The program that the unit names: the compiled one, unless a test puts another in its place. */
+  program = mainScript;
+  #notify: NotifyReceiver | null = null;
+  readonly #children: ChildProcess[] = [];
+
+  get handover(): string {
+    return join(this.directory, 'run');
+  }
+
+  get notify(): NotifyReceiver {
+    return this.#notify as NotifyReceiver;
+  }
+
+  get mainPid(): number {
+    const told = this.notify.all.filter(({ fields }) => fields.MAINPID !== undefined);
+    return Number(told.at(-1)?.fields.MAINPID ?? -1);
+  }
+
+  /** As the unit's first start, or the next one: the sockets are the same. */
+  async start(...flags: readonly string[]): Promise<ChildProcess> {
+    this.#notify ??= await NotifyReceiver.start(join(this.directory, 'notify.sock'));
+    const names = [...this.sockets.keys()];
+    const listen =
+      names.length === 0 ? {} : { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(':') };
+    // The shell's process becomes the program's: only it knows the number in time.
+    const script = names.length === 0 ? 'exec "$@"' : 'LISTEN_PID=$$ exec "$@"';
+    const command = [process.execPath, this.program, 'run', '--log-level', 'debug', ...flags];
+    const child = spawn(
+      'sh',
+      ['-c', names.length === 0 ? script : `export LISTEN_PID=$$; ${script}`, 'sh', ...command],
+      {
+        stdio: ['ignore', 'pipe', 'inherit', ...this.sockets.values()],
+        env: { ...process.env, NOTIFY_SOCKET: this.notify.address, ...listen, ...this.environment },
+      },
+    );
+    this.#children.push(child);
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      try {
+        this.log.push(JSON.parse(line) as LogLine);
+      } catch {
+        this.text.push(line);
+      }
+    });
+    return child;
+  }
+
+  async ready(...flags: readonly string[]): Promise<ChildProcess> {
+    const before = this.#notify?.all.length ?? 0;
+    const said = this.logged('serving').length;
+    const child = await this.start(...flags);
+    await until(
+      'the service is ready',
+      () =>
+        child.exitCode !== null ||
+        (this.logged('serving').length > said &&
+          this.notify.all.slice(before).some(({ fields }) => fields.READY === '1')),
+      20_000,
+    );
+    if (child.exitCode !== null)
+      throw new Error(`it ended: ${JSON.stringify(this.log.at(-1))} ${this.text.at(-1)}`);
+    return child;
+  }
+
+  /** ExecReload=: resolves with what it printed and its exit code. */
+  async reload(
+    environment: Readonly<Record<string, string>> | null = null,
+  ): Promise<{ code: number; text: string }> {
+    const args = [mainScript, 'reload', '--handover', this.handover];
+    if (environment !== null) args.push('--with-environment');
+    return new Promise((resolve) => {
+      const env = { ...process.env, ...environment };
+      execFile(process.execPath, args, { env, timeout: 90_000 }, (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code ?? -1), text: stdout + stderr }),
+      );
+    });
+  }
+
+  logged(msg: string): LogLine[] {
+    return this.log.filter((line) => line.msg === msg);
+  }
+
+  /** Where the last one that said so serves. */
+  port(of: 'listen' | 'admin' = 'listen'): number {
+    return Number(String(this.logged('serving').at(-1)?.[of]).split(':').at(-1));
+  }
+
+  async status(): Promise<StatusView> {
+    return (await (await fetch(`http://127.0.0.1:${this.port('admin')}/status`)).json()) as StatusView;
+  }
+
+  async openSocket(name: string, host = '127.0.0.1'): Promise<number> {
+    const server = createServer().listen(0, host);
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    // systemd listens and accepts nothing, which Node cannot: only the descriptor is kept.
+    const [fd] = await handedOver(descriptorOf(server));
+    server.close();
+    this.sockets.set(name, fd as number);
+    return port;
+  }
+
+  /** A program in place of the packaged one, as an upgrade would put it there. */
+  replaceProgram(text: string): void {
+    writeFileSync(this.program, text);
+  }
+
+  isAlive(pid: number): boolean {
+    try {
+      return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    } catch {
+      return false;
+    }
+  }
+
+  async ended(pid: number, milliseconds = 20_000): Promise<void> {
+    await until(`process ${pid} has ended`, () => !this.isAlive(pid), milliseconds);
+  }
+
+  async stop(): Promise<void> {
+    const pids = new Set(this.#notify?.all.map(({ pid }) => pid) ?? []);
+    for (const pid of [...pids, this.#notify === null ? -1 : this.mainPid]) {
+      try {
+        if (pid > 0) process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    }
+    for (const child of this.#children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGKILL');
+      await within(5000, 'its end', once(child, 'exit'));
+    }
+    for (const fd of this.sockets.values()) closeSync(fd);
+    await this.#notify?.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,162 @@
+// The built program under systemd, whose part the test plays: what it tells, what it takes over, and how its log reads in the journal.
+import { once } from 'node:events';
+import { fstatSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { manifest } from '../support/isthmus.ts';
+import { freePort, until } from '../support/tcp.ts';
+import { Traffic } from '../support/traffic.ts';
+import { TwoClusters } from '../support/two-clusters.ts';
+import { Unit } from '../support/unit.ts';
+
+const clusters = new TwoClusters();
+const units: Unit[] = [];
+beforeAll(() => clusters.start());
+afterAll(() => clusters.stop());
+afterEach(async () => {
+  for (const unit of units.splice(0)) await unit.stop();
+});
+
+/** A unit that serves alpha from a manifest. */
+function newUnit(): { unit: Unit; flags: string[]; manifests: string } {
+  const unit = new Unit();
+  units.push(unit);
+  const manifests = join(unit.directory, 'clusters');
+  mkdirSync(manifests);
+  writeFileSync(join(manifests, 'alpha.yaml'), clusters.alpha.manifest);
+  const flags = ['--source', `file:${manifests}`, '--admin', '127.0.0.1:0', '--log-format', 'json'];
+  return { unit, flags: [...flags, '--health-interval', '200ms'], manifests };
+}
+const ANY = ['--listen', '127.0.0.1:0'];
+
+describe('systemd is told', () => {
+  it('when clients are served and by whom, what there is to say, and that it ends', async () => {
+    const { unit, flags, manifests } = newUnit();
+    const child = await unit.ready(...flags, ...ANY);
+    const ready = await unit.notify.until('ready', ({ fields }) => fields.READY === '1');
+    expect(ready.fields).toEqual({
+      READY: '1',
+      MAINPID: String(child.pid),
+      STATUS: `serving 1 cluster at 127.0.0.1:${unit.port()}`,
+    });
+    writeFileSync(
+      join(manifests, 'gone.yaml'),
+      manifest({ name: 'gone', networkId: 'c0ffee00-0000-4000-8000-000000000000', address: '10.0.0.9' }),
+    );
+    await unit.notify.until('one has no netns', ({ fields }) => /, 1 no-netns$/.test(fields.STATUS ?? ''));
+    child.kill('SIGTERM');
+    await unit.notify.until('stopping', ({ fields }) => fields.STOPPING === '1');
+    const [code] = (await once(child, 'exit')) as [number];
+    expect(code).toBe(0);
+  });
+
+  it('twice within the watchdog time that it lives, and no more once it does not', async () => {
+    const { unit, flags } = newUnit();
+    unit.environment.WATCHDOG_USEC = '400000';
+    const child = await unit.ready(...flags, ...ANY);
+    const beats = () => unit.notify.all.filter(({ fields }) => fields.WATCHDOG === '1').length;
+    await until('it beats', () => beats() >= 4);
+    child.kill('SIGSTOP');
+    await until('it stands still', () => true);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const before = beats();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(beats()).toBe(before);
+    child.kill('SIGCONT');
+    await until('it beats again', () => beats() > before);
+  });
+
+  it('nothing of a watchdog that is meant for another process', async () => {
+    const { unit, flags } = newUnit();
+    Object.assign(unit.environment, { WATCHDOG_USEC: '20000', WATCHDOG_PID: '1' });
+    await unit.ready(...flags, ...ANY);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(unit.notify.all.filter(({ fields }) => fields.WATCHDOG !== undefined)).toEqual([]);
+  });
+
+  it('nothing, when it cannot be: that is logged once, and clients are served', async () => {
+    const { unit, flags } = newUnit();
+    unit.environment.NOTIFY_SOCKET = join(unit.directory, 'nobody.sock');
+    await unit.start(...flags, ...ANY);
+    await until('it serves', () => unit.logged('serving').length === 1, 15_000);
+    await until('it says so', () =>
+      unit.log.some(({ msg }) => /systemd cannot be told how we are: ENOENT/.test(msg)),
+    );
+  });
+});
+
+describe('sockets of systemd', () => {
+  it.each([
+    ["by the unit's own name, whatever --listen says", ['isthmus.socket'], ['--listen', '127.0.0.1:1']],
+    ['by a name each', ['tls', 'admin'], ['--listen', '127.0.0.1:1']],
+  ])('are served on: %s', async (_title, names, listen) => {
+    const { unit, flags } = newUnit();
+    const ports = new Map<string, number>();
+    for (const name of names) ports.set(name, await unit.openSocket(name));
+    await unit.ready(...flags, ...listen);
+    const [first = ''] = names;
+    expect(unit.port()).toBe(ports.get(first));
+    if (names.includes('admin')) expect(unit.port('admin')).toBe(ports.get('admin'));
+    const traffic = new Traffic({ port: unit.port(), cluster: clusters.alpha });
+    traffic.visitors(1);
+    await traffic.goesOn(3);
+    await traffic.stop();
+    expect(traffic.problems).toEqual([]);
+  });
+
+  it.each(['native', 'streams'])(
+    'stay bound across a restart: clients wait, and none is refused (%s)',
+    async (engine) => {
+      const { unit, flags } = newUnit();
+      const port = await unit.openSocket('tls');
+      const args = [...flags, '--engine', engine, '--drain-timeout', '5s'];
+      const first = await unit.ready(...args);
+      const traffic = new Traffic({ port, cluster: clusters.alpha });
+      traffic.visitors(4);
+      await traffic.goesOn(5);
+      first.kill('SIGTERM');
+      await once(first, 'exit');
+      const second = await unit.ready(...args);
+      expect(second.pid).not.toBe(first.pid);
+      await traffic.goesOn(5);
+      await traffic.stop();
+      expect(traffic.problems).toEqual([]);
+    },
+  );
+
+  it('that are none are refused with a sentence', async () => {
+    const { unit, flags } = newUnit();
+    Object.assign(unit.environment, { LISTEN_FDS: '1' });
+    // Descriptor 3 is there, as a pipe.
+    const child = await unit.start(...flags, ...ANY);
+    expect(child.pid).toBeGreaterThan(0);
+    await until(
+      'it serves all the same: they are for nobody',
+      () => unit.logged('serving').length === 1,
+      15_000,
+    );
+  });
+});
+
+describe('the journal', () => {
+  it('gets a priority and the message, and no time of ours', async () => {
+    const { unit, flags } = newUnit();
+    const plain = flags.filter((flag) => flag !== '--log-format' && flag !== 'json');
+    const port = await freePort();
+    await unit.start(...plain, '--log-format', 'journal', '--listen', `127.0.0.1:${port}`);
+    await until('it serves', () => unit.text.some((line) => line.startsWith('<6>serving')), 15_000);
+    const line = unit.text.find((each) => each.startsWith('<6>serving'));
+    expect(line).toContain(`"listen":"127.0.0.1:${port}"`);
+    expect(unit.text.filter((each) => !/^<[2-7]>\S/.test(each))).toEqual([]);
+  });
+
+  it('is recognised by JOURNAL_STREAM, if that is where our output goes', async () => {
+    const { isJournal } = await import('../../src/ops/journal-stream.ts');
+    const { dev, ino } = fstatSync(1);
+    expect(isJournal(`${dev}:${ino}`, 1)).toBe(true);
+    expect(isJournal(`${dev}:${ino + 1}`, 1)).toBe(false);
+    expect(isJournal(undefined, 1)).toBe(false);
+    expect(isJournal('', 1)).toBe(false);
+    expect(isJournal(`${dev}:${ino}`, 9999)).toBe(false);
+  });
+});

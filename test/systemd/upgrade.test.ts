@@ -1,0 +1,245 @@
+// `systemctl reload` and SIGHUP: the built program hands over to its successor while clients come and stay. Nobody is refused, nobody
+// is reset, and a successor that fails changes nothing.
+import { once } from 'node:events';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { mainScript } from '../support/isthmus.ts';
+import { until } from '../support/tcp.ts';
+import { Traffic } from '../support/traffic.ts';
+import { TwoClusters } from '../support/two-clusters.ts';
+import { Unit } from '../support/unit.ts';
+
+const clusters = new TwoClusters();
+const cleanups: (() => unknown)[] = [];
+beforeAll(() => clusters.start());
+afterAll(() => clusters.stop());
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function newUnit(...more: string[]): { unit: Unit; flags: string[] } {
+  const unit = new Unit();
+  cleanups.push(() => unit.stop());
+  const manifests = join(unit.directory, 'clusters');
+  mkdirSync(manifests);
+  writeFileSync(join(manifests, 'alpha.yaml'), clusters.alpha.manifest);
+  // A module of its own that loads the program: what an upgrade replaces.
+  unit.program = join(unit.directory, 'main.mjs');
+  unit.replaceProgram(`import ${JSON.stringify(mainScript)};`);
+  const flags = ['--source', `file:${manifests}`, '--log-format', 'json', '--health-interval', '200ms'];
+  return {
+    unit,
+    flags: [
+      ...flags,
+      '--listen',
+      '127.0.0.1:0',
+      '--admin',
+      '127.0.0.1:0',
+      '--handover',
+      unit.handover,
+      ...more,
+    ],
+  };
+}
+
+async function busy(unit: Unit, residents = 4): Promise<Traffic> {
+  const traffic = new Traffic({ port: unit.port(), cluster: clusters.alpha });
+  cleanups.push(() => traffic.stop());
+  await traffic.residents(residents);
+  traffic.visitors(4);
+  await traffic.goesOn(5);
+  return traffic;
+}
+
+describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
+  it('refuses and resets nobody, keeps the ports, and leaves its connections to the old process', async () => {
+    const { unit, flags } = newUnit('--engine', engine);
+    const old = await unit.ready(...flags);
+    const [port, admin] = [unit.port(), unit.port('admin')];
+    const traffic = await busy(unit);
+    for (let round = 0; round < 2; round += 1) {
+      const before = unit.mainPid;
+      const { code, text } = await unit.reload();
+      expect(text).toMatch(/^isthmus \S+ \(pid \d+\) serves now/);
+      expect(code).toBe(0);
+      await until('systemd knows the new one', () => unit.mainPid !== before);
+      expect(text).toContain(`pid ${unit.mainPid}`);
+      expect([unit.port(), unit.port('admin')]).toEqual([port, admin]);
+      await traffic.goesOn(5);
+    }
+    expect(unit.isAlive(old.pid as number)).toBe(true);
+    expect(unit.isAlive(unit.mainPid)).toBe(true);
+    // The one in between had no residents, and is gone.
+    const [, between] = [...new Set(unit.notify.all.map(({ pid }) => pid))];
+    await unit.ended(between as number);
+    expect((await unit.status()).ready).toBe(true);
+    expect(traffic.residing).toBe(4);
+    await traffic.stop();
+    expect(traffic.problems).toEqual([]);
+    await unit.ended(old.pid as number);
+    expect(unit.logged('all connections finished').map(({ reset }) => reset)).toEqual([0, 0]);
+  }, 90_000);
+});
+
+describe('an upgrade', () => {
+  it('tells systemd in this order: reloading, the new main process, ready; and nothing more from the old one', async () => {
+    const { unit, flags } = newUnit();
+    unit.environment.WATCHDOG_USEC = '200000';
+    const old = await unit.ready(...flags);
+    const from = unit.notify.all.length;
+    process.kill(old.pid as number, 'SIGHUP');
+    await unit.notify.until('ready', ({ pid, fields }) => pid !== old.pid && fields.READY === '1');
+    await unit.ended(old.pid as number);
+    const told = unit.notify.all.slice(from).filter(({ fields }) => fields.WATCHDOG === undefined);
+    const successor = unit.mainPid;
+    expect(told[0]).toMatchObject({
+      pid: old.pid,
+      fields: { RELOADING: '1', MONOTONIC_USEC: expect.stringMatching(/^\d+$/) },
+    });
+    expect(told[1]).toEqual({ pid: old.pid, fields: { MAINPID: String(successor) } });
+    expect(told[2]).toMatchObject({ pid: successor, fields: { READY: '1', MAINPID: String(successor) } });
+    const last = unit.notify.all.findLastIndex(({ pid }) => pid === old.pid);
+    expect(unit.notify.all[last]).toBe(told[1]);
+    const beats = () =>
+      unit.notify.all.filter(({ pid, fields }) => pid === successor && fields.WATCHDOG === '1').length;
+    await until('the new one beats', () => beats() > 2);
+    // It is no child of the old one: systemd hears of its end.
+    expect(told.some(({ fields }) => fields.STOPPING === '1')).toBe(false);
+  });
+
+  it('takes the changed settings along, if it comes from systemctl', async () => {
+    const { unit, flags } = newUnit();
+    unit.environment.ISTHMUS_NAMESPACE = 'magnum-system';
+    await unit.ready(...flags);
+    expect(
+      (await unit.reload({ ISTHMUS_DEFAULT_CLUSTER: 'alpha', ISTHMUS_MAX_CONNECTIONS: '77' })).code,
+    ).toBe(0);
+    await until('the successor has them', () =>
+      unit.log.some(({ msg, wanted }) => msg === 'limits' && wanted === 77),
+    );
+    const { code } = await unit.reload();
+    expect(code).toBe(0);
+    await until(
+      'and its successor too',
+      () => unit.logged('limits').filter(({ wanted }) => wanted === 77).length === 2,
+    );
+  });
+
+  it('ends the connections of the old process only at --handover-drain', async () => {
+    const { unit, flags } = newUnit('--handover-drain', '2s');
+    const old = await unit.ready(...flags);
+    const traffic = await busy(unit, 2);
+    expect((await unit.reload()).code).toBe(0);
+    await traffic.goesOn(3);
+    expect(traffic.problems).toEqual([]);
+    await unit.ended(old.pid as number);
+    await until('they were told', () => traffic.residing === 0);
+    await traffic.goesOn(3);
+    await traffic.stop();
+    expect(traffic.problems.every((problem) => problem.startsWith('resident: '))).toBe(true);
+    expect(unit.logged('drain timeout: reset the rest')).toHaveLength(1);
+  });
+
+  it.each([
+    ['ends before it asks for the sockets', 'process.exit(3);'],
+    ['ends once it has the sockets', 'setTimeout(() => process.exit(3), 1500); await new Promise(() => {});'],
+    ['is no program at all', 'this is not JavaScript'],
+  ])('to a successor that %s fails, and the old process goes on', async (title, text) => {
+    const { unit, flags } = newUnit();
+    const old = await unit.ready(...flags);
+    const traffic = await busy(unit);
+    const takes = title.includes('has the sockets');
+    unit.replaceProgram(takes ? dyingSuccessor(unit.handover) : text);
+    const { code, text: said } = await unit.reload();
+    expect(code).toBe(1);
+    expect(said).toMatch(/not reloaded, the running process goes on: it ended before it served/);
+    await unit.notify.until(
+      'ready again',
+      ({ pid, fields }) => pid === old.pid && fields.READY === '1' && fields.MAINPID === undefined,
+    );
+    expect(unit.mainPid).toBe(old.pid);
+    await traffic.goesOn(5);
+    unit.replaceProgram(`import ${JSON.stringify(mainScript)};`);
+    expect((await unit.reload()).code).toBe(0);
+    await traffic.goesOn(5);
+    await traffic.stop();
+    expect(traffic.problems).toEqual([]);
+  });
+
+  it('survives the death of the old process in its midst: its clients wait for the new one', async () => {
+    const { unit, flags } = newUnit();
+    const old = await unit.ready(...flags);
+    const port = unit.port();
+    // The next version takes a while before it serves.
+    unit.replaceProgram(
+      `process.env.ISTHMUS_HEALTH_RISE = '12';\nawait import(${JSON.stringify(mainScript)});`,
+    );
+    process.kill(old.pid as number, 'SIGHUP');
+    await until('the new one has the sockets', () => unit.logged('taking over').length === 1, 15_000);
+    process.kill(old.pid as number, 'SIGKILL');
+    await once(old, 'exit');
+    const traffic = new Traffic({ port, cluster: clusters.alpha });
+    traffic.visitors(4);
+    await traffic.goesOn(5);
+    await traffic.stop();
+    expect(traffic.problems).toEqual([]);
+    expect(unit.port()).toBe(port);
+  });
+
+  it('goes from one socket of systemd to the next process too, whatever --listen says', async () => {
+    const { unit, flags } = newUnit();
+    const port = await unit.openSocket('tls');
+    const at = flags.indexOf('--listen');
+    flags[at + 1] = '127.0.0.1:1';
+    await unit.ready(...flags);
+    const traffic = await busy(unit);
+    for (let round = 0; round < 2; round += 1) expect((await unit.reload()).code).toBe(0);
+    expect(unit.port()).toBe(port);
+    await traffic.goesOn(5);
+    await traffic.stop();
+    expect(traffic.problems).toEqual([]);
+  });
+});
+
+describe('the place where they meet', () => {
+  it('is for us alone, and a nonsense message is answered and changes nothing', async () => {
+    const { unit, flags } = newUnit();
+    await unit.ready(...flags);
+    expect(statSync(unit.handover).mode & 0o777).toBe(0o700);
+    expect(statSync(join(unit.handover, 'handover.sock')).mode & 0o777).toBe(0o600);
+    const socket = connect(join(unit.handover, 'handover.sock'));
+    socket.write('{"kind":"give me all"}\n');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(String(answer)).toContain('"refused"');
+    socket.destroy();
+    expect((await unit.reload()).code).toBe(0);
+  });
+
+  it('says so when nobody is there', async () => {
+    const { unit } = newUnit();
+    expect(await unit.reload()).toEqual({ code: 1, text: expect.stringContaining('nobody answers at') });
+  });
+
+  it("is left tidy by a process that ends, and a dead one's is no hindrance", async () => {
+    const { unit, flags } = newUnit();
+    const first = await unit.ready(...flags);
+    first.kill('SIGKILL');
+    await once(first, 'exit');
+    const second = await unit.ready(...flags);
+    second.kill('SIGTERM');
+    await once(second, 'exit');
+    expect(() => statSync(join(unit.handover, 'handover.sock'))).toThrow(/ENOENT/);
+  });
+});
+
+/** Has taken the sockets, as the program does, and dies. */
+function dyingSuccessor(directory: string): string {
+  return `
+import { connect } from 'node:net';
+const socket = connect(${JSON.stringify(join(directory, 'handover.sock'))});
+socket.write('{"kind":"take","version":"9.9.9"}\\n');
+socket.once('data', () => process.exit(3));
+`;
+}
