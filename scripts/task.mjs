@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensurePacketFilter } from './debian.mjs';
 import { openForwards } from './forward.mjs';
+import { ensureHelm, ensureMonitoringDefinitions } from './helm.mjs';
 import { MissingError, requireTools } from './problems.mjs';
 import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
@@ -115,6 +116,28 @@ const tasks = {
       if (code === 0) rmSync(logs, { recursive: true, force: true });
       else console.error(`The logs of etcd, kube-apiserver and the others are in ${logs}`);
       return code;
+    },
+  },
+  'test:helm': {
+    about:
+      'the Helm chart, the manifests and the rights in them, on a real kube-apiserver (-- <file> runs one)',
+    run: async (args) => {
+      requireSandbox();
+      const testbed = {
+        ...(await ensureTestbed()),
+        ...(await ensureHelm()),
+        ...(await ensureMonitoringDefinitions()),
+      };
+      await setUp();
+      return sandboxed([vitest, 'run', '--config', 'vitest.helm.config.ts', ...args], testbed);
+    },
+  },
+  manifests: {
+    about: 'write deploy/manifests and the example rights from the Helm chart',
+    run: async () => {
+      const { ISTHMUS_HELM } = await ensureHelm();
+      await setUp({ addon: false, compiled: false });
+      return run([join(root, 'scripts', 'manifests.mjs')], { ISTHMUS_HELM });
     },
   },
   check: {

@@ -81,8 +81,8 @@ function removeOldBuilds(cache, module, kept) {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-/** The binary of one Go module of test/e2e; `title` is shown while it is built. */
-async function ensureBuild(module, stamps, title) {
+/** The binary of one Go module of test/e2e; `title` is shown while it is built. `target`: a package of another module, as a tool. */
+export async function ensureBuild(module, stamps, title, target = '.') {
   const sources = sourcesOf(module);
   const args = ['build', '-v', '-trimpath', '-ldflags', `-s -w${stamps}`];
   const name = `${module}-${contentHash(sources, requireGo(sources), args)}`;
@@ -93,7 +93,7 @@ async function ensureBuild(module, stamps, title) {
     if (isExecutable(binary)) return;
     const unfinished = join(cache, `${name}.unfinished`);
     let packages = 0;
-    await runStep(title, 'nice', ['-n', '19', 'go', ...args, '-o', unfinished, '.'], {
+    await runStep(title, 'nice', ['-n', '19', 'go', ...args, '-o', unfinished, target], {
       cwd: sources,
       env: { ...process.env, CGO_ENABLED: '0' },
       // `go build -v` names each package when it is done.

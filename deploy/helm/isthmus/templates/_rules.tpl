@@ -1,0 +1,57 @@
+{{/* What Isthmus may do, and no more: the table of src/control/publish/needed-rights.ts. A test holds the two together. */}}
+
+{{/* Where the clusters are. */}}
+{{- define "isthmus.clusterRules" }}
+# Which clusters there are, and on which networks; never written.
+- apiGroups: [infrastructure.cluster.x-k8s.io]
+  resources: [openstackclusters]
+  verbs: [list, watch]
+# The server in a kubeconfig is rewritten, and given back. Only metadata is listed and watched.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [list, watch, get, patch]
+# What happened to a cluster is told on its OpenStackCluster.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
+{{/* Where the clusters are, for AdditionalListeners. */}}
+{{- define "isthmus.listenerRules" }}
+# Further ports of a cluster's machines; never written but for their status.
+- apiGroups: [isthmus.dev]
+  resources: [additionallisteners]
+  verbs: [get, list, watch]
+- apiGroups: [isthmus.dev]
+  resources: [additionallisteners/status]
+  verbs: [patch]
+# Who belongs to them; never written.
+- apiGroups: [cluster.x-k8s.io]
+  resources: [machines]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{/* Where Services are published. */}}
+{{- define "isthmus.publishRules" }}
+# One per proxied cluster.
+- apiGroups: [""]
+  resources: [services]
+  verbs: [list, watch, create, patch, delete]
+# One per proxied cluster and instance, while it is reachable from there.
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [list, watch, create, patch, delete]
+# One per instance: who lives.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [list, watch, get, create, patch, delete]
+{{- end }}
+
+{{/* In no namespace. */}}
+{{- define "isthmus.nodeRules" }}
+# Only for nodeParticipation: the labels of the Node that an instance runs on. A DaemonSet has one account for all of them, so the
+# rule cannot name a single one.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [list, watch]
+{{- end }}

@@ -1,0 +1,97 @@
+// The plain manifests of deploy/, rendered from the Helm chart: one source for both. Run as a program it writes them; the tests
+// ask what they should be. Needs Helm (ISTHMUS_HELM) for all but the hash of the sources.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+export const CHART = join(root, 'deploy', 'helm', 'isthmus');
+const DEFINITIONS = join(root, 'deploy', 'crds');
+const COPIED = join(CHART, 'files', 'crds');
+
+/** What is rendered to where. */
+const RENDERED = [
+  { file: 'deploy/manifests/isthmus.yaml', about: 'Isthmus as a DaemonSet, with its rights', args: [] },
+  {
+    file: 'deploy/examples/kubernetes-source/rbac.yaml',
+    about:
+      'What Isthmus may do in the management cluster, and no more, for one that runs outside of it (docs/rbac.md)',
+    args: ['--show-only=templates/serviceaccount.yaml', '--show-only=templates/rbac.yaml'],
+  },
+  {
+    file: 'deploy/examples/kubernetes-source/rbac-node-selector.yaml',
+    about: 'The same, with the right to read Nodes, which --node-selector needs',
+    args: [
+      '--show-only=templates/serviceaccount.yaml',
+      '--show-only=templates/rbac.yaml',
+      '--set-json=nodeParticipation=[{"key":"kubernetes.io/hostname","operator":"Exists"}]',
+    ],
+  },
+];
+
+function filesBelow(directory) {
+  return readdirSync(directory, { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = join(directory, entry.name);
+      return entry.isDirectory() ? filesBelow(path) : [path];
+    })
+    .sort();
+}
+
+/** Of everything that the manifests are made of: a test without Helm sees by it that they are old. */
+export function sourceHash() {
+  const hash = createHash('sha256');
+  for (const file of [...filesBelow(CHART), fileURLToPath(import.meta.url)])
+    hash.update(relative(root, file)).update('\0').update(readFileSync(file)).update('\0');
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** By path below the work tree: what each should hold. */
+export function renderedManifests(helm) {
+  return new Map(RENDERED.map(({ file, about, args }) => [file, rendered(helm, about, args)]));
+}
+
+function rendered(helm, about, args) {
+  const all = ['template', 'isthmus', CHART, '--namespace=magnum-system', ...args];
+  const text = execFileSync(helm, all, { encoding: 'utf8' });
+  const plain = text
+    .split('\n')
+    // Whoever applies these does not use Helm, and Helm must not take them for its own.
+    .filter((line) => !/^\s*(helm\.sh\/chart|app\.kubernetes\.io\/managed-by):|^# Source:/.test(line))
+    .map((line) => line.trimEnd())
+    .join('\n');
+  const header =
+    `# ${about}.\n` +
+    `# Written by \`npm run manifests\` from deploy/helm/isthmus (${sourceHash()}): change it there.\n`;
+  return `${header}${plain.trimEnd()}\n`;
+}
+
+/** The chart has the program's version, and copies of the definitions: a chart cannot reach files outside of it. */
+export function chartCopies() {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const chart = readFileSync(join(CHART, 'Chart.yaml'), 'utf8')
+    .replace(/^version: .*$/m, `version: ${version}`)
+    .replace(/^appVersion: .*$/m, `appVersion: "${version}"`);
+  const copies = new Map([[join(CHART, 'Chart.yaml'), chart]]);
+  if (existsSync(DEFINITIONS))
+    for (const name of readdirSync(DEFINITIONS).filter((each) => each.endsWith('.yaml')))
+      copies.set(join(COPIED, name), readFileSync(join(DEFINITIONS, name), 'utf8'));
+  return copies;
+}
+
+function write(file, text) {
+  mkdirSync(dirname(file), { recursive: true });
+  if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
+    writeFileSync(file, text);
+    console.log(relative(root, file));
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const copies = chartCopies();
+  if (existsSync(COPIED)) for (const file of filesBelow(COPIED)) if (!copies.has(file)) rmSync(file);
+  for (const [file, text] of copies) write(file, text);
+  for (const [file, text] of renderedManifests(process.env.ISTHMUS_HELM)) write(join(root, file), text);
+}

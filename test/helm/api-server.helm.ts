@@ -1,0 +1,288 @@
+// The chart and the manifests on a real API server: it takes all of them, its own Pod Security says what the docs say, releases
+// come, change and go, and the rights are enough, and each of them is needed.
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { CHART } from '../../scripts/manifests.mjs';
+import { readConfig } from '../../src/config/config.ts';
+import { neededRights } from '../../src/control/publish/needed-rights.ts';
+import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
+import { doctor } from '../../src/doctor/doctor.ts';
+import { componentCommand } from '../e2e/component.ts';
+import { ControlPlane } from '../e2e/control-plane.ts';
+import type { RawClient } from '../kube-api/raw-client.ts';
+import { expectStatus } from '../kube-api/suite.ts';
+import { until } from '../support/tcp.ts';
+import { only, type Rendered, rendered, renderedText, type Values } from './rendering.ts';
+import { MATRIX } from './value-matrix.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const EXAMPLES = join(ROOT, 'deploy', 'examples', 'helm');
+const NAMESPACE = 'magnum-system';
+const { ISTHMUS_MONITORING_DEFINITIONS: monitoring } = process.env;
+if (monitoring === undefined) console.warn('NOT TESTED: PodMonitor, ServiceMonitor and PrometheusRule');
+
+const controlPlane = new ControlPlane({ label: 'helm' });
+const directory = mkdtempSync(join(tmpdir(), 'isthmus-helm-'));
+const kubeconfig = join(directory, 'admin.kubeconfig');
+let client: RawClient;
+
+beforeAll(async () => {
+  await controlPlane.start();
+  client = controlPlane.client();
+  writeFileSync(kubeconfig, controlPlane.kubeconfig(), { mode: 0o600 });
+  for (const name of [NAMESPACE, 'tenants', 'isthmus-system'])
+    expectStatus(
+      await client.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
+      201,
+    );
+  const definitions = [openStackClusterDefinition({ served: ['v1beta1'] })];
+  for (const each of definitions)
+    expectStatus(await client.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', each), 201);
+  if (monitoring !== undefined) {
+    await kubectl(['apply', '--server-side', '-f', monitoring]);
+    await until(
+      'PodMonitors are served',
+      async () => (await client.get('/apis/monitoring.coreos.com/v1/podmonitors')).status === 200,
+      30_000,
+    );
+  }
+}, 180_000);
+afterAll(async () => {
+  client?.close();
+  await controlPlane.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function run(command: string, args: readonly string[], input = ''): Promise<string> {
+  const running = promisify(execFile)(command, [...args], { timeout: 60_000, maxBuffer: 1 << 24 });
+  running.child.stdin?.end(input);
+  const { stdout, stderr } = await running;
+  return `${stdout}${stderr}`;
+}
+
+function kubectl(args: readonly string[], input = ''): Promise<string> {
+  const all = [`--kubeconfig=${kubeconfig}`, `--cache-dir=${join(directory, 'cache')}`, ...args];
+  const [command, rest] = componentCommand('kubectl', all);
+  return run(command, rest, input);
+}
+
+function helm(...args: readonly string[]): Promise<string> {
+  return run(process.env.ISTHMUS_HELM as string, ['--kubeconfig', kubeconfig, ...args]);
+}
+
+const DRY_RUN = ['apply', '--server-side', '--dry-run=server', '-f', '-'];
+const usesOperator = ({ monitoring: found = {} }: Values): boolean =>
+  /"(podMonitor|serviceMonitor|prometheusRule)":\{[^}]*"enabled":true/.test(JSON.stringify(found));
+
+describe('the API server takes', () => {
+  test.each(Object.entries(MATRIX).filter(([, values]) => monitoring !== undefined || !usesOperator(values)))(
+    'the chart with %s, without a warning',
+    async (_title, values) => {
+      const said = await kubectl(DRY_RUN, renderedText(values));
+      expect(said).not.toMatch(/warning/i);
+      expect(said).toMatch(/daemonset\.apps\/\S+ serverside-applied/);
+    },
+  );
+
+  test.each(readdirSync(EXAMPLES).filter((name) => name.endsWith('.yaml')))(
+    'deploy/examples/helm/%s',
+    async (name) => {
+      const values = parse(readFileSync(join(EXAMPLES, name), 'utf8')) as Values;
+      if (monitoring === undefined && usesOperator(values)) return;
+      expect(await kubectl(DRY_RUN, renderedText(values))).not.toMatch(/warning/i);
+    },
+  );
+
+  test('the plain manifests, as the docs apply them', async () => {
+    const said = await kubectl([
+      'apply',
+      '--dry-run=server',
+      '-f',
+      join(ROOT, 'deploy/manifests/isthmus.yaml'),
+    ]);
+    expect(said).toMatch(/daemonset\.apps\/isthmus created/);
+  });
+});
+
+describe('Pod Security', () => {
+  const labelled = (name: string, level: string) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, labels: { 'pod-security.kubernetes.io/enforce': level } },
+  });
+  const podOf = (values: Values, namespace: string): Rendered => {
+    const { template } = only(rendered(values, { namespace }), 'DaemonSet').spec;
+    return {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...template.metadata, name: 'isthmus' },
+      spec: template.spec,
+    };
+  };
+  const tried = (pod: Rendered, namespace: string) =>
+    client.post(`/api/v1/namespaces/${namespace}/pods?dryRun=All`, pod);
+
+  beforeAll(async () => {
+    for (const level of ['restricted', 'baseline', 'privileged']) {
+      expectStatus(await client.post('/api/v1/namespaces', labelled(`level-${level}`, level)), 201);
+      const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'isthmus' } };
+      expectStatus(await client.post(`/api/v1/namespaces/level-${level}/serviceaccounts`, account), 201);
+    }
+  });
+
+  const HOST = 'host namespaces (hostNetwork=true)';
+  const PORTS = 'hostPort (container "isthmus" uses hostPorts 16443, 9581)';
+  const VOLUME = 'hostPath volumes (volume "netns")';
+  const CAPABILITY =
+    'non-default capabilities (container "isthmus" must not include "SYS_ADMIN" in securityContext.capabilities.add)';
+  test.each<[title: string, values: Values, reasons: string[]]>([
+    ['on the host’s network', {}, [HOST, CAPABILITY, VOLUME, PORTS]],
+    ['on a Pod’s network', { hostNetwork: false }, [CAPABILITY, VOLUME]],
+  ])(
+    'refuses the Pod %s below "privileged", for the reasons in the docs and no other',
+    async (_title, values, reasons) => {
+      expect((await tried(podOf(values, 'level-restricted'), 'level-restricted')).status).toBe(403);
+      const { status, body } = await tried(podOf(values, 'level-baseline'), 'level-baseline');
+      expect(status).toBe(403);
+      const [, told = ''] = /violates PodSecurity "baseline:latest": (.*)$/.exec(body.message) ?? [];
+      expect(told.split(/(?<=\)), /).sort()).toEqual([...reasons].sort());
+      expectStatus(await tried(podOf(values, 'level-privileged'), 'level-privileged'), 201);
+    },
+  );
+
+  test('CAP_SYS_ADMIN, in this spelling, is refused beside allowPrivilegeEscalation: false', async () => {
+    const pod = podOf({}, 'level-privileged');
+    pod.spec.containers[0].securityContext.capabilities.add = ['CAP_SYS_ADMIN'];
+    const { status, body } = await tried(pod, 'level-privileged');
+    expect(status).toBe(422);
+    expect(body.message).toContain('allowPrivilegeEscalation');
+  });
+});
+
+describe('a release', () => {
+  const NAME = 'widgets.isthmus.dev';
+  const DEFINITION = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${NAME}`;
+  const chart = join(directory, 'chart');
+  const release = ['isthmus', chart, '--namespace', 'isthmus-system'];
+
+  /** A definition as deploy/crds/ may hold one, in a copy of the chart. */
+  function define(description: string): void {
+    const schema = { type: 'object', description };
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: NAME },
+      spec: {
+        group: 'isthmus.dev',
+        scope: 'Namespaced',
+        names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
+        versions: [{ name: 'v1alpha1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+      },
+    };
+    mkdirSync(join(chart, 'files', 'crds'), { recursive: true });
+    writeFileSync(join(chart, 'files', 'crds', 'widgets.yaml'), JSON.stringify(definition));
+  }
+  const described = async () =>
+    expectStatus(await client.get(DEFINITION), 200).body.spec.versions[0].schema.openAPIV3Schema.description;
+
+  beforeAll(() => cpSync(CHART, chart, { recursive: true }));
+
+  test('installs, into a namespace of its own too, with rights where the clusters are', async () => {
+    define('first');
+    const said = await helm('install', ...release);
+    expect(said).toContain('kubectl -n isthmus-system rollout status daemonset/isthmus');
+    expectStatus(await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus'), 200);
+    const role = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/roles/isthmus`;
+    expectStatus(await client.get(role), 200);
+    expect(await described()).toBe('first');
+  });
+
+  test('upgrades definitions with it, which Helm’s own crds/ would not', async () => {
+    define('second');
+    await helm('upgrade', ...release, '--set', 'drainTimeout=1m');
+    expect(await described()).toBe('second');
+    const { body } = await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus');
+    expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(80);
+  });
+
+  test('is taken back by a rollback', async () => {
+    await helm('rollback', 'isthmus', '1', '--namespace', 'isthmus-system');
+    const { body } = await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus');
+    expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(50);
+  });
+
+  test('goes, and definitions with all objects of their kinds stay; it can come again', async () => {
+    await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
+    expectStatus(await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus'), 404);
+    expectStatus(await client.get(DEFINITION), 200);
+    await helm('install', ...release);
+    await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
+  });
+
+  test('leaves them alone where somebody else keeps them, and takes them along where they are not kept', async () => {
+    expect(rendered({ crds: { install: false } }, { chart }).map(({ kind }) => kind)).not.toContain(
+      'CustomResourceDefinition',
+    );
+    await helm('install', ...release, '--set', 'crds.keep=false');
+    await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
+    await until('the definition is gone', async () => (await client.get(DEFINITION)).status === 404, 20_000);
+  });
+});
+
+describe('the rights of the chart', () => {
+  const file = join(directory, 'isthmus.kubeconfig');
+  const ROLE = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/roles/isthmus`;
+  const SETTINGS = { namespace: NAMESPACE, clusterNamespace: NAMESPACE };
+  let rules: readonly Rendered[];
+
+  beforeAll(async () => {
+    await kubectl(['apply', '-f', join(ROOT, 'deploy/examples/kubernetes-source/rbac.yaml')]);
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+    const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/isthmus/token`;
+    const token = expectStatus(await client.post(path, request), 201).body.status.token as string;
+    const config = JSON.parse(controlPlane.kubeconfig());
+    config.users[0].user = { token };
+    writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
+    rules = expectStatus(await client.get(ROLE), 200).body.rules;
+  });
+
+  async function asked(): Promise<{ result: string; found: string; fix: string | null }> {
+    const environment = { KUBECONFIG: file, NODE_NAME: 'net-1' };
+    const flags = ['--advertise-address', '192.0.2.1', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+    const read = readConfig(flags, environment);
+    if ('problems' in read) throw new Error(JSON.stringify(read.problems));
+    let text = '';
+    const print = (part: string) => {
+      text += part;
+    };
+    await doctor({ ...read, environment, version: '0.0.0', json: true, print, tell: () => {} });
+    const { checks } = JSON.parse(text);
+    return checks.find(({ check }: { check: string }) => check === 'rights');
+  }
+
+  test('are enough', async () => {
+    await until('they are in force', async () => (await asked()).result === 'ok', 20_000);
+  });
+
+  const each = neededRights(SETTINGS).flatMap(({ group, resource, verbs }) =>
+    verbs.map((verb) => [verb, resource, group] as const),
+  );
+  test.each(each)('are all needed: without %s %s the doctor names it', async (verb, resource, group) => {
+    const fewer = rules.map((rule) =>
+      rule.resources.includes(resource) && rule.apiGroups.includes(group)
+        ? { ...rule, verbs: rule.verbs.filter((other: string) => other !== verb) }
+        : rule,
+    );
+    expectStatus(await client.patch(ROLE, { rules: fewer }), 200);
+    const shown = group === '' ? resource : `${resource}.${group}`;
+    const told = `system:serviceaccount:${NAMESPACE}:isthmus may not ${verb} ${shown} in ${NAMESPACE}`;
+    await until('it is named', async () => (await asked()).found === told, 20_000);
+    expectStatus(await client.patch(ROLE, { rules }), 200);
+  });
+});

@@ -1,0 +1,87 @@
+// Values that sites have, by what is special about each: every one of them is linted, rendered, and applied to a real API server.
+import type { Values } from './rendering.ts';
+
+export const MATRIX: Readonly<Record<string, Values>> = {
+  'the defaults': {},
+  'a Pod’s own network': { hostNetwork: false },
+  'a Pod’s own network, with surge and a policy': {
+    hostNetwork: false,
+    updateStrategy: { maxUnavailable: 0, maxSurge: '25%' },
+    networkPolicy: {
+      enabled: true,
+      clients: [{ ipBlock: { cidr: '10.0.0.0/8' } }],
+      metrics: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
+    },
+  },
+  'the host’s network, with surge and hand-over': {
+    updateStrategy: { maxUnavailable: 0, maxSurge: 1 },
+    handover: { enabled: true },
+    drainTimeout: '2h',
+  },
+  'clusters in another namespace': { clusterNamespace: 'tenants' },
+  'clusters everywhere': { clusterNamespace: '*', proxyAlways: true },
+  'nodes that take part, tags, ignored labels': {
+    nodeParticipation: [
+      { key: 'node-role', operator: 'In', values: ['network', 'edge'] },
+      { key: 'maintenance', operator: 'DoesNotExist' },
+      { key: 'rack', operator: 'Gt', values: ['3'] },
+    ],
+    unknownNode: 'stay-out',
+    resourceTags: { site: 'fra1', 'example.com/team': 'cloud' },
+    ignoredSelectorLabels: ['rollouts.example.com/generation'],
+  },
+  listeners: { listeners: { enabled: true, ports: '20000-20099' } },
+  'a profile of our own, SELinux, AppArmor': {
+    seccomp: { type: 'Localhost', localhostProfile: 'profiles/isthmus.json' },
+    seLinuxOptions: { type: 'spc_t' },
+    appArmorProfile: { type: 'RuntimeDefault' },
+  },
+  'a PodMonitor, alerts and a dashboard': {
+    monitoring: {
+      podMonitor: { enabled: true, labels: { release: 'prometheus' } },
+      prometheusRule: { enabled: true, alertLabels: { team: 'cloud' } },
+      grafanaDashboard: { enabled: true, annotations: { grafana_folder: 'OpenStack' } },
+    },
+  },
+  'a PodMonitor where Pods declare no ports': {
+    updateStrategy: { maxUnavailable: 0, maxSurge: 1 },
+    handover: { enabled: true },
+    monitoring: { podMonitor: { enabled: true } },
+  },
+  'a ServiceMonitor': { monitoring: { serviceMonitor: { enabled: true, interval: '15s' } } },
+  'everything else': {
+    nameOverride: 'narrows',
+    fullnameOverride: 'the-narrows',
+    commonLabels: { site: 'fra1' },
+    image: { repository: 'registry.example:5000/cloud/isthmus', digest: `sha256:${'0a'.repeat(32)}` },
+    imagePullSecrets: [{ name: 'registry' }],
+    listen: { port: 26443, address: 'fd00::1' },
+    health: { port: 29581, address: '127.0.0.1' },
+    advertiseAddress: '192.0.2.7',
+    trustProxyProtocol: ['10.0.0.0/8', 'fd00::/8'],
+    apiServer: { host: '10.20.0.10', port: 6444 },
+    defaultCluster: 'kube-1',
+    allowMassDelete: true,
+    liveness: 'timestamp',
+    engine: { kind: 'streams', threads: 2, maxConnections: 1_000_000 },
+    backendCheck: { kind: 'tls', interval: '500ms', rise: 1, fall: 3 },
+    log: { level: 'debug', format: 'pretty' },
+    extraArgs: ['--max-pending-dials=64'],
+    extraEnv: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=128' }],
+    nodeSelector: { 'openstack-control-plane': 'enabled' },
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: 'openvswitch', operator: 'Exists' }] }],
+        },
+      },
+    },
+    tolerations: [{ operator: 'Exists' }],
+    priorityClassName: '',
+    resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '2Gi' } },
+    updateStrategy: { type: 'OnDelete' },
+    podLabels: { tier: 'edge' },
+    podAnnotations: { note: 'x' },
+    serviceAccount: { name: 'narrows', annotations: { owner: 'cloud' } },
+  },
+};
