@@ -76,12 +76,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/*
 Slices are withdrawn (propagationWait, and 3 s for the answers), connections drain, the rest ends: 12 s are enough for that and
-for a slow node.
+for a slow node. After a hand-over nothing is withdrawn, and connections have handover.drain.
 */}}
 {{- define "isthmus.terminationGracePeriodSeconds" -}}
 {{- $wait := include "isthmus.seconds" .Values.propagationWait | int64 }}
 {{- $drain := include "isthmus.seconds" .Values.drainTimeout | int64 }}
-{{- add $wait $drain 15 }}
+{{- $after := 0 | int64 }}
+{{- if .Values.handover.enabled }}
+{{- $after = include "isthmus.seconds" .Values.handover.drain | int64 }}
+{{- end }}
+{{- add (max (add $wait $drain) $after) 15 }}
 {{- end }}
 
 {{/* "true" where the new Pod of a node starts beside the old one. */}}
