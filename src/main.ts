@@ -217,7 +217,7 @@ function readText(path: string): { readonly text: string } | { readonly wanted: 
 function startFailure(error: unknown): string | null {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE')
-    return `${message}: another program listens there; choose another --listen or --admin`;
+    return `${message}: another program listens there; choose another --listen, --admin or --health-listen`;
   if (code === 'EACCES') return `${message}: this address or port needs a privilege we do not have`;
   if (code === 'EADDRNOTAVAIL') return `${message}: this machine does not have that address`;
   if (code === 'EHANDOVER') return message;
