@@ -33,6 +33,7 @@ class FakeEngine {
       name: spec.name,
       address: HOST,
       port: spec.port,
+      fd: -1,
       prepare: () => {},
       close: async () => void this.specs.delete(spec.port),
     };

@@ -52,16 +52,6 @@ describe('the TLS check', () => {
     netns.remove();
   });
 
-  it('asks a target by TCP that wants no more, although it speaks no TLS', async () => {
-    const port = await plainServer(() => {});
-    const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: '' };
-    expect(await outcomeOf(probe, { ...target, check: 'tcp' }, never)).toMatchObject({
-      ok: true,
-      error: null,
-    });
-    expect(await outcomeOf(probe, target, never)).toMatchObject({ ok: false });
-  });
-
   it('passes, names the cluster and hangs up politely, though the certificate is signed by nobody we know', async () => {
     expect(await run(backend.port)).toMatchObject({ ok: true, error: null });
     await expect.poll(() => backend.count('end')).toBe(1);
@@ -107,7 +97,10 @@ describe('the TLS check', () => {
   it('is not made of a target that asks for the TCP check: a machine of a listener may speak anything', async () => {
     const port = await plainServer(() => {});
     const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
-    expect(await outcomeOf(probe, { ...target, check: 'tcp' }, never)).toMatchObject({ ok: true, error: null });
+    expect(await outcomeOf(probe, { ...target, check: 'tcp' }, never)).toMatchObject({
+      ok: true,
+      error: null,
+    });
     expect(await outcomeOf(probe, { ...target, port: 1, check: 'tcp' }, never)).toMatchObject({
       error: 'ECONNREFUSED',
     });

@@ -72,8 +72,16 @@ function sourcesOf(...folders: string[]): string[] {
   return folders.flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`));
 }
 
-/** The paths of the programs, compiled two sources at a time. */
-export async function buildPrograms(variant: Variant): Promise<Record<Program, string>> {
+const builds = new Map<Variant, Promise<Record<Program, string>>>();
+
+/** The paths of the programs. Any number may ask at once: they are built once, two sources at a time. */
+export function buildPrograms(variant: Variant): Promise<Record<Program, string>> {
+  const build = builds.get(variant) ?? newPrograms(variant);
+  builds.set(variant, build);
+  return build;
+}
+
+async function newPrograms(variant: Variant): Promise<Record<Program, string>> {
   const inputs = sourcesOf('native/engine', 'native/sys', 'native/test').sort();
   const hash = createHash('sha256').update(JSON.stringify([FLAGS, VARIANT_FLAGS, WRAPPED, PROGRAMS]));
   for (const input of inputs) hash.update(input).update(readFileSync(join(root, input)));
