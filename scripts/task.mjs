@@ -128,7 +128,7 @@ const tasks = {
         ...(await ensureHelm()),
         ...(await ensureMonitoringDefinitions()),
       };
-      await setUp();
+      await setUp({ addon: false, compiled: false });
       return sandboxed([vitest, 'run', '--config', 'vitest.helm.config.ts', ...args], testbed);
     },
   },

@@ -274,11 +274,13 @@ describe('the rights of the chart', () => {
     verbs.map((verb) => [verb, resource, group] as const),
   );
   test.each(each)('are all needed: without %s %s the doctor names it', async (verb, resource, group) => {
-    const fewer = rules.map((rule) =>
-      rule.resources.includes(resource) && rule.apiGroups.includes(group)
-        ? { ...rule, verbs: rule.verbs.filter((other: string) => other !== verb) }
-        : rule,
-    );
+    const isMeant = (rule: Rendered) => rule.resources.includes(resource) && rule.apiGroups.includes(group);
+    const fewer = rules
+      .map((rule) => ({
+        ...rule,
+        verbs: rule.verbs.filter((each: string) => !isMeant(rule) || each !== verb),
+      }))
+      .filter(({ verbs }) => verbs.length > 0);
     expectStatus(await client.patch(ROLE, { rules: fewer }), 200);
     const shown = group === '' ? resource : `${resource}.${group}`;
     const told = `system:serviceaccount:${NAMESPACE}:isthmus may not ${verb} ${shown} in ${NAMESPACE}`;

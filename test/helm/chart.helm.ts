@@ -41,7 +41,7 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
     const { args, environment } = settingsOf(daemonSet);
     const known = new Set<string>(FLAG_NAMES.map(environmentName));
     // Of flags that are being built elsewhere; the table of flags tells when they are there.
-    for (const name of ['ISTHMUS_LISTENER_PORTS', 'ISTHMUS_HANDOVER', 'ISTHMUS_HANDOVER_DRAIN'])
+    for (const name of ['ISTHMUS_HANDOVER', 'ISTHMUS_HANDOVER_DRAIN'])
       if (!known.has(name)) delete environment[name];
     expect(readConfig(args, environment)).toMatchObject({ config: {}, warnings: [] });
   });
@@ -92,12 +92,8 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
     const wanted = neededRights(settings).flatMap(({ group, resource, verbs, namespace: where }) =>
       verbs.map((verb) => `${verb} ${group}/${resource} in ${where ?? '*'}`),
     );
-    const listenerGroups = /^\S+ (isthmus\.dev|cluster\.x-k8s\.io)\//;
     const granted = grantedRights(objects);
-    const withoutListeners = granted.filter((right) => !listenerGroups.test(right));
-    expect(withoutListeners).toEqual(wanted.filter((right) => !listenerGroups.test(right)).sort());
-    const hasListeners = (values.listeners as { enabled?: boolean } | undefined)?.enabled === true;
-    expect(granted.length > withoutListeners.length).toBe(hasListeners);
+    expect(granted).toEqual(wanted.sort());
     for (const right of granted) expect(right).not.toMatch(/^\*|\/\*/);
   });
 });

@@ -30,7 +30,13 @@ export const MATRIX: Readonly<Record<string, Values>> = {
     resourceTags: { site: 'fra1', 'example.com/team': 'cloud' },
     ignoredSelectorLabels: ['rollouts.example.com/generation'],
   },
-  listeners: { listeners: { enabled: true, ports: '20000-20099' } },
+  'listeners on other ports': { listeners: { ports: '20000-20099' } },
+  'no ports for listeners': {
+    hostNetwork: false,
+    listeners: { ports: '' },
+    networkPolicy: { enabled: true },
+    crds: { install: false },
+  },
   'a profile of our own, SELinux, AppArmor': {
     seccomp: { type: 'Localhost', localhostProfile: 'profiles/isthmus.json' },
     seLinuxOptions: { type: 'spc_t' },

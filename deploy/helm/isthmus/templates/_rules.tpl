@@ -14,30 +14,26 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
-{{- end }}
-
-{{/* Where the clusters are, for AdditionalListeners. */}}
-{{- define "isthmus.listenerRules" }}
-# Further ports of a cluster's machines; never written but for their status.
+# Which further ways into a cluster are wanted, and what came of each (docs/listeners.md).
 - apiGroups: [isthmus.dev]
   resources: [additionallisteners]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [isthmus.dev]
   resources: [additionallisteners/status]
   verbs: [patch]
-# Who belongs to them; never written.
+# Which machines an additional listener leads to. Watched only while there is one.
 - apiGroups: [cluster.x-k8s.io]
   resources: [machines]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 {{- end }}
 
 {{/* Where Services are published. */}}
 {{- define "isthmus.publishRules" }}
-# One per proxied cluster.
+# One per proxied cluster, and per additional listener.
 - apiGroups: [""]
   resources: [services]
   verbs: [list, watch, create, patch, delete]
-# One per proxied cluster and instance, while it is reachable from there.
+# One per Service and instance, while what is behind it is reachable from there.
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list, watch, create, patch, delete]
