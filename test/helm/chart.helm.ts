@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CHART, renderedManifests } from '../../scripts/manifests.mjs';
 import { readConfig } from '../../src/config/config.ts';
-import { environmentName, FLAG_NAMES } from '../../src/config/flags.ts';
 import { neededRights } from '../../src/control/publish/needed-rights.ts';
 import { helm, only, type Rendered, refusal, rendered, settingsOf, type Values } from './rendering.ts';
 import { MATRIX } from './value-matrix.ts';
@@ -39,10 +38,6 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
 
   test('the program takes every setting', () => {
     const { args, environment } = settingsOf(daemonSet);
-    const known = new Set<string>(FLAG_NAMES.map(environmentName));
-    // Of flags that are being built elsewhere; the table of flags tells when they are there.
-    for (const name of ['ISTHMUS_HANDOVER', 'ISTHMUS_HANDOVER_DRAIN'])
-      if (!known.has(name)) delete environment[name];
     expect(readConfig(args, environment)).toMatchObject({ config: {}, warnings: [] });
   });
 
