@@ -3,12 +3,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Isthmus } from '../support/isthmus.ts';
 import { NAMESPACE } from '../support/management.ts';
 import { FAST, PublishSite } from '../support/publish-site.ts';
 import { freePort, until } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
+
+// Two programs start, one after the other, while clients come: a busy machine takes its time.
+vi.setConfig({ testTimeout: 90_000 });
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,6 +1,6 @@
 // The built program under systemd, whose part the test plays: what it tells, what it takes over, and how its log reads in the journal.
 import { once } from 'node:events';
-import { fstatSync, mkdirSync, writeFileSync } from 'node:fs';
+import { fstatSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../support/isthmus.ts';
@@ -124,17 +124,23 @@ describe('sockets of systemd', () => {
     },
   );
 
+  it('that were meant for another process are left alone', async () => {
+    const { unit, flags } = newUnit();
+    Object.assign(unit.environment, { LISTEN_FDS: '1', LISTEN_PID: '1' });
+    await unit.ready(...flags, ...ANY);
+    expect(unit.logged('serving')).toHaveLength(1);
+  });
+
   it('that are none are refused with a sentence', async () => {
     const { unit, flags } = newUnit();
-    Object.assign(unit.environment, { LISTEN_FDS: '1' });
-    // Descriptor 3 is there, as a pipe.
+    unit.sockets.set('tls', openSync('/dev/null', 'r'));
     const child = await unit.start(...flags, ...ANY);
-    expect(child.pid).toBeGreaterThan(0);
-    await until(
-      'it serves all the same: they are for nobody',
-      () => unit.logged('serving').length === 1,
-      15_000,
-    );
+    const [code] = (await once(child, 'close')) as [number];
+    expect(code).toBe(1);
+    expect(unit.log.at(-1)).toMatchObject({
+      level: 'fatal',
+      msg: 'what LISTEN_FDS names is no TCP socket that listens: ListenStream= is wanted',
+    });
   });
 });
 

@@ -4,12 +4,15 @@ import { once } from 'node:events';
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { mainScript } from '../support/isthmus.ts';
 import { until } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
+
+// Programs start one after the other, while clients come: a busy machine takes its time.
+vi.setConfig({ testTimeout: 90_000 });
 
 const clusters = new TwoClusters();
 const cleanups: (() => unknown)[] = [];
@@ -80,7 +83,7 @@ describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
     expect(traffic.problems).toEqual([]);
     await unit.ended(old.pid as number);
     expect(unit.logged('all connections finished').map(({ reset }) => reset)).toEqual([0, 0]);
-  }, 90_000);
+  });
 });
 
 describe('an upgrade', () => {

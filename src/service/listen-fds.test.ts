@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { listenFds } from './listen-fds.ts';
+
+const PID = 42;
+type Rows = [title: string, environment: Record<string, string>, found: [name: string, fd: number][]][];
+const rows: Rows = [
+  ['nothing was given', {}, []],
+  ['they are for another process', { LISTEN_PID: '41', LISTEN_FDS: '1' }, []],
+  [
+    'without names, the first is for clients',
+    { LISTEN_PID: '42', LISTEN_FDS: '2' },
+    [
+      ['tls', 3],
+      ['', 4],
+    ],
+  ],
+  ['by the unit name', { LISTEN_PID: '42', LISTEN_FDS: '1', LISTEN_FDNAMES: 'isthmus.socket' }, [['tls', 3]]],
+  [
+    'by names of ours, in any order',
+    { LISTEN_PID: '42', LISTEN_FDS: '3', LISTEN_FDNAMES: 'admin:tls:listener:x' },
+    [
+      ['admin', 3],
+      ['tls', 4],
+      ['listener', 5],
+    ],
+  ],
+  [
+    'the first that is meant for nothing else is for clients',
+    { LISTEN_PID: '42', LISTEN_FDS: '3', LISTEN_FDNAMES: 'health:main:admin' },
+    [
+      ['health', 3],
+      ['tls', 4],
+      ['admin', 5],
+    ],
+  ],
+  ['a count that is none', { LISTEN_PID: '42', LISTEN_FDS: 'many' }, []],
+  ['a count below one', { LISTEN_PID: '42', LISTEN_FDS: '-1' }, []],
+  ['a count beyond all reason', { LISTEN_PID: '42', LISTEN_FDS: '1000000' }, []],
+];
+
+test.each(rows)('%s', (_title, environment, found) => {
+  expect(listenFds(environment, PID)).toEqual(found.map(([name, fd]) => ({ name, fd })));
+});

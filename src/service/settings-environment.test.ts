@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { settingsOf, successorEnvironment } from './settings-environment.ts';
+
+const OWN = {
+  PATH: '/bin',
+  NOTIFY_SOCKET: '/run/n',
+  WATCHDOG_USEC: '1',
+  WATCHDOG_PID: '7',
+  LISTEN_FDS: '1',
+  ISTHMUS_LISTEN: '6443',
+  KUBECONFIG: '/a',
+};
+
+test('settings are what configures us, and nothing else', () => {
+  expect(settingsOf({ ...OWN, PROXY_PORT: '1', HOME: '/root', POD_IP: undefined })).toEqual({
+    ISTHMUS_LISTEN: '6443',
+    KUBECONFIG: '/a',
+    PROXY_PORT: '1',
+  });
+});
+
+test('a successor gets our environment, without what was meant for our process alone', () => {
+  expect(successorEnvironment(OWN, null)).toEqual({
+    PATH: '/bin',
+    NOTIFY_SOCKET: '/run/n',
+    WATCHDOG_USEC: '1',
+    ISTHMUS_LISTEN: '6443',
+    KUBECONFIG: '/a',
+  });
+});
+
+test('given settings take the place of all of ours, and bring nothing else along', () => {
+  expect(successorEnvironment(OWN, { KUBECONFIG: '/b', PATH: '/evil', NOTIFY_SOCKET: '/x' })).toEqual({
+    PATH: '/bin',
+    NOTIFY_SOCKET: '/run/n',
+    WATCHDOG_USEC: '1',
+    KUBECONFIG: '/b',
+  });
+});
