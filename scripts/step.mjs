@@ -27,8 +27,18 @@ export function runStep(title, command, args, { progress = () => '', ...options 
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
+    // Whoever gives up on us gives up on what we started: a compiler would go on for minutes.
+    const abandon = () => child.kill();
+    const leave = (signal) => {
+      abandon();
+      process.exit(signal === 'SIGINT' ? 130 : 143);
+    };
+    process.once('exit', abandon);
+    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, leave);
     const finish = (problem) => {
       clearInterval(timer);
+      process.off('exit', abandon);
+      for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, leave);
       if (problem === undefined) {
         process.stderr.write(
           terminal ? `\r✓ ${title} (${seconds()} s)\x1b[K\n` : `✓ ${title} (${seconds()} s)\n`,

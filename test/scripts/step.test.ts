@@ -1,0 +1,44 @@
+// A step of the set-up ends with whoever waits for it: no compiler goes on after Ctrl-C.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { until, within } from '../support/tcp.ts';
+
+const script = fileURLToPath(new URL('../../scripts/step.mjs', import.meta.url));
+// The step tells its process id through what it prints: `progress` gets it.
+const WRAPPER = `
+import { runStep } from ${JSON.stringify(script)};
+const progress = (said) => { console.log(said.trim()); return ''; };
+await runStep('waiting', 'sh', ['-c', 'echo $$; exec sleep 1000'], { progress });
+`;
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s ends it, and us with the code that a shell expects', async (signal, code) => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', WRAPPER], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [line] = await within(
+    20_000,
+    'its first line',
+    once(createInterface({ input: child.stdout }), 'line'),
+  );
+  const pid = Number(line);
+  expect(isAlive(pid)).toBe(true);
+  child.kill(signal);
+  const [exitCode] = await within(20_000, 'its end', once(child, 'exit'));
+  expect(exitCode).toBe(code);
+  await until('the step has ended', () => !isAlive(pid), 10_000);
+});
