@@ -7,8 +7,10 @@ export default defineConfig({
     pool: 'forks',
     reporters: ['verbose'], // a line per test as it ends: some take minutes
     maxWorkers: 1,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 20_000,
+    setupFiles: ['test/e2e/last-words.ts'],
+    // Above every wait inside: those say what was awaited, and what Isthmus said meanwhile.
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+    teardownTimeout: 60_000,
   },
 });

@@ -53,7 +53,7 @@ function unpack(home, { packages, links }) {
 }
 
 /** Where to look for the programs, and LD_LIBRARY_PATH for them; null where the machine has them. Throws where nobody has. */
-async function ensure(what) {
+export async function ensure(what) {
   if (what.programs.every((name) => onPath(name) || existsSync(join('/usr/sbin', name)))) return null;
   const cache = cacheDirectory();
   const home = join(cache, `debian-${what.name}-1`);

@@ -131,6 +131,7 @@ export function runInSandbox(command, args, { cwd, env, onStart = () => {} }) {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
     child.on('error', reject);
     child.on('close', (code, signal) => {
+      for (const each of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(each, forward);
       resolve(code ?? (signal === 'SIGKILL' ? 137 : 143));
     });
   });

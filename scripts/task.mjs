@@ -4,7 +4,9 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ensureCrun } from './containers.mjs';
 import { ensurePacketFilter } from './debian.mjs';
+import { runEndToEnd } from './end-to-end.mjs';
 import { openForwards } from './forward.mjs';
 import { ensureHelm, ensureMonitoringDefinitions } from './helm.mjs';
 import { MissingError, requireTools } from './problems.mjs';
@@ -99,7 +101,7 @@ const tasks = {
     },
   },
   'test:e2e': {
-    about: 'on a real kube-apiserver, built from Go modules the first time (-- <file> runs one)',
+    about: 'on a real kube-apiserver, built from Go modules the first time (-- traffic life runs two files)',
     run: async (args) => {
       requireSandbox();
       requireTools(['setpriv']);
@@ -107,15 +109,11 @@ const tasks = {
         ...(await ensureTestbed()),
         ...(await ensureCoreDns()),
         ...(await ensurePacketFilter()),
+        ...(await ensureCrun()),
         ...(await ensureUpstream()),
       };
       await setUp();
-      const logs = join(root, '.cache', 'e2e-logs');
-      rmSync(logs, { recursive: true, force: true });
-      const code = await sandboxed([vitest, 'run', '--config', 'vitest.e2e.config.ts', ...args], testbed);
-      if (code === 0) rmSync(logs, { recursive: true, force: true });
-      else console.error(`The logs of etcd, kube-apiserver and the others are in ${logs}`);
-      return code;
+      return runEndToEnd(args, testbed);
     },
   },
   'test:helm': {

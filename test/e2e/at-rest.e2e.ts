@@ -57,7 +57,6 @@ class CrowdedSite {
     await site.until(
       `${count} clusters are published`,
       async () => (await site.management.names('endpointslices')).length === count * this.#publishers,
-      120_000,
     );
     await site.proxiedKubeconfig(`c${count - 1}`);
   }
@@ -102,7 +101,7 @@ describe('Isthmus', () => {
   beforeAll(async () => {
     crowded = await CrowdedSite.start(INSTANCES);
     for (const each of crowded.site.instances.values()) each.start();
-  }, 180_000);
+  });
   afterAll(async () => await crowded?.site.stop());
 
   test.each([5, 50])(
@@ -116,7 +115,6 @@ describe('Isthmus', () => {
       expect(writes(counts)).toBeLessThanOrEqual(7);
       expect(sum(counts)).toBeLessThan(20);
     },
-    300_000,
   );
 
   test('costs with 50 clusters what it costs with 5', () => {
@@ -139,22 +137,18 @@ describe.runIf(WRITE && upstreamMissing() === null)('magnum-cluster-api-proxy', 
       netnsDirectory: site.networks.netnsDirectory('net-1'),
       kubeconfig: await site.management.upstreamKubeconfig(),
     });
-  }, 180_000);
+  });
   afterAll(async () => {
     await upstream?.stop();
     await crowded?.site.stop();
   });
 
-  test.each([5, 50])(
-    'with %i clusters at rest asks for each of them, again and again',
-    async (count) => {
-      await crowded.growTo(count);
-      const counts = await crowded.atRest(UPSTREAM_USER);
-      tell('magnum-cluster-api-proxy 0.38.2', count, counts);
-      expect(writes(counts)).toBeGreaterThan(count);
-    },
-    300_000,
-  );
+  test.each([5, 50])('with %i clusters at rest asks for each of them, again and again', async (count) => {
+    await crowded.growTo(count);
+    const counts = await crowded.atRest(UPSTREAM_USER);
+    tell('magnum-cluster-api-proxy 0.38.2', count, counts);
+    expect(writes(counts)).toBeGreaterThan(count);
+  });
 });
 
 const table = (): string => `# What one instance asks of the Kubernetes API at rest

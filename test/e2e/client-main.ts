@@ -20,6 +20,9 @@ const tls: AgentOptions = {
   ...(user['client-key-data'] && { key: decoded(user['client-key-data']) }),
 };
 
+/** Of one question: a lost packet is sent again after 1, 3 and 7 s, a lost question to the DNS after 5 s. */
+const PATIENCE_MS = 30_000;
+
 let over = false;
 process.stdin.on('end', () => {
   over = true;
@@ -33,13 +36,13 @@ function ask(agent: Agent, onNewSocket: () => void = () => {}): Promise<void> {
       process.stdout.write(`${JSON.stringify({ ...answer, ms: Math.round(performance.now() - started) })}\n`);
       resolve();
     };
-    const sent = request(new URL('/version', url), { agent, timeout: 10_000 }, (response) => {
+    const sent = request(new URL('/version', url), { agent, timeout: PATIENCE_MS }, (response) => {
       response.resume();
       response.on('end', () => say({ ok: response.statusCode === 200 }));
       response.on('error', (error) => say({ ok: false, error: error.message }));
     });
     sent.on('socket', () => sent.reusedSocket || onNewSocket());
-    sent.on('timeout', () => sent.destroy(new Error('no answer in 10 s')));
+    sent.on('timeout', () => sent.destroy(new Error(`no answer in ${PATIENCE_MS} ms`)));
     sent.on('error', (error: NodeJS.ErrnoException) =>
       say({ ok: false, error: error.code ?? error.message }),
     );

@@ -84,7 +84,7 @@ export class Client {
   async kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
     const [command, all] = this.#command(this.#kubectl(kubeconfig, args));
     try {
-      const { stdout } = await promisify(execFile)(command, all, { timeout: 60_000, maxBuffer: 64 << 20 });
+      const { stdout } = await promisify(execFile)(command, all, { timeout: 180_000, maxBuffer: 64 << 20 });
       return stdout.trim();
     } catch (error) {
       throw new Error(`kubectl ${args.join(' ')}: ${(error as { stderr?: string }).stderr ?? error}`);
@@ -188,7 +188,7 @@ export class Lines {
   }
 
   /** Until it has said a line that fits, now or later. */
-  async heard(fits: (line: string) => boolean, milliseconds: number): Promise<string> {
+  async heard(fits: (line: string) => boolean, milliseconds = 120_000): Promise<string> {
     const found = () => this.all.find(fits);
     const wait = new Promise<void>((resolve) => {
       this.#heard = () => found() !== undefined && resolve();
@@ -203,7 +203,7 @@ export class Lines {
   }
 
   /** Its standard input ends: ours then finish what they are at. */
-  async finish(milliseconds = 20_000): Promise<void> {
+  async finish(milliseconds = 60_000): Promise<void> {
     this.#child.stdin?.end();
     await within(milliseconds, 'the end of a client', this.#closed);
   }
@@ -224,7 +224,7 @@ export class Loop extends Lines {
   }
 
   /** Until `count` more have succeeded than by now. */
-  async more(count: number, milliseconds: number): Promise<void> {
+  async more(count: number, milliseconds = 120_000): Promise<void> {
     const wanted = this.tries.filter(({ ok }) => ok).length + count;
     await this.heard(() => this.tries.filter(({ ok }) => ok).length >= wanted, milliseconds);
   }

@@ -16,7 +16,8 @@ export type ComponentName =
   | 'coredns';
 
 /** Where the logs of a run stay: outside the sandbox, so that they can be read after a failure. */
-export const LOGS = fileURLToPath(new URL('../../.cache/e2e-logs', import.meta.url));
+export const LOGS =
+  process.env.ISTHMUS_E2E_LOGS ?? fileURLToPath(new URL('../../.cache/e2e-logs', import.meta.url));
 
 /** The command that starts a component: `testbed etcd …`, or the component's own binary. */
 export function componentCommand(name: ComponentName, args: readonly string[]): [string, string[]] {
@@ -28,6 +29,23 @@ export function componentCommand(name: ComponentName, args: readonly string[]): 
 }
 
 let serial = 0;
+/** Of this file of tests, in the order of their start. */
+const started: LoggedProcess[] = [];
+
+const newest = (): LoggedProcess[] => [...new Map(started.map((each) => [each.name, each])).values()];
+
+/** Whether somebody ended whom nobody asked to: what is awaited then will not come. */
+export const somebodyHasFallen = (): boolean => newest().some((each) => each.hasFallen);
+
+/** What to read first when a test has failed: who ended unasked, and what every Isthmus said last; in this suite it is judged. */
+export function lastWords(count = 12): string {
+  const relevant = newest().filter(
+    (each) => each.hasFallen || (each.name.startsWith('isthmus-') && each.running),
+  );
+  return relevant
+    .map((each) => `${each.hasFallen ? `${each.name} HAS ENDED; ` : ''}${each.lastLines(count)}`)
+    .join('\n');
+}
 
 export interface ProcessOptions {
   /** Names its log. */
@@ -41,12 +59,13 @@ export class LoggedProcess {
   readonly logFile: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
+  #asked = false;
 
   constructor(command: string, args: readonly string[], { label, env = {} }: ProcessOptions) {
     mkdirSync(LOGS, { recursive: true });
     serial += 1; // a second start under the same label does not hide the first
     this.name = label;
-    this.logFile = join(LOGS, `${label}-${process.pid}-${serial}.log`);
+    this.logFile = join(LOGS, `${String(serial).padStart(2, '0')}-${label}.log`);
     const log = openSync(this.logFile, 'a');
     this.#child = spawn(command, [...args], {
       stdio: ['ignore', log, log],
@@ -54,10 +73,16 @@ export class LoggedProcess {
     });
     closeSync(log);
     this.#exited = once(this.#child, 'exit').catch(() => {}); // `error`: it never started, and `running` says so
+    started.push(this);
   }
 
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null && this.#child.pid !== undefined;
+  }
+
+  /** It has ended, and nobody here wanted it to. */
+  get hasFallen(): boolean {
+    return !this.running && !this.#asked;
   }
 
   get pid(): number {
@@ -75,16 +100,18 @@ export class LoggedProcess {
   }
 
   signal(name: NodeJS.Signals): void {
+    this.#asked = true;
     this.#child.kill(name);
   }
 
   async ended(): Promise<void> {
+    this.#asked = true;
     if (this.running) await this.#exited;
   }
 
-  async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<void> {
+  async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = 30_000): Promise<void> {
     if (!this.running) return;
-    this.#child.kill(signal);
+    this.signal(signal);
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);
     await this.#exited;
     clearTimeout(timer);

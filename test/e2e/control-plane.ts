@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { AccessRule } from '../../src/demo/management-api/access.ts';
 import { RawClient } from '../kube-api/raw-client.ts';
 import { type Certificate, selfSigned } from '../support/certificates.ts';
-import { freePort, until } from '../support/tcp.ts';
+import { until } from '../support/tcp.ts';
 import { Component, componentCommand, LOGS } from './component.ts';
 
 export const ADMIN = 'admin';
@@ -22,13 +22,19 @@ rules:
 - level: Metadata
 `;
 
+/** Never ports of the range from which clients get theirs: one of those may be taken when a server comes back to it. */
+const API_SERVER_PORT = 6443;
+const ETCD_PORTS = [2379, 2380] as const;
+
+let audited = 0;
+
 export interface ControlPlaneOptions {
   /** Beside the admin; what they may do is up to RBAC objects. */
   readonly users?: readonly string[];
   /** In the names of logs. */
   readonly label?: string;
   readonly netns?: string;
-  /** Where the API server listens; a free port of loopback by default. */
+  /** Where the API server listens; loopback by default. One control plane at a time in one netns. */
   readonly address?: string;
   readonly port?: number;
   readonly certificate?: Certificate;
@@ -41,22 +47,24 @@ export interface ControlPlaneOptions {
 
 export class ControlPlane {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-control-plane-'));
-  readonly auditLog = join(this.directory, 'audit.log');
+  /** Among the logs, since it often is what explains a failure. */
+  readonly auditLog: string;
   readonly certificate: Certificate;
   readonly address: string;
   readonly #options: ControlPlaneOptions;
   readonly #tokens = new Map<string, string>();
-  #etcdPorts: [client: number, peer: number] = [0, 0];
   #etcd: Component | null = null;
   #apiServer: Component | null = null;
   #controllers: Component | null = null;
-  port: number;
+  readonly port: number;
 
   constructor(options: ControlPlaneOptions = {}) {
-    const { users = [], address = '127.0.0.1', port = 0, certificate } = options;
+    const { users = [], address = '127.0.0.1', port = API_SERVER_PORT, certificate } = options;
     this.#options = options;
     this.address = address;
     this.port = port;
+    audited += 1;
+    this.auditLog = join(LOGS, `audit-${audited}-${options.label ?? 'kube-apiserver'}.log`);
     this.certificate = certificate ?? selfSigned(address, 'localhost');
     for (const user of [ADMIN, ...users]) this.#tokens.set(user, randomBytes(16).toString('hex'));
   }
@@ -71,14 +79,12 @@ export class ControlPlane {
 
   async start(): Promise<void> {
     this.#writeFiles();
-    if (this.port === 0) this.port = await freePort();
-    this.#etcdPorts = [await freePort(), await freePort()];
     this.startEtcd();
     await this.startApiServer();
   }
 
   startEtcd(): void {
-    const [client, peer] = this.#etcdPorts.map((port) => `http://127.0.0.1:${port}`);
+    const [client, peer] = ETCD_PORTS.map((port) => `http://127.0.0.1:${port}`);
     this.#etcd = new Component(
       'etcd',
       [
@@ -100,7 +106,7 @@ export class ControlPlane {
     this.#apiServer = new Component(
       'kube-apiserver',
       [
-        `--etcd-servers=http://127.0.0.1:${this.#etcdPorts[0]}`,
+        `--etcd-servers=http://127.0.0.1:${ETCD_PORTS[0]}`,
         `--bind-address=${this.address}`,
         `--secure-port=${this.port}`,
         // No machine of the sandbox has an address that could be advertised, and nobody needs one.
@@ -128,7 +134,7 @@ export class ControlPlane {
           if (this.#apiServer?.running !== true || this.#etcd?.running !== true) return true;
           return this.#isReady();
         },
-        90_000,
+        240_000,
       );
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${this.lastLines()}`);
@@ -176,7 +182,7 @@ export class ControlPlane {
       async () =>
         (await client.post('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review)).body.status
           ?.allowed === true,
-      10_000,
+      60_000,
     );
   }
 
@@ -203,7 +209,7 @@ export class ControlPlane {
   }
 
   async untilReady(): Promise<void> {
-    await until('the API server is ready', () => this.#isReady(), 60_000);
+    await until('the API server is ready', () => this.#isReady(), 240_000);
   }
 
   client(user = ADMIN): RawClient {

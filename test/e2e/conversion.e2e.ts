@@ -37,8 +37,8 @@ beforeAll(async () => {
     ['10.250.0.21', '10.250.0.22'].every((address) => site.client().leadsTo(address)),
   );
   loop = site.client().loop(kubeconfig, 100);
-  await loop.more(10, 30_000);
-}, 180_000);
+  await loop.more(10);
+});
 afterAll(async () => {
   await loop?.stop();
   webhook.stop();
@@ -75,13 +75,13 @@ test('the definition is upgraded from v1beta1 to v1beta2: the instances follow, 
   };
   const patch = { spec: { ...spec, conversion: webhook.conversion } };
   expectStatus(await client.patch(DEFINITION, patch), 200);
-  const seconds = await site.until('v1beta2 is watched', () => follows('v1beta2', started), 120_000);
+  const seconds = await site.until('v1beta2 is watched', () => follows('v1beta2', started));
   console.log(`v1beta2 is followed ${seconds.toFixed(1)} s after it is served`);
   await new Promise((resolve) => setTimeout(resolve, 15_000));
   expect(webhook.conversions).toBeGreaterThan(0);
   expect(writesSince(started)).toEqual([]);
   expect(loop.failures).toEqual([]);
-}, 200_000);
+});
 
 test('a cluster that is then made through the old version is published', async () => {
   await site.management.addCluster(site.workload('gamma'));
@@ -99,11 +99,11 @@ test('the webhook is away for a minute: nothing is withdrawn, and clients are se
   await new Promise((resolve) => setTimeout(resolve, 60_000));
   expect(writesSince(started)).toEqual([]);
   const before = loop.tries.length;
-  await loop.more(20, 30_000);
+  await loop.more(20);
   expect(loop.tries.length).toBeGreaterThan(before);
   expect(loop.failures).toEqual([]);
   expect(await site.instance('net-1').ask('explain', 'alpha')).toMatch(/^alpha is reachable/);
-}, 200_000);
+});
 
 test('when it is back a deletion is followed, and the others stay', async () => {
   const started = Date.now();
@@ -117,9 +117,8 @@ test('when it is back a deletion is followed, and the others stay', async () => 
   const seconds = await site.until(
     'gamma is gone',
     async () => (await site.management.service('gamma')) === null,
-    120_000,
   );
   console.log(`after the webhook's outage a deletion took ${seconds.toFixed(1)} s`);
   expect(writesSince(started).filter((line) => !line.includes('gamma'))).toEqual([]);
   expect(loop.failures).toEqual([]);
-}, 200_000);
+});

@@ -1,14 +1,20 @@
 // Isthmus on a network node, as users run it: the built program with the privileges that a Pod or a systemd unit gives it, the
 // node's own /run/netns, and a ServiceAccount with the rights that deploy/ ships.
 import { execFile } from 'node:child_process';
-import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { LogLine } from '../support/isthmus.ts';
 import { LoggedProcess } from './component.ts';
+import { type ContainerOptions, containerCommand } from './container.ts';
 
 export type Privileges = 'pod' | 'systemd';
+/** A root filesystem instead of the work tree, started by crun as this Pod template says: the image as the DaemonSet runs it. */
+export type Image = Pick<
+  ContainerOptions,
+  'rootfs' | 'pod' | 'seccomp' | 'entrypoint' | 'extraArgs' | 'extraMounts'
+>;
 
 export interface InstanceOptions {
   readonly node: string;
@@ -18,6 +24,7 @@ export interface InstanceOptions {
   readonly netnsDirectory: string;
   readonly api: { readonly host: string; readonly port: number; readonly ca: Buffer; readonly token: string };
   readonly flags?: readonly string[];
+  readonly image?: Image;
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -64,8 +71,18 @@ export class Instance {
   }
 
   start(...flags: readonly string[]): void {
-    const all = ['run', '--log-level', 'debug', '--log-format', 'json'];
-    const [command, ...args] = this.#command([...all, ...(this.#options.flags ?? []), ...flags]);
+    const all = [
+      'run',
+      '--log-level',
+      'debug',
+      '--log-format',
+      'json',
+      ...(this.#options.flags ?? []),
+      ...flags,
+    ];
+    const { image } = this.#options;
+    const [command, ...args] =
+      image === undefined ? this.#command(all) : this.#container(image, all.slice(1));
     this.#process = new LoggedProcess(command as string, args, {
       label: `isthmus-${this.node}`,
     });
@@ -93,7 +110,7 @@ export class Instance {
   /** A command of the program on this node, such as `explain alpha`. */
   async ask(...args: readonly string[]): Promise<string> {
     const [command, ...rest] = this.#command(args);
-    const { stdout } = await promisify(execFile)(command as string, rest, { timeout: 20_000 }).catch(
+    const { stdout } = await promisify(execFile)(command as string, rest, { timeout: 60_000 }).catch(
       (error: { stdout: string }) => error,
     );
     return stdout;
@@ -120,8 +137,36 @@ export class Instance {
     ];
   }
 
+  /** The template says which command; the flags are those that a test adds to it. */
+  #container(image: Image, flags: readonly string[]): string[] {
+    const { KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT } = this.#inPod() as Record<string, string>;
+    const [command, args] = containerCommand({
+      ...image,
+      name: `isthmus-${this.node}`,
+      netns: this.node,
+      fields: { 'spec.nodeName': this.node, 'status.podIP': this.address, 'status.hostIP': this.address },
+      hostPaths: {
+        '/run/netns': this.#options.netnsDirectory,
+        '/var/run/netns': this.#options.netnsDirectory,
+      },
+      serviceAccount: this.#directory,
+      extraEnv: {
+        KUBERNETES_SERVICE_HOST: `${KUBERNETES_SERVICE_HOST}`,
+        KUBERNETES_SERVICE_PORT: `${KUBERNETES_SERVICE_PORT}`,
+      },
+      extraArgs: [...(image.extraArgs ?? []), ...flags],
+    });
+    return [command, ...args];
+  }
+
   get #directory(): string {
     return `/run/isthmus-${this.node}`;
+  }
+
+  /** Its credentials go, too: they belong to another user when the next site has a node of this name. */
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   /** As kubelet mounts it: found without a word of configuration. */

@@ -69,7 +69,7 @@ describe.each([
   const command = (args: readonly string[]) =>
     componentCommand('kubectl', [`--kubeconfig=${kubeconfig}`, `--cache-dir=${directory}/cache`, ...args]);
   const kubectl = async (...args: readonly string[]) => {
-    const { stdout, stderr } = await promisify(execFile)(...command(args), { timeout: 40_000 });
+    const { stdout, stderr } = await promisify(execFile)(...command(args), { timeout: 120_000 });
     return `${stdout}${stderr}`.trim();
   };
   const refusal = async (...args: readonly string[]) => {
@@ -88,7 +88,7 @@ describe.each([
     await until(
       'the kinds are served',
       async () => (await kubectl('get', 'openstackclusters,machines', '-A').catch(() => 'no')) !== 'no',
-      30_000,
+      120_000,
     );
   });
   afterAll(async () => {
@@ -176,9 +176,9 @@ describe.each([
     const seen: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => seen.push(line));
     try {
-      await until('the first line', () => seen.length === 1, 20_000);
+      await until('the first line', () => seen.length === 1, 60_000);
       await kubectl('create', '-n', 'magnum-system', '-f', await leaseFile('isthmus-node-2'));
-      await until('the second line', () => seen.length === 2, 20_000);
+      await until('the second line', () => seen.length === 2, 60_000);
       expect(seen.map((line) => line.split('/').at(-1))).toEqual(['isthmus-node-1', 'isthmus-node-2']);
     } finally {
       child.kill();

@@ -26,12 +26,12 @@ beforeAll(async () => {
     const leases = await site.management.names('leases');
     return leases.includes('isthmus-net-1') && leases.includes('isthmus-net-2');
   });
-}, 180_000);
+});
 afterAll(async () => await site?.stop());
 
 /** Short of patience: a connection that was begun before kube-proxy had the rules for it never gets anywhere. */
 const answers = async (client: Client) => {
-  const asked = client.kubectl(kubeconfig, 'get', '--raw', '/', '--request-timeout=3s');
+  const asked = client.kubectl(kubeconfig, 'get', '--raw', '/', '--request-timeout=5s');
   return (await asked.catch(() => '')) === 'I am alpha';
 };
 const both = () => [...site.clients.values()];

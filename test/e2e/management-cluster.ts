@@ -1,7 +1,8 @@
 // The management cluster of a site: a real control plane, CoreDNS, the definitions of Cluster API, the rights that deploy/ ships, and
 // what Cluster API and its providers would write there.
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,16 +14,23 @@ import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
 import type { Answer, RawClient } from '../kube-api/raw-client.ts';
 import { expectStatus } from '../kube-api/suite.ts';
 import { until } from '../support/tcp.ts';
+import { type AuditedRequest, auditedRequests, ISTHMUS_USER } from './audit.ts';
 import { DNS_SERVICE } from './client.ts';
 import { Component, componentCommand } from './component.ts';
+import type { PodTemplate } from './container.ts';
 import { ControlPlane } from './control-plane.ts';
-import { MANAGEMENT_ADDRESS } from './networks.ts';
+import { type MachineOptions, machineObject } from './machine.ts';
+import { MANAGEMENT_ADDRESS, TENANT_ADDRESS } from './networks.ts';
 import { NAMESPACE, type Workload } from './workload.ts';
 
 /** The old proxy, with the rights of an administrator, as it is installed everywhere. */
 export const UPSTREAM_USER = 'upstream';
 
-const RBAC = fileURLToPath(new URL('../../deploy/examples/kubernetes-source/rbac.yaml', import.meta.url));
+const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
+/** The rights that an instance gets unless a site says otherwise. */
+const RIGHTS = ['examples/kubernetes-source/rbac.yaml'];
+const MACHINES = '/apis/cluster.x-k8s.io';
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const CLUSTERS = `/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/${NAMESPACE}/openstackclusters`;
 const SLICES = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
 const CORE = `/api/v1/namespaces/${NAMESPACE}`;
@@ -42,6 +50,15 @@ export interface SliceView {
   readonly ready: boolean;
 }
 
+export interface ManagementOptions {
+  /** Those on which a kube-proxy runs, with their addresses. */
+  readonly machines: Readonly<Record<string, string>>;
+  readonly definition?: KubeObject | undefined;
+  readonly machineDefinition?: KubeObject | undefined;
+  /** Files or directories of deploy/. */
+  readonly manifests?: readonly string[] | undefined;
+}
+
 export class ManagementCluster {
   readonly controlPlane = new ControlPlane({
     address: MANAGEMENT_ADDRESS,
@@ -57,11 +74,12 @@ export class ManagementCluster {
     return this.#client;
   }
 
-  /** `machines`: those on which a kube-proxy runs, with their addresses. */
-  async start(
-    machines: Readonly<Record<string, string>>,
-    definition: KubeObject = openStackClusterDefinition({ served: ['v1beta1'] }),
-  ): Promise<void> {
+  async start({
+    machines,
+    definition = openStackClusterDefinition({ served: ['v1beta1'] }),
+    machineDefinition: machine = machineDefinition({ served: ['v1beta1'] }),
+    manifests = RIGHTS,
+  }: ManagementOptions): Promise<void> {
     await this.controlPlane.start();
     this.controlPlane.startControllers(...CONTROLLERS);
     this.#client = this.controlPlane.client();
@@ -69,8 +87,7 @@ export class ManagementCluster {
     const { client } = this;
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
     expectStatus(await client.post('/api/v1/namespaces', namespace), 201);
-    for (const each of [definition, machineDefinition({ served: ['v1beta1'] })])
-      expectStatus(await client.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', each), 201);
+    for (const each of [definition, machine]) expectStatus(await client.post(DEFINITIONS, each), 201);
     for (const [name, address] of Object.entries(machines)) {
       expectStatus(
         await client.post('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name } }),
@@ -79,13 +96,63 @@ export class ManagementCluster {
       const status = { addresses: [{ type: 'InternalIP', address }] };
       expectStatus(await client.patch(`/api/v1/nodes/${name}/status`, { status }), 200);
     }
-    await this.kubectl('apply', '-f', RBAC);
     await this.#startDns();
+    await this.apply(...manifests);
+    await until('CoreDNS is ready', isDnsReady, 120_000);
     await until(
       'OpenStackClusters are served',
       async () => (await client.get(CLUSTERS)).status === 200,
-      30_000,
+      120_000,
     );
+  }
+
+  /** Files or directories of deploy/ as they stand, and definitions among them in force. */
+  async apply(...manifests: readonly string[]): Promise<void> {
+    for (const each of manifests) {
+      const path = join(DEPLOY, each);
+      if (!existsSync(path)) throw new Error(`there is no ${path}`);
+      await this.kubectl('apply', '-f', path);
+    }
+    await this.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s');
+  }
+
+  /** The Pods that a DaemonSet of ours asks for; nobody starts them here but `Instance`, from an image. */
+  async podTemplate(daemonSet: string): Promise<PodTemplate> {
+    const path = `/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets/${daemonSet}`;
+    return expectStatus(await this.client.get(path), 200).body.spec.template as PodTemplate;
+  }
+
+  /** What Isthmus was never allowed: a verb that is missing in deploy/. An API server that has just started refuses much, once. */
+  refusals(): string[] {
+    if (!existsSync(this.controlPlane.auditLog)) return [];
+    const what = ({ verb, resource }: AuditedRequest) => `${verb} ${resource}`;
+    const asked = auditedRequests(this.controlPlane.auditLog).filter(({ user }) => user === ISTHMUS_USER);
+    const granted = new Set(asked.filter(({ code }) => code !== 403).map(what));
+    return [...new Set(asked.filter(({ code }) => code === 403).map(what))].filter(
+      (each) => !granted.has(each),
+    );
+  }
+
+  /** The Machine object, in the version that the API server prefers. */
+  async addMachine(options: MachineOptions): Promise<void> {
+    const group = expectStatus(await this.client.get(MACHINES), 200).body;
+    const { version } = group.preferredVersion as { version: string };
+    const path = `${MACHINES}/${version}/namespaces/${NAMESPACE}/machines`;
+    const { object, status } = machineObject(version, options);
+    expectStatus(await this.client.post(path, object), 201);
+    expectStatus(await this.client.patch(`${path}/${options.name}/status`, { status }), 200);
+  }
+
+  /** Labels of a Machine; null takes one away. */
+  async labelMachine(name: string, labels: Readonly<Record<string, string | null>>): Promise<void> {
+    const given = Object.entries(labels).map(([key, value]) =>
+      value === null ? `${key}-` : `${key}=${value}`,
+    );
+    await this.kubectl('label', 'machines', name, '-n', NAMESPACE, '--overwrite', ...given);
+  }
+
+  async deleteMachine(name: string): Promise<void> {
+    await this.kubectl('delete', 'machines', name, '-n', NAMESPACE, '--wait=false');
   }
 
   /** A kubeconfig with which the old proxy may do everything. */
@@ -104,8 +171,12 @@ export class ManagementCluster {
       cache,
       ...args,
     ]);
-    const { stdout } = await promisify(execFile)(command, all, { timeout: 60_000 });
-    return stdout.trim();
+    try {
+      const { stdout } = await promisify(execFile)(command, all, { timeout: 180_000, maxBuffer: 64 << 20 });
+      return stdout.trim();
+    } catch (error) {
+      throw new Error(`kubectl ${args.join(' ')}: ${(error as { stderr?: string }).stderr ?? error}`);
+    }
   }
 
   /** A token of the ServiceAccount that deploy/ ships, as kubelet would ask for one. */
@@ -127,7 +198,6 @@ export class ManagementCluster {
     { floatingIp = false }: { readonly floatingIp?: boolean } = {},
   ): Promise<void> {
     const { client } = this;
-    const address = '10.0.0.5';
     const object = {
       apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
       kind: 'OpenStackCluster',
@@ -136,16 +206,20 @@ export class ManagementCluster {
         identityRef: { name: 'clouds', cloudName: 'default' },
         disableAPIServerFloatingIP: !floatingIp,
         apiServerPort: 6443,
-        controlPlaneEndpoint: { host: address, port: 6443 },
+        controlPlaneEndpoint: { host: TENANT_ADDRESS, port: 6443 },
       },
     };
     expectStatus(await client.post(CLUSTERS, object), 201);
+    await this.setClusterStatus(name, networkId);
+  }
+
+  async setClusterStatus(name: string, networkId: string): Promise<void> {
     const status = {
       ready: true,
       network: { id: networkId, name: 'tenant' },
-      apiServerLoadBalancer: { id: 'lb', name: 'lb', ip: address, internalIP: address },
+      apiServerLoadBalancer: { id: 'lb', name: 'lb', ip: TENANT_ADDRESS, internalIP: TENANT_ADDRESS },
     };
-    expectStatus(await client.patch(`${CLUSTERS}/${objectName(name)}/status`, { status }), 200);
+    expectStatus(await this.client.patch(`${CLUSTERS}/${objectName(name)}/status`, { status }), 200);
   }
 
   async addKubeconfig(name: string, text: string): Promise<void> {
@@ -165,6 +239,17 @@ export class ManagementCluster {
 
   async deleteCluster(name: string): Promise<void> {
     expectStatus(await this.client.delete(`${CLUSTERS}/${objectName(name)}`), 200);
+  }
+
+  /** As `clusterctl move` and most backups leave it: what was written by people is there, under a new uid and without a status. */
+  async moveCluster(name: string): Promise<void> {
+    const path = `${CLUSTERS}/${objectName(name)}`;
+    const { apiVersion, kind, metadata, spec } = expectStatus(await this.client.get(path), 200).body;
+    expectStatus(await this.client.delete(path, { propagationPolicy: 'Orphan' }), 200);
+    await until('the old one is gone', async () => (await this.client.get(path)).status === 404, 120_000);
+    const { labels } = metadata;
+    const moved = { apiVersion, kind, metadata: { name: metadata.name, labels }, spec };
+    expectStatus(await this.client.post(CLUSTERS, moved), 201);
   }
 
   async kubeconfig(name: string): Promise<string> {
@@ -266,6 +351,17 @@ export class ManagementCluster {
     const slices = '/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices';
     expectStatus(await this.client.post(slices, slice), 201);
   }
+}
+
+function isDnsReady(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asked = get(`http://${MANAGEMENT_ADDRESS}:8181/ready`, { timeout: 5000 }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode === 200);
+    });
+    asked.on('timeout', () => asked.destroy());
+    asked.on('error', () => resolve(false));
+  });
 }
 
 /** Cluster API gives the infrastructure object a suffix: its name is not the cluster's. */

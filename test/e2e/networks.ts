@@ -57,6 +57,15 @@ export class Networks {
     ip('-n', name, 'link', 'set', 'br0', 'up');
   }
 
+  /** One more machine on a tenant's network: it is this netns, too, under an address of its own. */
+  addMachine(tenant: string, address: string): void {
+    ip('-n', tenant, 'address', 'add', `${address}/24`, 'dev', 'br0');
+  }
+
+  removeMachine(tenant: string, address: string): void {
+    ip('-n', tenant, 'address', 'delete', `${address}/24`, 'dev', 'br0');
+  }
+
   /** Neutron puts a port of the tenant's network into a namespace of that node. `host` is the last number of its address. */
   attach(tenant: string, node: string, name: string, host: number): void {
     const own = `${tenant}.${node}`;
@@ -85,11 +94,22 @@ export class Networks {
     this.#deleteNetns(`${tenant}.${node}`);
   }
 
+  /** Whatever of it fails, the rest goes too: the next site wants the same names. */
   remove(): void {
+    const problems: unknown[] = [];
+    const attempt = (act: () => void) => {
+      try {
+        act();
+      } catch (error) {
+        problems.push(error);
+      }
+    };
     for (const directory of this.#mounts.splice(0))
-      execFileSync('umount', ['--recursive', '--lazy', directory], { stdio: 'pipe' });
-    for (const name of [...this.#netns]) this.#deleteNetns(name);
-    ip('link', 'delete', BRIDGE);
+      attempt(() => execFileSync('umount', ['--recursive', '--lazy', directory], { stdio: 'pipe' }));
+    for (const name of [...this.#netns]) attempt(() => this.#deleteNetns(name));
+    attempt(() => ip('link', 'delete', BRIDGE));
+    if (problems.length > 0)
+      throw new AggregateError(problems, `of the networks ${problems.length} parts stay`);
   }
 
   /** A pair of devices: `eth0` in the namespace, and its other end, whose name is returned, in `peer` or with us. */

@@ -1,5 +1,23 @@
 // A whole site from real binaries on one machine: the management cluster, machines with clients and kube-proxy, network nodes with
 // Isthmus, and workload clusters in tenants' networks with overlapping addresses.
+//
+//   const site = await Site.start({ nodes: [{ name: 'net-1', privileges: 'pod' }] });   everything, no instance started yet
+//   const alpha = await site.addWorkload({ name: 'alpha', real: true }, ['net-1']);     a cluster on a network with a port on net-1
+//   await site.management.addCluster(alpha);                                            what Cluster API writes about it
+//   site.instance('net-1').start('--flag', 'value');                                    Isthmus there; .stop(), .ask('status'), .log()
+//   await site.client().kubectl(await site.proxiedKubeconfig('alpha'), 'get', 'ns');    by name and Service, from a client's machine
+//
+// To extend it:
+//   machines     await site.addMachine({ cluster: 'alpha', name: 'bootstrap', address: '10.0.0.31', labels, serves: 'ssh' })
+//                an SSH banner or an echo in the tenant's network, and its Machine; management.labelMachine(), .deleteMachine()
+//   definitions  Site.start({ definition, machineDefinition: realDefinition('machines-cluster-api-1.11.yaml') })
+//   manifests    Site.start({ manifests: ['manifests/isthmus.yaml', 'crds'] }), or management.apply('examples/…') later: paths below
+//                deploy/, through kubectl; `manifests` takes the place of the rights that an instance has otherwise
+//   an image     nodes: [{ name: 'net-1', privileges: 'pod', image: { rootfs, pod: await management.podTemplate('isthmus'), seccomp } }],
+//                or site.useImage('net-1', image) once the site stands: a root filesystem directory with the DaemonSet's exact user,
+//                capabilities, seccomp and mounts (container.ts); `containersMissing()` says why it cannot be tried
+//   waiting      await site.until('what is awaited', condition): never a sleep; it fails with the last words of every Isthmus
+// `stop` takes everything away, and fails when Isthmus asked for something that the manifests never allow.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +25,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
 import { Client, type ProxyMode } from './client.ts';
-import { INSTALLED, Instance, type Privileges } from './instance.ts';
+import { lastWords, somebodyHasFallen } from './component.ts';
+import { type Image, INSTALLED, Instance, type InstanceOptions, type Privileges } from './instance.ts';
+import { Machine, type MachineOptions } from './machine.ts';
 import { ManagementCluster } from './management-cluster.ts';
 import { MANAGEMENT_ADDRESS, Networks } from './networks.ts';
 import { proxiedServer, Workload, type WorkloadOptions } from './workload.ts';
@@ -22,8 +42,16 @@ const nodeAddress = (index: number): string => `10.250.0.${21 + index}`;
 export interface SiteOptions {
   readonly modes?: readonly ProxyMode[];
   /** The network nodes, in order. */
-  readonly nodes: readonly { readonly name: string; readonly privileges: Privileges }[];
-  readonly definition?: KubeObject;
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly privileges: Privileges;
+    readonly image?: Image;
+  }[];
+  /** Of OpenStackCluster and of Machine; our reduced ones by default. */
+  readonly definition?: KubeObject | undefined;
+  readonly machineDefinition?: KubeObject | undefined;
+  /** Files or directories of deploy/, the rights of an instance among them; only the rights by default. */
+  readonly manifests?: readonly string[];
   readonly flags?: readonly string[];
 }
 
@@ -33,6 +61,8 @@ export class Site {
   readonly instances = new Map<string, Instance>();
   readonly clients = new Map<ProxyMode, Client>();
   readonly workloads = new Map<string, Workload>();
+  readonly machines = new Map<string, Machine>();
+  readonly #instanceOptions = new Map<string, InstanceOptions>();
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-site-'));
   readonly #options: SiteOptions;
 
@@ -53,13 +83,13 @@ export class Site {
   }
 
   async #start(): Promise<void> {
-    const { modes = ['nftables'], nodes, definition } = this.#options;
+    const { modes = ['nftables'], nodes, definition, machineDefinition, manifests } = this.#options;
     mkdirSync(INSTALLED, { recursive: true });
     execFileSync('mount', ['--bind', ROOT, INSTALLED], { stdio: 'pipe' });
     const machines: Record<string, string> = {};
     for (const mode of modes) machines[`client-${mode}`] = CLIENT_ADDRESSES[mode];
     for (const [name, address] of Object.entries(machines)) this.networks.addHost(name, address);
-    await this.management.start(machines, definition);
+    await this.management.start({ machines, definition, machineDefinition, manifests });
     for (const mode of modes)
       this.clients.set(
         mode,
@@ -72,19 +102,30 @@ export class Site {
       );
     const { port, ca } = this.management.controlPlane;
     const token = await this.management.serviceAccountToken();
-    for (const [index, { name, privileges }] of nodes.entries()) {
+    for (const [index, { name, privileges, image }] of nodes.entries()) {
       const address = nodeAddress(index);
       this.networks.addHost(name, address);
-      const instance = new Instance({
+      const options = {
         node: name,
         address,
         privileges,
+        ...(image !== undefined && { image }),
         netnsDirectory: this.networks.netnsDirectory(name),
         api: { host: MANAGEMENT_ADDRESS, port, ca, token },
         flags: this.#options.flags ?? [],
-      });
-      this.instances.set(name, instance);
+      };
+      this.#instanceOptions.set(name, options);
+      this.instances.set(name, new Instance(options));
     }
+    for (const client of this.clients.values())
+      await this.until(`${client.mode} rules lead to CoreDNS`, () => client.leadsTo(MANAGEMENT_ADDRESS, 53));
+  }
+
+  /** From now on this node's Isthmus comes from a root filesystem, in a container as the Pod template describes it. */
+  useImage(node: string, image: Image): void {
+    const options = this.#instanceOptions.get(node) as InstanceOptions;
+    if (this.instance(node).wasStarted) throw new Error(`${node} runs already`);
+    this.instances.set(node, new Instance({ ...options, image }));
   }
 
   client(mode: ProxyMode = 'nftables'): Client {
@@ -109,6 +150,15 @@ export class Site {
     return workload;
   }
 
+  /** A machine of a workload cluster that is there: what it serves, and its Machine object. */
+  async addMachine(options: MachineOptions): Promise<Machine> {
+    const machine = new Machine(options, this.networks);
+    this.machines.set(machine.name, machine);
+    await machine.start();
+    await this.management.addMachine(options);
+    return machine;
+  }
+
   attach(workload: Workload, node: string): void {
     const host = 10 + [...this.instances.keys()].indexOf(node);
     this.networks.attach(workload.name, node, workload.netns, host);
@@ -119,7 +169,7 @@ export class Site {
   }
 
   /** The kubeconfig in the management cluster, once it leads to the Service. */
-  async proxiedKubeconfig(name: string, milliseconds = 60_000): Promise<string> {
+  async proxiedKubeconfig(name: string, milliseconds = 180_000): Promise<string> {
     await this.until(
       `the kubeconfig of ${name} leads to its Service`,
       async () => (await this.management.kubeconfig(name)).includes(`server: ${proxiedServer(name)}\n`),
@@ -132,31 +182,40 @@ export class Site {
   async until(
     what: string,
     condition: () => boolean | Promise<boolean>,
-    milliseconds = 30_000,
+    milliseconds = 120_000,
   ): Promise<number> {
     const started = performance.now();
     const elapsed = () => performance.now() - started;
     for (;;) {
       if (await condition()) return elapsed() / 1000;
-      if (elapsed() > milliseconds)
-        throw new Error(`waited ${milliseconds} ms until ${what}\n${this.lastLines()}`);
+      if (elapsed() > milliseconds || somebodyHasFallen())
+        throw new Error(`waited ${Math.round(elapsed())} ms until ${what}\n${lastWords()}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
-  /** What every Isthmus said last: in this suite it is the one that is judged. */
-  lastLines(): string {
-    const running = [...this.instances.values()].filter((each) => each.wasStarted);
-    return running.map((each) => each.process.lastLines(12)).join('\n');
-  }
-
+  /** Each part of it goes, whatever happens to the others: the next site wants the same names and addresses. */
   async stop(): Promise<void> {
-    for (const each of this.instances.values()) await each.stop();
-    for (const each of this.clients.values()) await each.stop();
-    for (const each of this.workloads.values()) await each.stop();
-    await this.management.stop();
-    this.networks.remove();
-    rmSync(this.directory, { recursive: true, force: true });
-    execFileSync('umount', ['--lazy', INSTALLED], { stdio: 'pipe' });
+    const refused = this.management.refusals();
+    const problems: unknown[] = [];
+    const attempt = async (act: () => unknown) => {
+      try {
+        await act();
+      } catch (error) {
+        problems.push(error);
+      }
+    };
+    for (const each of this.instances.values()) await attempt(() => each.remove());
+    for (const each of this.clients.values()) await attempt(() => each.stop());
+    for (const each of this.machines.values()) await attempt(() => each.kill());
+    for (const each of this.workloads.values()) await attempt(() => each.stop());
+    await attempt(() => this.management.stop());
+    await attempt(() => this.networks.remove());
+    await attempt(() => rmSync(this.directory, { recursive: true, force: true }));
+    await attempt(() => execFileSync('umount', ['--lazy', INSTALLED], { stdio: 'pipe' }));
+    if (problems.length > 0)
+      throw new AggregateError(problems, `the site did not go: ${problems.join('; ')}`);
+    if (refused.length > 0)
+      throw new Error(`deploy/ does not allow what Isthmus asked for: ${refused.join(', ')}`);
   }
 }

@@ -19,3 +19,9 @@ export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
       found.set(file, parse(readFileSync(join(REAL_DEFINITIONS, file), 'utf8')) as KubeObject);
   return found;
 }
+
+/** One of them by its file's name, `machines-cluster-api-1.11.yaml`; undefined where they are not. */
+export function realDefinition(file: string): KubeObject | undefined {
+  const path = join(REAL_DEFINITIONS, file);
+  return existsSync(path) ? (parse(readFileSync(path, 'utf8')) as KubeObject) : undefined;
+}

@@ -1,6 +1,7 @@
 // The server that NetnsServer starts: `<mode> <address> <port> [name cert key]`. Modes:
 //   https  answers every request with its name     echo  sends back what it gets      hash  prints the hash of what it got
 //   name   says <name> on each line it gets, and first of all
+//   banner says its first argument at once, as an SSH server does, and then echoes
 //   source sends <n> bytes of a known pattern, then FIN    hold  accepts and says nothing; `reset`, `end`, `data` on stdin act
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -20,6 +21,10 @@ const handlers: Record<string, (socket: Socket) => void> = {
     socket.write(`${rest[0]}\n`);
     socket.on('data', () => socket.write(`${rest[0]}\n`));
     socket.on('end', () => socket.end());
+  },
+  banner: (socket) => {
+    socket.write(`${rest[0]}\r\n`);
+    socket.pipe(socket);
   },
   hash: (socket) => {
     const hash = createHash('sha256');

@@ -1,0 +1,87 @@
+// Runs the files of test/e2e, each in a sandbox of its own and two at a time: they mostly wait, all of them want the same names and
+// addresses, and none sees what another left behind.
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { availableParallelism, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { MissingError } from './problems.mjs';
+import { runInSandbox } from './sandbox.mjs';
+import { childEnvironment, pinnedNode, root } from './setup.mjs';
+
+/** Those that take minutes come first, so that the others fill the gaps; all others follow by name. */
+const LONGEST = ['recovery', 'at-rest', 'upstream', 'conversion', 'traffic', 'instances'];
+/** What a site takes with all of its API servers. */
+const BYTES_PER_SITE = 2 * 2 ** 30;
+const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+const LOGS = join(root, '.cache', 'e2e-logs');
+
+function order(name) {
+  const place = LONGEST.indexOf(name);
+  return place < 0 ? LONGEST.length : place;
+}
+
+/** The names of all files, or of those that one of the words is part of. */
+export function chosenFiles(all, words) {
+  const chosen = all.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
+  if (chosen.length === 0)
+    throw new MissingError([
+      { what: `no file is called ${words.join(' or ')}`, fix: `choose of ${all.join(', ')}` },
+    ]);
+  return chosen.sort((left, right) => order(left) - order(right) || (left < right ? -1 : 1));
+}
+
+function sitesAtATime() {
+  const wanted = Number(process.env.ISTHMUS_E2E_SITES || 2);
+  return Math.max(1, Math.min(wanted, availableParallelism(), Math.floor(totalmem() / BYTES_PER_SITE)));
+}
+
+const inMinutes = (ms) => `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+
+/** `args`: words of file names, then what is for vitest (`-t …`). Resolves with the exit code. */
+export async function runEndToEnd(args, env) {
+  const options = args.findIndex((arg) => arg.startsWith('-'));
+  const words = options < 0 ? args : args.slice(0, options);
+  const forVitest = options < 0 ? [] : args.slice(options);
+  const suffix = '.e2e.ts';
+  const all = readdirSync(join(root, 'test', 'e2e')).filter((name) => name.endsWith(suffix));
+  const waiting = chosenFiles(all.map((name) => name.slice(0, -suffix.length)).sort(), words);
+  rmSync(LOGS, { recursive: true, force: true });
+
+  const started = Date.now();
+  const outcomes = [];
+  let interrupted = false;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => (interrupted = true));
+  const lane = async () => {
+    for (let name = waiting.shift(); name !== undefined && !interrupted; name = waiting.shift()) {
+      const logs = join(LOGS, name);
+      mkdirSync(logs, { recursive: true });
+      const from = Date.now();
+      process.stderr.write(`· ${name} begins\n`);
+      const own = { ...env, ISTHMUS_E2E_LOGS: logs };
+      const command = [
+        vitest,
+        'run',
+        '--config',
+        'vitest.e2e.config.ts',
+        ...forVitest,
+        `test/e2e/${name}${suffix}`,
+      ];
+      const code = await runInSandbox(pinnedNode, command, { cwd: root, env: childEnvironment(own) });
+      if (code === 0) rmSync(logs, { recursive: true, force: true });
+      outcomes.push({ name, code, ms: Date.now() - from, logs });
+      process.stderr.write(`${code === 0 ? '✓' : '✗'} ${name} took ${inMinutes(Date.now() - from)}\n`);
+    }
+  };
+  await Promise.all(Array.from({ length: sitesAtATime() }, lane));
+
+  const failed = outcomes.filter(({ code }) => code !== 0);
+  const untried = waiting.length === 0 ? '' : `, ${waiting.length} not begun`;
+  process.stderr.write(
+    `\n${outcomes.length - failed.length} files passed, ${failed.length} failed${untried}, `,
+  );
+  process.stderr.write(`in ${inMinutes(Date.now() - started)}\n`);
+  for (const { name, logs } of failed)
+    process.stderr.write(
+      `✗ ${name}: the logs of etcd, kube-apiserver, Isthmus and the others are in ${logs}\n`,
+    );
+  return failed.length > 0 || waiting.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,9 @@
+// Loaded before each file of the suite: a failed test's message ends with the last lines of the logs that matter.
+import { afterEach } from 'vitest';
+import { LOGS, lastWords } from './component.ts';
+
+afterEach(({ task }) => {
+  const [error] = task.result?.state === 'fail' ? (task.result.errors ?? []) : [];
+  if (error === undefined || error.message.includes('the last lines of ')) return;
+  error.message += `\n${lastWords()}\nThe logs of all components: ${LOGS}`;
+});
