@@ -26,16 +26,22 @@ class FakeEngine {
   async openListener(spec: ListenerSpec) {
     this.attempts += 1;
     await Promise.resolve();
+    // A descriptor is its port's number here.
+    if (spec.fd !== undefined) return this.#opened(spec, spec.fd);
     const code = this.specs.has(spec.port) ? 'EADDRINUSE' : this.errors.get(spec.port);
     if (code !== undefined) throw Object.assign(new Error(`listen ${code}`), { code });
-    this.specs.set(spec.port, spec);
+    return this.#opened(spec, spec.port);
+  }
+
+  #opened(spec: ListenerSpec, port: number) {
+    this.specs.set(port, spec);
     return {
       name: spec.name,
       address: HOST,
-      port: spec.port,
-      fd: -1,
+      port,
+      fd: port,
       prepare: () => {},
-      close: async () => void this.specs.delete(spec.port),
+      close: async () => void this.specs.delete(port),
     };
   }
 
@@ -48,6 +54,7 @@ let engine: FakeEngine;
 let reports: Record<string, PortOutcome>[];
 let routes: Map<string, () => Route>;
 let ports: ListenerPorts;
+let handed: Map<string, number>;
 
 function make(range: { from: number; to: number } | null, retryMs = 60_000): void {
   ports = new ListenerPorts({
@@ -61,12 +68,18 @@ function make(range: { from: number; to: number } | null, retryMs = 60_000): voi
       return policy;
     },
     report: (outcomes) => reports.push(Object.fromEntries(outcomes)),
+    inherited: (name) => {
+      const fd = handed.get(name);
+      handed.delete(name);
+      return fd;
+    },
   });
 }
 beforeEach(() => {
   engine = new FakeEngine();
   reports = [];
   routes = new Map();
+  handed = new Map();
   make({ from: 100, to: 103 });
 });
 /** All passes that are due are done. */
@@ -90,6 +103,16 @@ test('each gets a port of its own, on the address of --listen, and is decided be
 test('the port that one had before is its own again, whoever else is there', async () => {
   await want(wish('a'), wish('b', 100), wish('c', 103));
   expect(engine.open).toEqual({ 'listener:ns/b': 100, 'listener:ns/a': 101, 'listener:ns/c': 103 });
+});
+
+test('the socket that a predecessor handed over goes before everything else, once', async () => {
+  handed.set('listener:ns/b', 102);
+  await want(wish('a', 101), wish('b', 101));
+  await ports.settled();
+  expect(engine.open).toEqual({ 'listener:ns/a': 101, 'listener:ns/b': 102 });
+  await want();
+  await want(wish('b'));
+  expect(engine.open).toEqual({ 'listener:ns/b': 100 });
 });
 
 test.each([
