@@ -23,6 +23,7 @@ const WITH_RESOLVER =
   'mount --bind "$1" "$t" && shift && exec "$@"';
 
 const script = fileURLToPath(new URL('./client-main.ts', import.meta.url));
+const greeter = fileURLToPath(new URL('./greet-main.ts', import.meta.url));
 
 export interface ClientOptions {
   readonly netns: string;
@@ -106,6 +107,11 @@ export class Client {
   hold(kubeconfig: string, count: number): Loop {
     const file = this.#save(kubeconfig);
     return new Loop(...this.#command([process.execPath, script, 'hold', file, `${count}`]));
+  }
+
+  /** New TCP connections, one every `everyMs`; who answers on each. */
+  greet(host: string, port: number, everyMs: number): Lines {
+    return new Lines(...this.#command([process.execPath, greeter, host, `${port}`, `${everyMs}`]));
   }
 
   /** A connection to this path that is upgraded, and then echoes. */

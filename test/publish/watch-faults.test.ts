@@ -17,6 +17,9 @@ afterAll(() => site.stop());
 const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toContain('alpha');
 const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
 
+/** OpenStackClusters, AdditionalListeners, Services, slices, Leases, Secrets. */
+const WATCHES = 6;
+
 describe('watches', () => {
   it.each([
     ['that send garbage', () => site.api.faults.writeToWatches('garbage\n')],
@@ -34,10 +37,10 @@ describe('watches', () => {
     async (_title, break_) => {
       await site.untilWell(isthmus, 40_000);
       const before = versions();
-      expect(break_()).toBe(6);
+      expect(break_()).toBe(WATCHES);
       site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
       await site.untilWell(isthmus, 40_000);
-      await until('all are open', () => site.api.openWatches === 5, 20_000);
+      await until('all are open', () => site.api.openWatches === WATCHES, 20_000);
       expect(versions()).toEqual(before);
       await serves();
     },
@@ -45,7 +48,7 @@ describe('watches', () => {
   );
 
   it('that hang silently take nothing away: a withdrawal needs none of them', async () => {
-    expect(site.api.faults.silenceWatches()).toBe(6);
+    expect(site.api.faults.silenceWatches()).toBe(WATCHES);
     await site.clusters.servers.get('alpha')?.stop();
     await until('the slice is gone', () => site.slice('alpha-net-1') === null);
     await site.clusters.serve(site.clusters.alpha);

@@ -1,0 +1,46 @@
+// What Client.greet starts on its machine: `<host> <port> <milliseconds>` opens a new connection at that pace, by name, waits for the
+// first line that comes, and says who it was: a line of JSON each. Ends with its standard input.
+import { connect } from 'node:net';
+
+const [host, port, everyMs] = process.argv.slice(2) as [string, string, string];
+const DEADLINE_MS = 10_000;
+
+let over = false;
+process.stdin.on('end', () => {
+  over = true;
+});
+process.stdin.resume();
+
+function greet(): Promise<void> {
+  const started = performance.now();
+  return new Promise((resolve) => {
+    let text = '';
+    let error: string | undefined;
+    const socket = connect({ host, port: Number(port) });
+    socket.setTimeout(DEADLINE_MS, () => socket.destroy(new Error('no answer in 10 s')));
+    socket.on('data', (chunk) => {
+      text += chunk;
+      if (text.includes('\n')) socket.end();
+    });
+    socket.on('error', ({ message }) => {
+      error = message;
+    });
+    socket.on('close', () => {
+      const who = text.trim();
+      const at = Math.round(performance.now() - started);
+      process.stdout.write(
+        `${JSON.stringify({ who, ms: at, ...(who === '' && { error: error ?? 'closed' }) })}\n`,
+      );
+      resolve();
+    });
+  });
+}
+
+const under = new Set<Promise<void>>();
+while (!over) {
+  const one = greet().finally(() => under.delete(one));
+  under.add(one);
+  await new Promise((resolve) => setTimeout(resolve, Number(everyMs)));
+}
+await Promise.all(under);
+process.exit(0);
