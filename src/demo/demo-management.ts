@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { authority } from './demo-certificates.ts';
 import { clusterKubeconfig } from './demo-kubeconfig.ts';
-import { API_PORT, type DemoCluster, SHARED_ADDRESS } from './demo-world.ts';
-import { openStackClusterDefinition } from './management-api/cluster-api-definitions.ts';
+import { API_PORT, type DemoCluster, type DemoMachine, SHARED_ADDRESS } from './demo-world.ts';
+import { additionalListenerDefinition } from './management-api/additional-listener-definition.ts';
+import { machineDefinition, openStackClusterDefinition } from './management-api/cluster-api-definitions.ts';
 import type { KubeObject } from './management-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from './management-api/management-api.ts';
 import { neededRules } from './needed-access.ts';
@@ -18,6 +19,8 @@ const OPENSTACK_CLUSTER = {
   kind: 'OpenStackCluster',
   namespace: NAMESPACE,
 } as const;
+const MACHINE = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine' } as const;
+const LISTENER = { apiVersion: 'isthmus.dev/v1alpha1', kind: 'AdditionalListener' } as const;
 const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace: NAMESPACE } as const;
 
 /** Who comes to the management API. The tokens open nothing but this process. */
@@ -65,7 +68,11 @@ export class DemoManagement {
         ],
       ]),
       namespaces: [NAMESPACE],
-      definitions: [openStackClusterDefinition({ served: ['v1beta1'] })],
+      definitions: [
+        openStackClusterDefinition({ served: ['v1beta1'] }),
+        machineDefinition(),
+        additionalListenerDefinition(),
+      ],
       garbageCollection: true,
     });
     return new DemoManagement(api, cert, directory);
@@ -129,6 +136,28 @@ export class DemoManagement {
       { ...OPENSTACK_CLUSTER, name: objectName(cluster) },
       { spec: { disableAPIServerFloatingIP: !hasOne } },
     );
+  }
+
+  /** What Cluster API leaves behind once a machine is made. */
+  addMachine(cluster: string, { name, address, labels }: DemoMachine): void {
+    this.#api.store.create({
+      ...MACHINE,
+      metadata: {
+        name,
+        namespace: NAMESPACE,
+        labels: { 'cluster.x-k8s.io/cluster-name': cluster, ...labels },
+      },
+      spec: { clusterName: cluster, bootstrap: {}, infrastructureRef: {} },
+      status: { phase: 'Running', addresses: [{ type: 'InternalIP', address }] },
+    });
+  }
+
+  addListener(name: string, spec: object): void {
+    this.#api.store.create({ ...LISTENER, metadata: { name, namespace: NAMESPACE }, spec });
+  }
+
+  patchListener(name: string, spec: object): void {
+    this.#api.store.patch({ ...LISTENER, namespace: NAMESPACE, name }, { spec });
   }
 
   kubeconfig(cluster: string): string {

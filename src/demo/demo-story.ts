@@ -72,14 +72,23 @@ export class DemoStory {
   runFlags(): string[] {
     const kubeconfig = this.#parts.management.writeKubeconfig('isthmus');
     const flags = ['--source', 'kubernetes', '--kubeconfig', kubeconfig, '--node-name', NODE];
-    return [...flags, '--advertise-address', NODE_ADDRESS, '--propagation-wait', '1s'];
+    return [
+      ...flags,
+      '--advertise-address',
+      NODE_ADDRESS,
+      '--propagation-wait',
+      '1s',
+      '--ignored-selector-labels',
+      'generation',
+    ];
   }
 
   announceRun(flags: readonly string[]): void {
     this.#parts.narrator.step(
       'Isthmus starts on the network node',
       `$ isthmus run ${flags.slice(0, 4).join(' ')} \\`,
-      `      ${flags.slice(4).join(' ')}`,
+      `      ${flags.slice(4, 8).join(' ')} \\`,
+      `      ${flags.slice(8).join(' ')}`,
       'It watches the API, finds the namespaces, and checks through each whether the API server answers. Then,',
       'in this order: route, Service, EndpointSlice, kubeconfig. (--propagation-wait is shorter than usual here.)',
     );

@@ -22,6 +22,14 @@ export interface DemoCluster {
   readonly certificates: ClusterCertificates;
 }
 
+/** A machine of a cluster that listens on one port. */
+export interface DemoMachine {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 export class DemoWorld {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-demo-'));
   readonly #servers = new Map<string, ChildProcess>();
@@ -45,23 +53,42 @@ export class DemoWorld {
   }
 
   async startApiServer({ name, netns, certificates: { server, ca } }: DemoCluster): Promise<void> {
-    const script = fileURLToPath(new URL('./demo-api-server.js', import.meta.url));
-    const args = [script, name, server.certFile, server.keyFile, ca.certFile, SHARED_ADDRESS, `${API_PORT}`];
-    const child = spawn('ip', ['netns', 'exec', netns, process.execPath, ...args], {
+    const files = [server.certFile, server.keyFile, ca.certFile];
+    await this.#start(netns, name, './demo-api-server.js', [name, ...files, SHARED_ADDRESS, `${API_PORT}`]);
+  }
+
+  async killApiServer({ name }: DemoCluster): Promise<void> {
+    await this.#kill(name);
+  }
+
+  /** Its address is put into the cluster's network if it is not there yet. */
+  async startMachine({ netns }: DemoCluster, { name, address, port }: DemoMachine): Promise<void> {
+    if (!this.addressesOf(netns).includes(`${address}/`))
+      ip('-n', netns, 'address', 'add', `${address}/32`, 'dev', 'lo');
+    await this.#start(netns, name, './demo-machine.js', [name, address, `${port}`]);
+  }
+
+  async killMachine({ name }: DemoMachine): Promise<void> {
+    await this.#kill(name);
+  }
+
+  async #start(netns: string, name: string, script: string, args: readonly string[]): Promise<void> {
+    const path = fileURLToPath(new URL(script, import.meta.url));
+    const child = spawn('ip', ['netns', 'exec', netns, process.execPath, path, ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#servers.set(name, child);
     await Promise.race([
       once(child.stdout, 'data'),
       once(child, 'exit').then(([code]) =>
-        Promise.reject(new Error(`the API server of ${name} ended with ${code}`)),
+        Promise.reject(new Error(`the server of ${name} ended with ${code}`)),
       ),
     ]);
   }
 
-  async killApiServer({ name }: DemoCluster): Promise<void> {
+  async #kill(name: string): Promise<void> {
     const child = this.#servers.get(name);
-    if (child === undefined) throw new Error(`${name} has no API server`);
+    if (child === undefined) throw new Error(`${name} has no server`);
     this.#servers.delete(name);
     const ended = once(child, 'exit');
     child.kill('SIGKILL');

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { DemoClient } from './demo-client.ts';
 import { type DemoForwards, readForwards, serveForwards } from './demo-forwards.ts';
+import { ListenerStory } from './demo-listeners.ts';
 import { DemoManagement, NAMESPACE, objectName } from './demo-management.ts';
 import { Narrator } from './demo-narrator.ts';
 import { ADMIN_PORT, DemoProxy, PROXY_PORT } from './demo-proxy.ts';
@@ -108,7 +109,8 @@ class DemoRun {
     });
     const { url, ca } = management;
     const client = new DemoClient({ url, ca, token: management.token('client'), namespace: NAMESPACE });
-    const story = new DemoStory({ narrator, world, management, client, clusters });
+    const parts = { narrator, world, management, client, clusters };
+    const story = new DemoStory(parts);
     await story.tenants();
     story.objects();
     const flags = story.runFlags();
@@ -121,6 +123,9 @@ class DemoRun {
     await story.thirdCluster(proxy);
     await story.deathAndRevival();
     await story.unproxied();
+    const listeners = new ListenerStory(parts, proxy);
+    await listeners.twoMachines();
+    await listeners.blueGreen();
     if (once) await story.stopped(proxy);
     say(`\n${narrator.checks} checks, all true, in ${narrator.elapsed}.`);
   }
@@ -138,7 +143,7 @@ class DemoRun {
     say(`
 It stays up until Ctrl-C. From another terminal, the management cluster:
   export KUBECONFIG=${kubeconfig}
-  kubectl get openstackclusters,services,endpointslices,leases,events
+  kubectl get openstackclusters,additionallisteners,machines,services,endpointslices,leases,events
   kubectl patch openstackcluster ${objectName('beta')} --type merge -p '{"spec":{"disableAPIServerFloatingIP":false}}'
 alpha itself, through its rewritten kubeconfig (only DNS and kube-proxy are missing out there, hence --server):
   kubectl get secret alpha-kubeconfig -o jsonpath='{.data.value}' | base64 -d > ${join(shared, 'alpha')}

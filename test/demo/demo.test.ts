@@ -75,7 +75,7 @@ describe('npm run demo', () => {
     const names = JSON.parse(slices).items.map(
       ({ metadata }: { metadata: { name: string } }) => metadata.name,
     );
-    expect(names.sort()).toEqual(['alpha-net-1', 'beta-net-1', 'gamma-net-1']);
+    expect(names.sort()).toEqual(['alpha-net-1', 'alpha-web-net-1', 'beta-net-1', 'gamma-net-1']);
   });
 
   it('shows status and a cluster with the very commands that it prints', () => {
