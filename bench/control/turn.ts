@@ -23,6 +23,8 @@ const INSTANCES = Number(process.argv[3] ?? 20);
 const ROUNDS = 60;
 const NAMESPACE = 'magnum-system';
 const SELF = 'net-07';
+const DESIRED = { namespace: NAMESPACE, defaultCluster: null };
+const SETTINGS = { namespace: NAMESPACE, propagationWaitMs: 5000, allowMassDelete: false, tags: {} };
 
 const names = Array.from({ length: CLUSTERS }, (_, i) => `cluster-${String(i).padStart(4, '0')}`);
 const instances = Array.from({ length: INSTANCES }, (_, i) => `net-${String(i).padStart(2, '0')}`);
@@ -169,11 +171,8 @@ function turn(kind: string): number {
       worldOf({ source, netns, health, kube }, world, { departureMs: 5000, allowMassDelete: false }),
     );
     world = next;
-    const decided = timed(`${kind}: desiredState`, () =>
-      desiredState(next, { namespace: NAMESPACE, defaultCluster: null }),
-    );
-    const settings = { namespace: NAMESPACE, propagationWaitMs: 5000, allowMassDelete: false, tags: {} };
-    const plan = timed(`${kind}: diff`, () => diff(kube, decided, settings, memory));
+    const decided = timed(`${kind}: desiredState`, () => desiredState(next, DESIRED));
+    const plan = timed(`${kind}: diff`, () => diff(kube, decided, SETTINGS, memory));
     memory = plan.memory;
     const before = desired;
     desired = timed(`${kind}: settled`, () => settledDesired(before, withPublications(decided, plan)));

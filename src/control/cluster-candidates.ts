@@ -33,3 +33,12 @@ export const isUp = ({ health }: Candidate): boolean => health?.up === true;
 /** Neither up nor known to be down: since we started it has not been asked, or not often enough. */
 export const isUnjudged = ({ health }: Candidate): boolean =>
   health === null || (!health.up && health.lastProbe?.ok !== false);
+
+/** Nothing that is decided, or said in a reason, differs: when it was probed and how long that took may. */
+export const isSameHealth = (a: TargetHealth | null, b: TargetHealth | null): boolean =>
+  a === b ||
+  (a !== null &&
+    b !== null &&
+    a.up === b.up &&
+    a.lastProbe?.ok === b.lastProbe?.ok &&
+    a.lastProbe?.error === b.lastProbe?.error);

@@ -60,13 +60,19 @@ const sameApiServer = (a: ClusterStatus['apiServer'], b: ClusterStatus['apiServe
     sameList(a.networkIds, b.networkIds, (x, y) => x === y));
 
 function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
-  return a.length === b.length && a.every((x, i) => same(x, b[i]!));
+  return a === b || (a.length === b.length && a.every((x, i) => x === b[i] || same(x, b[i]!)));
+}
+
+function isSameMap(before: ReadonlyMap<string, Route>, next: ReadonlyMap<string, Route>): boolean {
+  for (const [name, route] of next) if (before.get(name) !== route) return false;
+  return true;
 }
 
 function settledTable(before: RouteTable, next: RouteTable): RouteTable {
   const settled = (old: Route | null, route: Route | null) => (sameRoute(old, route) ? old : route);
   const defaultRoute = settled(before.defaultRoute, next.defaultRoute);
   let same = before.byServerName.size === next.byServerName.size && defaultRoute === before.defaultRoute;
+  if (same && isSameMap(before.byServerName, next.byServerName)) return before;
   const byServerName = new Map<string, Route>();
   for (const [name, route] of next.byServerName) {
     const old = before.byServerName.get(name) ?? null;

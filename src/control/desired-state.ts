@@ -4,7 +4,7 @@ import type { ProbeTarget } from '../health/probe-target.ts';
 import type { PortRoute } from '../routing/port-route.ts';
 import { type Route, type RouteEntry, type RouteTable, routeTable } from '../routing/route-table.ts';
 import type { ListenerObject } from './additional-listener.ts';
-import { type Candidate, clusterCandidates, isUnjudged, isUp } from './cluster-candidates.ts';
+import { type Candidate, clusterCandidates, isSameHealth, isUnjudged, isUp } from './cluster-candidates.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
 import { keyOf, nameOf, namespaceOf, objectOf, originOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterObject, ClusterReading, Problem } from './cluster-source.ts';
@@ -68,25 +68,16 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   const publications = new Map<string, Publication>();
   const objects = new Map<string, ClusterObject>();
   for (const reading of world.clusters) {
-    const { status, candidates, routed } = placed(reading, world, index, claims, settings.namespace);
+    const { status, publication, entry, targets: own } = decided(reading, world, index, claims, settings);
     statuses.push(status);
     const object = objectOf(reading);
     if (object !== null) objects.set(status.origin, object);
-    const publication = publicationOf(reading, candidates, claims);
     if (publication !== null && !publications.has(publication.cluster))
       publications.set(publication.cluster, publication);
-    if (!routed) continue;
-    const backends = candidates.filter(isUp).map(({ backend }) => backend);
-    const route: Route = { cluster: status.name, namespace: status.namespace, backends };
-    byCluster.set(status.name, route);
-    entries.push({ serverNames: status.serverNames, route });
-    for (const { backend } of candidates) {
-      if (targets.has(backend.key)) continue;
-      targets.set(
-        backend.key,
-        Object.freeze({ ...backend, serverName: status.serverNames[0] ?? status.name }),
-      );
-    }
+    if (entry === null) continue;
+    byCluster.set(status.name, entry.route);
+    entries.push(entry);
+    for (const target of own) if (!targets.has(target.key)) targets.set(target.key, target);
   }
 
   const listeners = listenerStates(world, index, claims, settings.namespace);
@@ -125,6 +116,61 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
       problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),
     ),
   });
+}
+
+/** All that is decided of one cluster. */
+interface Decision {
+  readonly status: ClusterStatus;
+  readonly publication: Publication | null;
+  /** null: its name is not in the table. */
+  readonly entry: RouteEntry | null;
+  readonly targets: readonly ProbeTarget[];
+}
+
+interface Kept {
+  readonly decision: Decision;
+  readonly candidates: readonly Candidate[];
+  readonly index: NetnsIndex;
+  readonly netnsComplete: boolean;
+  readonly settings: DesiredSettings;
+}
+
+const kept = new WeakMap<ClusterReading, Kept>();
+
+/**
+ * The same decision, the same reference, while all that it depends on says the same: of a thousand clusters few change from one turn to
+ * the next, and who compares after us is done with the others at once. Only of those that have their name and are understood.
+ */
+function decided(
+  reading: ClusterReading,
+  world: World,
+  index: NetnsIndex,
+  claims: NameClaims,
+  settings: DesiredSettings,
+): Decision {
+  const { netnsComplete, health } = world;
+  const mayKeep = reading.kind === 'proxied' && claims.holder(nameOf(reading)) === keyOf(reading);
+  const known = mayKeep ? kept.get(reading) : undefined;
+  if (
+    known !== undefined &&
+    known.index === index &&
+    known.netnsComplete === netnsComplete &&
+    known.settings === settings &&
+    known.candidates.every((each) => isSameHealth(each.health, health.get(each.backend.key) ?? null))
+  )
+    return known.decision;
+  const { status, candidates, routed } = placed(reading, world, index, claims, settings.namespace);
+  const backends = candidates.filter(isUp).map(({ backend }) => backend);
+  const route: Route = { cluster: status.name, namespace: status.namespace, backends };
+  const serverName = status.serverNames[0] ?? status.name;
+  const decision: Decision = {
+    status,
+    publication: publicationOf(reading, candidates, claims),
+    entry: routed ? { serverNames: status.serverNames, route } : null,
+    targets: candidates.map(({ backend }) => Object.freeze({ ...backend, serverName })),
+  };
+  if (mayKeep) kept.set(reading, { decision, candidates, index, netnsComplete, settings });
+  return decision;
 }
 
 interface Placed {

@@ -20,13 +20,20 @@ export interface NetnsIndex {
   findUnusable(networkId: string): readonly Unusable[];
 }
 
+const indexes = new WeakMap<readonly NetnsEntry[], { unusable: readonly Unusable[]; index: NetnsIndex }>();
+
+/** Of the same lists the same index: whoever hands them in changes them no more. */
 export function netnsIndex(entries: readonly NetnsEntry[], unusable: readonly Unusable[]): NetnsIndex {
+  const known = indexes.get(entries);
+  if (known?.unusable === unusable) return known.index;
   const usableById = byNetworkId(entries);
   const unusableById = byNetworkId(unusable);
-  return {
-    find: (id) => usableById.get(id) ?? [],
-    findUnusable: (id) => unusableById.get(id) ?? [],
+  const index = {
+    find: (id: string) => usableById.get(id) ?? [],
+    findUnusable: (id: string) => unusableById.get(id) ?? [],
   };
+  indexes.set(entries, { unusable, index });
+  return index;
 }
 
 /** What an operator may look for by hand. */

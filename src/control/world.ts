@@ -105,7 +105,10 @@ export function worldOf(
     ports: new Map(observed.ports),
     listeners,
     netns: knownNetns(netns, previous?.netns ?? []),
-    netnsProblems: Object.freeze([...netns.problems].sort((a, b) => byText(a.name, b.name))),
+    netnsProblems: sameOr(
+      previous?.netnsProblems,
+      [...netns.problems].sort((a, b) => byText(a.name, b.name)),
+    ),
     // A copy: the prober goes on writing to its own.
     health: new Map(health),
     sourceProblems: Object.freeze(
@@ -160,7 +163,16 @@ function knownNetns(now: NetnsSnapshot, before: readonly NetnsEntry[]): readonly
     for (const { name } of now.problems) byName.delete(name);
   }
   for (const entry of now.entries) byName.set(entry.name, entry);
-  return Object.freeze([...byName.values()].sort((a, b) => byText(a.name, b.name)));
+  return sameOr(
+    before,
+    [...byName.values()].sort((a, b) => byText(a.name, b.name)),
+  );
+}
+
+/** The list before, if it holds the very same: what is derived from it need not be derived again. */
+function sameOr<T>(before: readonly T[] | undefined, now: readonly T[]): readonly T[] {
+  const same = before?.length === now.length && now.every((item, i) => item === before[i]);
+  return same ? before : Object.freeze(now);
 }
 
 /** Those that were proxied and are not any more, as long as the withdrawal takes. A cluster that is gone needs none. */

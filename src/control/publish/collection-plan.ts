@@ -1,5 +1,6 @@
 // What nobody keeps any more: slices of instances that died, slices and Services of clusters that are gone. Only on the word
 // of a complete world, only what carries our owner tag and the name that goes with it, and never most of it at once. Pure.
+import type { ServiceObject } from '../cluster-shape.ts';
 import type { Problem } from '../cluster-source.ts';
 import { listenerMarks, listenerPublicationKey } from '../listener-marks.ts';
 import { MASS_DELETE, massDelete } from '../mass-delete-breaker.ts';
@@ -71,7 +72,9 @@ export function collectionPlan(
     return false;
   };
 
-  for (const list of slices.ours.values()) {
+  for (const [key, list] of slices.ours) {
+    // Of twenty thousand, none has to be looked at while nobody is dead.
+    if (peers.collect.size === 0 && published.has(key)) continue;
     for (const slice of list) {
       if (slice.instance === kube.self.instance) {
         const isKnown = slice.listener === null || listenersComplete;
@@ -100,13 +103,9 @@ export function collectionPlan(
   let services = 0;
   let orphans = 0;
   for (const [name, service] of kube.services) {
-    const ownership = ownershipOf(service);
-    if (ownership.kind !== 'ours') continue;
-    const { cluster } = ownership;
-    const marks = listenerMarks(service.metadata);
-    // The tag alone proves nothing: only what has the name that goes with it is ours to delete.
-    if ((marks?.service ?? cluster) !== name) continue;
-    const key = marks === null ? cluster : listenerPublicationKey(cluster, name);
+    const owned = ownedService(name, service);
+    if (owned === null) continue;
+    const { cluster, key, marks } = owned;
     services += 1;
     const isGone = !published.has(key) && !reserved.has(key) && (marks === null || listenersComplete);
     // Counted before its time has come: what must not go together must not begin to go either.
@@ -149,4 +148,33 @@ function isReferred(key: string, { peers, self }: KubeWorld, slices: SliceIndex)
       ({ instance }) => instance === self.instance || peers.live.has(instance),
     ) || (slices.upstream.get(key) ?? []).some(({ name }) => !peers.expiredUpstream.has(name))
   );
+}
+
+interface OwnedService {
+  readonly name: string;
+  readonly cluster: string;
+  readonly key: string;
+  readonly marks: ReturnType<typeof listenerMarks>;
+}
+
+/** An object that did not change is the same object: it is judged once, and not once a turn. */
+const judged = new WeakMap<ServiceObject, OwnedService | null>();
+
+function ownedService(name: string, service: ServiceObject): OwnedService | null {
+  let owned = judged.get(service);
+  if (owned === undefined || (owned !== null && owned.name !== name)) {
+    owned = judgedService(name, service);
+    judged.set(service, owned);
+  }
+  return owned;
+}
+
+function judgedService(name: string, service: ServiceObject): OwnedService | null {
+  const ownership = ownershipOf(service);
+  if (ownership.kind !== 'ours') return null;
+  const { cluster } = ownership;
+  const marks = listenerMarks(service.metadata);
+  // The tag alone proves nothing: only what has the name that goes with it is ours to delete.
+  if ((marks?.service ?? cluster) !== name) return null;
+  return { name, cluster, key: marks === null ? cluster : listenerPublicationKey(cluster, name), marks };
 }

@@ -29,7 +29,7 @@ import { NodeWatch, type NodeWatchDependencies } from './node-watch.ts';
 import { observedLease, observedSecret, observedService, observedSlice } from './observed-objects.ts';
 import { earliest, PeerWatch } from './peer-watch.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
-import { sliceIndex } from './slice-index.ts';
+import { sliceIndex, sliceOf } from './slice-index.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 export interface KubePublisherDependencies {
@@ -127,7 +127,12 @@ export class KubePublisher implements Publisher {
       return new Reflector<T>({ client, path: () => path, project, onChange, ...keyOf, ...rest });
     };
     this.#services = watch('services', '', observedService);
-    this.#slices = watch('endpointslices', 'discovery.k8s.io', observedSlice);
+    this.#slices = watch('endpointslices', 'discovery.k8s.io', (object) => {
+      const slice = observedSlice(object);
+      // Judged page by page as they come: the first turn would have to judge twenty thousand.
+      sliceOf(slice.metadata?.name ?? '', slice);
+      return slice;
+    });
     this.#leases = watch('leases', 'coordination.k8s.io', observedLease, {
       labelSelector: INSTANCE_LABEL,
       onChange: () => this.#leasesChanged(),
