@@ -121,6 +121,20 @@ describe('the desired state', () => {
     );
   });
 
+  test('of a cluster that was decided before is what it would be if it were seen for the first time', () => {
+    fc.assert(
+      fc.property(readingsArbitrary, fc.array(observedArbitrary, { maxLength: 6 }), (clusters, turns) => {
+        let world = null;
+        for (const turn of turns) {
+          world = worldOf({ ...turn, source: { ...turn.source, clusters } }, world);
+          const anew = { ...world, clusters: structuredClone(world.clusters), netns: [...world.netns] };
+          expect(desiredState(world, SETTINGS)).toEqual(desiredState(anew, SETTINGS));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   test('sends nobody to a backend that is down, not probed, or of another cluster', () => {
     fc.assert(
       fc.property(observedArbitrary, (observed) => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/model-api.ts';
@@ -84,12 +85,12 @@ class Instance {
   readonly #api: ModelApi;
   readonly #rank: number;
   readonly name: string;
-  readonly #tags: Tags;
+  readonly #settings: typeof SETTINGS & { readonly tags: Tags };
   memory: PlanMemory = NO_MEMORY;
   constructor(api: ModelApi, name: string, tags: Tags = { rack: name }) {
     this.#api = api;
     this.name = name;
-    this.#tags = tags;
+    this.#settings = { ...SETTINGS, tags };
     this.#rank = [...INSTANCES].sort(byText).indexOf(name);
   }
 
@@ -104,12 +105,10 @@ class Instance {
       },
       { live: new Set(INSTANCES), rank: this.#rank, mode },
     );
-    const plan = diff(
-      kube,
-      { complete, publications: wanted },
-      { ...SETTINGS, tags: this.#tags },
-      this.memory,
-    );
+    const plan = diff(kube, { complete, publications: wanted }, this.#settings, this.memory);
+    // What was planned before is what would be planned if it were seen for the first time.
+    const anew = { complete, publications: wanted.map((each) => ({ ...each })) };
+    expect(isDeepStrictEqual(diff(kube, anew, this.#settings, this.memory), plan)).toBe(true);
     this.memory = plan.memory;
     return plan;
   }
