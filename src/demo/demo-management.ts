@@ -13,6 +13,12 @@ import { neededRules } from './needed-access.ts';
 import type { SliceView } from './service-endpoint.ts';
 
 export const NAMESPACE = 'magnum-system';
+/** As `isthmus run` is started here. */
+export const RIGHTS_SETTINGS = {
+  namespace: NAMESPACE,
+  clusterNamespace: NAMESPACE,
+  nodeSelector: {},
+} as const;
 export const DIRECT_SERVER = `https://${SHARED_ADDRESS}:${API_PORT}`;
 const OPENSTACK_CLUSTER = {
   apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
@@ -21,6 +27,7 @@ const OPENSTACK_CLUSTER = {
 } as const;
 const MACHINE = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine' } as const;
 const LISTENER = { apiVersion: 'isthmus.dev/v1alpha1', kind: 'AdditionalListener' } as const;
+const SERVICE = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE } as const;
 const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace: NAMESPACE } as const;
 
 /** Who comes to the management API. The tokens open nothing but this process. */
@@ -53,7 +60,7 @@ export class DemoManagement {
       tls: { key, cert, ca: cert },
       tokens: new Map(Object.entries(USERS).map(([user, name]) => [tokenOf(user as DemoUser), name])),
       access: new Map([
-        [USERS.isthmus, neededRules({ namespace: NAMESPACE, clusterNamespace: NAMESPACE })],
+        [USERS.isthmus, neededRules(RIGHTS_SETTINGS)],
         [
           USERS.client,
           [
@@ -152,6 +159,29 @@ export class DemoManagement {
     });
   }
 
+  addNode(name: string, labels: Readonly<Record<string, string>>): void {
+    this.#api.store.create({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
+  }
+
+  /** null takes a label away. */
+  labelNode(name: string, labels: Readonly<Record<string, string | null>>): void {
+    this.#api.store.patch({ apiVersion: 'v1', kind: 'Node', name }, { metadata: { labels } });
+  }
+
+  /** null takes an annotation away. */
+  annotateCluster(cluster: string, annotations: Readonly<Record<string, string | null>>): void {
+    this.#api.store.patch({ ...OPENSTACK_CLUSTER, name: objectName(cluster) }, { metadata: { annotations } });
+  }
+
+  /** What somebody else puts on a Service. */
+  labelService(name: string, labels: Readonly<Record<string, string>>): void {
+    this.#api.store.patch({ ...SERVICE, name }, { metadata: { labels } });
+  }
+
+  serviceLabels(name: string): Readonly<Record<string, string>> {
+    return (this.#api.store.get({ ...SERVICE, name })?.metadata.labels ?? {}) as Record<string, string>;
+  }
+
   addListener(name: string, spec: object): void {
     this.#api.store.create({ ...LISTENER, metadata: { name, namespace: NAMESPACE }, spec });
   }
@@ -182,8 +212,7 @@ export class DemoManagement {
   }
 
   hasService(cluster: string): boolean {
-    const ref = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: cluster };
-    return this.#api.store.get(ref) !== null;
+    return this.#api.store.get({ ...SERVICE, name: cluster }) !== null;
   }
 
   leases(): KubeObject[] {

@@ -4,7 +4,13 @@
 import { neededRights } from '../control/publish/needed-rights.ts';
 import { type Answer, askServer, type DemoClient, statusOf } from './demo-client.ts';
 import { clusterKubeconfig } from './demo-kubeconfig.ts';
-import { type DemoManagement, DIRECT_SERVER, NAMESPACE, objectName } from './demo-management.ts';
+import {
+  type DemoManagement,
+  DIRECT_SERVER,
+  NAMESPACE,
+  objectName,
+  RIGHTS_SETTINGS,
+} from './demo-management.ts';
 import { type Narrator, seconds } from './demo-narrator.ts';
 import { type DemoProxy, PROXY_PORT } from './demo-proxy.ts';
 import { API_PORT, type DemoCluster, type DemoWorld, NODE_ADDRESS, SHARED_ADDRESS } from './demo-world.ts';
@@ -17,8 +23,10 @@ export interface DemoParts {
   readonly clusters: Readonly<Record<'alpha' | 'beta' | 'gamma', DemoCluster>>;
 }
 
-const NODE = 'net-1';
-const RULES = neededRights({ namespace: NAMESPACE, clusterNamespace: NAMESPACE }).length;
+export const NODE = 'net-1';
+/** What `--node-selector` asks of a node here. */
+export const NODE_LABEL = 'example.com/network-node';
+const RULES = neededRights(RIGHTS_SETTINGS).length;
 const HERE = { address: NODE_ADDRESS, port: PROXY_PORT };
 const serverOf = (cluster: string) => `https://${cluster}.${NAMESPACE}:6443`;
 
@@ -56,6 +64,7 @@ export class DemoStory {
       'A management cluster that knows them, and cannot reach them',
       'Its Kubernetes API is a stand-in, in memory, over HTTPS; what is in it is what Cluster API leaves there.',
     );
+    management.addNode(NODE, { [NODE_LABEL]: '' });
     for (const cluster of [clusters.alpha, clusters.beta]) {
       const { name, networkId } = cluster;
       management.addCluster(cluster);
@@ -80,6 +89,8 @@ export class DemoStory {
       '1s',
       '--ignored-selector-labels',
       'generation',
+      '--node-selector',
+      JSON.stringify([{ key: NODE_LABEL, operator: 'Exists' }]),
     ];
   }
 
@@ -88,7 +99,8 @@ export class DemoStory {
       'Isthmus starts on the network node',
       `$ isthmus run ${flags.slice(0, 4).join(' ')} \\`,
       `      ${flags.slice(4, 8).join(' ')} \\`,
-      `      ${flags.slice(8).join(' ')}`,
+      `      ${flags.slice(8, 12).join(' ')} \\`,
+      `      ${flags[12]} '${flags[13]}'`,
       'It watches the API, finds the namespaces, and checks through each whether the API server answers. Then,',
       'in this order: route, Service, EndpointSlice, kubeconfig. (--propagation-wait is shorter than usual here.)',
     );

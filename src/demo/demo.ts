@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { DemoClient } from './demo-client.ts';
 import { type DemoForwards, readForwards, serveForwards } from './demo-forwards.ts';
+import { LabelStory } from './demo-labels.ts';
 import { ListenerStory } from './demo-listeners.ts';
 import { DemoManagement, NAMESPACE, objectName } from './demo-management.ts';
 import { Narrator } from './demo-narrator.ts';
@@ -126,6 +127,9 @@ class DemoRun {
     const listeners = new ListenerStory(parts, proxy);
     await listeners.twoMachines();
     await listeners.blueGreen();
+    const labels = new LabelStory(parts);
+    await labels.tag();
+    await labels.node();
     if (once) await story.stopped(proxy);
     say(`\n${narrator.checks} checks, all true, in ${narrator.elapsed}.`);
   }
