@@ -160,6 +160,8 @@ describe('the Pods', () => {
     const volumes = (values: Values) => podOf(daemonSet(values)).volumes.map(({ name }: Rendered) => name);
     expect(volumes({})).toEqual(['netns']);
     expect(volumes({ handover: { enabled: true } })).toEqual(['netns', 'handover']);
+    const { readinessProbe } = containerOf(daemonSet({ handover: { enabled: true } }));
+    expect(readinessProbe.initialDelaySeconds).toBe(2);
   });
 
   test('are replaced one node at a time', () => {
