@@ -76,6 +76,14 @@ const tools = {
     alternatives: ['c++', 'g++', 'clang++'],
     packages: { 'apt-get': 'g++', dnf: 'gcc-c++', zypper: 'gcc-c++', apk: 'g++' },
   },
+  'dpkg-deb': {
+    what: '`dpkg-deb` is not on the PATH: the Debian package is made with it',
+    packages: { 'apt-get': 'dpkg', dnf: 'dpkg', zypper: 'dpkg', apk: 'dpkg' },
+  },
+  mmdebstrap: {
+    what: '`mmdebstrap` is not on the PATH: it makes the Debian into which the package is installed',
+    packages: { 'apt-get': 'mmdebstrap' },
+  },
   python3: {
     what: '`python3` is not on the PATH: node-gyp needs it to compile the native addon',
     packages: { 'apt-get': 'python3' },

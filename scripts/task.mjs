@@ -138,6 +138,39 @@ const tasks = {
       return run([join(root, 'scripts', 'manifests.mjs')], { ISTHMUS_HELM });
     },
   },
+  deb: {
+    about: 'the Debian package, into dist-deb/ (-- <directory> puts it elsewhere)',
+    run: async ([directory = join(root, 'dist-deb')]) => {
+      requireTools(['dpkg-deb']);
+      await setUp();
+      const { buildDeb, debVersion } = await import('./deb/build-deb.mjs');
+      const { file, bytes } = buildDeb({ directory, version: debVersion() });
+      console.log(`${file}: ${(bytes / 1e6).toFixed(1)} MB`);
+      return 0;
+    },
+  },
+  'test:deb': {
+    about: 'the Debian package: installed, upgraded, removed and purged in a Debian made for it',
+    run: async (args) => {
+      requireSandbox();
+      requireTools(['dpkg-deb', 'mmdebstrap']);
+      const { ensureDebianRoot } = await import('./deb/debian-root.mjs');
+      const debian = await ensureDebianRoot();
+      await setUp();
+      const { buildDeb, debVersion } = await import('./deb/build-deb.mjs');
+      const directory = mkdtempSync(join(tmpdir(), 'isthmus-debs-'));
+      try {
+        const version = debVersion();
+        const made = [version, `${version}+next`].map((each) =>
+          buildDeb({ directory, version: each, compression: 'none' }),
+        );
+        const env = { ...debian, ISTHMUS_TEST_DEBS: made.map(({ file }) => file).join(':') };
+        return await sandboxed([vitest, 'run', 'test/systemd/deb.test.ts', ...args], env);
+      } finally {
+        rmSync(directory, { recursive: true, force: true });
+      }
+    },
+  },
   check: {
     about: 'types, lint, format, import directions',
     run: async () => {

@@ -6,7 +6,7 @@ import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { descriptorOf } from '../netns/descriptor.ts';
 import type { NativeAddon } from '../netns/native.ts';
-import { meetingPath } from './handover-directory.ts';
+import { HandoverError, meetingPath } from './handover-directory.ts';
 import { type FromPredecessor, messageLine, type ToPredecessor, toPredecessor } from './handover-messages.ts';
 import { readLines } from './line-reader.ts';
 
@@ -58,8 +58,14 @@ export class HandoverServer {
     const path = meetingPath(this.#deps.directory);
     // By another name first: there is always somebody at the path, and Node removes only the name that it made itself.
     const ours = `${path}.${randomBytes(4).toString('hex')}`;
-    this.#server.listen(ours);
-    await once(this.#server, 'listening');
+    try {
+      this.#server.listen(ours);
+      await once(this.#server, 'listening');
+    } catch (error) {
+      throw new HandoverError(`--handover ${this.#deps.directory}: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
     this.#server.on('error', () => {}); // accepting one connection failed: the next may succeed
     chmodSync(ours, 0o600);
     renameSync(ours, path);

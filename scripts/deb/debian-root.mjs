@@ -1,0 +1,35 @@
+// A small Debian to install the package into: made once by mmdebstrap, kept in the user's cache. It is never started, only chrooted into.
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { requireTools } from '../problems.mjs';
+import { runStep } from '../step.mjs';
+
+const NAME = 'debian-root-1';
+const PACKAGES = ['libstdc++6', 'passwd', 'systemd-standalone-sysusers'];
+
+/** The variables by which a test finds it. */
+export async function ensureDebianRoot() {
+  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
+  const path = join(cache, 'isthmus', NAME);
+  if (!existsSync(path)) {
+    requireTools(['mmdebstrap', 'dpkg-deb']);
+    const workshop = `${path}.${process.pid}`;
+    mkdirSync(join(cache, 'isthmus'), { recursive: true });
+    const release = /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
+    const args = [
+      '--mode=root',
+      '--variant=essential',
+      `--include=${PACKAGES.join(',')}`,
+      release,
+      workshop,
+    ];
+    try {
+      await runStep('making a small Debian to install into (mmdebstrap)', 'mmdebstrap', args, {});
+      renameSync(workshop, path);
+    } finally {
+      rmSync(workshop, { recursive: true, force: true });
+    }
+  }
+  return { ISTHMUS_TEST_DEBIAN_ROOT: path };
+}
