@@ -23,6 +23,15 @@ const WITH_RESOLVER =
   'mount --bind "$1" "$t" && shift && exec "$@"';
 
 const script = fileURLToPath(new URL('./client-main.ts', import.meta.url));
+const FIRST_WORDS = `
+const [host, port] = process.argv.slice(1);
+const socket = require('node:net').connect(Number(port), host);
+const end = (said) => { process.stdout.write(said); process.exit(0); };
+socket.setTimeout(10_000, () => end(''));
+socket.on('error', () => end(''));
+socket.on('end', () => end(''));
+socket.once('data', (data) => end(String(data)));
+`;
 const greeter = fileURLToPath(new URL('./greet-main.ts', import.meta.url));
 
 export interface ClientOptions {
@@ -90,6 +99,13 @@ export class Client {
     } catch (error) {
       throw new Error(`kubectl ${args.join(' ')}: ${(error as { stderr?: string }).stderr ?? error}`);
     }
+  }
+
+  /** What a server that speaks first says there, such as an SSH server; empty when nobody says anything. */
+  async firstWords(host: string, port: number): Promise<string> {
+    const [command, args] = this.#command([process.execPath, '-e', FIRST_WORDS, host, `${port}`]);
+    const { stdout } = await promisify(execFile)(command, args, { timeout: 60_000 });
+    return stdout.trim();
   }
 
   /** A kubectl that goes on: its lines, one after the other. */

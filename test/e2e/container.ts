@@ -58,7 +58,7 @@ export interface ContainerOptions {
   readonly hostPaths: Readonly<Record<string, string>>;
   /** What kubelet mounts by itself: the directory with token and certificate of the ServiceAccount. */
   readonly serviceAccount: string;
-  /** `linux.seccomp` of the OCI specification, for a profile of the type Localhost. */
+  /** `linux.seccomp` of the OCI specification: the profile of the type Localhost, or what the runtime's default would be. */
   readonly seccomp?: object;
   /** What the image says runs in it, where the template does not. */
   readonly entrypoint?: readonly string[];
@@ -114,11 +114,12 @@ function capabilitiesOf({ pod }: ContainerOptions): object {
 }
 
 function seccompOf({ pod, seccomp }: ContainerOptions): { seccomp?: object } {
-  const profile =
-    pod.spec.containers[0]?.securityContext?.seccompProfile ?? pod.spec.securityContext?.seccompProfile;
-  if (profile?.type !== 'Localhost') return {}; // RuntimeDefault is the runtime's own, and crun's is none
-  if (seccomp === undefined) throw new Error('the template names a profile of its own, and none was given');
-  return { seccomp };
+  const own = pod.spec.containers[0]?.securityContext?.seccompProfile;
+  const profile = own ?? pod.spec.securityContext?.seccompProfile;
+  if (profile === undefined || profile.type === 'Unconfined') return {};
+  if (seccomp !== undefined) return { seccomp };
+  if (profile.type === 'RuntimeDefault') return {}; // of crun there is none
+  throw new Error('the template names a profile of its own, and none was given');
 }
 
 function environmentOf({ pod, fields, extraEnv = {} }: ContainerOptions): string[] {
