@@ -18,6 +18,11 @@ function backendOf(cluster: number, index: number): Backend {
   return { key: backendKey(where), ...where };
 }
 
+const pooled = (number: number, route: Route): Route => ({
+  ...route,
+  pool: { listener: `ns/l${number}`, allowedCidrs: [] },
+});
+
 function desired(clusters: readonly Cluster[], problems: readonly string[], byDefault: number): Desired {
   const routes = new Map<number, Route>();
   for (const { number, backends } of clusters) {
@@ -28,7 +33,10 @@ function desired(clusters: readonly Cluster[], problems: readonly string[], byDe
   return {
     complete: problems.length === 0,
     routes: routeTable(
-      Array.from(routes, ([number, route]) => ({ serverNames: names(number), route })),
+      Array.from(routes).flatMap(([number, route]) => [
+        { serverNames: names(number), route },
+        { serverNames: [`l${number}`, `l${number}.ns`], route: pooled(number, route) },
+      ]),
       routes.get(byDefault) ?? null,
     ),
     clusters: clusters.map(({ number, backends, reason }) => ({
@@ -50,9 +58,26 @@ function desired(clusters: readonly Cluster[], problems: readonly string[], byDe
     ports: Array.from(routes, ([number, route]) => ({
       name: `ns/l${number}`,
       preferredPort: number,
-      route: { ...route, pool: { listener: `ns/l${number}`, allowedCidrs: [] } },
+      route: pooled(number, route),
     })),
-    listeners: [],
+    listeners: clusters.map(({ number, backends, reason }) => ({
+      name: `l${number}`,
+      namespace: 'ns',
+      cluster: `c${number}`,
+      protocol: 'TCP' as const,
+      port: 22,
+      targetPort: 22,
+      service: `c${number}-l${number}`,
+      listenPort: null,
+      serverNames: [],
+      state: 'serving' as const,
+      reason,
+      members: Array.from({ length: backends }, (_, index) => {
+        const { key, address } = backendOf(number, index);
+        const state = 'Ready' as const;
+        return { machine: `m${index}`, key, address, netns: null, state, up: true, reason: `${index % 2}` };
+      }),
+    })),
   };
 }
 
@@ -109,7 +134,7 @@ describe('what arrives', () => {
       fc.property(states, (following) => {
         let before: { sent: Desired; arrived: Desired } | null = null;
         for (const now of told(following)) {
-          for (const part of ['routes', 'clusters', 'backends', 'problems'] as const) {
+          for (const part of ['routes', 'clusters', 'backends', 'problems', 'ports', 'listeners'] as const) {
             if (before?.sent[part] === now.sent[part]) expect(now.arrived[part]).toBe(before.arrived[part]);
           }
           for (const [name, route] of now.sent.routes.byServerName) {
@@ -138,19 +163,33 @@ describe('what is sent', () => {
     expect(desiredChanges(before, after)).toEqual({
       complete: true,
       routes: {
-        set: [{ serverNames: ['c2', 'c2.ns'], route: expect.objectContaining({ backends: [] }) }],
+        set: [
+          { serverNames: ['c2', 'c2.ns'], route: expect.objectContaining({ backends: [] }) },
+          { serverNames: ['l2', 'l2.ns'], route: expect.objectContaining({ backends: [] }), pool: [] },
+        ],
         removed: [],
       },
       clusters: [0, expect.objectContaining({ name: 'c2', reason: 'slow' })],
       backends: [0],
-      ports: [0, expect.objectContaining({ name: 'ns/l2' })],
+      ports: [0, { was: 1, item: expect.objectContaining({ name: 'ns/l2' }), parts: [] }],
+      listeners: [0, { was: 1, item: expect.objectContaining({ name: 'l2', reason: 'slow' }), parts: [] }],
     });
   });
 
   test('is nothing of the routes when only a reason changed', () => {
     const before = desired([a, b], [], 1);
     const after = settledDesired(before, desired([a, { ...b, reason: 'slow' }], [], 1));
-    expect(Object.keys(desiredChanges(before, after))).toEqual(['complete', 'clusters']);
+    expect(Object.keys(desiredChanges(before, after))).toEqual(['complete', 'clusters', 'listeners']);
+  });
+
+  test('is of a pool of thousands only the member that came, and where the others were', () => {
+    const before = desired([{ ...a, backends: 3 }], [], 9);
+    const after = settledDesired(before, desired([{ ...a, backends: 4 }], [], 9));
+    const { routes, ports, listeners } = desiredChanges(before, after);
+    const came = expect.objectContaining({ key: backendOf(1, 3).key });
+    expect(routes?.set.find(({ serverNames }) => serverNames[0] === 'l1')?.pool).toEqual([0, 1, 2, came]);
+    expect(ports).toMatchObject([{ was: 0, parts: [0, 1, 2, came], item: { route: { backends: [] } } }]);
+    expect(listeners).toMatchObject([{ was: 0, parts: [0, 1, 2, { machine: 'm3' }], item: { members: [] } }]);
   });
 });
 

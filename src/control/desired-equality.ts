@@ -20,7 +20,7 @@ export function settledDesired(before: Desired | null, next: Desired): Desired {
   const backends = settledList(before.backends, next.backends, ({ key }) => key, sameTarget);
   const problems = settledList(before.problems, next.problems, problemKey, sameProblem);
   const ports = settledList(before.ports, next.ports, ({ name }) => name, samePort);
-  const listeners = settledList(before.listeners, next.listeners, listenerKey, sameListener);
+  const listeners = settledList(before.listeners, next.listeners, listenerKey, sameListener, settledMembers);
   const same =
     before.complete === next.complete &&
     routes === before.routes &&
@@ -40,13 +40,16 @@ function settledList<T>(
   next: readonly T[],
   keyOf: (item: T) => string,
   same: (a: T, b: T) => boolean,
+  /** Of an item that differs: what it has in common with the one before. */
+  settle: (old: T, item: T) => T = (_old, item) => item,
 ): readonly T[] {
   if (sameList(before, next, same)) return before;
   const known = new Map(before.map((item) => [keyOf(item), item]));
   return Object.freeze(
     next.map((item) => {
       const old = known.get(keyOf(item));
-      return old !== undefined && same(old, item) ? old : item;
+      if (old === undefined) return item;
+      return same(old, item) ? old : settle(old, item);
     }),
   );
 }
@@ -105,6 +108,12 @@ const samePort = (a: PortRoute, b: PortRoute): boolean =>
   a.name === b.name && a.preferredPort === b.preferredPort && sameRoute(a.route, b.route);
 
 const listenerKey = ({ namespace, name }: ListenerStatus): string => `${namespace}/${name}`;
+
+/** One of thousands changed: the others need not be handed on again. */
+function settledMembers(old: ListenerStatus, item: ListenerStatus): ListenerStatus {
+  const members = settledList(old.members, item.members, ({ machine }) => machine, sameMember);
+  return Object.freeze({ ...item, members });
+}
 
 function sameListener(a: ListenerStatus, b: ListenerStatus): boolean {
   return (
