@@ -1,8 +1,7 @@
 // What an instance is called, and the names that follow from it. The same host always gets the same name, so that a restart
 // finds its own objects again; two hosts never get one name, or each would take the other's objects for its own. Pure.
+import { NAME_HASH_DIGITS, nameHash } from './name-hash.ts';
 
-/** 40 bits: among a thousand hosts that all need one, two alike in one of two million installations. */
-const HASH_DIGITS = 10;
 /** Of a DNS-1123 label, and of a label's value. */
 const MAX_LABEL = 63;
 /** Of the name of an EndpointSlice or Lease. */
@@ -20,8 +19,8 @@ export function instanceName({ nodeName, hostname }: HostNames): string {
   const clean = trimmed(given.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'));
   // A name that looks like one of ours with a hash gets a hash too, or a host could be named after another's.
   if (isLabel(given) && !/(?:^|-)[0-9a-f]{10}$/.test(given)) return given;
-  const room = MAX_LABEL - HASH_DIGITS - 1;
-  return `${trimmed(clean.slice(0, room)) || 'host'}-${hashOf(given)}`;
+  const room = MAX_LABEL - NAME_HASH_DIGITS - 1;
+  return `${trimmed(clean.slice(0, room)) || 'host'}-${nameHash(given)}`;
 }
 
 export interface SliceNameOptions {
@@ -33,9 +32,9 @@ export interface SliceNameOptions {
 export function sliceName(cluster: string, instance: string, { disambiguate }: SliceNameOptions): string {
   const plain = `${cluster}-${instance}`;
   if (!disambiguate && plain.length <= MAX_OBJECT_NAME) return plain;
-  const room = MAX_OBJECT_NAME - HASH_DIGITS - 1;
+  const room = MAX_OBJECT_NAME - NAME_HASH_DIGITS - 1;
   // A line break is in neither name, so that no two pairs give one text.
-  return `${trimmed(plain.slice(0, room))}-${hashOf(`${cluster}\n${instance}`)}`;
+  return `${trimmed(plain.slice(0, room))}-${nameHash(`${cluster}\n${instance}`)}`;
 }
 
 export function leaseName(instance: string): string {
@@ -46,12 +45,3 @@ const isLabel = (text: string): boolean =>
   text.length <= MAX_LABEL && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(text);
 
 const trimmed = (text: string): string => text.replace(/^-+/, '').replace(/-+$/, '');
-
-// Late: few names need a hash, and without one an instance that serves from files need not load any cryptography.
-const hashOf = (text: string): string =>
-  process
-    .getBuiltinModule('node:crypto')
-    .createHash('sha256')
-    .update(text)
-    .digest('hex')
-    .slice(0, HASH_DIGITS);

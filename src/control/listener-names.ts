@@ -1,8 +1,8 @@
 // What the Service of each additional listener is called: `<cluster>-<pool>`, or with a hash where that is too long, somebody else's,
 // or the name of a cluster. Every instance must choose alike, and a Service that is there keeps its name. Pure.
-import { createHash } from 'node:crypto';
 import { isClusterName } from './cluster-name.ts';
 import { listenerMarks } from './listener-marks.ts';
+import { NAME_HASH_DIGITS, nameHash } from './name-hash.ts';
 import { ownershipOf } from './ownership.ts';
 import type { KubeWorld } from './publish/kube-world.ts';
 import { byText } from './text-order.ts';
@@ -15,7 +15,6 @@ export interface NamedListener {
 }
 
 const MAX_NAME = 63;
-const HASH_DIGITS = 10;
 
 /** By key of the listener. */
 export function listenerNames(
@@ -48,12 +47,13 @@ export function listenerNames(
 
 const plainName = ({ cluster, poolName }: NamedListener): string => `${cluster}-${poolName}`;
 
-/** Of all that makes it this listener's: 40 bits, so that no two of a site are alike. */
+/** Of all that makes it this listener's, so that no two of a site are alike. */
 export function hashedName({ key, cluster, poolName }: NamedListener): string {
-  const hash = createHash('sha256').update(`${key}\n${cluster}\n${poolName}`).digest('hex');
   // An object may be named what no Service can be.
-  const clean = `${cluster}-${poolName}`.replaceAll(/[^a-z0-9]+/g, '-').slice(0, MAX_NAME - HASH_DIGITS - 1);
-  return `${clean.replace(/-+$/, '')}-${hash.slice(0, HASH_DIGITS)}`;
+  const clean = `${cluster}-${poolName}`
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_NAME - NAME_HASH_DIGITS - 1);
+  return `${clean.replace(/-+$/, '')}-${nameHash(`${key}\n${cluster}\n${poolName}`)}`;
 }
 
 /** By listener: the names of the Services that are its own. */
