@@ -2,6 +2,8 @@
 {
   'variables': {
     'sanitize%': '<!(echo "${ISTHMUS_SANITIZE:-0}")',
+    # ISTHMUS_PORTABLE=1: for other machines than this one, so without its C++ library (build-addon.mjs --flavour).
+    'portable%': '<!(echo "${ISTHMUS_PORTABLE:-0}")',
     # Warnings are errors in a clone. Not in an installed package, where a compiler newer than ours must not break it.
     'strict%': '<!(test -e package-lock.json && echo 1 || echo 0)',
   },
@@ -67,6 +69,10 @@
       'ldflags': ['-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack'],
       'conditions': [
         ['strict==1 or sanitize==1', { 'cflags_cc': ['-Werror'] }],
+        # What comes from the archive stays inside: Node has a C++ library of its own, and theirs must not meet.
+        ['portable==1', {
+          'ldflags': ['-static-libstdc++', '-static-libgcc', '-Wl,--version-script=<(module_root_dir)/native/exports.map', '-Wl,--build-id=none', '-s'],
+        }],
         ['sanitize==1', {
           # vptr needs RTTI, which Node's addons are built without.
           'cflags_cc': ['-fsanitize=address,undefined', '-fno-sanitize=vptr', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer', '-g', '-O1'],

@@ -1,15 +1,40 @@
 // Compiles the native addon. Headers come from the Node that is there (the pinned one in a clone, the running one in an
 // installed package), so nothing is downloaded; Node-API is stable, so the addon loads in every later Node too.
+// `--sanitize` and `--flavour <name>` (addon-flavours.mjs) build into directories of their own.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { toolchain } from './addon-flavours.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const sanitize = process.argv.includes('--sanitize');
+const flavourAt = process.argv.indexOf('--flavour');
+const flavour = flavourAt === -1 ? null : process.argv[flavourAt + 1];
+const tools = flavour === null ? { arch: process.arch, environment: {} } : toolchain(flavour);
+if (tools.missing !== undefined) {
+  console.error(tools.missing);
+  process.exit(3); // as opposed to 1: nothing is wrong with the sources
+}
 // npm runs us for every install of the package. In a clone the other scripts do so when it is needed, with the pinned Node.
-if (process.argv.includes('--if-installed') && existsSync(join(root, 'package-lock.json'))) process.exit(0);
+const installed = process.argv.includes('--if-installed');
+if (installed && existsSync(join(root, 'package-lock.json'))) process.exit(0);
+
+/** Whether the package brings an addon that this machine can load. */
+function prebuiltLoads() {
+  return ['glibc', 'musl'].some((library) => {
+    try {
+      createRequire(import.meta.url)(
+        join(root, 'prebuilds', `linux-${process.arch}-${library}`, 'linux_netns.node'),
+      );
+      return true;
+    } catch {
+      return false; // none for this machine, or its C library is another or too old: compile
+    }
+  });
+}
+if (installed && prebuiltLoads()) process.exit(0);
 
 const homes = [join(root, 'node_modules', `node-linux-${process.arch}`), dirname(dirname(process.execPath))];
 const home = homes.find((candidate) => existsSync(join(candidate, 'include', 'node', 'node_api.h')));
@@ -21,10 +46,11 @@ try {
   nodeGyp = undefined; // an installed package has none of its own: npm puts the one it ships on the PATH
 }
 
-// node-gyp knows one output directory, `build`, and someone may be running the addon that is there: the sanitized one is
-// built from a copy of the sources.
-const workshop = join(root, '.cache', 'sanitize');
-if (sanitize) {
+// node-gyp knows one output directory, `build`, and someone may be running the addon that is there: any other is built from a
+// copy of the sources.
+const apart = sanitize ? 'sanitize' : flavour;
+const workshop = apart === null ? root : join(root, '.cache', `addon-${apart}`);
+if (apart !== null) {
   rmSync(workshop, { recursive: true, force: true });
   mkdirSync(workshop, { recursive: true });
   for (const name of ['binding.gyp', 'native'])
@@ -32,21 +58,35 @@ if (sanitize) {
 }
 
 const command = nodeGyp ? process.execPath : 'node-gyp';
-const args = [...(nodeGyp ?? []), 'rebuild', ...(home ? [`--nodedir=${home}`] : [])];
-const env = { ...process.env, ISTHMUS_SANITIZE: sanitize ? '1' : '0' };
+const args = [
+  ...(nodeGyp ?? []),
+  'rebuild',
+  '--jobs=max',
+  `--arch=${tools.arch}`,
+  ...(home ? [`--nodedir=${home}`] : []),
+];
+const env = {
+  ...process.env,
+  ...tools.environment,
+  ISTHMUS_SANITIZE: sanitize ? '1' : '0',
+  ISTHMUS_PORTABLE: flavour === null ? '0' : '1',
+};
 for (const name of Object.keys(env)) if (/^npm_config_nodedir$/i.test(name)) delete env[name];
 
-const { status, error } = spawnSync(command, args, {
-  cwd: sanitize ? workshop : root,
-  env,
-  stdio: 'inherit',
-});
+const { status, error } = spawnSync(command, args, { cwd: workshop, env, stdio: 'inherit' });
 if (error) console.error(`node-gyp did not start: ${error.message}`);
-if (sanitize) {
-  const target = join(root, 'build-sanitize', 'Release');
+if (apart !== null) {
+  const target = sanitize ? join(root, 'build-sanitize', 'Release') : join(root, 'prebuilds', flavour);
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   const name = 'linux_netns.node';
   if (status === 0) cpSync(join(workshop, 'build', 'Release', name), join(target, name));
+}
+if (installed && status !== 0) {
+  console.error(
+    `isthmus: this package has no prebuilt addon that loads on linux-${process.arch} with this C library, and none could be ` +
+      'compiled here. Install make, a C++20 compiler and python3 (Debian: apt-get install make g++ python3; ' +
+      'Alpine: apk add make g++ python3), then: npm rebuild isthmus',
+  );
 }
 process.exit(status ?? 1);

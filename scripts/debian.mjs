@@ -1,8 +1,8 @@
-// Programs of Debian that the end-to-end tests run: the machine's own, or its packages unpacked into the cache. Nothing is installed
+// Programs of Debian that the end-to-end tests and the image's build run: the machine's own, or its packages unpacked into the cache. Nothing is installed
 // and the machine stays as it was. Once here, one that is missing is never fetched by hand.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { withLock } from './lock.mjs';
 import { MissingError, onPath } from './problems.mjs';
 import { cacheDirectory } from './testbed.mjs';
@@ -18,6 +18,14 @@ const PACKET_FILTER = {
   why: 'kube-proxy writes its rules with them',
 };
 const HAPROXY = { name: 'haproxy', packages: ['haproxy'], programs: ['haproxy'], links: {}, why: '' };
+/** Each by itself: a machine may have one of them. Libraries are named where apt would think the machine has them for ever. */
+const BUILD_AND_RUN = {
+  buildah: { packages: ['buildah', 'libgpgme11', 'libassuan0'], why: 'the image is built with it' },
+  crun: { packages: ['crun', 'libyajl2', 'libseccomp2'], why: 'the image is started with it' },
+  runc: { packages: ['runc', 'libseccomp2'], why: 'the image is started with it too' },
+  mmdebstrap: { packages: ['mmdebstrap'], script: true, why: 'the base of the image is made with it' },
+  strace: { packages: ['strace', 'libunwind8'], why: 'system calls are recorded with it' },
+};
 
 function run(command, args) {
   try {
@@ -28,7 +36,15 @@ function run(command, args) {
   }
 }
 
-function unpack(home, { packages, links }) {
+const libraryPath = (home) => {
+  const machine = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
+  return ['usr/lib', 'lib'].map((directory) => join(home, directory, machine)).join(':');
+};
+
+const programIn = (home, name) =>
+  ['usr/bin', 'usr/sbin', 'bin', 'sbin'].map((place) => join(home, place, name)).find(existsSync);
+
+function unpack(home, { packages, links, relocated = [] }) {
   const unfinished = `${home}.unfinished`;
   const archives = join(unfinished, 'archives');
   rmSync(unfinished, { recursive: true, force: true });
@@ -49,6 +65,12 @@ function unpack(home, { packages, links }) {
     rmSync(link, { force: true });
     symlinkSync(target, link);
   }
+  // Those that start themselves again with an empty environment find their libraries all the same.
+  for (const name of relocated)
+    run(programIn(unfinished, 'patchelf'), [
+      ...['--force-rpath', '--set-rpath', libraryPath(home)],
+      programIn(unfinished, name),
+    ]);
   renameSync(unfinished, home);
 }
 
@@ -63,9 +85,7 @@ export async function ensure(what) {
     process.stderr.write(`· fetching ${what.packages.join(' and ')} from Debian …\n`);
     unpack(home, what);
   });
-  const machine = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
-  const libraries = ['usr/lib', 'lib'].map((directory) => join(home, directory, machine)).join(':');
-  return { programs: join(home, 'usr', 'sbin'), libraries };
+  return { home, programs: join(home, 'usr', 'sbin'), libraries: libraryPath(home) };
 }
 
 /** The environment in which the tests find nft and iptables: nothing where the machine has them. */
@@ -85,3 +105,23 @@ export async function ensurePacketFilter() {
 }
 
 export const ensureHaproxy = () => ensure(HAPROXY);
+
+/** The path of one of `BUILD_AND_RUN`. */
+export async function ensureProgram(name) {
+  const { packages, why, script = false } = BUILD_AND_RUN[name];
+  try {
+    const relocated = script ? [] : [name];
+    const all = script ? packages : [...packages, 'patchelf'];
+    const found = await ensure({ name, packages: all, programs: [name], links: {}, relocated });
+    return found === null ? name : programIn(found.home, name);
+  } catch (error) {
+    const what = `neither ${name} nor a way to fetch it (${error.message}): ${why}`;
+    throw new MissingError([{ what, fix: `install it: apt-get install -y ${packages[0]}` }]);
+  }
+}
+
+/** The directory that is /usr/share of one of them: of the machine, or of what was unpacked. */
+export async function ensureShared(name) {
+  const command = await ensureProgram(name);
+  return command === name ? '/usr/share' : join(dirname(dirname(command)), 'share');
+}

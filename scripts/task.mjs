@@ -171,6 +171,44 @@ const tasks = {
       }
     },
   },
+  image: {
+    about:
+      'the container image from this clone, without a registry, into .cache/image (as root; docs/install/image.md)',
+    run: async () => {
+      await setUp();
+      const { image } = await import('./image/build.mjs');
+      return image();
+    },
+  },
+  'test:image': {
+    about:
+      'the image in a container with the privileges of the DaemonSet, and traffic through it (as root; -- <file> runs one)',
+    run: async (args) => {
+      requireSandbox();
+      await setUp();
+      const { prepareImage } = await import('./image/test.mjs');
+      const prepared = await prepareImage();
+      return sandboxed([vitest, 'run', '--config', 'vitest.image.config.ts', ...args], prepared);
+    },
+  },
+  seccomp: {
+    about: 'write deploy/seccomp/isthmus.json from the system calls of the tests (10 minutes)',
+    run: async () => {
+      requireSandbox();
+      await setUp();
+      const { record } = await import('./seccomp/record.mjs');
+      return record((files, env) => sandboxed([vitest, 'run', '--testTimeout=120000', ...files], env));
+    },
+  },
+  release: {
+    about:
+      'everything that a release consists of, into release/; publishes nothing (docs/release.md; -- --no-image)',
+    run: async (args) => {
+      await setUp();
+      const { release } = await import('./release/release.mjs');
+      return release({ withImage: !args.includes('--no-image') });
+    },
+  },
   check: {
     about: 'types, lint, format, import directions',
     run: async () => {

@@ -230,7 +230,10 @@ function startFailure(error: unknown): string | null {
     );
   }
   if (code === 'MODULE_NOT_FOUND' || code === 'ERR_DLOPEN_FAILED') {
-    return `the native addon is missing or does not load: npm rebuild isthmus, or npm run setup in a clone (${message.split('\n', 1)[0]})`;
+    return (
+      'the native addon is missing or does not load: install make, a C++20 compiler and python3, then npm rebuild isthmus, or ' +
+      `npm run setup in a clone (${message.split('\n', 1)[0]})`
+    );
   }
   return null;
 }

@@ -1,5 +1,6 @@
 // Declares every export of the native addon `linux-netns`, and loads it. Nothing else in the program may load it, and
 // nothing here adds behaviour: what a function does, and on which thread, stands in native/README.md.
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 /** An open handle on a network namespace. Keeping one keeps the namespace alive in the kernel: close it when it is not needed. */
@@ -207,7 +208,24 @@ export interface NativeEngineHandle {
 
 const require = createRequire(import.meta.url);
 
+const COMPILED = '../../build/Release/linux_netns.node';
+
+/** The one that was compiled on this machine, else the package's own for it (scripts/addon-flavours.mjs). */
+function addonFile(): string {
+  if (existsSync(new URL(COMPILED, import.meta.url))) return COMPILED;
+  return `../../prebuilds/linux-${process.arch}-${usesMusl() ? 'musl' : 'glibc'}/linux_netns.node`;
+}
+
+/** A program names its dynamic linker near its beginning: /lib/ld-musl-x86_64.so.1, say. */
+function usesMusl(): boolean {
+  const start = Buffer.alloc(4096);
+  const file = openSync(process.execPath, 'r');
+  try {
+    return start.subarray(0, readSync(file, start)).includes('/ld-musl-');
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** `ISTHMUS_ADDON` names another build of the addon: the sanitizer run uses it. */
-export const native: NativeAddon = require(
-  process.env.ISTHMUS_ADDON ?? '../../build/Release/linux_netns.node',
-) as NativeAddon;
+export const native: NativeAddon = require(process.env.ISTHMUS_ADDON ?? addonFile()) as NativeAddon;

@@ -1,5 +1,6 @@
 // Runs the built program as users run it, with its log and its admin port in hand.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +13,20 @@ import { until, within } from './tcp.ts';
 export const mainScript = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 export type LogLine = Record<string, unknown> & { readonly msg: string; readonly level: string };
+
+/** A command and its environment. */
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** The same under strace, where scripts/seccomp/record.mjs asks for that: it stays our child, and strace is a grandchild. */
+function traced(command: readonly string[]): readonly string[] {
+  const { ISTHMUS_TEST_STRACE: strace, ISTHMUS_TEST_STRACE_DIRECTORY: directory } = process.env;
+  if (strace === undefined || directory === undefined) return command;
+  return [strace, '-D', '-f', '-qq', '-c', '-o', join(directory, randomUUID()), '--', ...command];
+}
 
 export class Isthmus {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-test-clusters-'));
@@ -26,6 +41,11 @@ export class Isthmus {
   within: readonly string[] = [];
   /** At `warn` it says nothing of its start, and nobody can tell when that is done. */
   logLevel: 'debug' | 'info' = 'debug';
+  /** What is started for these arguments of the program: this very Node, unless told otherwise. */
+  launch = (args: readonly string[]): Launch => {
+    const [command, ...rest] = [...this.within, ...traced([process.execPath, mainScript, ...args])];
+    return { command: command as string, args: rest, env: { ...process.env, ...this.environment } };
+  };
   #child: ChildProcess | null = null;
   #closed: Promise<unknown> | null = null;
   port = 0;
@@ -43,11 +63,8 @@ export class Isthmus {
     const args = ['run', '--source', this.source, '--admin', '127.0.0.1:0'];
     if (this.listen !== null) args.push('--listen', this.listen);
     args.push('--log-format', 'json', '--log-level', this.logLevel, ...flags);
-    const [command, ...before] = [...this.within, process.execPath];
-    const child = spawn(command as string, [...before, mainScript, ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, ...this.environment },
-    });
+    const { command, args: all, env } = this.launch(args);
+    const child = spawn(command, all, { stdio: ['ignore', 'pipe', 'inherit'], env });
     this.#child = child;
     this.#closed = once(child, 'close');
     createInterface({ input: child.stdout }).on('line', (line) => this.log.push(JSON.parse(line) as LogLine));

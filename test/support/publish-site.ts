@@ -27,9 +27,15 @@ export class PublishSite {
     this.management = management;
   }
 
-  static async start(options: Parameters<typeof Management.start>[0] = {}): Promise<PublishSite> {
+  /** `withoutNetns`: whoever asks for that starts `clusters` later. */
+  static async start({
+    withoutNetns = false,
+    ...options
+  }: Parameters<typeof Management.start>[0] & {
+    readonly withoutNetns?: boolean;
+  } = {}): Promise<PublishSite> {
     const site = new PublishSite(await Management.start(options));
-    await site.clusters.start();
+    if (!withoutNetns) await site.clusters.start();
     return site;
   }
 

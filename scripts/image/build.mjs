@@ -1,0 +1,174 @@
+// `npm run image`: the image from this work tree, without a registry: as an OCI archive, and as the root filesystem in it. Fails if it
+// is larger than it may be.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { ensureProgram } from '../debian.mjs';
+import { withLock } from '../lock.mjs';
+import { MissingError } from '../problems.mjs';
+import { root } from '../setup.mjs';
+import { runStep } from '../step.mjs';
+import { cacheDirectory } from '../testbed.mjs';
+import { ensureBase } from './base.mjs';
+import { describe, unpack } from './oci-archive.mjs';
+
+export const imageDirectory = join(root, '.cache', 'image');
+const MEGABYTE = 1_000_000;
+/** Node's own binary is most of it. */
+export const sizeGoal = (nodeBytes) => nodeBytes * 1.15 + 25 * MEGABYTE;
+const inMegabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(1)} MB`;
+
+function git(...args) {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : null;
+}
+
+/** SOURCE_DATE_EPOCH: what the caller says, else the time of the commit. */
+export function sourceEpoch() {
+  return Number(process.env.SOURCE_DATE_EPOCH || git('log', '-1', '--format=%ct') || 0);
+}
+
+export function revision() {
+  const commit = git('rev-parse', 'HEAD');
+  if (commit === null) return 'unknown';
+  return git('status', '--porcelain', '--untracked-files=no') === '' ? commit : `${commit}-dirty`;
+}
+
+/** Whether the kernel lays directories over each other here; then a layer is no copy of all that is below it. */
+function overlayWorks(home) {
+  const parts = ['lower', 'upper', 'work', 'merged'].map((name) => join(home, 'probe', name));
+  for (const part of parts) mkdirSync(part, { recursive: true });
+  const [lower, upper, work, merged] = parts;
+  const options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
+  const mounted = spawnSync('mount', ['-t', 'overlay', 'overlay', '-o', options, merged]).status === 0;
+  if (mounted) spawnSync('umount', [merged]);
+  rmSync(join(home, 'probe'), { recursive: true, force: true });
+  return mounted;
+}
+
+/** buildah with storage of its own: whatever else uses containers on this machine is not touched. */
+async function storage() {
+  const command = await ensureProgram('buildah');
+  const home = join(cacheDirectory(), 'image-storage');
+  mkdirSync(home, { recursive: true });
+  const policy = join(home, 'policy.json');
+  writeFileSync(policy, JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }));
+  const registries = join(home, 'registries.conf');
+  writeFileSync(registries, 'unqualified-search-registries = []\n');
+  const driver = overlayWorks(home) ? 'overlay' : 'vfs';
+  const settings = join(home, 'storage.conf');
+  writeFileSync(settings, `[storage]\ndriver = "${driver}"\n`);
+  const env = {
+    ...process.env,
+    CONTAINERS_CONF: '/dev/null',
+    CONTAINERS_STORAGE_CONF: settings,
+    TMPDIR: home, // layers on their way; /tmp may be small
+  };
+  const all = ['--root', join(home, driver), '--runroot', join(home, 'run'), '--storage-driver', driver];
+  all.push('--registries-conf', registries);
+  return {
+    policy,
+    step: (title, args, cwd = root) => runStep(title, command, [...all, ...args], { cwd, env }),
+    ask: (...args) => {
+      const { status, stdout, stderr } = spawnSync(command, [...all, ...args], {
+        cwd: root,
+        env,
+        encoding: 'utf8',
+      });
+      return { ok: status === 0, said: (status === 0 ? stdout : stderr).trim() };
+    },
+  };
+}
+
+/** The base as an image in that storage. */
+async function importBase(buildah) {
+  const { layout, name } = await ensureBase();
+  const image = `localhost/${name}`;
+  if (buildah.ask('images', '--quiet', image).ok) return image;
+  buildah.ask('rmi', '--all', '--force'); // bases of other recipes
+  // It is called after the path: a plain name from where the base is.
+  const pull = ['pull', '--quiet', '--signature-policy', buildah.policy, `oci:${name}`];
+  await buildah.step('unpacking the base', pull, dirname(layout));
+  return image;
+}
+
+/** Optional secrets of the build: certificates of a proxy that looks into TLS, where this machine has one. */
+function secrets() {
+  const certificates = process.env.NODE_EXTRA_CA_CERTS;
+  return certificates && existsSync(certificates) ? ['--secret', `id=certificates,src=${certificates}`] : [];
+}
+
+/** Builds once; returns the archive. `architecture`: amd64 or arm64. */
+export async function buildImage({
+  name = 'isthmus',
+  architecture = process.arch === 'arm64' ? 'arm64' : 'amd64',
+} = {}) {
+  if (process.getuid() !== 0)
+    throw new MissingError([
+      {
+        what: 'the image is built as root here',
+        fix: 'sudo npm run image, or podman build -f deploy/image/Containerfile .',
+      },
+    ]);
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const epoch = sourceEpoch();
+  mkdirSync(imageDirectory, { recursive: true });
+  const archive = join(imageDirectory, `${name}-${architecture}.tar`);
+  rmSync(archive, { force: true });
+  await withLock(join(cacheDirectory(), 'image-storage.lock'), async () => {
+    const buildah = await storage();
+    const base = await importBase(buildah);
+    const image = `localhost/isthmus:${version}`;
+    // npm's own cache: what was fetched once is not fetched again.
+    const npmCache = join(homedir(), '.npm');
+    mkdirSync(npmCache, { recursive: true });
+    const facts = {
+      BUILDER_IMAGE: base,
+      TARGETARCH: architecture,
+      SOURCE_DATE_EPOCH: epoch,
+      VERSION: version,
+      REVISION: revision(),
+      CREATED: new Date(epoch * 1000).toISOString().replace('.000Z', 'Z'),
+    };
+    const signatures = ['--signature-policy', buildah.policy];
+    await buildah.step(`building the image (${architecture})`, [
+      ...['build', ...signatures, '--isolation', 'chroot', '--pull-never', '--no-cache', '--force-rm'],
+      ...['--file', 'deploy/image/Containerfile', '--ignorefile', 'deploy/image/Containerfile.dockerignore'],
+      ...['--timestamp', `${epoch}`, '--arch', architecture, '--volume', `${npmCache}:/root/.npm`],
+      ...secrets(),
+      ...Object.entries(facts).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
+      ...['--tag', image, '.'],
+    ]);
+    const destination = `oci-archive:${archive}:isthmus:${version}`;
+    await buildah.step('writing the archive', ['push', '--quiet', ...signatures, image, destination]);
+    buildah.ask('rmi', '--force', image);
+    buildah.ask('rmi', '--prune', '--force');
+  });
+  return archive;
+}
+
+/** What `npm run image` prints and judges. */
+export function judge(archive, rootfs) {
+  const size = unpack(archive, rootfs);
+  const node = statSync(join(rootfs, 'usr/local/bin/node')).size;
+  const { manifest, layers } = describe(archive);
+  const sent = layers.reduce((sum, layer) => sum + layer.size, 0);
+  const goal = sizeGoal(node);
+  const facts = [
+    `archive      ${archive}`,
+    `root         ${rootfs}`,
+    `manifest     ${manifest}`,
+    `layers       ${layers.map(({ size: bytes }) => inMegabytes(bytes)).join(' + ')} = ${inMegabytes(sent)} to pull`,
+    `size         ${inMegabytes(size)}, of which Node ${inMegabytes(node)}; at most ${inMegabytes(goal)}`,
+  ];
+  return { text: `${facts.join('\n')}\n`, fits: size <= goal };
+}
+
+export async function image() {
+  const archive = await buildImage();
+  const { text, fits } = judge(archive, join(imageDirectory, 'rootfs'));
+  process.stdout.write(text);
+  if (!fits) process.stderr.write('✗ the image is larger than it may be\n');
+  return fits ? 0 : 1;
+}

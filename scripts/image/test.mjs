@@ -1,0 +1,27 @@
+// What `npm run test:image` needs before the sandbox, which has no network: the image, the same image built again, and two runtimes.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensureProgram, ensureShared } from '../debian.mjs';
+import { buildImage, imageDirectory, judge } from './build.mjs';
+import { describe } from './oci-archive.mjs';
+
+/** The environment in which the tests find it all. ISTHMUS_IMAGE_REUSE=1 takes the archives that are there. */
+export async function prepareImage() {
+  const built = async (name) => {
+    const archive = join(imageDirectory, `${name}-${process.arch === 'arm64' ? 'arm64' : 'amd64'}.tar`);
+    return process.env.ISTHMUS_IMAGE_REUSE && existsSync(archive) ? archive : buildImage({ name });
+  };
+  const archive = await built('isthmus');
+  const again = await built('again');
+  const rootfs = join(imageDirectory, 'rootfs');
+  const { text } = judge(archive, rootfs);
+  process.stderr.write(text);
+  return {
+    ISTHMUS_IMAGE_FACTS: JSON.stringify(describe(archive)),
+    ISTHMUS_IMAGE_FACTS_AGAIN: JSON.stringify(describe(again)),
+    ISTHMUS_IMAGE_ROOT: rootfs,
+    ISTHMUS_RUNTIME_DEFAULT: join(await ensureShared('buildah'), 'containers', 'seccomp.json'),
+    ISTHMUS_CRUN: await ensureProgram('crun'),
+    ISTHMUS_RUNC: await ensureProgram('runc'),
+  };
+}

@@ -1,0 +1,62 @@
+// `npm run seccomp`: runs the tests of the built program under strace, and writes deploy/seccomp/isthmus.json from what was called.
+// Takes minutes: every call stops twice.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensureProgram } from '../debian.mjs';
+import { root } from '../setup.mjs';
+import { allowedNames, namesIn, profileFor } from './profile.mjs';
+
+export const profileFile = join(root, 'deploy', 'seccomp', 'isthmus.json');
+/** Whatever starts the built program: the life of connections on both engines, and publishing. */
+const TESTS = ['test/proxy', 'test/publish', 'test/doctor'];
+
+function recorded(directory) {
+  const files = readdirSync(directory);
+  const names = new Set(files.flatMap((file) => namesIn(readFileSync(join(directory, file), 'utf8'))));
+  return { runs: files.length, names: [...names].sort() };
+}
+
+/** `runTests(files, env)` runs them in the sandbox and resolves with the exit code. */
+export async function record(runTests) {
+  const directory = join(root, '.cache', 'seccomp');
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  const env = {
+    ISTHMUS_TEST_STRACE: await ensureProgram('strace'),
+    ISTHMUS_TEST_STRACE_DIRECTORY: directory,
+  };
+  const codes = [
+    await runTests(TESTS, env),
+    await runTests(['test/proxy/life', 'test/proxy/clients'], { ...env, ISTHMUS_ENGINE: 'streams' }),
+  ];
+  const { runs, names } = recorded(directory);
+  // Under strace a test may be too late for its own deadline. What was called was called.
+  if (codes.some((code) => code !== 0))
+    process.stderr.write('! some of the traced runs failed; their calls count all the same\n');
+  if (runs < 20 || names.length < 40)
+    throw new Error(`${runs} runs and ${names.length} calls were recorded: too few to be all`);
+  const before = known();
+  const profile = profileFor(names);
+  writeFileSync(profileFile, `${JSON.stringify(profile, null, 2)}\n`);
+  const after = new Set(allowedNames(names));
+  const difference = [
+    ...[...after].filter((name) => !before.has(name)).map((name) => `+${name}`),
+    ...[...before].filter((name) => !after.has(name)).map((name) => `-${name}`),
+  ];
+  process.stdout.write(`${runs} runs called ${names.length} different system calls: ${names.join(' ')}\n`);
+  process.stdout.write(
+    `${profileFile} allows ${after.size} of them and their like; ${difference.join(' ') || 'as before'}\n`,
+  );
+  return 0;
+}
+
+function known() {
+  try {
+    const { syscalls } = JSON.parse(readFileSync(profileFile, 'utf8'));
+    return new Set(
+      syscalls.filter(({ action }) => action === 'SCMP_ACT_ALLOW').flatMap(({ names }) => names),
+    );
+  } catch {
+    return new Set(); // the first one
+  }
+}

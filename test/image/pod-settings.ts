@@ -1,0 +1,91 @@
+// What the DaemonSet asks of a container runtime, read from the manifest that deploy/ ships, so that the image is tested with exactly
+// that. A setting that kubelet would refuse or read in another way than we do is an error here.
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+
+export interface PodSettings {
+  readonly uid: number;
+  /** As in a manifest: without `CAP_`. */
+  readonly capabilities: readonly string[];
+  readonly privilegeEscalation: boolean;
+  readonly readOnlyRoot: boolean;
+  readonly hostNetwork: boolean;
+  readonly netns: { readonly hostPath: string; readonly mountPath: string; readonly readOnly: boolean };
+}
+
+const MANIFEST = fileURLToPath(new URL('../../deploy/manifests/isthmus.yaml', import.meta.url));
+
+/** What issue 8 decided, for as long as there is no manifest. */
+export const DECIDED: PodSettings = {
+  uid: 0,
+  capabilities: ['SYS_ADMIN'],
+  privilegeEscalation: false,
+  readOnlyRoot: true,
+  hostNetwork: true,
+  netns: { hostPath: '/run/netns', mountPath: '/run/netns', readOnly: true },
+};
+
+interface Named {
+  readonly name: string;
+}
+interface Container extends Named {
+  readonly securityContext?: {
+    readonly runAsUser?: number;
+    readonly privileged?: boolean;
+    readonly allowPrivilegeEscalation?: boolean;
+    readonly readOnlyRootFilesystem?: boolean;
+    readonly capabilities?: { readonly drop?: readonly string[]; readonly add?: readonly string[] };
+  };
+  readonly volumeMounts?: readonly (Named & {
+    readonly mountPath: string;
+    readonly readOnly?: boolean;
+    readonly mountPropagation?: string;
+  })[];
+}
+interface PodSpec {
+  readonly hostNetwork?: boolean;
+  readonly hostPID?: boolean;
+  readonly securityContext?: { readonly runAsUser?: number };
+  readonly containers: readonly Container[];
+  readonly volumes?: readonly (Named & { readonly hostPath?: { readonly path: string } })[];
+}
+
+export function podSettings(file = MANIFEST): PodSettings {
+  return existsSync(file) ? settingsIn(readFileSync(file, 'utf8')) : DECIDED;
+}
+
+export function settingsIn(manifests: string): PodSettings {
+  const objects = parseAllDocuments(manifests).map(
+    (each) => each.toJS() as { kind?: string; spec?: unknown } | null,
+  );
+  const found = objects.find((each) => each?.kind === 'DaemonSet');
+  if (found == null) throw new Error('no DaemonSet among the manifests');
+  const { spec } = (found.spec as { template: { spec: PodSpec } }).template;
+  const container = spec.containers.find(({ name }) => name === 'isthmus') ?? spec.containers[0];
+  if (container === undefined) throw new Error('the DaemonSet has no container');
+  const context = container.securityContext ?? {};
+  const { drop = [], add = [] } = context.capabilities ?? {};
+  if (context.privileged === true) throw new Error('the container is privileged');
+  if (spec.hostPID === true) throw new Error('the Pod sees all processes of its node');
+  if (!drop.includes('ALL')) throw new Error('the container does not drop ALL capabilities');
+  const volume = spec.volumes?.find(({ hostPath }) => /^(\/var)?\/run\/netns$/.test(hostPath?.path ?? ''));
+  const mount = container.volumeMounts?.find(({ name }) => name === volume?.name);
+  if (volume === undefined || mount === undefined) throw new Error('/run/netns of the node is not mounted');
+  if (mount.mountPropagation !== 'HostToContainer')
+    throw new Error(
+      `/run/netns is mounted with ${mount.mountPropagation}: later namespaces would not be seen`,
+    );
+  return {
+    uid: context.runAsUser ?? spec.securityContext?.runAsUser ?? 0,
+    capabilities: add,
+    privilegeEscalation: context.allowPrivilegeEscalation !== false,
+    readOnlyRoot: context.readOnlyRootFilesystem === true,
+    hostNetwork: spec.hostNetwork === true,
+    netns: {
+      hostPath: volume.hostPath?.path as string,
+      mountPath: mount.mountPath,
+      readOnly: mount.readOnly === true,
+    },
+  };
+}

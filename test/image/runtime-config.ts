@@ -1,0 +1,91 @@
+// The OCI runtime configuration that containerd makes of a Pod's settings: pure. `config.json` of a bundle is exactly this.
+import type { PodSettings } from './pod-settings.ts';
+
+export interface BindMount {
+  readonly source: string;
+  readonly destination: string;
+}
+
+export interface ContainerPlan {
+  readonly pod: PodSettings;
+  readonly rootfs: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Read-only, such as the service account. */
+  readonly mounts: readonly BindMount[];
+  /** `linux.seccomp` of the OCI runtime specification; null: none. */
+  readonly seccomp: object | null;
+}
+
+// As containerd has them for every container that is not privileged.
+const MASKED = [
+  '/proc/acpi',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/timer_list',
+  '/proc/sched_debug',
+];
+const READ_ONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+const systemMount = (destination: string, type: string, ...options: string[]) => ({
+  destination,
+  type,
+  source: type,
+  options: ['nosuid', ...options],
+});
+
+export function runtimeConfig({ pod, rootfs, args, env, mounts, seccomp }: ContainerPlan): object {
+  const capabilities = pod.capabilities.map((name) => `CAP_${name}`);
+  const { hostPath, mountPath, readOnly } = pod.netns;
+  return {
+    ociVersion: '1.0.2',
+    process: {
+      user: { uid: pod.uid, gid: 0 },
+      cwd: '/',
+      args,
+      env: Object.entries({ PATH: '/usr/local/bin:/usr/bin:/bin', ...env }).map(
+        ([key, value]) => `${key}=${value}`,
+      ),
+      noNewPrivileges: !pod.privilegeEscalation,
+      capabilities: {
+        bounding: capabilities,
+        effective: capabilities,
+        permitted: capabilities,
+        inheritable: [],
+        ambient: [],
+      },
+    },
+    root: { path: rootfs, readonly: pod.readOnlyRoot },
+    hostname: 'isthmus',
+    mounts: [
+      systemMount('/proc', 'proc', 'noexec', 'nodev'),
+      systemMount('/dev', 'tmpfs', 'strictatime', 'mode=755', 'size=65536k'),
+      systemMount('/dev/shm', 'tmpfs', 'noexec', 'nodev', 'mode=1777', 'size=65536k'),
+      { ...systemMount('/sys', 'bind', 'rbind', 'noexec', 'nodev', 'ro'), source: '/sys' },
+      {
+        destination: mountPath,
+        type: 'bind',
+        source: hostPath,
+        // HostToContainer. Kubernetes makes the mount itself read-only and not those below it, since older kernels cannot.
+        options: ['rbind', 'rslave', readOnly ? 'ro' : 'rw'],
+      },
+      ...mounts.map(({ source, destination }) => ({
+        destination,
+        type: 'bind',
+        source,
+        options: ['rbind', 'rprivate', 'ro'],
+      })),
+    ],
+    linux: {
+      namespaces: ['mount', 'pid', 'ipc', 'uts', ...(pod.hostNetwork ? [] : ['network'])].map((type) => ({
+        type,
+      })),
+      // What containerd adds for HostToContainer, or the mount would be cut off from the node's with the root.
+      rootfsPropagation: 'rslave',
+      maskedPaths: MASKED,
+      readonlyPaths: READ_ONLY,
+      ...(seccomp === null ? {} : { seccomp }),
+    },
+  };
+}

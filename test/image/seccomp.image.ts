@@ -1,0 +1,90 @@
+// Our seccomp profile refuses what it should; that the program serves under it is what traffic.image.ts shows. RuntimeDefault, the other
+// profile that a site may choose, is enough for it too.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { buildProgram } from '../support/native-program.ts';
+import { PublishSite } from '../support/publish-site.ts';
+import { Container, type Runtime } from './container.ts';
+import { Pod } from './pod.ts';
+import { podSettings } from './pod-settings.ts';
+import { ourProfile, runtimeDefault } from './seccomp-profile.ts';
+
+const ENOSYS = 38;
+const EBADF = 9;
+const directory = mkdtempSync(join(tmpdir(), 'isthmus-forbidden-'));
+
+beforeAll(() =>
+  buildProgram('plain', join(directory, 'forbidden_calls'), 'test/image/forbidden_calls.cc', '-static'),
+);
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+async function errnos(runtime: Runtime, seccomp: object | null): Promise<Record<string, number>> {
+  const container = new Container({
+    runtime,
+    seccomp,
+    pod: podSettings(),
+    mounts: [{ source: directory, destination: '/tmp' }],
+    entrypoint: ['/tmp/forbidden_calls'],
+  });
+  try {
+    const { stdout, stderr } = await container.run();
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout) as Record<string, number>;
+  } finally {
+    await container.remove();
+  }
+}
+
+it.each<Runtime>(['crun', 'runc'])(
+  'under our profile %s lets nobody mount, trace, load or change a namespace of another kind',
+  async (runtime) => {
+    const {
+      'a TCP socket': tcp,
+      'setns of a network namespace': enter,
+      ...refused
+    } = await errnos(runtime, ourProfile());
+    expect(tcp).toBe(0);
+    // Allowed by the filter, and refused by the kernel since there is no such descriptor.
+    expect(enter).toBe(EBADF);
+    expect(new Set(Object.values(refused)), JSON.stringify(refused)).toEqual(new Set([ENOSYS]));
+  },
+);
+
+it('without a profile the kernel itself judges most of them: it was the profile that refused', async () => {
+  const found = await errnos('crun', null);
+  const byKernel = Object.entries(found).filter(([, errno]) => errno !== ENOSYS);
+  expect(byKernel.length).toBeGreaterThan(8);
+});
+
+it('serves under RuntimeDefault too', async () => {
+  const site = await PublishSite.start();
+  const pod = new Pod(site.management, {
+    node: 'net-1',
+    seccomp: runtimeDefault(podSettings().capabilities),
+  });
+  try {
+    await pod.start();
+    site.add(site.clusters.alpha);
+    await site.published('alpha-net-1');
+    expect(await site.ask(pod.isthmus, site.clusters.alpha)).toContain('alpha');
+  } finally {
+    await pod.remove();
+    await site.stop();
+  }
+});
+
+it('serves with the other engine and the other health check under our profile too', async () => {
+  const site = await PublishSite.start();
+  const pod = new Pod(site.management, { node: 'net-1', seccomp: ourProfile() });
+  try {
+    await pod.start('--engine', 'streams', '--health', 'tls');
+    site.add(site.clusters.alpha);
+    await site.published('alpha-net-1');
+    expect(await site.ask(pod.isthmus, site.clusters.alpha)).toContain('alpha');
+  } finally {
+    await pod.remove();
+    await site.stop();
+  }
+});
