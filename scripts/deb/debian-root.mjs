@@ -16,14 +16,9 @@ export async function ensureDebianRoot() {
     requireTools(['mmdebstrap', 'dpkg-deb']);
     const workshop = `${path}.${process.pid}`;
     mkdirSync(join(cache, 'isthmus'), { recursive: true });
-    const release = /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
-    const args = [
-      '--mode=root',
-      '--variant=essential',
-      `--include=${PACKAGES.join(',')}`,
-      release,
-      workshop,
-    ];
+    const release =
+      /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
+    const args = ['--mode=root', '--variant=essential', `--include=${PACKAGES.join(',')}`, release, workshop];
     try {
       await runStep('making a small Debian to install into (mmdebstrap)', 'mmdebstrap', args, {});
       renameSync(workshop, path);
