@@ -1,10 +1,12 @@
 // The way back of docs/migration.md: the old proxy is started beside Isthmus, then Isthmus goes. No request fails at any time.
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Loop } from './client.ts';
 import { Site } from './site.ts';
 import { Upstream, upstreamMissing } from './upstream.ts';
-import { proxiedServer } from './workload.ts';
+import { NAMESPACE, proxiedServer } from './workload.ts';
 
+const MIGRATION = new URL('../../docs/migration.md', import.meta.url);
 const missing = upstreamMissing();
 if (missing !== null) console.warn(`NOT TESTED: back to magnum-cluster-api-proxy (${missing})`);
 
@@ -53,6 +55,15 @@ describe.skipIf(missing !== null)('back to magnum-cluster-api-proxy', () => {
     );
     await loop.more(30);
     expect(failures(before)).toEqual([]);
+  });
+
+  test('docs/migration.md tells the slices of the two apart by their labels', async () => {
+    const [, selector = ''] =
+      /delete endpointslices -l '([^']+)'/.exec(readFileSync(MIGRATION, 'utf8')) ?? [];
+    const get = ['-n', NAMESPACE, 'get', 'endpointslices', '-o', 'name', '-l'];
+    expect(await site.management.kubectl(...get, selector)).toBe(
+      'endpointslice.discovery.k8s.io/alpha-net-2',
+    );
   });
 
   test('3: Isthmus withdraws, drains and goes; Service and kubeconfig stay, and no request failed', async () => {
