@@ -65,10 +65,6 @@ beforeAll(async () => {
   site.api.store.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'net-1' } });
   site.management.addMachine('a', 'alpha', MACHINE, { app: 'redis' });
 }, 60_000);
-afterEach(async () => {
-  isthmus.signal('SIGKILL');
-  await isthmus.ended();
-});
 afterAll(async () => {
   await machine.stop();
   await site.stop();
@@ -104,10 +100,14 @@ it('every right of the table is taken away somewhere', () => {
   const here = [...LISTENERS.map((each) => each.join(' ')), ...OTHERS];
   const all = TABLE.flatMap(({ resource, verbs }) => verbs.map((verb) => `${verb} ${resource}`));
   expect([...ELSEWHERE, ...here].sort()).toEqual(all.sort());
-  isthmus = site.management.instance('net-1');
 });
 
 describe('without the right to', () => {
+  afterEach(async () => {
+    isthmus.signal('SIGKILL');
+    await isthmus.ended();
+  });
+
   it.each(LISTENERS)(
     '%s %s it is named, and made up for once it is granted',
     async (verb, resource) => {
