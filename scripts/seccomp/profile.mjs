@@ -93,6 +93,12 @@ const ALWAYS = {
       'preadv',
     ],
   ],
+  'where a process meets its successor (--handover): a directory and a socket of its own': [
+    'chmod',
+    'mkdir',
+    'rename',
+    'unlink',
+  ],
   'following files': ['inotify_init1', 'inotify_add_watch', 'inotify_rm_watch'],
   'the runtime drops its privileges and says that it is done, after the filter is in place': [
     ...[
@@ -131,6 +137,7 @@ const ALWAYS = {
 /** The names of one machine, and what another calls it: whichever is seen, both are allowed. arm64 has only the newer ones. */
 const SAME = [
   ['access', 'faccessat', 'faccessat2'],
+  ['chmod', 'fchmodat', 'fchmodat2'],
   ['dup2', 'dup3'],
   ['epoll_create', 'epoll_create1'],
   ['epoll_wait', 'epoll_pwait', 'epoll_pwait2'],
