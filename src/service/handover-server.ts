@@ -90,7 +90,9 @@ export class HandoverServer {
   #accept(socket: Socket): void {
     const { addon, uid, onStranger } = this.#deps;
     socket.on('error', () => {}); // `close` follows
-    const peer = addon.peerOf(descriptorOf(socket));
+    const fd = descriptorOf(socket);
+    if (fd < 0) return; // it has left already
+    const peer = addon.peerOf(fd);
     if (peer.uid !== uid && peer.uid !== 0) {
       onStranger(peer.pid, peer.uid);
       socket.destroy();

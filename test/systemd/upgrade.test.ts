@@ -1,7 +1,8 @@
 // `systemctl reload` and SIGHUP: the built program hands over to its successor while clients come and stay. Nobody is refused, nobody
 // is reset, and a successor that fails changes nothing.
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -14,6 +15,10 @@ import { Unit } from '../support/unit.ts';
 // Programs start one after the other, while clients come: a busy machine takes its time.
 vi.setConfig({ testTimeout: 90_000 });
 
+const NOBODY = 65_534;
+/** Not in a user namespace that knows one user only. */
+const maySwitchUser =
+  spawnSync(process.execPath, ['-e', ''], { uid: NOBODY, gid: NOBODY, cwd: '/' }).status === 0;
 const clusters = new TwoClusters();
 const cleanups: (() => unknown)[] = [];
 beforeAll(() => clusters.start());
@@ -218,6 +223,35 @@ describe('the place where they meet', () => {
     expect(String(answer)).toContain('"refused"');
     socket.destroy();
     expect((await unit.reload()).code).toBe(0);
+  });
+
+  it.runIf(maySwitchUser)('gives a stranger nothing, even one who was let into the directory', async () => {
+    const { unit, flags } = newUnit();
+    await unit.ready(...flags);
+    const path = join(unit.handover, 'handover.sock');
+    for (const [each, mode] of [
+      [unit.directory, 0o711],
+      [unit.handover, 0o711],
+      [path, 0o666],
+    ] as const)
+      chmodSync(each, mode);
+    const script = `
+      const socket = require('node:net').connect(${JSON.stringify(path)});
+      socket.on('data', (chunk) => console.log('heard ' + chunk)).on('error', (e) => console.log(e.code)).on('close', () => console.log('closed'));
+      socket.write('{"kind":"take","version":"1"}\\n');`;
+    const child = spawn(process.execPath, ['-e', script], { uid: NOBODY, gid: NOBODY, cwd: '/' });
+    let text = '';
+    child.stdout.on('data', (chunk) => {
+      text += String(chunk);
+    });
+    await once(child, 'close');
+    expect(text).toContain('closed');
+    expect(text).not.toContain('heard');
+    await until('it is told', () =>
+      unit.log.some(
+        ({ msg, uid }) => msg === 'a stranger asked for our sockets, and got nothing' && uid === NOBODY,
+      ),
+    );
   });
 
   it('says so when nobody is there', async () => {
