@@ -1,6 +1,6 @@
 // What the DaemonSet asks of a container runtime, read from the manifest that deploy/ ships, so that the image is tested with exactly
 // that. A setting that kubelet would refuse or read in another way than we do is an error here.
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 
@@ -12,24 +12,24 @@ export interface PodSettings {
   readonly readOnlyRoot: boolean;
   readonly hostNetwork: boolean;
   readonly netns: { readonly hostPath: string; readonly mountPath: string; readonly readOnly: boolean };
+  /** Those with a value; the others are the Pod's own name and address. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Where kubelet asks, each with a port of the container. */
+  readonly probes: readonly { readonly path: string; readonly port: number }[];
 }
 
 const MANIFEST = fileURLToPath(new URL('../../deploy/manifests/isthmus.yaml', import.meta.url));
 
-/** What issue 8 decided, for as long as there is no manifest. */
-export const DECIDED: PodSettings = {
-  uid: 0,
-  capabilities: ['SYS_ADMIN'],
-  privilegeEscalation: false,
-  readOnlyRoot: true,
-  hostNetwork: true,
-  netns: { hostPath: '/run/netns', mountPath: '/run/netns', readOnly: true },
-};
-
 interface Named {
   readonly name: string;
 }
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: number };
+}
 interface Container extends Named {
+  readonly env?: readonly (Named & { readonly value?: string })[];
+  readonly livenessProbe?: Probe;
+  readonly readinessProbe?: Probe;
   readonly securityContext?: {
     readonly runAsUser?: number;
     readonly privileged?: boolean;
@@ -51,8 +51,8 @@ interface PodSpec {
   readonly volumes?: readonly (Named & { readonly hostPath?: { readonly path: string } })[];
 }
 
-export function podSettings(file = MANIFEST): PodSettings {
-  return existsSync(file) ? settingsIn(readFileSync(file, 'utf8')) : DECIDED;
+export function podSettings(): PodSettings {
+  return settingsIn(readFileSync(MANIFEST, 'utf8'));
 }
 
 export function settingsIn(manifests: string): PodSettings {
@@ -76,7 +76,11 @@ export function settingsIn(manifests: string): PodSettings {
     throw new Error(
       `/run/netns is mounted with ${mount.mountPropagation}: later namespaces would not be seen`,
     );
+  const variables = (container.env ?? []).filter(({ value }) => value !== undefined);
+  const probes = [container.livenessProbe, container.readinessProbe].filter((each) => each !== undefined);
   return {
+    env: Object.fromEntries(variables.map(({ name, value }) => [name, value as string])),
+    probes: probes.map(({ httpGet: { path, port } }) => ({ path, port })),
     uid: context.runAsUser ?? spec.securityContext?.runAsUser ?? 0,
     capabilities: add,
     privilegeEscalation: context.allowPrivilegeEscalation !== false,

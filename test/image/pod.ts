@@ -24,7 +24,9 @@ export class Pod {
   constructor(management: Management, options: PodOptions) {
     const { node } = options;
     const { api } = management;
+    const pod = podSettings();
     this.isthmus = management.instance(node);
+    this.isthmus.listen = null; // the manifest says where
     const account = join(this.#directory, 'serviceaccount');
     mkdirSync(account);
     const { clusters } = parse(api.kubeconfig(`system:isthmus:${node}`)) as {
@@ -38,13 +40,14 @@ export class Pod {
     writeFileSync(join(account, 'namespace'), 'magnum-system');
     this.container = new Container({
       runtime: 'crun',
-      pod: podSettings(),
+      pod,
       seccomp: null,
       ...options,
       mounts: [{ source: account, destination: SERVICE_ACCOUNT }, ...(options.mounts ?? [])],
     });
     this.isthmus.launch = (args) =>
       this.container.launch(args, {
+        ...pod.env,
         KUBERNETES_SERVICE_HOST: '127.0.0.1',
         KUBERNETES_SERVICE_PORT: `${api.port}`,
         NODE_NAME: node,

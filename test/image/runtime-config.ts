@@ -4,6 +4,7 @@ import type { PodSettings } from './pod-settings.ts';
 export interface BindMount {
   readonly source: string;
   readonly destination: string;
+  readonly writable?: boolean;
 }
 
 export interface ContainerPlan {
@@ -11,7 +12,6 @@ export interface ContainerPlan {
   readonly rootfs: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Read-only, such as the service account. */
   readonly mounts: readonly BindMount[];
   /** `linux.seccomp` of the OCI runtime specification; null: none. */
   readonly seccomp: object | null;
@@ -70,11 +70,11 @@ export function runtimeConfig({ pod, rootfs, args, env, mounts, seccomp }: Conta
         // HostToContainer. Kubernetes makes the mount itself read-only and not those below it, since older kernels cannot.
         options: ['rbind', 'rslave', readOnly ? 'ro' : 'rw'],
       },
-      ...mounts.map(({ source, destination }) => ({
+      ...mounts.map(({ source, destination, writable = false }) => ({
         destination,
         type: 'bind',
         source,
-        options: ['rbind', 'rprivate', 'ro'],
+        options: ['rbind', 'rprivate', writable ? 'rw' : 'ro'],
       })),
     ],
     linux: {

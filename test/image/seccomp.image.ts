@@ -88,3 +88,29 @@ it('serves with the other engine and the other health check under our profile to
     await site.stop();
   }
 });
+
+it('under our profile a Pod takes the listeners over from the one before it', async () => {
+  const site = await PublishSite.start();
+  const meeting = {
+    source: mkdtempSync(join(tmpdir(), 'isthmus-meeting-')),
+    destination: '/run/isthmus',
+    writable: true,
+  };
+  const options = { node: 'net-1', seccomp: ourProfile(), mounts: [meeting] };
+  const [old, successor] = [new Pod(site.management, options), new Pod(site.management, options)];
+  try {
+    await old.start('--handover', '/run/isthmus');
+    site.add(site.clusters.alpha);
+    await site.published('alpha-net-1');
+    await successor.start('--handover', '/run/isthmus');
+    expect(successor.isthmus.port).toBe(old.isthmus.port);
+    expect(await old.isthmus.ended(30_000)).toBe(0);
+    expect(site.isReady('alpha-net-1')).toBe(true);
+    expect(await site.ask(successor.isthmus, site.clusters.alpha)).toContain('alpha');
+  } finally {
+    await successor.remove();
+    await old.remove();
+    await site.stop();
+    rmSync(meeting.source, { recursive: true, force: true });
+  }
+});

@@ -78,6 +78,13 @@ describe.each(RUNTIMES)('a Pod started by %s', (runtime) => {
     for (const cluster of [alpha, beta]) expect(await site.ask(pod.isthmus, cluster)).toContain(cluster.name);
   });
 
+  it('answers where kubelet asks', async () => {
+    const { probes } = podSettings();
+    expect(probes.map(({ path }) => path)).toEqual(['/livez', '/readyz']);
+    for (const { path, port } of probes)
+      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).toBe(200);
+  });
+
   it('answers its own commands without a shell', async () => {
     const isthmus = (...args: string[]) => pod.container.exec('/usr/local/bin/isthmus', ...args);
     expect(await isthmus('version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^isthmus \d/) });

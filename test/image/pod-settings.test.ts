@@ -1,0 +1,58 @@
+// What the shipped manifest asks of a node, and which changes of it are refused before anything is started.
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { podSettings, settingsIn } from './pod-settings.ts';
+import { runtimeConfig } from './runtime-config.ts';
+
+const manifest = readFileSync(new URL('../../deploy/manifests/isthmus.yaml', import.meta.url), 'utf8');
+
+test('the manifest asks for SYS_ADMIN and nothing else', () => {
+  expect(podSettings()).toMatchObject({
+    uid: 0,
+    capabilities: ['SYS_ADMIN'],
+    privilegeEscalation: false,
+    readOnlyRoot: true,
+    hostNetwork: true,
+    netns: { hostPath: '/run/netns', mountPath: '/run/netns', readOnly: true },
+  });
+});
+
+test.each([
+  ['a privileged container', 'privileged: false', 'privileged: true', /is privileged/],
+  ['capabilities that are not dropped', 'drop: [ALL]', 'drop: [NET_RAW]', /does not drop ALL/],
+  ['all processes of the node', 'hostPID: false', 'hostPID: true', /sees all processes/],
+  [
+    'a mount that stays as it is',
+    'mountPropagation: HostToContainer',
+    'mountPropagation: None',
+    /would not be seen/,
+  ],
+])('%s is refused', (_, there, instead, problem) => {
+  expect(manifest).toContain(there);
+  expect(() => settingsIn(manifest.replace(there, instead))).toThrow(problem);
+});
+
+test('a container gets its capabilities bounding, effective and permitted, never ambient or inheritable', () => {
+  const plan = {
+    pod: podSettings(),
+    rootfs: '/image',
+    args: ['isthmus'],
+    env: {},
+    mounts: [],
+    seccomp: null,
+  };
+  expect(runtimeConfig(plan)).toMatchObject({
+    process: {
+      noNewPrivileges: true,
+      capabilities: {
+        bounding: ['CAP_SYS_ADMIN'],
+        effective: ['CAP_SYS_ADMIN'],
+        permitted: ['CAP_SYS_ADMIN'],
+        inheritable: [],
+        ambient: [],
+      },
+    },
+    root: { readonly: true },
+    linux: { rootfsPropagation: 'rslave' },
+  });
+});
