@@ -99,10 +99,14 @@ function secrets() {
   return certificates && existsSync(certificates) ? ['--secret', `id=certificates,src=${certificates}`] : [];
 }
 
+/** What the image says of its sources; whoever builds twice asks once. */
+export const sourceFacts = () => ({ epoch: sourceEpoch(), revision: revision() });
+
 /** Builds once; returns the archive. `architecture`: amd64 or arm64. */
 export async function buildImage({
   name = 'isthmus',
   architecture = process.arch === 'arm64' ? 'arm64' : 'amd64',
+  of = sourceFacts(),
 } = {}) {
   if (process.getuid() !== 0)
     throw new MissingError([
@@ -112,7 +116,7 @@ export async function buildImage({
       },
     ]);
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const epoch = sourceEpoch();
+  const { epoch } = of;
   mkdirSync(imageDirectory, { recursive: true });
   const archive = join(imageDirectory, `${name}-${architecture}.tar`);
   rmSync(archive, { force: true });
@@ -128,7 +132,7 @@ export async function buildImage({
       TARGETARCH: architecture,
       SOURCE_DATE_EPOCH: epoch,
       VERSION: version,
-      REVISION: revision(),
+      REVISION: of.revision,
       CREATED: new Date(epoch * 1000).toISOString().replace('.000Z', 'Z'),
     };
     const signatures = ['--signature-policy', buildah.policy];

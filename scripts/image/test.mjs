@@ -2,14 +2,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureProgram, ensureShared } from '../debian.mjs';
-import { buildImage, imageDirectory, judge } from './build.mjs';
+import { buildImage, imageDirectory, judge, sourceFacts } from './build.mjs';
 import { describe } from './oci-archive.mjs';
 
 /** The environment in which the tests find it all. ISTHMUS_IMAGE_REUSE=1 takes the archives that are there. */
 export async function prepareImage() {
+  const of = sourceFacts();
   const built = async (name) => {
     const archive = join(imageDirectory, `${name}-${process.arch === 'arm64' ? 'arm64' : 'amd64'}.tar`);
-    return process.env.ISTHMUS_IMAGE_REUSE && existsSync(archive) ? archive : buildImage({ name });
+    return process.env.ISTHMUS_IMAGE_REUSE && existsSync(archive) ? archive : buildImage({ name, of });
   };
   const archive = await built('isthmus');
   const again = await built('again');

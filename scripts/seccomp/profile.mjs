@@ -93,11 +93,8 @@ const ALWAYS = {
       'preadv',
     ],
   ],
-  'where a process meets its successor (--handover): a directory and a socket of its own': [
-    'chmod',
-    'mkdir',
-    'rename',
-    'unlink',
+  'the socket over which a successor gets the listeners': [
+    ...['chmod', 'mkdir', 'recvmsg', 'rename', 'sendmsg', 'unlink'],
   ],
   'following files': ['inotify_init1', 'inotify_add_watch', 'inotify_rm_watch'],
   'the runtime drops its privileges and says that it is done, after the filter is in place': [
@@ -137,7 +134,7 @@ const ALWAYS = {
 /** The names of one machine, and what another calls it: whichever is seen, both are allowed. arm64 has only the newer ones. */
 const SAME = [
   ['access', 'faccessat', 'faccessat2'],
-  ['chmod', 'fchmodat', 'fchmodat2'],
+  ['chmod', 'fchmod', 'fchmodat', 'fchmodat2'],
   ['dup2', 'dup3'],
   ['epoll_create', 'epoll_create1'],
   ['epoll_wait', 'epoll_pwait', 'epoll_pwait2'],

@@ -7,8 +7,8 @@ import { root } from '../setup.mjs';
 import { allowedNames, namesIn, profileFor } from './profile.mjs';
 
 export const profileFile = join(root, 'deploy', 'seccomp', 'isthmus.json');
-/** Whatever starts the built program: the life of connections on both engines, and publishing. */
-const TESTS = ['test/proxy', 'test/publish', 'test/doctor'];
+/** Whatever starts the built program: the life of connections on both engines, publishing, hand-over. */
+const TESTS = ['test/proxy', 'test/publish', 'test/doctor', 'test/listeners', 'test/systemd'];
 
 function recorded(directory) {
   const files = readdirSync(directory);
