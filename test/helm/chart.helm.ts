@@ -248,6 +248,11 @@ describe('values that contradict each other are refused with a sentence', () => 
       'maxUnavailable must be 0',
     ],
     ['neither', { updateStrategy: { maxUnavailable: 0 } }, 'no Pod could ever be replaced'],
+    [
+      'a hand-over between addresses',
+      { hostNetwork: false, handover: { enabled: true } },
+      "sockets of a Pod's own network end with the Pod",
+    ],
     ['a policy for the host', { networkPolicy: { enabled: true } }, "does not filter the host's network"],
     [
       'two monitors',

@@ -110,6 +110,9 @@ for a slow node. After a hand-over nothing is withdrawn, and connections have ha
 {{- else if and (eq .Values.updateStrategy.type "RollingUpdate") (has (.Values.updateStrategy.maxUnavailable | toString) (list "0" "0%")) }}
 {{- fail "updateStrategy: maxUnavailable and maxSurge are both 0, so that no Pod could ever be replaced" }}
 {{- end }}
+{{- if and .Values.handover.enabled (not .Values.hostNetwork) }}
+{{- fail "handover.enabled: sockets of a Pod's own network end with the Pod; set hostNetwork: true, or leave it out: with an address of its own each Pod can surge without it" }}
+{{- end }}
 {{- if and .Values.networkPolicy.enabled .Values.hostNetwork }}
 {{- fail "networkPolicy.enabled: Kubernetes does not filter the host's network; set hostNetwork: false, or use the host's own firewall" }}
 {{- end }}
