@@ -69,10 +69,15 @@ export async function release({ withImage }) {
     );
   }
 
-  process.stderr.write('· installing the package on a machine without a compiler …\n');
-  const trial = tryPackage(archive, { compiler: false, prebuilt: true });
-  if (!trial.ok) throw new Error(`the package does not work when it is installed: ${trial.said}`);
-  process.stderr.write(`✓ it runs there: ${trial.said}\n`);
+  for (const [where, options] of [
+    ['without a compiler', { compiler: false, prebuilt: true }],
+    ['with a compiler and no prebuilt addon', { compiler: true, prebuilt: false }],
+  ]) {
+    process.stderr.write(`· installing the package ${where} …\n`);
+    const { ok, said } = tryPackage(archive, options);
+    if (!ok) throw new Error(`the package does not work ${where}: ${said}`);
+    process.stderr.write(`✓ it runs ${where}: ${said}\n`);
+  }
 
   writeFileSync(join(directory, 'SHA256SUMS'), checksums(directory));
   process.stdout.write(`${name} ${version} of ${revision()}, in ${directory}:\n${checksums(directory)}`);

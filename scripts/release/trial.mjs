@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { pinnedNode } from '../setup.mjs';
 
 const NEEDED_BY_NPM = [
@@ -35,7 +35,7 @@ function pathWithoutCompiler(directory) {
 function tried(command, args, options) {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     encoding: 'utf8',
-    timeout: 300_000,
+    timeout: 900_000,
     ...options,
   });
   return { status, said: `${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`.trim() };
@@ -63,14 +63,14 @@ export function tryPackage(archive, { compiler, prebuilt }) {
     const home = join(directory, 'node_modules', 'isthmus');
     if (!prebuilt) {
       rmSync(join(home, 'prebuilds'), { recursive: true, force: true });
-      const built = tried(pinnedNode, ['scripts/build-addon.mjs', '--if-installed'], { cwd: home, env });
+      const built = npm('rebuild', 'isthmus', '--foreground-scripts');
       if (built.status !== 0) return { ok: false, said: built.said };
     }
     const program = join(directory, 'node_modules', '.bin', 'isthmus');
-    const env2 = { ...env, PATH: `${join(pinnedNode, '..')}${delimiter}${env.PATH}` };
-    const version = tried(program, ['version'], { env: env2 });
+    const ours = { ...env, PATH: `${dirname(pinnedNode)}${delimiter}${env.PATH}` };
+    const version = tried(program, ['version'], { env: ours });
     if (version.status !== 0) return { ok: false, said: version.said };
-    const doctor = tried(program, ['doctor', '--source', `file:${directory}`], { env: env2 });
+    const doctor = tried(program, ['doctor', '--source', `file:${directory}`], { env: ours });
     const loads = doctor.said.includes('the native addon loads');
     return { ok: loads, said: loads ? version.said : doctor.said };
   } finally {
