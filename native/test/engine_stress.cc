@@ -1,6 +1,7 @@
 // The engine as it runs, for the sanitizers, ThreadSanitizer above all: three workers, a thread that is JavaScript, backends that
 // echo, clients that do all sorts of things, while listeners and targets come and go, everything is aborted now and then, and it
 // is stopped in the middle of it. Nothing of its own may be a race: what the threads of the test share is atomic.
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -142,7 +143,11 @@ class JavaScript {
         for (const Event& event : events) AnswerTo(event, live, closed);
         engine_->WakeAnswered();
       }
-      if (turn % 50 == 0) {  // a listener goes, another comes
+      if (turn % 100 == 0) {  // one is handed over, as between two processes: its clients go to whoever is woken
+        UniqueFd taken(::fcntl(engine_->ListenerFd(listener), F_DUPFD_CLOEXEC, 0));
+        if (!engine_->ListenOn(listener + 1, std::move(taken), ListenerMode::kHello, 64).Ok()) return 1;
+        engine_->CloseListener(listener++, true);
+      } else if (turn % 50 == 0) {  // a listener goes, another comes
         listen_port = Listen(listener + 1);
         engine_->CloseListener(listener++);
       }
