@@ -39,8 +39,17 @@ export class Upstream {
       ...(libraries !== '' && { LD_LIBRARY_PATH: libraries }),
     };
     const variables = Object.entries(environment).map((each) => each.join('='));
+    // Namespaces that are made later are seen, as with HostToContainer: without it HAProxy meets empty files.
     // Its processes end with it, as those of a container do: it leaves its HAProxy running.
-    const container = ['unshare', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc'];
+    const container = [
+      'unshare',
+      '--uts',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount-proc',
+      '--propagation=slave',
+    ];
     const inside = ['netns', 'exec', node, ...container, 'sh', '-c', ON_THE_NODE, 'sh', node, netnsDirectory];
     const command = ['env', '-i', ...variables, join(home, 'bin', 'magnum-cluster-api-proxy')];
     this.#process = new LoggedProcess('ip', [...inside, ...command], { label: `upstream-${node}` });
