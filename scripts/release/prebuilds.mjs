@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { flavourNames, toolchain } from '../addon-flavours.mjs';
 import { childEnvironment, pinnedNode, root } from '../setup.mjs';
 import { runStep } from '../step.mjs';
-import { ensureZig } from './python-packages.mjs';
+import { ensureZig } from './zig.mjs';
 
 async function zigEnvironment() {
   try {
