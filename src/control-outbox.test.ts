@@ -67,3 +67,12 @@ test('says whether the newest routes are taken, whatever else is under way', () 
   outbox.taken();
   expect(outbox.routesTaken).toBe(true);
 });
+
+test('counts the pools of ports of their own among the routes', () => {
+  const { outbox } = receiver();
+  const route = { cluster: 'kube-1', namespace: 'magnum-system', backends: [] };
+  outbox.put({ ...withProblems('a'), ports: [{ name: 'magnum-system/ssh', preferredPort: null, route }] });
+  expect(outbox.routesTaken).toBe(false);
+  outbox.taken();
+  expect(outbox.routesTaken).toBe(true);
+});

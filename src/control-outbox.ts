@@ -27,9 +27,9 @@ export class ControlOutbox {
     this.#sendNext();
   }
 
-  /** The other side routes by the newest table. */
+  /** The other side routes by the newest table, and by the newest pools of ports of their own. */
   get routesTaken(): boolean {
-    return this.#taken.routes === this.#next.routes;
+    return this.#taken.routes === this.#next.routes && this.#taken.ports === this.#next.ports;
   }
 
   /** Resolves when everything that was put in so far has been taken over. */
