@@ -17,7 +17,7 @@ import {
   sameListenerReading,
 } from './additional-listener.ts';
 import type { Problem } from './cluster-source.ts';
-import { type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
+import { ABSENT_RETRY_MS, type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
 import { MACHINE_GROUP, MACHINE_VERSIONS, type MachineFacts, readMachine, sameMachine } from './machine.ts';
 import { byText } from './text-order.ts';
 
@@ -32,8 +32,6 @@ export interface ListenerSourceDependencies {
 
 const LISTENERS = 'additionallisteners';
 const MACHINES = 'machines';
-/** Most sites have no listeners at all: that the definition is still not there is asked twice a minute. */
-const ABSENT_RETRY_MS = 30_000;
 /** The first of many changes is told at once, the others together: somebody may write a hundred labels a second. */
 const TOGETHER_MS = 50;
 
@@ -185,6 +183,7 @@ export class ListenerSource {
     return Object.freeze({
       complete:
         isAbsent || (listeners.synced && listeners.staleSinceMs === null && listeners.rejected.size === 0),
+      kindAbsent: isAbsent,
       listeners: Object.freeze([...listeners.items.values()].sort((a, b) => byText(a.key, b.key))),
       machines: Object.freeze([...(machines?.items.values() ?? [])]),
       machinesKnown: machines?.synced ?? false,

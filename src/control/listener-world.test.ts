@@ -116,6 +116,18 @@ describe('a listener that goes', () => {
     expect(desiredFor(world).ports).toEqual([]);
   });
 
+  test('as the last one still leads to its machines, which nobody watches any more', () => {
+    const api = new ModelApi();
+    const before = worldFor({ ...site, kube: kube(api) });
+    const unwatched = { ...gone, machines: [], snapshot: { machinesKnown: false }, kube: kube(api) };
+    let world = worldFor(unwatched, before);
+    expect(routed(world)).toEqual(['10.0.0.11']);
+    expect(routed(worldFor(unwatched, world))).toEqual(['10.0.0.11']);
+    api.nowMs += 5000;
+    world = worldFor({ ...unwatched, kube: kube(api) }, world);
+    expect([desiredFor(world).ports, world.listeners.machines]).toEqual([[], []]);
+  });
+
   test('that is only being deleted goes in the same order', () => {
     const api = new ModelApi();
     const deleting = listener('ssh', {}, { deletionTimestamp: '2026-08-02T00:00:00Z' });
@@ -141,6 +153,12 @@ describe('a listener that goes', () => {
     let world = worldFor({ ...gone, kube: kube(api) }, before);
     expect(desiredFor(world).listeners).toHaveLength(9);
     expect(desiredFor(world).problems.map(({ origin }) => origin)).toContain('mass delete');
+    // Nobody watches the machines now: they are led to all the same.
+    const unwatched = { ...gone, machines: [], snapshot: { machinesKnown: false }, kube: kube(api) };
+    world = worldFor(unwatched, world);
+    expect(routed(world)).toEqual(Array.from({ length: 9 }, () => '10.0.0.11'));
+    const back = { ...unwatched, listeners: many };
+    expect(routed(worldFor(back, world))).toEqual(Array.from({ length: 9 }, () => '10.0.0.11'));
     api.nowMs += 5 * 60_000;
     world = worldFor({ ...gone, kube: kube(api) }, world);
     expect(desiredFor(world).listeners).toEqual([]);

@@ -3,7 +3,7 @@
 import type { ListenerReading, ListenerWish } from './additional-listener.ts';
 import type { Problem } from './cluster-source.ts';
 import { listenerMarks, markedSelector } from './listener-marks.ts';
-import type { ListenerSnapshot } from './listener-snapshot.ts';
+import { ABSENT_RETRY_MS, type ListenerSnapshot } from './listener-snapshot.ts';
 import type { MachineFacts } from './machine.ts';
 import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
 import type { KubeWorld } from './publish/kube-world.ts';
@@ -37,9 +37,19 @@ export interface ListenerWorld {
   readonly problems: readonly Problem[];
   /** Since when most listeners have been missing (monotonic). */
   readonly vanishedSinceMs: number | null;
+  /** Services of listeners although there is no definition: which, and since when (monotonic). */
+  readonly unexplained: Unexplained | null;
   /** Our own slices were seen once: they say which port each listener had. Before that none is asked for. */
   readonly slicesSeen: boolean;
 }
+
+interface Unexplained {
+  readonly listeners: string;
+  readonly sinceMs: number;
+}
+
+/** By then we have asked again whether there is a definition. */
+const EXPLAINED_MS = 2 * ABSENT_RETRY_MS;
 
 export function listenerWorld(
   snapshot: ListenerSnapshot,
@@ -69,19 +79,50 @@ export function listenerWorld(
         });
   const goes = new Set(breaker.trip ? gone.filter(({ reading: { key } }) => deleting.has(key)) : gone);
   const kept = missing.filter((each) => !goes.has(each));
+  const departing = departures([...goes], present, kube, previous, settings.departureMs);
+  const unexplained = unexplainedServices(snapshot, marked, kube, previous);
+  const isExplained =
+    kube === null || unexplained === null || kube.nowMs - unexplained.sinceMs >= EXPLAINED_MS;
   return Object.freeze({
-    complete: snapshot.complete && !breaker.trip,
+    complete: snapshot.complete && !breaker.trip && isExplained,
     listeners: Object.freeze([...listeners, ...kept].sort((a, b) => byText(a.reading.key, b.reading.key))),
-    departing: departures([...goes], present, kube, previous, settings.departureMs),
-    machines: snapshot.machines,
-    machinesKnown: snapshot.machinesKnown,
+    departing,
+    ...machinesOf(snapshot, previous, present.size + kept.length + departing.size > 0),
     machinesProblem: snapshot.machinesProblem,
     problems: breaker.trip
       ? [...snapshot.problems, { origin: MASS_DELETE, reason: `additional listeners: ${breaker.reason}` }]
       : snapshot.problems,
     vanishedSinceMs: breaker.sinceMs,
+    unexplained,
     slicesSeen: kube === null || kube.complete || previous?.slicesSeen === true,
   });
+}
+
+/**
+ * With the last listener goes the watch of machines. Clients of one that goes, or that is not believed to be gone, come all the same;
+ * and one that comes back leads where it led until they are listed again.
+ */
+function machinesOf(
+  { machines, machinesKnown }: ListenerSnapshot,
+  previous: ListenerWorld | null,
+  areWanted: boolean,
+): Pick<ListenerWorld, 'machines' | 'machinesKnown'> {
+  return areWanted && !machinesKnown && previous?.machinesKnown === true
+    ? { machines: previous.machines, machinesKnown: true }
+    : { machines, machinesKnown };
+}
+
+/** Another instance may have heard of a new definition first: its Services are no leftovers. */
+function unexplainedServices(
+  { kindAbsent = false }: ListenerSnapshot,
+  marked: ReadonlyMap<string, Marked>,
+  kube: KubeWorld | null,
+  previous: ListenerWorld | null,
+): Unexplained | null {
+  if (kube === null || !kindAbsent || marked.size === 0) return null;
+  const listeners = [...marked.keys()].sort(byText).join(' ');
+  const before = previous?.unexplained ?? null;
+  return before?.listeners === listeners ? before : { listeners, sinceMs: kube.nowMs };
 }
 
 /** By listener: the digest that its Service says, as a function of the object it was made for. */

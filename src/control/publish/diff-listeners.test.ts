@@ -209,6 +209,23 @@ describe('what takes it away', () => {
     expect([api.slices.size, api.services.size]).toEqual([1, 1]);
   });
 
+  test('nothing, before an instance that knows of no definition has asked again for it', () => {
+    const api = new ModelApi();
+    new Instance(api).settle({ ...site, ...down });
+    const other = new Instance(api, { instance: 'net-2' });
+    const absent = { ...site, listeners: [], netns: [], snapshot: { kindAbsent: true } };
+    for (let i = 0; i < 5; i += 1) {
+      other.settle(absent);
+      api.nowMs += 10_000;
+    }
+    expect([...api.services.keys()]).toEqual(['kube-1-ssh']);
+    api.nowMs += 10_000;
+    other.settle(absent);
+    api.nowMs += 1001;
+    other.settle(absent);
+    expect(api.services.size).toBe(0);
+  });
+
   test('nothing, while an edit has to be put right: only who is sent to a closed port is', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
