@@ -15,6 +15,7 @@ import type { JudgedListener } from './listener-world.ts';
 import { machineIndex } from './machine-index.ts';
 import type { NameClaims } from './name-claims.ts';
 import { expectedNetnsNames, type NetnsIndex } from './netns-index.ts';
+import { ownershipOf } from './ownership.ts';
 import { isMemberUnjudged, type PoolMember, poolMembers } from './pool-members.ts';
 import type { Publication } from './publish/publication.ts';
 import { sliceIndex } from './publish/slice-index.ts';
@@ -84,7 +85,7 @@ export function listenerStates(
     ),
     targets: targetsOf(placed),
     publications: placed.flatMap(({ publication }) => (publication === null ? [] : [publication])),
-    reserved: placed.flatMap(({ reserved }) => (reserved === null ? [] : [reserved])),
+    reserved: placed.flatMap(({ reserved }) => reserved),
   };
 }
 
@@ -103,7 +104,7 @@ interface Placed {
   readonly entry: RouteEntry | null;
   readonly port: PortRoute | null;
   readonly publication: Publication | null;
-  readonly reserved: string | null;
+  readonly reserved: readonly string[];
 }
 
 function placedListener(
@@ -114,7 +115,7 @@ function placedListener(
   context: Context,
 ): Placed {
   const { reading, wish, problems } = listener;
-  const nowhere = (state: ListenerState, reason: string, reserved: string | null): Placed => ({
+  const nowhere = (state: ListenerState, reason: string, reserved: readonly string[]): Placed => ({
     status: leaving ? null : statusOf(listener, state, reason, service, [], null, []),
     members: [],
     entry: null,
@@ -124,15 +125,13 @@ function placedListener(
   });
   if (wish === null || service === null) {
     // Its Service waits for the edit that puts it right.
-    const held = service ?? existingService(reading.key, context.world);
-    const key = held === null ? null : listenerPublicationKey(reading.shown.cluster, held);
-    return nowhere('invalid', problems.join('; '), key);
+    return nowhere('invalid', problems.join('; '), existingServices(reading.key, context.world));
   }
   if (cluster === null)
     return nowhere(
       problems.length > 0 ? 'invalid' : 'pending',
       [...problems, `there is no cluster ${wish.cluster} in namespace ${reading.namespace} (yet)`].join('; '),
-      null,
+      [],
     );
 
   const { world, index, namespace } = context;
@@ -176,7 +175,7 @@ function placedListener(
           })
         : null,
     publication,
-    reserved: null,
+    reserved: [],
   };
 }
 
@@ -346,9 +345,13 @@ function publishedPort({ cluster, listener }: Publication, { kube }: World): num
   return own?.object.ports?.[0]?.port ?? null;
 }
 
-function existingService(key: string, { kube }: World): string | null {
-  if (kube === null) return null;
-  for (const [name, service] of kube.services)
-    if (listenerMarks(service.metadata)?.listener === key) return name;
-  return null;
+/** By what they say themselves: the cluster may be what was edited. */
+function existingServices(key: string, { kube }: World): readonly string[] {
+  const found: string[] = [];
+  for (const [name, service] of kube?.services ?? []) {
+    if (listenerMarks(service.metadata)?.listener !== key) continue;
+    const ownership = ownershipOf(service);
+    if (ownership.kind === 'ours') found.push(listenerPublicationKey(ownership.cluster, name));
+  }
+  return found;
 }

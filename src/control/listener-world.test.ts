@@ -6,6 +6,7 @@ import {
   listener,
   machine,
   NAMESPACE,
+  pendingCluster,
   type SiteFacts,
   worldFor,
 } from '../../test/support/listeners.ts';
@@ -86,6 +87,20 @@ describe('an edit of the selector that an old API server let through', () => {
     // Its Service waits for the edit to be undone.
     expect(reserved).toEqual(['kube-1/kube-1-ssh']);
     expect(desiredFor(worldFor({ ...site, kube })).listeners[0]?.state).toBe('serving');
+  });
+
+  test('and so is one of its cluster, whose machines were never asked for', () => {
+    const other = listener('ssh', { clusterName: 'kube-2' });
+    const clusters = [pendingCluster('kube-1'), pendingCluster('kube-2')];
+    const machines = [machine('x-1', '10.0.0.11', { role: 'worker' }, { cluster: 'kube-2' })];
+    const kube = published().seenBy({});
+    const { listeners, ports, reserved } = desiredFor(
+      worldFor({ ...site, clusters, machines, listeners: [other], kube }),
+    );
+    expect(listeners[0]).toMatchObject({ state: 'invalid', members: [] });
+    expect(listeners[0]?.reason).toContain('spec.clusterName was changed, and is immutable; it was kube-1');
+    expect(ports).toEqual([]);
+    expect(reserved).toEqual(['kube-1/kube-1-ssh']);
   });
 
   test('is none where the listener was made anew', () => {

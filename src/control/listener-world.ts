@@ -6,6 +6,7 @@ import { listenerMarks, markedSelector } from './listener-marks.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot } from './listener-snapshot.ts';
 import type { MachineFacts } from './machine.ts';
 import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
+import { ownershipOf } from './ownership.ts';
 import type { KubeWorld } from './publish/kube-world.ts';
 import { sliceIndex } from './publish/slice-index.ts';
 import { byText } from './text-order.ts';
@@ -125,15 +126,26 @@ function unexplainedServices(
   return before?.listeners === listeners ? before : { listeners, sinceMs: kube.nowMs };
 }
 
-/** By listener: the digest that its Service says, as a function of the object it was made for. */
-type Marked = (uid: string | null) => string | null;
+/** Of what its Service was made with: the digest of its selector, and whose machines it leads to. */
+interface MarkedService {
+  readonly digest: string;
+  readonly cluster: string;
+}
+
+/** By listener: what its Service says, as a function of the object it was made for; null: nothing. */
+type Marked = (uid: string | null) => MarkedService | null;
 
 function markedSelectors(kube: KubeWorld | null): ReadonlyMap<string, Marked> {
   const found = new Map<string, Marked>();
   for (const service of kube?.services.values() ?? []) {
     const marks = listenerMarks(service.metadata);
-    if (marks !== null && !found.has(marks.listener))
-      found.set(marks.listener, (uid) => markedSelector(service.metadata, uid));
+    if (marks === null || found.has(marks.listener)) continue;
+    const ownership = ownershipOf(service);
+    if (ownership.kind !== 'ours') continue;
+    found.set(marks.listener, (uid) => {
+      const digest = markedSelector(service.metadata, uid);
+      return digest === null ? null : { digest, cluster: ownership.cluster };
+    });
   }
   return found;
 }
@@ -149,13 +161,15 @@ function judged(
   const kept = known?.wish ?? null;
   if (wish === null) return { reading, wish: kept, problems };
   // The API refuses that from Kubernetes 1.25 on; whoever may edit a listener must not reach other machines by it.
-  const first = kept?.selectorDigest ?? marked?.(object.uid) ?? null;
+  const made = marked?.(object.uid) ?? null;
+  const first = kept?.selectorDigest ?? made?.digest ?? null;
   if (first !== null && first !== wish.selectorDigest) {
     const reason = 'spec.selector was changed: Selector is immutable; put it back, or make another listener';
     return { reading, wish: kept, problems: [reason] };
   }
-  if (kept !== null && kept.cluster !== wish.cluster) {
-    const reason = `spec.clusterName was changed, and is immutable; it was ${kept.cluster}`;
+  const cluster = kept?.cluster ?? made?.cluster ?? wish.cluster;
+  if (cluster !== wish.cluster) {
+    const reason = `spec.clusterName was changed, and is immutable; it was ${cluster}`;
     return { reading, wish: kept, problems: [reason] };
   }
   return known !== undefined && known.reading === reading && known.problems.length === 0
