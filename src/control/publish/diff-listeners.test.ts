@@ -376,6 +376,23 @@ describe('its status', () => {
     expect(written(first, away)).toEqual([]);
   });
 
+  test('an instance whose turn comes and goes is in no more of a hurry', () => {
+    const api = new ModelApi();
+    const instance = new Instance(api, { instance: 'net-2' });
+    const away = { ...site, netns: [] };
+    const first = { live: new Set(['net-1', 'net-2']), rank: 0 };
+    instance.peers = first;
+    const [status] = written(instance, away);
+    const seen = { ...away, listeners: withStatus({ ...status, members: 7 }) };
+    instance.peers = { ...first, rank: 1 };
+    expect(written(instance, seen)).toEqual([]);
+    instance.peers = first;
+    api.nowMs += 5000;
+    expect(written(instance, seen)).toEqual([]);
+    api.nowMs += 5000;
+    expect(written(instance, seen)).toHaveLength(1);
+  });
+
   test('members that flap cost a write in ten seconds; a verdict that turns is told at once', () => {
     const api = new ModelApi();
     const instance = new Instance(api);

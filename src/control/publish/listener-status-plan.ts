@@ -54,18 +54,17 @@ export function listenerStatusPlan(
     const { namespace, name, cluster } = listener;
     const key = `${namespace}/${name}`;
     const object = objects.get(key);
-    if (object === undefined || object.uid === null || !isWriter(listener, slices, kube)) continue;
-    const wanted = statusOf(listener, object, publications.get(key) ?? null, kube);
+    if (object === undefined || object.uid === null) continue;
     const told = before.get(key);
-    if (isSame(wanted, object.status)) {
-      if (told !== undefined) memory.set(key, told);
-      continue;
-    }
+    // Also while another writes it: whose slice comes and goes is in no more of a hurry for that.
+    if (told !== undefined) memory.set(key, told);
+    if (!isWriter(listener, slices, kube)) continue;
+    const wanted = statusOf(listener, object, publications.get(key) ?? null, kube);
+    if (isSame(wanted, object.status)) continue;
     const text = JSON.stringify(wanted);
     const gapMs = isUrgent(wanted, object.status) && told?.text !== text ? URGENT_MS : CALM_MS;
     const atMs = told === undefined ? kube.nowMs : told.atMs + gapMs;
     if (kube.nowMs < atMs) {
-      memory.set(key, told as ToldStatus);
       lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
       continue;
     }
