@@ -12,7 +12,7 @@ import { ensureHelm, ensureMonitoringDefinitions } from './helm.mjs';
 import { MissingError, requireTools } from './problems.mjs';
 import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
-import { ensureCoreDns, ensureTestbed } from './testbed.mjs';
+import { ensureTestbed } from './testbed.mjs';
 import { ensureUpstream } from './upstream.mjs';
 
 const bin = (...parts) => join(root, 'node_modules', ...parts);
@@ -107,7 +107,6 @@ const tasks = {
       requireTools(['setpriv']);
       const testbed = {
         ...(await ensureTestbed()),
-        ...(await ensureCoreDns()),
         ...(await ensurePacketFilter()),
         ...(await ensureCrun()),
         ...(await ensureUpstream()),

@@ -1,5 +1,5 @@
-// Builds the real Kubernetes (test/e2e/testbed) and CoreDNS (test/e2e/coredns) of the end-to-end tests once for each content of
-// their sources, outside the work tree. Only this needs Go and the network; the tests run in the sandbox, which has neither.
+// Builds the real Kubernetes and CoreDNS of the end-to-end tests (test/e2e/testbed) once for each content of their sources, outside
+// the work tree. Only this needs Go and the network; the tests run in the sandbox, which has neither.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -24,7 +24,7 @@ const KEPT_BUILDS = 2;
 const sourcesOf = (module) => join(root, 'test', 'e2e', module);
 
 /** What the tests start; a directory of KUBEBUILDER_ASSETS that has all of them spares the build. */
-const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl'];
+const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl', 'coredns'];
 
 export function cacheDirectory() {
   if (process.env.ISTHMUS_TESTBED_CACHE) return process.env.ISTHMUS_TESTBED_CACHE;
@@ -119,12 +119,4 @@ export async function ensureTestbed() {
   }
   const title = 'building kube-apiserver, etcd and the others from Go modules (6 to 15 minutes, once)';
   return { ISTHMUS_TESTBED: await ensureBuild('testbed', kubernetesStamps(), title) };
-}
-
-/** The same for CoreDNS, which nobody ships beside the others. */
-export async function ensureCoreDns() {
-  const asset = join(process.env.KUBEBUILDER_ASSETS || '/nonexistent', 'coredns');
-  if (isExecutable(asset)) return { ISTHMUS_COREDNS: asset };
-  const title = 'building CoreDNS from Go modules (3 to 10 minutes, once)';
-  return { ISTHMUS_COREDNS: await ensureBuild('coredns', '', title) };
 }

@@ -21,8 +21,7 @@ export const LOGS =
 
 /** The command that starts a component: `testbed etcd …`, or the component's own binary. */
 export function componentCommand(name: ComponentName, args: readonly string[]): [string, string[]] {
-  const { ISTHMUS_TESTBED: testbed, ISTHMUS_TESTBED_ASSETS: assets, ISTHMUS_COREDNS: coredns } = process.env;
-  if (name === 'coredns' && coredns !== undefined) return [coredns, [...args]];
+  const { ISTHMUS_TESTBED: testbed, ISTHMUS_TESTBED_ASSETS: assets } = process.env;
   if (assets !== undefined) return [join(assets, name), [...args]];
   if (testbed !== undefined) return [testbed, [name, ...args]];
   throw new Error('no testbed: these tests run with `npm run test:e2e`, which builds it');

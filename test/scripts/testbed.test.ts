@@ -30,7 +30,7 @@ test('without Go it says what is missing and what would do instead, and fails', 
 });
 
 test('with all binaries in KUBEBUILDER_ASSETS nothing is built', () => {
-  const names = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl'];
+  const names = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl', 'coredns'];
   const missing = ensure({ KUBEBUILDER_ASSETS: directory });
   expect(missing.status).not.toBe(0);
   for (const name of names) {
