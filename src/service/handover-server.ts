@@ -4,10 +4,17 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { descriptorOf } from '../netns/descriptor.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { HandoverError, meetingPath } from './handover-directory.ts';
-import { type FromPredecessor, messageLine, type ToPredecessor, toPredecessor } from './handover-messages.ts';
+import {
+  type FromPredecessor,
+  MOST_LINE_BYTES,
+  messageLine,
+  type ToPredecessor,
+  toPredecessor,
+} from './handover-messages.ts';
 import { readLines } from './line-reader.ts';
 
 export interface Successor {
@@ -38,12 +45,16 @@ export interface HandoverServerDeps {
 /** Of one message: the kernel's bound is 253. */
 const SOCKETS_PER_MESSAGE = 100;
 const MOST_CONNECTIONS = 16;
+/** For one that takes our sockets; it reads every few milliseconds. */
+const GIVE_MS = 10_000;
+const FULL_MS = 2;
 
 export class HandoverServer {
   readonly #deps: HandoverServerDeps;
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
   #starting: { readonly successor: Successor; readonly socket: Socket } | null = null;
+  #givingTo: Socket | null = null;
   #handedOver = false;
   #isOpen = false;
 
@@ -126,32 +137,49 @@ export class HandoverServer {
     }
   }
 
-  #give(socket: Socket, successor: Successor): void {
-    const { addon, version, sockets, onSuccessor } = this.#deps;
-    if (this.#handedOver || this.#starting !== null) {
+  async #give(socket: Socket, successor: Successor): Promise<void> {
+    const { onSuccessor } = this.#deps;
+    if (this.#handedOver || this.#starting !== null || this.#givingTo !== null) {
       answer(socket, { kind: 'refused', reason: 'another successor was faster' });
       return;
     }
-    const all = sockets();
+    this.#givingTo = socket;
     try {
-      for (let first = 0; first === 0 || first < all.length; first += SOCKETS_PER_MESSAGE) {
-        const some = all.slice(first, first + SOCKETS_PER_MESSAGE);
-        const line = messageLine({
-          kind: 'sockets',
-          version,
-          sockets: some.map(({ name, pinned }) => ({ name, pinned })),
-          more: first + SOCKETS_PER_MESSAGE < all.length,
-        });
-        // Past Node, which has written nothing here yet. A line is small, and the socket's buffer is empty.
-        const sent = addon.sendDescriptors(descriptorOf(socket), line, ...some.map(({ fd }) => fd));
-        if (sent !== Buffer.byteLength(line)) throw new Error('the socket took only a part');
-      }
+      await this.#giveAll(socket);
     } catch {
-      socket.destroy(); // it ended while it asked
+      socket.destroy(); // it ended while it asked, or does not read
       return;
+    } finally {
+      this.#givingTo = null;
     }
     this.#starting = { successor, socket };
     onSuccessor(successor);
+  }
+
+  /** Past Node, which has written nothing here yet. A few hundred sockets fill the kernel's buffer: there is room when some are read. */
+  async #giveAll(socket: Socket): Promise<void> {
+    const { addon, version, sockets } = this.#deps;
+    const given = new Set<string>();
+    const end = performance.now() + GIVE_MS;
+    /** Of a line that went in part. The descriptors go with the first byte. */
+    let rest = '';
+    for (let more = true; more || rest !== ''; ) {
+      // Looked at anew after each wait: one that was closed meanwhile may have left its number to something else.
+      const missing = rest === '' ? sockets().filter(({ name }) => !given.has(name)) : [];
+      const some = missing.slice(0, SOCKETS_PER_MESSAGE);
+      const line = rest || socketsLine(version, some, missing.length > some.length);
+      try {
+        const sent = addon.sendDescriptors(descriptorOf(socket), line, ...some.map(({ fd }) => fd));
+        if (rest === '') more = missing.length > some.length;
+        for (const { name } of some) given.add(name);
+        rest = Buffer.from(line).subarray(sent).toString(); // all of it is ASCII
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        // ETOOMANYREFS: as many are on their way as we may have open.
+        if ((code !== 'EAGAIN' && code !== 'ETOOMANYREFS') || performance.now() > end) throw error;
+        await sleep(FULL_MS);
+      }
+    }
   }
 
   #left(socket: Socket): void {
@@ -162,6 +190,17 @@ export class HandoverServer {
   }
 }
 
+function socketsLine(
+  version: string,
+  some: readonly { readonly name: string; readonly pinned: boolean }[],
+  more: boolean,
+): string {
+  const sockets = some.map(({ name, pinned }) => ({ name, pinned }));
+  return messageLine({ kind: 'sockets', version, sockets, more });
+}
+
 function answer(socket: Socket, message: FromPredecessor): void {
-  if (socket.writable) socket.write(messageLine(message));
+  // One that asks and asks, and never reads the answers, shall not have our memory.
+  if (socket.writableLength > MOST_LINE_BYTES) socket.destroy();
+  else if (socket.writable) socket.write(messageLine(message));
 }

@@ -56,3 +56,14 @@ test('what nobody took is closed, once', () => {
   sockets.closeRest();
   expect(closed).toEqual([8]);
 });
+
+test('of two with one name the first is kept, and the other closed: nobody would ever accept there', () => {
+  const closed: number[] = [];
+  const sockets = new InheritedSockets([socket('::', 1), { ...socket('::', 2), fd: 8 }], (fd) =>
+    closed.push(fd),
+  );
+  expect(closed).toEqual([8]);
+  expect(sockets.take('tls', { host: undefined, port: 1 })).toBe(7);
+  sockets.closeRest();
+  expect(closed).toEqual([8]);
+});

@@ -23,8 +23,13 @@ export class InheritedSockets {
   readonly #close: (fd: number) => void;
 
   constructor(sockets: readonly HandedSocket[], close: (fd: number) => void) {
-    this.#sockets = new Map(sockets.map((socket) => [socket.name, socket]));
+    this.#sockets = new Map();
     this.#close = close;
+    // One for each name: clients of another would wait for ever in a queue that nobody knows of.
+    for (const socket of sockets) {
+      if (this.#sockets.has(socket.name)) close(socket.fd);
+      else this.#sockets.set(socket.name, socket);
+    }
   }
 
   /** Hands it out once; undefined when there is none, or only one that listens elsewhere than is wanted now. */

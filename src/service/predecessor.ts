@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { descriptorOf } from '../netns/descriptor.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { HandoverError, meetingPath } from './handover-directory.ts';
-import { fromPredecessor, messageLine } from './handover-messages.ts';
+import { fromPredecessor, MOST_LINE_BYTES, messageLine } from './handover-messages.ts';
 import type { HandedSocket } from './inherited-sockets.ts';
 import { readLines } from './line-reader.ts';
 
@@ -21,6 +21,8 @@ export interface PredecessorDeps {
 
 const DEADLINE_MS = 10_000;
 const LOOK_MS = 2;
+/** As many as there are ports: more is nonsense, whoever sends it. */
+const MOST_SOCKETS = 65_536;
 
 export class Predecessor {
   readonly pid: number;
@@ -102,9 +104,10 @@ async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): P
   const end = performance.now() + deadlineMs;
   try {
     for (;;) {
+      // Also of one that never stops talking: it would have us for ever.
+      if (performance.now() > end) throw new HandoverError('the process that serves here does not answer');
       const received = addon.receiveDescriptors(descriptorOf(socket));
       if (received === null) {
-        if (performance.now() > end) throw new HandoverError('the process that serves here does not answer');
         await sleep(LOOK_MS);
         continue;
       }
@@ -122,6 +125,7 @@ async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): P
         if (message?.kind !== 'sockets')
           throw new HandoverError('the process that serves here answers nonsense');
         sockets.push(...message.sockets);
+        if (sockets.length > MOST_SOCKETS) throw new HandoverError('the process that serves here has no end');
         if (message.more) continue;
         if (sockets.length !== descriptors.length)
           throw new HandoverError(`${sockets.length} sockets were announced, ${descriptors.length} came`);
@@ -131,6 +135,8 @@ async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): P
         });
         return { version: message.version, sockets: all };
       }
+      if (text.length > MOST_LINE_BYTES || descriptors.length > MOST_SOCKETS)
+        throw new HandoverError('the process that serves here has no end');
     }
   } catch (error) {
     for (const fd of descriptors) closeSync(fd);
