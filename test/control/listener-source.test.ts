@@ -78,10 +78,11 @@ afterEach(async () => {
 
 test('without the definition there are none, and nothing is wrong; it may come at any time', async () => {
   await open([machineDefinition()]);
-  expect(source.snapshot()).toMatchObject({ complete: true, listeners: [], problems: [] });
+  expect(source.snapshot()).toMatchObject({ complete: true, kindAbsent: true, listeners: [], problems: [] });
   api.store.create(additionalListenerDefinition());
   addListener('ssh');
   await until('it is found', () => names().join() === 'ssh', 20_000);
+  expect(source.snapshot().kindAbsent).toBe(false);
 });
 
 test('machines are watched only while there is a listener', async () => {
