@@ -154,8 +154,8 @@ describe.runIf(WRITE && upstreamMissing() === null)('magnum-cluster-api-proxy', 
 const table = (): string => `# What one instance asks of the Kubernetes API at rest
 
 Per minute, from the audit log of a real kube-apiserver (\`ISTHMUS_WRITE_RESULTS=1 npm run test:e2e -- at-rest\`): ${INSTANCES} instances of
-Isthmus, one of magnum-cluster-api-proxy, ${WINDOW_S} s each. Isthmus renews its Lease, and that is all; a watch ends and begins
-anew every 5 to 10 minutes, which may add a call or two.
+Isthmus, one of magnum-cluster-api-proxy, ${WINDOW_S} s each. Isthmus renews its Lease, and looks two or three times whether AdditionalListener
+is defined, which it is not here; a watch ends and begins anew every 5 to 10 minutes, which may add a call or two.
 
 | | clusters | calls | of them writes |
 | --- | --- | --- | --- |
