@@ -173,10 +173,10 @@ const tasks = {
   image: {
     about:
       'the container image from this clone, without a registry, into .cache/image (as root; docs/install/image.md)',
-    run: async () => {
-      await setUp();
+    run: async (args) => {
+      await setUp({ addon: false, compiled: false });
       const { image } = await import('./image/build.mjs');
-      return image();
+      return image(args);
     },
   },
   'test:image': {

@@ -14,6 +14,7 @@ import { ensureBase } from './base.mjs';
 import { describe, unpack } from './oci-archive.mjs';
 
 export const imageDirectory = join(root, '.cache', 'image');
+const OWN_ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const MEGABYTE = 1_000_000;
 /** Node's own binary is most of it. */
 export const sizeGoal = (nodeBytes) => nodeBytes * 1.15 + 25 * MEGABYTE;
@@ -105,7 +106,7 @@ export const sourceFacts = () => ({ epoch: sourceEpoch(), revision: revision() }
 /** Builds once; returns the archive. `architecture`: amd64 or arm64. */
 export async function buildImage({
   name = 'isthmus',
-  architecture = process.arch === 'arm64' ? 'arm64' : 'amd64',
+  architecture = OWN_ARCHITECTURE,
   of = sourceFacts(),
 } = {}) {
   if (process.getuid() !== 0)
@@ -129,6 +130,7 @@ export async function buildImage({
     mkdirSync(npmCache, { recursive: true });
     const facts = {
       BUILDER_IMAGE: base,
+      BUILDPLATFORM: `linux/${OWN_ARCHITECTURE}`, // which older ones do not set by themselves
       TARGETARCH: architecture,
       SOURCE_DATE_EPOCH: epoch,
       VERSION: version,
@@ -169,9 +171,12 @@ export function judge(archive, rootfs) {
   return { text: `${facts.join('\n')}\n`, fits: size <= goal };
 }
 
-export async function image() {
-  const archive = await buildImage();
-  const { text, fits } = judge(archive, join(imageDirectory, 'rootfs'));
+/** `--arch amd64|arm64`, as containers call it. */
+export async function image(args) {
+  const at = args.indexOf('--arch');
+  const architecture = at === -1 ? OWN_ARCHITECTURE : args[at + 1];
+  const archive = await buildImage({ architecture });
+  const { text, fits } = judge(archive, join(imageDirectory, `rootfs-${architecture}`));
   process.stdout.write(text);
   if (!fits) process.stderr.write('✗ the image is larger than it may be\n');
   return fits ? 0 : 1;
