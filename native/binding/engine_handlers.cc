@@ -12,10 +12,11 @@ EngineHandlers::EngineHandlers(napi_env env, const Napi::Object& handlers) : env
   napi_create_reference(env, handlers.Get("question"), 1, &question_);
   napi_create_reference(env, handlers.Get("dialFailed"), 1, &dial_failed_);
   napi_create_reference(env, handlers.Get("ended"), 1, &ended_);
+  napi_create_reference(env, handlers.Get("listenerGone"), 1, &listener_gone_);
 }
 
 void EngineHandlers::Release() {
-  for (napi_ref* reference : {&question_, &dial_failed_, &ended_}) {
+  for (napi_ref* reference : {&question_, &dial_failed_, &ended_, &listener_gone_}) {
     if (*reference != nullptr) napi_delete_reference(env_, std::exchange(*reference, nullptr));
   }
 }
@@ -58,7 +59,14 @@ void EngineHandlers::Tell(const Event& event) const {
       arguments[10] = Number(event.tag);
       return Call(ended_, std::size(arguments), arguments);
     }
+    case Event::Kind::kListenerGone:
+      return;  // with the last of what it may come with: TellListenerGone()
   }
+}
+
+void EngineHandlers::TellListenerGone(std::uint32_t listener) const {
+  const napi_value arguments[] = {Number(listener)};
+  Call(listener_gone_, std::size(arguments), arguments);
 }
 
 void EngineHandlers::Call(napi_ref handler, std::size_t count, const napi_value* arguments) const {

@@ -1,4 +1,4 @@
-// The three functions by which JavaScript hears of the native engine (NativeEngineHandlers in src/netns/native.ts), and how an event
+// The functions by which JavaScript hears of the native engine (NativeEngineHandlers in src/netns/native.ts), and how an event
 // becomes a call of one. Plain Node-API, for speed; on the thread of its environment, like everything here.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/message.h"
 
@@ -18,6 +19,7 @@ class EngineHandlers {
   EngineHandlers& operator=(const EngineHandlers&) = delete;
 
   void Tell(const Event& event) const;
+  void TellListenerGone(std::uint32_t listener) const;
   // Nothing is told any more. While the environment lives, and so not left to the destructor.
   void Release();
 
@@ -30,6 +32,7 @@ class EngineHandlers {
   napi_ref question_ = nullptr;
   napi_ref dial_failed_ = nullptr;
   napi_ref ended_ = nullptr;
+  napi_ref listener_gone_ = nullptr;
 };
 
 }  // namespace isthmus

@@ -354,6 +354,8 @@ Napi::Value EngineObject::Stats(const Napi::CallbackInfo& info) {
   stats.Set("connections", shared.connections.load(std::memory_order_relaxed));
   stats.Set("unreported", shared.unreported.load(std::memory_order_relaxed));
   stats.Set("listenersClosing", shared.listeners_closing.load(std::memory_order_acquire));
+  const auto& engine = Of(info).engine_;
+  stats.Set("listenersKnown", engine ? static_cast<double>(engine->KnownListeners()) : 0.0);
   stats.Set("pendingDials", shared.pending_dials.load(std::memory_order_relaxed));
   stats.Set("helloMemoryBytes", static_cast<double>(shared.hellos.Used()));
   stats.Set("netnsHandles", shared.netns_handles.load(std::memory_order_relaxed));
@@ -383,8 +385,9 @@ void EngineObject::DeliverAll() {
       if (!engine_) break;  // a handler stopped it
       napi_handle_scope scope = nullptr;
       napi_open_handle_scope(env_, &scope);
-      if (event.kind == Event::Kind::kEnded) Leave(shared_->unreported);
+      const bool listener_gone = engine_->Told(event);
       handlers_.Tell(event);
+      if (listener_gone && engine_) handlers_.TellListenerGone(event.listener);
       napi_close_handle_scope(env_, scope);
     }
     delivering_ = false;

@@ -22,8 +22,21 @@ void Worker::RemoveListener(std::shared_ptr<ListenerSocket> listener) {
   // The kernel wakes one of all who wait on the socket, in whatever process. If that was us, just before, then nobody else knows
   // of the client, and it would wait until the next one comes.
   if (listener->shared) AcceptFrom(*listener);
-  shared_.listeners_closing.fetch_sub(1, std::memory_order_release);
   retired_listeners_.push_back(std::move(listener));  // a later event of this batch may point at it
+}
+
+// The batch is done: nothing can be accepted from them here any more.
+void Worker::ForgetRetired() {
+  for (const auto& listener : retired_listeners_) {
+    if (listener->use->Leave()) {
+      Event event{Event::Kind::kListenerGone};
+      event.listener = listener->id;
+      event.use = listener->use;
+      Tell(std::move(event));
+    }
+    shared_.listeners_closing.fetch_sub(1, std::memory_order_release);
+  }
+  retired_listeners_.clear();
 }
 
 void Worker::AcceptFrom(const ListenerSocket& listener) {
@@ -52,11 +65,13 @@ void Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
 
 void Worker::Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome) {
   shared_.unreported.fetch_add(1, std::memory_order_relaxed);
+  listener.use->Enter();
   static_cast<void>(SetLinger(client.Get(), 0));
   client.Reset();
   Event event{Event::Kind::kEnded};
   event.outcome = outcome;
   event.listener = listener.id;
+  event.use = listener.use;
   event.client = peer;
   Tell(std::move(event));
 }
@@ -66,6 +81,7 @@ void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockad
     return Refuse(listener, std::move(client), peer, Outcome::kRefusedConnections);
   }
   shared_.unreported.fetch_add(1, std::memory_order_relaxed);
+  listener.use->Enter();
   std::uint32_t slot = 0;
   if (free_slots_.empty()) {
     slot = static_cast<std::uint32_t>(slots_.size());
@@ -80,7 +96,7 @@ void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockad
   // Never 0: that is what events of refused clients carry.
   generations_[slot] = generations_[slot] % ((1u << ConnectionId::kGenerationBits) - 1) + 1;
   connection->id = {index_, slot, generations_[slot]};
-  connection->listener = listener.id;
+  connection->listener = listener.use;
   connection->accepted_ns = now_ns_;
   connection->peer = peer;
   connection->timer.owner = connection;

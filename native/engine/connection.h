@@ -96,8 +96,8 @@ struct Connection {
   bool asked = false;         // JavaScript knows of it: from then on it alone decides
   std::int32_t connected = -1;
   float dial_ms = 0;
-  std::uint32_t listener = 0;
   std::uint32_t min_bytes = 1;
+  ListenerUse* listener = nullptr;  // it is one of its users
   std::int64_t accepted_ns = 0;
   std::int64_t reset_by_ns = 0;  // resetting: not later than that
   sockaddr_in6 peer{};

@@ -107,7 +107,7 @@ void Worker::BackendReady(Connection& connection, std::uint32_t events) {
 void Worker::DialFailed(Connection& connection, const SysError& error) {
   Dial& dial = *connection.dial;
   Event event{Event::Kind::kDialFailed};
-  event.listener = connection.listener;
+  event.listener = connection.listener->id;
   event.connection = connection.id.Packed();
   event.tag = connection.tag;
   event.candidate = static_cast<std::int32_t>(dial.next);

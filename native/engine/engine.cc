@@ -76,6 +76,7 @@ void Engine::Stop() {
   for (const auto& worker : workers_) worker->Join();
   workers_.clear();
   listeners_.clear();
+  uses_.clear();
   targets_.clear();
   pools_.clear();
   loads_.clear();
@@ -94,7 +95,7 @@ Result<BoundAddress> Engine::Listen(std::uint32_t id, const std::string& host, i
     fd = OpenListening(*Parse("0.0.0.0", port), backlog, timeout);  // a kernel without IPv6
   }
   if (!fd.Ok()) return fd.Error();
-  return Serve({id, mode, false, std::move(fd.Value())});
+  return Serve({id, nullptr, mode, false, std::move(fd.Value())});
 }
 
 Result<BoundAddress> Engine::ListenOn(std::uint32_t id, UniqueFd fd, ListenerMode mode, int backlog) {
@@ -103,12 +104,15 @@ Result<BoundAddress> Engine::ListenOn(std::uint32_t id, UniqueFd fd, ListenerMod
   NoDelay(fd.Get());
   KeepAlive(fd.Get(), shared_->limits.dead_peer_timeout_ms);
   if (::listen(fd.Get(), backlog) != 0) return SysError{errno, "listen"};
-  return Serve({id, mode, true, std::move(fd)});
+  return Serve({id, nullptr, mode, true, std::move(fd)});
 }
 
 Result<BoundAddress> Engine::Serve(ListenerSocket socket) {
   const std::uint32_t id = socket.id;
   const BoundAddress bound = AddressOf(socket.fd.Get());
+  // Each worker uses it until it has heard of its end, also one that could not watch it.
+  auto use = std::make_unique<ListenerUse>(id, static_cast<int>(workers_.size()));
+  socket.use = use.get();
   auto listener = std::make_shared<ListenerSocket>(std::move(socket));
   // One worker is enough to serve it; without any, nobody would ever be heard there.
   std::optional<SysError> error;
@@ -119,6 +123,7 @@ Result<BoundAddress> Engine::Serve(ListenerSocket socket) {
   }
   if (!watched) return *error;
   listeners_[id] = std::move(listener);
+  uses_.emplace(use.get(), std::move(use));
   return bound;
 }
 
@@ -152,6 +157,14 @@ void Engine::CloseListener(std::uint32_t id, bool leave_open) {
     shared_->listeners_closing.fetch_add(1, std::memory_order_relaxed);
     worker->Post(std::move(command), true);
   }
+}
+
+bool Engine::Told(const Event& event) {
+  if (event.kind == Event::Kind::kEnded) Leave(shared_->unreported);
+  if (!running_) return false;  // what was in use has gone with the threads
+  const bool gone = event.kind == Event::Kind::kListenerGone || (event.kind == Event::Kind::kEnded && event.use->Leave());
+  if (gone) uses_.erase(event.use);
+  return gone;
 }
 
 std::optional<std::uint32_t> Engine::AddTarget(const std::string& path, const std::string& identity,

@@ -36,6 +36,10 @@ class Engine {
   // Accepts what waits, then refuses: when it returns, nobody can connect any more. Unless it came by ListenOn, or is to be left
   // open: then those who hold it too go on.
   void CloseListener(std::uint32_t id, bool leave_open = false);
+  // For each event that was taken, when it is about to be told. True: its listener is closed, and nothing more comes of it.
+  bool Told(const Event& event);
+  // Those that are open, and those closed of which something may still be told.
+  std::size_t KnownListeners() const { return uses_.size(); }
 
   // Absent when the address is not numeric.
   std::optional<std::uint32_t> AddTarget(const std::string& path, const std::string& identity, const std::string& address,
@@ -84,6 +88,7 @@ class Engine {
   std::shared_ptr<Shared> shared_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unordered_map<std::uint32_t, std::shared_ptr<ListenerSocket>> listeners_;
+  std::unordered_map<const ListenerUse*, std::unique_ptr<ListenerUse>> uses_;
   std::unordered_map<std::string, NamedNetns> netns_;
   std::unordered_map<std::uint32_t, KnownTarget> targets_;
   std::unordered_map<std::string, std::shared_ptr<Share>> shares_;

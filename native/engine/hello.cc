@@ -34,7 +34,7 @@ void Worker::ReadHello(Connection& connection) {
 
 // False when nothing can be decided before more has arrived.
 bool Worker::Decide(Connection& connection) {
-  const PreparedTable* table = connection.asked ? nullptr : TableOf(connection.listener);
+  const PreparedTable* table = connection.asked ? nullptr : TableOf(connection.listener->id);
   if (table != nullptr) {
     const HelloBuffer& hello = connection.hello;
     const PlainHello plain = ReadPlainHello({hello.Data(), hello.Length()});
@@ -86,7 +86,7 @@ void Worker::Ask(Connection& connection) {
   connection.state = State::kAsking;
   connection.asked = true;
   Event event{Event::Kind::kQuestion};
-  event.listener = connection.listener;
+  event.listener = connection.listener->id;
   event.connection = connection.id.Packed();
   event.client = connection.peer;
   event.bytes = connection.hello.Data();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/listener_use.h"
 #include "engine/outcome.h"
 #include "engine/pool.h"
 #include "engine/share.h"
@@ -21,6 +22,7 @@ enum class ListenerMode : std::uint8_t { kHello, kImmediate };
 
 struct ListenerSocket {
   std::uint32_t id;
+  ListenerUse* use;
   ListenerMode mode;
   bool shared;  // other processes may hold it too: it is never shut down
   UniqueFd fd;
@@ -48,7 +50,7 @@ struct ConnectionId {
 };
 
 struct Event {
-  enum class Kind : std::uint8_t { kQuestion, kDialFailed, kEnded } kind;
+  enum class Kind : std::uint8_t { kQuestion, kDialFailed, kEnded, kListenerGone } kind;
   Outcome outcome = Outcome::kFinished;   // ended
   std::uint32_t listener = 0;
   std::uint64_t connection = 0;
@@ -63,6 +65,7 @@ struct Event {
   double bytes_from_backend = 0;
   std::string error;                      // dial failed
   std::uint32_t tag = 0;                  // dial failed, ended: of the prepared answer, if it was one
+  ListenerUse* use = nullptr;             // ended, gone: of the listener, until Engine::Told()
   std::shared_ptr<const void> kept;       // ended: so that nobody forgets the tag before this is told
 };
 

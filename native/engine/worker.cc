@@ -98,6 +98,7 @@ void Worker::Run() {
     HandleTimers();
     LookAfterPeers();
     FreeDead();
+    ForgetRetired();
     SendOutbox();
   }
   // Nobody waits for an answer any more: JavaScript is the one that waits, for this thread.
@@ -111,7 +112,7 @@ void Worker::Run() {
 
 void Worker::Tell(Event event) {
   if (outbox_.empty()) outbox_since_ns_ = now_ns_;
-  if (event.kind != Event::Kind::kEnded) outbox_urgent_ = true;
+  if (event.kind == Event::Kind::kQuestion || event.kind == Event::Kind::kDialFailed) outbox_urgent_ = true;
   outbox_.push_back(std::move(event));
 }
 
@@ -285,7 +286,8 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
 
   Event event{Event::Kind::kEnded};
   event.outcome = connection.aborted ? connection.abort_outcome : outcome;
-  event.listener = connection.listener;
+  event.listener = connection.listener->id;
+  event.use = connection.listener;
   event.connection = connection.id.Packed();
   event.client = connection.peer;
   event.tag = connection.tag;
@@ -313,7 +315,6 @@ void Worker::FreeDead() {
     delete connection;
   }
   dead_.clear();
-  retired_listeners_.clear();
 }
 
 void Worker::AbortAll(Outcome outcome) {

@@ -58,6 +58,7 @@ class Worker {
   void AcceptFrom(const ListenerSocket& listener);
   void Adopt(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer);
   void RemoveListener(std::shared_ptr<ListenerSocket> listener);
+  void ForgetRetired();
   void Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome);
   void RefuseForWantOfDescriptors(const ListenerSocket& listener);
 

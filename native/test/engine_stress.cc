@@ -159,14 +159,17 @@ class JavaScript {
       if (turn % 211 == 0) engine_->AbortAll(Outcome::kDrainExpired);
     }
     const std::size_t known = tags_.size();
+    const std::size_t listeners = engine_->KnownListeners();
+    const bool listeners_add_up = gone_ + listeners == listener + 1 && gone_ > 0;
     const LoadRef busy = engine_->FindTarget(live)->load;  // the same through all its targets
     engine_->Stop();  // with everything under way
     const int left = shared_->connections + shared_->pending_dials + static_cast<int>(shared_->hellos.Used()) + busy->connections;
     engine_.reset();
-    std::printf("%d served unasked, %zu answers known in the end; ", served_unasked.load(), known);
+    std::printf("%d served unasked, %zu answers and %zu of %u listeners known in the end; ", served_unasked.load(), known,
+                listeners, listener + 1);
     std::printf("%d visits, %d served in full, %d asked about, %d ended, %d left\n", tried.load(), served.load(), asked_, ended_,
                 left);
-    return left == 0 && served > 0 && served_unasked > 0 && known <= 210 && ended_ <= tried ? 0 : 1;
+    return left == 0 && served > 0 && served_unasked > 0 && known <= 210 && listeners_add_up && ended_ <= tried ? 0 : 1;
   }
 
  private:
@@ -215,6 +218,7 @@ class JavaScript {
   }
 
   void AnswerTo(const Event& event, std::uint32_t live, std::uint32_t closed) {
+    if (engine_->Told(event)) gone_ += 1;
     if (event.kind == Event::Kind::kEnded) ended_ += 1;
     if (event.kind != Event::Kind::kQuestion) return;
     asked_ += 1;
@@ -254,6 +258,7 @@ class JavaScript {
   const int backend_port_;
   std::set<std::uint32_t> tags_;
   int asked_ = 0;
+  std::uint32_t gone_ = 0;
   int ended_ = 0;
 };
 

@@ -106,6 +106,7 @@ void Stage::Collect() {
   std::vector<Event> events;
   while (shared_->events.Take(events)) {
     for (Event& event : events) {
+      static_cast<void>(engine_->Told(event));
       switch (event.kind) {
         case Event::Kind::kQuestion:
           questions_.push_back(std::move(event));
@@ -115,6 +116,8 @@ void Stage::Collect() {
           break;
         case Event::Kind::kEnded:
           ended_.push_back(std::move(event));
+          break;
+        case Event::Kind::kListenerGone:
           break;
       }
     }
@@ -398,6 +401,15 @@ std::string Stage::Clear() {
     }
     pollfd bell{bell_.Get(), POLLIN, 0};
     ::poll(&bell, 1, 5);
+  }
+  if (!stopped_ && engine_->Running()) {
+    engine_->CloseListener(kListener);
+    while (engine_->KnownListeners() > 0 && NowMs() < deadline) {
+      pollfd bell{bell_.Get(), POLLIN, 0};
+      ::poll(&bell, 1, 5);
+      Collect();
+    }
+    if (engine_->KnownListeners() > 0) wrong("a listener is still known when all have ended");
   }
   std::set<std::uint64_t> ids;
   for (const Event& event : ended_) {

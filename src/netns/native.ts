@@ -127,6 +127,8 @@ export interface NativeEngineHandlers {
     durationMs: number,
     tag: number,
   ): void;
+  /** It was closed, and of it and its connections nothing more will be told. */
+  listenerGone(listener: number): void;
 }
 
 /** The engine's own threads, as one object. Every question must be answered exactly once, by one of the first five. */
@@ -198,6 +200,8 @@ export interface NativeEngineHandle {
     readonly unreported: number;
     /** By how many threads a listener that was closed may still be accepted from. */
     readonly listenersClosing: number;
+    /** Open, or closed and not gone yet. */
+    readonly listenersKnown: number;
     readonly pendingDials: number;
     readonly helloMemoryBytes: number;
     readonly netnsHandles: number;

@@ -43,6 +43,7 @@ interface KnownTarget {
 export class NativeEngine implements Engine {
   readonly #engine: NativeEngineHandle;
   readonly #slab: Uint8Array;
+  /** Those that are open, and those closed of which something may still be told. */
   readonly #listeners = new Map<number, ListenerSpec>();
   readonly #open = new Map<number, Listener>();
   readonly #decided = new Map<number, Decided>();
@@ -66,6 +67,7 @@ export class NativeEngine implements Engine {
         ),
       dialFailed: (...failure) => this.#dialFailed(...failure),
       ended: (...report) => this.#ended(...report),
+      listenerGone: (listener) => this.#listeners.delete(listener),
     });
     this.#slab = new Uint8Array(this.#engine.slab);
     this.#pools = new Pools(this.#engine, (backend) => this.#target(backend));
@@ -118,8 +120,13 @@ export class NativeEngine implements Engine {
   }
 
   stats(): EngineStats {
-    const { unreported: _, listenersClosing: __, ...stats } = this.#engine.stats();
+    const { unreported: _, listenersClosing: __, listenersKnown: ___, ...stats } = this.#engine.stats();
     return stats;
+  }
+
+  /** How many listeners are kept in mind, here and in the addon: connections outlive theirs. For tests. */
+  knownListeners(): { readonly here: number; readonly inAddon: number } {
+    return { here: this.#listeners.size, inAddon: this.#engine.stats().listenersKnown };
   }
 
   shares(): ReadonlyMap<string, number> {
