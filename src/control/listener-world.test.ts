@@ -103,6 +103,13 @@ describe('an edit of the selector that an old API server let through', () => {
     expect(reserved).toEqual(['kube-1/kube-1-ssh']);
   });
 
+  test('is judged alike by all instances: what the Service says goes before what one of them remembers', () => {
+    const kube = published(listener('ssh', OTHER)).seenBy({});
+    const world = worldFor({ ...edited, kube }, worldFor(site));
+    expect(desiredFor(world).listeners[0]?.state).toBe('serving');
+    expect(routed(world)).toEqual(['10.0.0.12']);
+  });
+
   test('is none where the listener was made anew', () => {
     const anew = listener('ssh', OTHER, { uid: 'another' });
     const kube = published().seenBy({});

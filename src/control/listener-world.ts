@@ -162,12 +162,13 @@ function judged(
   if (wish === null) return { reading, wish: kept, problems };
   // The API refuses that from Kubernetes 1.25 on; whoever may edit a listener must not reach other machines by it.
   const made = marked?.(object.uid) ?? null;
-  const first = kept?.selectorDigest ?? made?.digest ?? null;
+  // What instances share goes first: two that remember different selectors would write their Service in turns for ever.
+  const first = made?.digest ?? kept?.selectorDigest ?? null;
   if (first !== null && first !== wish.selectorDigest) {
     const reason = 'spec.selector was changed: Selector is immutable; put it back, or make another listener';
     return { reading, wish: kept, problems: [reason] };
   }
-  const cluster = kept?.cluster ?? made?.cluster ?? wish.cluster;
+  const cluster = made?.cluster ?? kept?.cluster ?? wish.cluster;
   if (cluster !== wish.cluster) {
     const reason = `spec.clusterName was changed, and is immutable; it was ${cluster}`;
     return { reading, wish: kept, problems: [reason] };
