@@ -58,6 +58,7 @@ export async function fleet(
     await isthmus.start('--advertise-address', '192.0.2.1');
     await patiently('it has converged', () => own() === clusters);
     const convergedMs = performance.now() - start;
+    say(`turns until then: ${JSON.stringify(turnBuckets((await isthmus.get('/metrics')).body))}`);
     say(`converged after ${seconds(convergedMs)}; now two instances die`);
     const dead = new Set(others.slice(0, 2));
     renewing = others.filter((instance) => !dead.has(instance));
@@ -66,7 +67,13 @@ export async function fleet(
     await patiently('their slices are collected', () => management.slices().length === left);
     const collectedMs = performance.now() - deadFrom;
     await new Promise((resolve) => setTimeout(resolve, 12_000));
-    const p99 = turnP99((await isthmus.get('/metrics')).body);
+    const { body } = await isthmus.get('/metrics');
+    const p99 = turnP99(body);
+    say(
+      `turns by duration: ${turnBuckets(body)
+        .map(([le, count]) => `≤ ${le} s ${count}`)
+        .join(', ')}`,
+    );
     const rss = rssMb(isthmus.pid);
     const heap = await controlHeapMb(isthmus.pid);
     return [
@@ -108,10 +115,16 @@ export async function fleet(
 
 /** The upper end of the bucket that holds it. */
 function turnP99(metrics: string): number {
-  const buckets = [...metrics.matchAll(/^isthmus_control_turn_seconds_bucket\{le="([^"]+)"\} (\d+)$/gm)];
-  const total = Number(buckets.at(-1)?.[2] ?? 0);
-  const found = buckets.find(([, , count]) => Number(count) >= total * 0.99);
-  return Number(found?.[1]) * 1000;
+  const buckets = turnBuckets(metrics);
+  const total = buckets.at(-1)?.[1] ?? 0;
+  const found = buckets.find(([, count]) => count >= total * 0.99);
+  return Number(found?.[0]) * 1000;
+}
+
+/** Each with all that took less. */
+function turnBuckets(metrics: string): (readonly [le: string, count: number])[] {
+  const lines = metrics.matchAll(/^isthmus_control_turn_seconds_bucket\{le="([^"]+)"\} (\d+)$/gm);
+  return Array.from(lines, ([, le = '', count]) => [le, Number(count)] as const);
 }
 
 /** To look at twenty thousand objects takes the API, which lives in this process, longer than to serve them. */

@@ -2,6 +2,7 @@
 // replaces was measured to do. Counts and times of one run on this machine; `--quick` leaves the large site out, and names of parts
 // (`reaction`, `rest-10`, `rest-50`, `fleet`) measure those only: once all were, the results are written.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { getPriority, loadavg } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { machineFacts } from '../harness/machine.ts';
@@ -26,6 +27,10 @@ const parts: readonly (readonly [name: string, measure: () => Promise<readonly R
 const STORE = fileURLToPath(new URL('../../.cache/control-bench.json', import.meta.url));
 interface Measured {
   readonly at: string;
+  /** Of the machine when it ended, over a minute. */
+  readonly load: string;
+  /** Our priority. */
+  readonly nice: number;
   readonly rows: readonly Row[];
 }
 const stored: Record<string, Measured> = existsSync(STORE) ? JSON.parse(readFileSync(STORE, 'utf8')) : {};
@@ -36,24 +41,27 @@ for (const [name, measure] of parts) {
   const at = new Date().toISOString().slice(0, 16).replace('T', ' ');
   const measured = await measure();
   rows.push(...measured);
-  stored[name] = { at, rows: measured };
+  stored[name] = { at, load: (loadavg()[0] ?? 0).toFixed(0), nice: getPriority(), rows: measured };
 }
 mkdirSync(dirname(STORE), { recursive: true });
 writeFileSync(STORE, JSON.stringify(stored));
 
 const all = parts.flatMap(([name]) => stored[name]?.rows ?? []);
-const times = parts.map(([name]) => `${name} ${stored[name]?.at}`).join(', ');
+const times = parts
+  .map(([name]) => `${name} ${stored[name]?.at}, load ${stored[name]?.load}, nice ${stored[name]?.nice}`)
+  .join('; ');
 const text = `# The control loop, measured
 
-\`npm run bench -- control\`, each part once (${times}, UTC): the built program against the embedded management API, tenants in real
-namespaces, default settings. What is printed for us was measured here. The column upstream is quoted: magnum-cluster-api-proxy 0.38.2
+\`npm run bench -- control\`, each part once, the built program against the embedded management API, tenants in real
+namespaces, default settings; when (UTC), the load of the machine then, and our priority: ${times}. What is printed for us was measured here. The column upstream is quoted: magnum-cluster-api-proxy 0.38.2
 on real Kubernetes 1.35, from shared/contract.md (¹ through DNS, Service and kube-proxy, which are not part of our number here; the
 end-to-end suite measures with them).
 
 ${table(all)}
 
 CPU is user and system time of all threads. A turn is timed by the program itself (\`isthmus_control_turn_seconds\`), by the wall clock, while
-the embedded API runs on the same machine.
+the embedded API runs on the same machine: where the load says that it was busy with other work too, that is in it, and
+\`node bench/control/turn.ts\` tells the CPU time of a turn alone.
 
 Machine: ${JSON.stringify(machineFacts())}
 `;
