@@ -34,9 +34,12 @@ void Worker::ForgetRetired() {
       event.use = listener->use;
       Tell(std::move(event));
     }
-    shared_.listeners_closing.fetch_sub(1, std::memory_order_release);
   }
+  const int count = static_cast<int>(retired_listeners_.size());
+  if (count == 0) return;
+  // Who hears that it is closed may want its port again: the socket goes first.
   retired_listeners_.clear();
+  shared_.listeners_closing.fetch_sub(count, std::memory_order_release);
 }
 
 void Worker::AcceptFrom(const ListenerSocket& listener) {

@@ -127,9 +127,13 @@ Result<BoundAddress> Engine::Serve(ListenerSocket socket) {
   return bound;
 }
 
-int Engine::ListenerFd(std::uint32_t id) const {
+int Engine::ListenerFd(std::uint32_t id) {
   const auto found = listeners_.find(id);
-  return found == listeners_.end() ? -1 : found->second->fd.Get();
+  if (found == listeners_.end()) return -1;
+  // To shut it down would leave a successor with a socket that is dead, and that epoll never stops to tell of. Workers look at
+  // this only when they are told of its end.
+  found->second->shared = true;
+  return found->second->fd.Get();
 }
 
 void Engine::CloseListener(std::uint32_t id, bool leave_open) {

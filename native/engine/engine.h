@@ -31,8 +31,8 @@ class Engine {
   Result<BoundAddress> Listen(std::uint32_t id, const std::string& host, int port, ListenerMode mode, int backlog);
   // On one that listens already, and that others may hold as well.
   Result<BoundAddress> ListenOn(std::uint32_t id, UniqueFd fd, ListenerMode mode, int backlog);
-  // To hand it over: it stays the engine's. -1: there is none of this id.
-  int ListenerFd(std::uint32_t id) const;
+  // To hand it over: it stays the engine's, but from now on others may hold it. -1: there is none of this id.
+  int ListenerFd(std::uint32_t id);
   // Accepts what waits, then refuses: when it returns, nobody can connect any more. Unless it came by ListenOn, or is to be left
   // open: then those who hold it too go on.
   void CloseListener(std::uint32_t id, bool leave_open = false);

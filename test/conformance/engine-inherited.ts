@@ -99,6 +99,15 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(await drained).toEqual({ finished: 1, reset: 0 });
     });
 
+    it('closes one of its own that another has meanwhile, for itself alone', async () => {
+      const listener = await open(engine);
+      const [fd] = await handedOver(listener.fd);
+      await open(successor, fd);
+      await listener.close();
+      await established(listener.port);
+      expect(successor.stats().connections).toBe(1);
+    });
+
     it('loses nobody of a crowd that comes while one lets go and the other takes over', async () => {
       let listener = await open(engine);
       const { port } = listener;
@@ -138,6 +147,8 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       const idle = await tcpClient(backend.port);
       cleanups.push(() => idle.destroy());
       const [connected] = await handedOver(descriptorOf(idle));
+      // Their threads open something at their start: what has closed a listener runs.
+      for (const each of [engine, successor]) await (await open(each)).close();
       const open0 = openDescriptors();
       const file = openSync('/dev/null', 'r');
       for (const fd of [file, connected])
