@@ -9,7 +9,7 @@ import type { ListenerSource } from './control/listener-source.ts';
 import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
-import { HealthMonitor } from './health/health-monitor.ts';
+import { HealthGroups, probesAtOnce } from './health/health-groups.ts';
 import { DEFAULT_HEALTH_SETTINGS } from './health/health-settings.ts';
 import type { ClosableProbe } from './health/probe.ts';
 import { createProbe } from './health/probe-kinds.ts';
@@ -35,7 +35,7 @@ class ControlThread {
   readonly #config: RunConfig;
   readonly #netns: NetnsDirectory;
   readonly #probe: ClosableProbe;
-  readonly #health: HealthMonitor;
+  readonly #health: HealthGroups;
   readonly #outbox: ControlOutbox;
   /** null where clusters come from files. */
   #kubernetes: ControlKubernetes | null = null;
@@ -49,8 +49,11 @@ class ControlThread {
     this.#config = config;
     this.#outbox = new ControlOutbox((changes) => post({ kind: 'published', changes }));
     const settings = { ...DEFAULT_HEALTH_SETTINGS, ...config.health };
-    this.#probe = createProbe({ addon: native, settings });
-    this.#health = new HealthMonitor({
+    this.#probe = createProbe({
+      addon: native,
+      settings: { ...settings, maxConcurrent: probesAtOnce(settings) },
+    });
+    this.#health = new HealthGroups({
       probe: this.#probe,
       settings,
       onChange: (_key, { up }) => {
