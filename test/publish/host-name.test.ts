@@ -90,7 +90,7 @@ it('a restart of the first is none: it has its Lease again at once', async () =>
   await first.ended();
   first = await site.instance('net-1');
   await until('it holds the Lease', () => holder() !== before, 5000);
-  expect((await first.status()).kubernetes?.lease).toBe('held');
+  await until('and says so', async () => (await first.status()).kubernetes?.lease === 'held', 20_000);
 }, 40_000);
 
 it('when the first is gone in order, the second takes its place', async () => {
