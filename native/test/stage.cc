@@ -404,7 +404,8 @@ std::string Stage::Clear() {
   }
   if (!stopped_ && engine_->Running()) {
     engine_->CloseListener(kListener);
-    while (engine_->KnownListeners() > 0 && NowMs() < deadline) {
+    const std::int64_t forgotten_by = NowMs() + kClearPatienceMs;
+    while (engine_->KnownListeners() > 0 && NowMs() < forgotten_by) {
       pollfd bell{bell_.Get(), POLLIN, 0};
       ::poll(&bell, 1, 5);
       Collect();
