@@ -26,8 +26,12 @@ export const marksOf = ({ listener, service }: ListenerMarks) => ({
   annotations: { [LISTENER_ANNOTATION]: listener },
 });
 
+/** How a digest is made: one that was made in another way cannot be compared, and proves no edit. */
+const DIGEST_VERSION = '1';
+
 /** Of one object and its selector. A listener that was deleted and made anew may ask for something else. */
-export const selectorMark = (uid: string | null, digest: string): string => `${uid ?? 'no-uid'}:${digest}`;
+export const selectorMark = (uid: string | null, digest: string): string =>
+  `${uid ?? 'no-uid'}:${DIGEST_VERSION}:${digest}`;
 
 /** The digest that a Service was made with, if it was for this very object; null: it does not say. */
 export function markedSelector(meta: Wire<V1ObjectMeta> | undefined, uid: string | null): string | null {
