@@ -387,12 +387,15 @@ std::string Stage::Clear() {
   backend_.Reset();
   deaf_listener_.Reset();
   const std::int64_t deadline = NowMs() + kClearPatienceMs;
-  while (!stopped_ && engine_->Running()) {
+  const auto answer_all = [&] {
     Collect();
     for (Event& event : std::exchange(questions_, {})) {
       question_ = std::move(event);
       AnswerError();
     }
+  };
+  while (!stopped_ && engine_->Running()) {
+    answer_all();
     if (question_.connection != 0) AnswerError();  // whatever it did with it; an answer too many is none
     if (static_cast<int>(ended_.size()) == fault::Accepted() && shared_->connections == 0) break;
     if (NowMs() >= deadline) {
@@ -408,7 +411,7 @@ std::string Stage::Clear() {
     while (engine_->KnownListeners() > 0 && NowMs() < forgotten_by) {
       pollfd bell{bell_.Get(), POLLIN, 0};
       ::poll(&bell, 1, 5);
-      Collect();
+      answer_all();  // somebody may have been let in only now
     }
     if (engine_->KnownListeners() > 0) wrong("a listener is still known when all have ended");
   }
