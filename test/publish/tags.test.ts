@@ -74,7 +74,7 @@ describe('tags, as docs/tags.md tells', () => {
   });
 
   it('are found by the command that lists what a cluster owns', () => {
-    const selector = documented(/get services,endpointslices,leases -l (\S+)/);
+    const selector = documented(/get services,endpointslices -l (\S+)/);
     expect(selector).toBe('isthmus.dev/resource-owner=kube-1');
     for (const kind of ['Service', 'EndpointSlice'] as const) {
       const metadata = metadataOf(kind);
