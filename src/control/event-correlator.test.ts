@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ClusterEvent } from './cluster-events.ts';
 import { EventCorrelator, type EventDecision } from './event-correlator.ts';
+import type { StatusEvent } from './status-events.ts';
 
 const MINUTE = 60_000;
 const object = {
@@ -11,7 +11,7 @@ const object = {
   namespace: 'magnum-system',
   uid: 'u-1',
 };
-const event = (message: string, more: Partial<ClusterEvent> = {}): ClusterEvent => ({
+const event = (message: string, more: Partial<StatusEvent> = {}): StatusEvent => ({
   object,
   type: 'Warning',
   reason: 'Unhealthy',
@@ -28,7 +28,7 @@ function setup() {
     instance: 'net-1',
     random: () => (++count).toString(16).padStart(16, '0'),
   });
-  return { clock, correlator, kindOf: (each: ClusterEvent) => correlator.decide(each).kind };
+  return { clock, correlator, kindOf: (each: StatusEvent) => correlator.decide(each).kind };
 }
 
 function created(decision: EventDecision) {
@@ -83,7 +83,7 @@ describe('an Event', () => {
     expect(second.metadata.name).not.toBe(first.metadata.name);
   });
 
-  test.each<[title: string, more: Partial<ClusterEvent>]>([
+  test.each<[title: string, more: Partial<StatusEvent>]>([
     ['another reason', { reason: 'NoNetns' }],
     ['another type', { type: 'Normal' }],
     ['another object, even of the same name', { object: { ...object, uid: 'u-2' } }],

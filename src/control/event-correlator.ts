@@ -2,7 +2,7 @@
 // minutes counts up, more than ten of a kind are combined, and each object has a budget. Decides only; it writes nothing.
 import { createHash, randomBytes } from 'node:crypto';
 import type { CoreV1Event } from '@kubernetes/client-node';
-import type { ClusterEvent } from './cluster-events.ts';
+import type { StatusEvent } from './status-events.ts';
 import type { Wire } from './wire-object.ts';
 
 /** `eventTime` is null in Events that have a first and last time. */
@@ -59,7 +59,7 @@ export class EventCorrelator {
     this.#settings = { random: () => randomBytes(8).toString('hex'), ...settings };
   }
 
-  decide(event: ClusterEvent): EventDecision {
+  decide(event: StatusEvent): EventDecision {
     const now = this.#settings.now();
     const { key, message } = this.#combined(event, now);
     const known = this.#written.get(key);
@@ -86,7 +86,7 @@ export class EventCorrelator {
   }
 
   /** More than a few messages of one kind on one object become one Event that says so. */
-  #combined({ object, type, reason, message }: ClusterEvent, now: number): { key: string; message: string } {
+  #combined({ object, type, reason, message }: StatusEvent, now: number): { key: string; message: string } {
     const kind = JSON.stringify([object.uid, type, reason]);
     const bounded = cut(message);
     const digest = digestOf(bounded);
@@ -111,13 +111,13 @@ export class EventCorrelator {
     return mayWrite;
   }
 
-  #nameFor({ object }: ClusterEvent): string {
+  #nameFor({ object }: StatusEvent): string {
     const random = this.#settings.random();
     return `${object.name.slice(0, MAX_NAME - random.length - 1).replace(/[-.]+$/, '')}.${random}`;
   }
 
   #bodyOf(
-    { object, type, reason }: ClusterEvent,
+    { object, type, reason }: StatusEvent,
     message: string,
     written: Written,
     lastTimestamp: string,

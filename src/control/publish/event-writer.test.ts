@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
-import type { ClusterEvent } from '../cluster-events.ts';
+import type { StatusEvent } from '../status-events.ts';
 import { EventWriter } from './event-writer.ts';
 import type { Requester } from './requester.ts';
 
-const event = (uid: string, message = 'm'): ClusterEvent => ({
+const event = (uid: string, message = 'm'): StatusEvent => ({
   object: { apiVersion: 'v1', kind: 'OpenStackCluster', name: uid, namespace: 'ns', uid },
   type: 'Normal',
   reason: 'Proxied',

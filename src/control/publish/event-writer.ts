@@ -3,8 +3,8 @@
 import { abortableSleep } from '../../kube/abortable.ts';
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
-import type { ClusterEvent } from '../cluster-events.ts';
 import { EventCorrelator, type EventObjectBody } from '../event-correlator.ts';
+import type { StatusEvent } from '../status-events.ts';
 import type { Requester } from './requester.ts';
 
 export interface EventWriterDependencies {
@@ -25,7 +25,7 @@ const REQUEST_MS = 10_000;
 export class EventWriter {
   readonly #deps: EventWriterDependencies;
   readonly #correlator: EventCorrelator;
-  readonly #waiting: ClusterEvent[] = [];
+  readonly #waiting: StatusEvent[] = [];
   readonly #abort = new AbortController();
   #writing: Promise<void> | null = null;
 
@@ -34,7 +34,7 @@ export class EventWriter {
     this.#correlator = new EventCorrelator({ ...deps, wallClock: deps.wallNow });
   }
 
-  tell(events: readonly ClusterEvent[]): void {
+  tell(events: readonly StatusEvent[]): void {
     for (const event of events) if (this.#waiting.length < MAX_WAITING) this.#waiting.push(event);
     if (this.#waiting.length > 0 && !this.#abort.signal.aborted) this.#writing ??= this.#writeAll();
   }
@@ -61,7 +61,7 @@ export class EventWriter {
     this.#writing = null;
   }
 
-  async #write(event: ClusterEvent): Promise<boolean> {
+  async #write(event: StatusEvent): Promise<boolean> {
     const decision = this.#correlator.decide(event);
     if (decision.kind === 'drop') return false;
     if (decision.kind === 'create') return this.#create(decision.body);

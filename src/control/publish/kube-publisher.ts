@@ -6,20 +6,17 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { Reflector } from '../../kube/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/reflector-snapshot.ts';
-import { LISTENER_KIND } from '../additional-listener.ts';
 import type { AdvertisedAddress } from '../advertise-address.ts';
-import { ClusterEvents } from '../cluster-events.ts';
 import { CLUSTER_NAME_LABEL } from '../cluster-name.ts';
 import type { EndpointSliceObject, LeaseObject, LivenessMode, ServiceObject } from '../cluster-shape.ts';
 import type { Problem } from '../cluster-source.ts';
 import type { Publisher } from '../control-loop.ts';
 import type { DesiredState } from '../desired-state.ts';
 import { leaseName } from '../instance-name.ts';
-import { ListenerEvents } from '../listener-events.ts';
 import { INSTANCE_LABEL } from '../object-labels.ts';
-import { OPENSTACK_CLUSTER_KIND } from '../openstack-cluster-layout.ts';
 import type { Tags } from '../resource-tags.ts';
 import { Applier, type Outcome } from './apply.ts';
+import { ChangeEvents } from './change-events.ts';
 import { diff } from './diff.ts';
 import { EventWriter } from './event-writer.ts';
 import { InstanceLease } from './instance-lease.ts';
@@ -79,8 +76,7 @@ export class KubePublisher implements Publisher {
   readonly #lease: InstanceLease;
   readonly #peers: PeerWatch;
   readonly #applier: Applier;
-  readonly #events: ClusterEvents;
-  readonly #listenerEvents: ListenerEvents;
+  readonly #events: ChangeEvents;
   readonly #eventWriter: EventWriter;
   #port: number | null = null;
   #draining = false;
@@ -177,8 +173,7 @@ export class KubePublisher implements Publisher {
       onChange,
     });
     const { instance } = settings;
-    this.#events = new ClusterEvents({ now: this.#now, instance });
-    this.#listenerEvents = new ListenerEvents({ now: this.#now, instance });
+    this.#events = new ChangeEvents({ now: this.#now, instance });
     this.#eventWriter = new EventWriter({
       client,
       instance,
@@ -311,7 +306,8 @@ export class KubePublisher implements Publisher {
   plan(kube: KubeWorld, desired: DesiredState): Plan {
     const plan = diff(kube, desired, this.#deps.settings, this.#memory);
     this.#memory = plan.memory;
-    this.#tellEvents(kube, desired);
+    const events = this.#events.changes(desired, kube.peers.rank === 0);
+    if (kube.self.started && kube.self.holder) this.#eventWriter.tell(events);
     return {
       ...plan,
       problems: [...plan.problems, ...this.#problems, ...this.#applier.problems()],
@@ -326,30 +322,6 @@ export class KubePublisher implements Publisher {
     this.#forgetFindings();
     if (this.#withdrawn !== null && !this.#applier.busy && !this.#hasOwnSlices()) this.#withdrawn();
     this.#setAlarm(earliest(plan.lookAgainAtMs, this.#lookAgainAtMs, this.#applier.retryAtMs()));
-  }
-
-  #tellEvents({ self, peers }: KubeWorld, desired: DesiredState): void {
-    const { clusters, objects, listeners, listenerObjects } = desired;
-    const isFirst = peers.rank === 0;
-    const events = this.#events.changes(clusters, {
-      objectOf: ({ origin, namespace }) => {
-        const { uid, apiVersion, name, deleting } = objects.get(origin) ?? { uid: null };
-        return uid === null || deleting
-          ? null
-          : { apiVersion, kind: OPENSTACK_CLUSTER_KIND, name, namespace, uid };
-      },
-      isFirst,
-    });
-    const ofListeners = this.#listenerEvents.changes(listeners, {
-      objectOf: ({ namespace, name }) => {
-        const { uid, apiVersion } = listenerObjects.get(`${namespace}/${name}`) ?? { uid: null };
-        return uid === null || apiVersion === undefined
-          ? null
-          : { apiVersion, kind: LISTENER_KIND, name, namespace, uid };
-      },
-      isFirst,
-    });
-    if (self.started && self.holder) this.#eventWriter.tell([...events, ...ofListeners]);
   }
 
   #self(): Self {
