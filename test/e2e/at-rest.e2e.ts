@@ -36,13 +36,7 @@ class CrowdedSite {
   }
 
   static async start(publishers: number): Promise<CrowdedSite> {
-    const site = await Site.start({
-      modes: ['nftables'],
-      nodes: [
-        { name: 'net-1', privileges: 'pod' },
-        { name: 'net-2', privileges: 'systemd' },
-      ],
-    });
+    const site = await Site.start();
     return new CrowdedSite(site, await site.addWorkload({ name: 'shared' }, ['net-1', 'net-2']), publishers);
   }
 

@@ -17,13 +17,7 @@ let site: Site;
 let loop: Loop;
 
 beforeAll(async () => {
-  site = await Site.start({
-    modes: ['nftables'],
-    nodes: [
-      { name: 'net-1', privileges: 'pod' },
-      { name: 'net-2', privileges: 'systemd' },
-    ],
-  });
+  site = await Site.start();
   for (const name of ['alpha', 'beta']) {
     const workload = await site.addWorkload({ name }, ['net-1', 'net-2']);
     await site.management.addCluster(workload);

@@ -9,7 +9,6 @@ let loop: Loop;
 
 beforeAll(async () => {
   site = await Site.start({
-    modes: ['nftables'],
     nodes: [
       { name: 'net-1', privileges: 'pod' },
       { name: 'net-2', privileges: 'systemd' },

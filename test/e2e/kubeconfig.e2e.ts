@@ -10,13 +10,7 @@ let alpha: Workload;
 let given: string;
 
 beforeAll(async () => {
-  site = await Site.start({
-    modes: ['nftables'],
-    nodes: [
-      { name: 'net-1', privileges: 'pod' },
-      { name: 'net-2', privileges: 'systemd' },
-    ],
-  });
+  site = await Site.start();
   alpha = await site.addWorkload({ name: 'alpha', real: true }, ['net-1', 'net-2']);
   await site.management.addCluster(alpha);
   given = await site.management.kubeconfig('alpha');

@@ -12,13 +12,7 @@ let alpha: Workload;
 let kubeconfig: string;
 
 beforeAll(async () => {
-  site = await Site.start({
-    modes: ['nftables', 'iptables'],
-    nodes: [
-      { name: 'net-1', privileges: 'pod' },
-      { name: 'net-2', privileges: 'systemd' },
-    ],
-  });
+  site = await Site.start({ modes: ['nftables', 'iptables'] });
   // net-2 has no port on this network: what happens here is net-1's doing alone.
   alpha = await site.addWorkload({ name: 'alpha', prefix: 'ovnmeta' }, ['net-1']);
   for (const each of site.instances.values()) each.start();

@@ -35,10 +35,6 @@ const running: Lines[] = [];
 
 beforeAll(async () => {
   site = await Site.start({
-    nodes: [
-      { name: 'net-1', privileges: 'pod' },
-      { name: 'net-2', privileges: 'systemd' },
-    ],
     flags: ['--ignored-selector-labels', 'generation', '--health-interval', '500ms'],
   });
   cluster = await site.addWorkload({ name: 'kube-1' }, ['net-1', 'net-2']);

@@ -12,13 +12,7 @@ let site: Site;
 let loop: Loop;
 
 beforeAll(async () => {
-  site = await Site.start({
-    modes: ['nftables'],
-    nodes: [
-      { name: 'net-1', privileges: 'pod' },
-      { name: 'net-2', privileges: 'systemd' },
-    ],
-  });
+  site = await Site.start();
   const alpha = await site.addWorkload({ name: 'alpha', real: true }, ['net-1', 'net-2']);
   await site.addWorkload({ name: 'beta' }, ['net-1']);
   await site.addWorkload({ name: 'gamma' }, ['net-2']);

@@ -39,14 +39,23 @@ const CLIENT_ADDRESSES: Readonly<Record<ProxyMode, string>> = {
 };
 const nodeAddress = (index: number): string => `10.250.0.${21 + index}`;
 
+interface NetworkNode {
+  readonly name: string;
+  readonly privileges: Privileges;
+  readonly image?: Image;
+}
+
+/** Both homes of Isthmus. */
+const USUAL_NODES: readonly NetworkNode[] = [
+  { name: 'net-1', privileges: 'pod' },
+  { name: 'net-2', privileges: 'systemd' },
+];
+
 export interface SiteOptions {
+  /** Only nftables by default. */
   readonly modes?: readonly ProxyMode[];
-  /** The network nodes, in order. */
-  readonly nodes: readonly {
-    readonly name: string;
-    readonly privileges: Privileges;
-    readonly image?: Image;
-  }[];
+  /** The network nodes, in order; by default net-1 as a Pod has it and net-2 as systemd has it. */
+  readonly nodes?: readonly NetworkNode[];
   /** Of OpenStackCluster and of Machine; our reduced ones by default. */
   readonly definition?: KubeObject | undefined;
   readonly machineDefinition?: KubeObject | undefined;
@@ -71,7 +80,7 @@ export class Site {
   }
 
   /** Everything but workload clusters; the instances are not started yet. */
-  static async start(options: SiteOptions): Promise<Site> {
+  static async start(options: SiteOptions = {}): Promise<Site> {
     const site = new Site(options);
     try {
       await site.#start();
@@ -83,7 +92,13 @@ export class Site {
   }
 
   async #start(): Promise<void> {
-    const { modes = ['nftables'], nodes, definition, machineDefinition, manifests } = this.#options;
+    const {
+      modes = ['nftables'],
+      nodes = USUAL_NODES,
+      definition,
+      machineDefinition,
+      manifests,
+    } = this.#options;
     mkdirSync(INSTALLED, { recursive: true });
     execFileSync('mount', ['--bind', ROOT, INSTALLED], { stdio: 'pipe' });
     const machines: Record<string, string> = {};

@@ -17,13 +17,7 @@ let site: Site;
 let kubeconfig: string;
 
 beforeAll(async () => {
-  site = await Site.start({
-    modes: MODES,
-    nodes: [
-      { name: 'net-1', privileges: 'pod' },
-      { name: 'net-2', privileges: 'systemd' },
-    ],
-  });
+  site = await Site.start({ modes: MODES });
   await site.addWorkload({ name: 'alpha', prefix: 'qdhcp', real: true }, ['net-1']);
   await site.addWorkload({ name: 'beta', prefix: 'ovnmeta' }, ['net-2']);
   for (const each of site.workloads.values()) await site.management.addCluster(each);

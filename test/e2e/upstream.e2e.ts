@@ -22,7 +22,6 @@ describe.skipIf(missing !== null)('beside magnum-cluster-api-proxy', () => {
 
   beforeAll(async () => {
     site = await Site.start({
-      modes: ['nftables'],
       nodes: [
         { name: 'net-1', privileges: 'pod' },
         { name: 'net-2', privileges: 'pod' }, // upstream's node
