@@ -31,6 +31,7 @@ const { values } = parseArgs({
     peer: { type: 'string', default: 'isthmus-native' },
     work: { type: 'string', default: 'connections' },
     seconds: { type: 'string', default: '5' },
+    netns: { type: 'string', default: '1' },
     mtu: { type: 'string' },
     out: { type: 'string' },
   },
@@ -38,6 +39,7 @@ const { values } = parseArgs({
 const work = WORKS[values.work];
 if (work === undefined) throw new Error(`--work is one of ${Object.keys(WORKS).join(', ')}`);
 const seconds = Number(values.seconds);
+const netns = Number(values.netns);
 const tools = readTools();
 const { peers } = chosenPeers({ peers: [values.peer], haproxies: [] }, tools);
 const [peer] = peers;
@@ -56,7 +58,7 @@ const output = async (command: string, ...args: string[]): Promise<string> => {
 
 for (const core of [LOAD_CORE, PROXY_CORE]) spawnPinned(core, tools.load, ['spin', '--seconds', '600']);
 const site = await openSite(
-  { ...ONE_ROUTE, mtu: values.mtu === undefined ? null : Number(values.mtu) },
+  { ...ONE_ROUTE, clusters: netns, netns, mtu: values.mtu === undefined ? null : Number(values.mtu) },
   tools.load,
 );
 const running = await peer.start(site);
@@ -94,10 +96,18 @@ const stacks = folded(await output('perf', 'script', '-i', data, '-F', 'comm,ip,
 await running.stop();
 await site.close();
 
-const out = resolve(values.out ?? join(cache, `${values.peer}-${values.work}.svg`));
+const out = resolve(
+  values.out ?? join(cache, `${values.peer}-${values.work}${netns === 1 ? '' : `-${netns}`}.svg`),
+);
 mkdirSync(dirname(out), { recursive: true });
-const title = `${values.peer} ${peer.version()}, ${values.work}${values.mtu === undefined ? '' : `, MTU ${values.mtu}`}: CPU of all its threads`;
+const where = `${netns === 1 ? '' : `, ${netns} namespaces`}${values.mtu === undefined ? '' : `, MTU ${values.mtu}`}`;
+const title = `${values.peer} ${peer.version()}, ${values.work}${where}: CPU of all its threads`;
 writeFileSync(out, flameGraph(stacks, title));
+// As other tools read them, to set two profiles against each other.
+writeFileSync(
+  out.replace(/(\.svg)?$/, '.folded'),
+  [...stacks].map(([stack, samples]) => `${stack} ${samples}\n`).join(''),
+);
 const { latency: _, lag: __, ...numbers } = result as Record<string, unknown>;
 console.log(JSON.stringify({ ...numbers, cpuMs: Math.round(cpu / 1e6) }));
 for (const [name, share] of hottest(stacks, 25))

@@ -84,10 +84,10 @@ export class App {
       config.engine === 'native'
         ? new NativeEngine(limits, native, config.threads)
         : new StreamsEngine(limits, native);
-    const seen: Pick<SniPolicyDependencies, 'onRecord' | 'onDialFailed'> = {
-      onRecord: (record) => {
-        this.#metrics.connectionEnded(record);
-        connectionLog.write(record);
+    const seen: Pick<SniPolicyDependencies, 'onEnded' | 'onDialFailed'> = {
+      onEnded: (ending) => {
+        this.#metrics.connectionEnded(ending);
+        connectionLog.write(ending);
       },
       onDialFailed: (backend, error) => {
         this.#metrics.dialFailed(error);

@@ -37,10 +37,12 @@ interface Line {
 
 let lines: Line[];
 let nowMs: number;
+let off: string;
 let log: ConnectionLog;
 beforeEach(() => {
   lines = [];
   nowMs = 1000;
+  off = 'none';
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     lines.push({ level, fields, message });
   const logger = {
@@ -48,22 +50,35 @@ beforeEach(() => {
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
+    isLevelEnabled: (level: string) => level !== off,
   } as unknown as Logger;
   log = new ConnectionLog(logger, () => nowMs);
 });
 
+const write = (record: ConnectionRecord) => log.write({ ...record, record: () => record });
 const writeMany = (count: number, record = WARNING) => {
-  for (let i = 0; i < count; i += 1) log.write(record);
+  for (let i = 0; i < count; i += 1) write(record);
 };
 
 test.each(['debug', 'info', 'warn', 'error'] as const)(
   'a record of level %s is one line of it, with all other fields',
   (level) => {
-    log.write({ ...RECORD, level });
+    write({ ...RECORD, level });
     const { level: _, ...fields } = RECORD;
     expect(lines).toEqual([{ level, fields, message: 'connection ended' }]);
   },
 );
+
+test('nothing is spelled out for a level that nobody reads', () => {
+  off = 'info';
+  log.write({
+    ...RECORD,
+    record: () => {
+      throw new Error('asked for');
+    },
+  });
+  expect(lines).toEqual([]);
+});
 
 test.each<[message: string, parts: Partial<ConnectionRecord>]>([
   ['connection ended', {}],
@@ -76,7 +91,7 @@ test.each<[message: string, parts: Partial<ConnectionRecord>]>([
   ['connection failed', { backend: null, outcome: 'hello-timeout' }],
   ['connection failed', { backend: null, outcome: 'policy-error' }],
 ])('"%s" is the message for %o', (message, parts) => {
-  log.write({ ...RECORD, ...parts });
+  write({ ...RECORD, ...parts });
   expect(lines.map((line) => line.message)).toEqual([message]);
 });
 
@@ -156,10 +171,10 @@ describe('warnings', () => {
   test('of more reasons and clusters than it remembers still all come through, and forgetting costs a few more lines', () => {
     writeMany(10, { ...WARNING, cluster: 'first' });
     lines.length = 0;
-    for (let i = 0; i < 4095; i += 1) log.write({ ...WARNING, cluster: `c${i}` });
+    for (let i = 0; i < 4095; i += 1) write({ ...WARNING, cluster: `c${i}` });
     writeMany(1, { ...WARNING, cluster: 'first' });
     expect(lines).toHaveLength(4095);
-    log.write({ ...WARNING, cluster: 'one too many' });
+    write({ ...WARNING, cluster: 'one too many' });
     writeMany(1, { ...WARNING, cluster: 'first' });
     expect(lines).toHaveLength(4097);
   });

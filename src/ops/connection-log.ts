@@ -1,6 +1,6 @@
 // Writes one log record per connection. Warnings are bounded per reason, cluster and listener: a cluster that is down while its clients
 // retry must not fill the disk; what was left out is counted and said.
-import type { ConnectionRecord } from '../proxy/connection-record.ts';
+import type { ConnectionEnding, ConnectionRecord } from '../proxy/connection-record.ts';
 import type { Logger } from './logger.ts';
 
 const WINDOW_MS = 10_000;
@@ -22,15 +22,16 @@ export class ConnectionLog {
     this.#now = now;
   }
 
-  write(record: ConnectionRecord): void {
-    const { level, ...fields } = record;
-    if (level === 'warn') {
-      const suppressed = this.#suppressed(`${record.reason} ${record.cluster} ${record.pool}`);
+  write(ending: Pick<ConnectionEnding, 'level' | 'reason' | 'cluster' | 'pool' | 'record'>): void {
+    if (!this.#logger.isLevelEnabled(ending.level)) return;
+    let suppressed: number | null = 0;
+    if (ending.level === 'warn') {
+      suppressed = this.#suppressed(`${ending.reason} ${ending.cluster} ${ending.pool}`);
       if (suppressed === null) return;
-      this.#logger.warn(suppressed === 0 ? fields : { ...fields, suppressed }, message(record));
-      return;
     }
-    this.#logger[level](fields, message(record));
+    const record = ending.record();
+    const { level, ...fields } = record;
+    this.#logger[level](suppressed === 0 ? fields : { ...fields, suppressed }, message(record));
   }
 
   /** How many were left out before this one; null when this one is left out too. */

@@ -173,7 +173,7 @@ describe('connections', () => {
 
   test('never make a label of what a client or an exception says', async () => {
     for (let i = 0; i < 50; i += 1) {
-      metrics.connectionEnded({
+      const refused: ConnectionRecord = {
         ...RECORD,
         client: `198.51.100.${i}:1`,
         serverName: `evil-${i}.example`,
@@ -182,7 +182,8 @@ describe('connections', () => {
         backend: null,
         outcome: 'alert-sent',
         reason: 'unknown-server-name',
-      });
+      };
+      metrics.connectionEnded(refused);
       metrics.connectionEnded({
         ...RECORD,
         backend: null,

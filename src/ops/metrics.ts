@@ -3,10 +3,12 @@
 import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
 import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
-import type { ConnectionRecord } from '../proxy/connection-record.ts';
+import type { ConnectionEnding } from '../proxy/connection-record.ts';
 import type { EngineStats } from '../proxy/engine.ts';
+import { DurationHistogram } from './duration-histogram.ts';
 import { addKubernetesMetrics } from './kubernetes-metrics.ts';
 import { addListenerMetrics, type ListenerMetricsSources } from './listener-metrics.ts';
+import { PairMap } from './pair-map.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
 
@@ -41,12 +43,20 @@ interface Traffic {
   fromBackend: number;
 }
 
+/** What is counted of an ended connection: of thousands a second, so nothing here is spelled out. */
+export type CountedEnding = Pick<
+  ConnectionEnding,
+  'outcome' | 'reason' | 'cluster' | 'namespace' | 'bytesFromClient' | 'bytesFromBackend' | 'durationMs'
+> & { readonly backend: unknown };
+
 export class Metrics {
   readonly registry = new Registry();
-  readonly #ended = new Map<string, { outcome: string; reason: string; count: number }>();
-  readonly #traffic = new Map<string, Traffic>();
+  readonly #ended = new PairMap((outcome, reason) => ({ outcome, reason, count: 0 }));
+  readonly #traffic = new PairMap(
+    (namespace, cluster): Traffic => ({ namespace, cluster, connections: 0, fromClient: 0, fromBackend: 0 }),
+  );
   readonly #dialFailures: Counter<'error'>;
-  readonly #duration: Histogram<'outcome'>;
+  readonly #duration: DurationHistogram;
   readonly #turns: Counter<string>;
   readonly #flips: Counter<'to'>;
   readonly #controlTurns: Histogram<string>;
@@ -99,13 +109,15 @@ export class Metrics {
       labelNames: ['error'],
       registers,
     });
-    this.#duration = new Histogram({
-      name: 'isthmus_connection_duration_seconds',
-      help: 'How long connections lasted, by how they ended',
-      labelNames: ['outcome'],
-      buckets: [0.01, 0.1, 1, 10, 60, 600, 3600],
-      registers,
-    });
+    this.#duration = new DurationHistogram(
+      {
+        name: 'isthmus_connection_duration_seconds',
+        help: 'How long connections lasted, by how they ended',
+        label: 'outcome',
+        buckets: [0.01, 0.1, 1, 10, 60, 600, 3600],
+      },
+      this.registry,
+    );
     this.#turns = new Counter({
       name: 'isthmus_route_tables_total',
       help: 'Route tables swapped in',
@@ -129,29 +141,17 @@ export class Metrics {
     if (kubernetes !== null) addKubernetesMetrics(this.registry, { ...sources, kubernetes });
   }
 
-  connectionEnded(record: ConnectionRecord): void {
+  connectionEnded(ending: CountedEnding): void {
+    const { outcome, cluster, namespace } = ending;
     // The text of an exception would be a label without bound.
-    const reason = record.outcome === 'policy-error' ? record.outcome : record.reason;
-    const key = `${record.outcome} ${reason}`;
-    const ended = this.#ended.get(key);
-    if (ended === undefined) this.#ended.set(key, { outcome: record.outcome, reason, count: 1 });
-    else ended.count += 1;
-    this.#duration.observe({ outcome: record.outcome }, record.durationMs / 1000);
-    if (record.backend === null || record.cluster === null || record.namespace === null) return;
-    const traffic = this.#trafficOf(record.namespace, record.cluster);
+    const reason = outcome === 'policy-error' ? outcome : ending.reason;
+    this.#ended.at(outcome, reason).count += 1;
+    this.#duration.observe(outcome, ending.durationMs / 1000);
+    if (ending.backend === null || cluster === null || namespace === null) return;
+    const traffic = this.#traffic.at(namespace, cluster);
     traffic.connections += 1;
-    traffic.fromClient += record.bytesFromClient;
-    traffic.fromBackend += record.bytesFromBackend;
-  }
-
-  #trafficOf(namespace: string, cluster: string): Traffic {
-    const key = `${namespace}/${cluster}`;
-    let traffic = this.#traffic.get(key);
-    if (traffic === undefined) {
-      traffic = { namespace, cluster, connections: 0, fromClient: 0, fromBackend: 0 };
-      this.#traffic.set(key, traffic);
-    }
-    return traffic;
+    traffic.fromClient += ending.bytesFromClient;
+    traffic.fromBackend += ending.bytesFromBackend;
   }
 
   dialFailed(error: string): void {
@@ -170,7 +170,7 @@ export class Metrics {
   routesSwapped(clusters: readonly ClusterStatus[]): void {
     this.#turns.inc();
     const known = new Set(clusters.map(({ namespace, name }) => `${namespace}/${name}`));
-    for (const key of this.#traffic.keys()) if (!known.has(key)) this.#traffic.delete(key);
+    this.#traffic.keep(({ namespace, cluster }) => known.has(`${namespace}/${cluster}`));
   }
 
   #gauges(sources: MetricsSources): void {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Backend } from '../routing/route-table.ts';
-import { connectionRecord, type RecordLevel } from './connection-record.ts';
+import { ConnectionEnding, type Findings, type RecordLevel } from './connection-record.ts';
 import type { ConnectionReport, Outcome } from './engine.ts';
 
 const BACKEND: Backend = {
@@ -24,6 +24,9 @@ function report(parts: Partial<ConnectionReport> = {}): ConnectionReport {
     ...parts,
   };
 }
+
+const connectionRecord = (ended: ConnectionReport, findings: Findings | null) =>
+  new ConnectionEnding(ended, findings).record();
 
 const FINDINGS = {
   source: null,

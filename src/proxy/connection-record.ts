@@ -1,6 +1,6 @@
 // The one record of how a connection ended, in field names that stay: log, metrics and tests read these. Pure.
 import { endpointText } from '../routing/endpoint.ts';
-import type { Route } from '../routing/route-table.ts';
+import type { Backend, Route } from '../routing/route-table.ts';
 import type { ConnectionReport, Outcome, Peer } from './engine.ts';
 
 export type RecordLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -36,31 +36,77 @@ export interface Findings {
   readonly refusal: string | null;
 }
 
-export function connectionRecord(report: ConnectionReport, findings: Findings | null): ConnectionRecord {
-  const peer = endpoint(report.client.address, report.client.port);
-  const source = findings?.source ?? null;
-  const pool = findings?.route?.pool?.listener ?? null;
-  const reason = findings?.refusal ?? failureOf(report, pool) ?? report.outcome;
-  return {
-    level: levelOf(report.outcome, reason),
-    listener: report.listener,
-    client: source === null ? peer : endpoint(source.address, source.port),
-    via: source === null ? null : peer,
-    serverName: findings?.serverName ?? null,
-    cluster: findings?.route?.cluster ?? null,
-    namespace: findings?.route?.namespace ?? null,
-    pool,
-    netns: report.backend?.netns?.path ?? null,
-    backend: report.backend === null ? null : endpoint(report.backend.address, report.backend.port),
-    bytesFromClient: report.bytesFromClient,
-    bytesFromBackend: report.bytesFromBackend,
-    durationMs: Math.round(report.durationMs * 10) / 10,
-    outcome: report.outcome,
-    reason,
-    failedDials: report.attempts
-      .filter((attempt) => attempt.error !== null)
-      .map(({ backend, error }) => `${endpoint(backend.address, backend.port)}: ${error}`),
-  };
+/** How a connection ended: what is counted of every one is at hand, and the record is written out only for who asks. */
+export class ConnectionEnding {
+  readonly level: RecordLevel;
+  readonly reason: string;
+  readonly #report: ConnectionReport;
+  readonly #findings: Findings | null;
+
+  constructor(report: ConnectionReport, findings: Findings | null) {
+    this.#report = report;
+    this.#findings = findings;
+    this.reason = findings?.refusal ?? failureOf(report, this.pool) ?? report.outcome;
+    this.level = levelOf(report.outcome, this.reason);
+  }
+
+  get outcome(): Outcome {
+    return this.#report.outcome;
+  }
+
+  get cluster(): string | null {
+    return this.#findings?.route?.cluster ?? null;
+  }
+
+  get namespace(): string | null {
+    return this.#findings?.route?.namespace ?? null;
+  }
+
+  get pool(): string | null {
+    return this.#findings?.route?.pool?.listener ?? null;
+  }
+
+  get backend(): Backend | null {
+    return this.#report.backend;
+  }
+
+  get bytesFromClient(): number {
+    return this.#report.bytesFromClient;
+  }
+
+  get bytesFromBackend(): number {
+    return this.#report.bytesFromBackend;
+  }
+
+  get durationMs(): number {
+    return this.#report.durationMs;
+  }
+
+  record(): ConnectionRecord {
+    const report = this.#report;
+    const peer = endpoint(report.client.address, report.client.port);
+    const source = this.#findings?.source ?? null;
+    return {
+      level: this.level,
+      listener: report.listener,
+      client: source === null ? peer : endpoint(source.address, source.port),
+      via: source === null ? null : peer,
+      serverName: this.#findings?.serverName ?? null,
+      cluster: this.cluster,
+      namespace: this.namespace,
+      pool: this.pool,
+      netns: report.backend?.netns?.path ?? null,
+      backend: report.backend === null ? null : endpoint(report.backend.address, report.backend.port),
+      bytesFromClient: report.bytesFromClient,
+      bytesFromBackend: report.bytesFromBackend,
+      durationMs: Math.round(report.durationMs * 10) / 10,
+      outcome: report.outcome,
+      reason: this.reason,
+      failedDials: report.attempts
+        .filter((attempt) => attempt.error !== null)
+        .map(({ backend, error }) => `${endpoint(backend.address, backend.port)}: ${error}`),
+    };
+  }
 }
 
 function failureOf(report: ConnectionReport, pool: string | null): string | null {

@@ -23,7 +23,7 @@ beforeEach(() => {
   policy = new PortPolicy({
     route: () => current,
     maxConnections: 7,
-    onRecord: (record) => logged.push(record),
+    onEnded: (ending) => logged.push(ending.record()),
     onDialFailed: (failed, error) => dialFailures.push([failed, error]),
   });
 });

@@ -2,7 +2,7 @@
 // say. Keeps nothing but what it would say to the next one; it never touches a socket.
 import type { Backend, Route } from '../routing/route-table.ts';
 import { isAllowed } from './allowed-sources.ts';
-import { type ConnectionRecord, connectionRecord, type Findings } from './connection-record.ts';
+import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
 import { shareKey } from './share-key.ts';
 
@@ -10,7 +10,7 @@ export interface PortPolicyDependencies {
   /** Asked for each connection: it changes while the port stays open. */
   readonly route: () => Route;
   readonly maxConnections: number;
-  readonly onRecord: (record: ConnectionRecord) => void;
+  readonly onEnded: (ending: ConnectionEnding) => void;
   readonly onDialFailed: (backend: Backend, error: string) => void;
 }
 
@@ -40,7 +40,7 @@ export class PortPolicy implements Policy {
   }
 
   ended(report: ConnectionReport): void {
-    this.#deps.onRecord(connectionRecord(report, report.note instanceof PortNote ? report.note : null));
+    this.#deps.onEnded(new ConnectionEnding(report, report.note instanceof PortNote ? report.note : null));
   }
 
   #answersOf(route: Route): Answers {

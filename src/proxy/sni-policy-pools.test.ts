@@ -32,7 +32,7 @@ function policyFor(first: Route, trusted?: string) {
     routes: () => table,
     trustedProxies,
     maxConnectionsPerCluster: 9,
-    onRecord: (record) => logged.push(record),
+    onEnded: (ending) => logged.push(ending.record()),
     onDialFailed: () => {},
   });
   return {

@@ -57,7 +57,7 @@ function policyWith(options: { trusted?: string; maxConnectionsPerCluster?: numb
     routes: () => table,
     trustedProxies,
     maxConnectionsPerCluster: options.maxConnectionsPerCluster ?? 100,
-    onRecord: (record) => logged.push(record),
+    onEnded: (ending) => logged.push(ending.record()),
     onDialFailed: (failed, error) => dialFailures.push([failed, error]),
   });
 }

@@ -5,7 +5,7 @@ import type { Backend, PoolTraits, Route, RouteTable } from '../routing/route-ta
 import { alertRecord } from '../tls/alert.ts';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
 import { isAllowed } from './allowed-sources.ts';
-import { type ConnectionRecord, connectionRecord, type Findings } from './connection-record.ts';
+import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
 import { shareKey } from './share-key.ts';
@@ -29,7 +29,7 @@ export interface SniPolicyDependencies {
   /** Peers whose PROXY header is believed; null believes none. */
   readonly trustedProxies: BlockList | null;
   readonly maxConnectionsPerCluster: number;
-  readonly onRecord: (record: ConnectionRecord) => void;
+  readonly onEnded: (ending: ConnectionEnding) => void;
   readonly onDialFailed: (backend: Backend, error: string) => void;
 }
 
@@ -98,7 +98,7 @@ export class SniPolicy implements Policy {
 
   ended(report: ConnectionReport): void {
     const note = report.note instanceof ConnectionNote ? report.note : null;
-    this.#deps.onRecord(connectionRecord(report, note));
+    this.#deps.onEnded(new ConnectionEnding(report, note));
   }
 
   /** Null once it is known where the hello starts. */

@@ -118,7 +118,10 @@ export function enginePreparedConformance(
       far.end('the answer');
       expect((await readAll(near)).bytes.toString()).toBe('the answer');
       const to = backendOf(backend);
-      expect(await policy.nextReport()).toEqual({
+      const report = await policy.nextReport();
+      // An engine may spell the address out only when it is asked for.
+      const { address, port } = report.client;
+      expect({ ...report, client: { address, port } }).toEqual({
         listener: 'test',
         client: { address: '127.0.0.1', port: expect.any(Number) },
         note: `to ${to.key}`,

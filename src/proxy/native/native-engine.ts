@@ -14,7 +14,6 @@ import type {
   ListenerSpec,
   Outcome,
   Peer,
-  Question,
 } from '../engine.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { OUTCOMES } from './outcomes.ts';
@@ -161,7 +160,8 @@ export class NativeEngine implements Engine {
     let decision: Decision;
     try {
       const note = this.#decided.get(connection)?.note;
-      decision = spec.policy.decide(new LazyQuestion(spec.name, address, port, bytes, note));
+      const client = new LazyPeer(address, port);
+      decision = spec.policy.decide({ listener: spec.name, client, bytes, note });
     } catch (error) {
       this.#decided.set(connection, { note: error, backends: [], attempts: [] });
       this.#engine.policyError(connection);
@@ -244,7 +244,7 @@ export class NativeEngine implements Engine {
     const spec = this.#specOf(listener);
     spec.policy.ended({
       listener: spec.name,
-      client: { address: addressText(address), port },
+      client: new LazyPeer(address, port),
       note: decided?.note,
       outcome: OUTCOMES[outcome] as Outcome,
       attempts,
@@ -283,24 +283,19 @@ export class NativeEngine implements Engine {
   }
 }
 
-/** Spells the client's address out only if the policy asks for it. */
-class LazyQuestion implements Question {
-  readonly listener: string;
-  readonly bytes: Uint8Array;
-  readonly note: unknown;
-  readonly #address: number | string;
-  readonly #port: number;
+/** Spells the client's address out only if somebody asks for it. */
+class LazyPeer implements Peer {
+  /** IPv4 as a number. */
+  readonly numeric: number | string;
+  readonly port: number;
 
-  constructor(listener: string, address: number | string, port: number, bytes: Uint8Array, note: unknown) {
-    this.listener = listener;
-    this.#address = address;
-    this.#port = port;
-    this.bytes = bytes;
-    this.note = note;
+  constructor(address: number | string, port: number) {
+    this.numeric = address;
+    this.port = port;
   }
 
-  get client(): Peer {
-    return { address: addressText(this.#address), port: this.#port };
+  get address(): string {
+    return addressText(this.numeric);
   }
 }
 
