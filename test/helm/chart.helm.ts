@@ -124,6 +124,13 @@ function grantedRights(objects: readonly Rendered[]): string[] {
 describe('the Pods', () => {
   const daemonSet = (values: Values = {}) => only(rendered(values), 'DaemonSet');
 
+  test('have a network of their own by one field: test/image runs the manifest with that and nothing else changed', () => {
+    const own = daemonSet({ hostNetwork: false });
+    expect(podOf(own).hostNetwork).toBe(false);
+    podOf(own).hostNetwork = true;
+    expect(own).toEqual(daemonSet());
+  });
+
   test('listen on 16443 of the host unless told otherwise, and say so to nobody but the slices', () => {
     const found = daemonSet();
     expect(podOf(found)).toMatchObject({ hostNetwork: true, terminationGracePeriodSeconds: 50 });

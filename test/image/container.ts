@@ -15,7 +15,8 @@ export interface ContainerOptions {
   readonly pod: PodSettings;
   readonly seccomp: object | null;
   readonly mounts?: readonly BindMount[];
-  readonly env?: Readonly<Record<string, string>>;
+  /** As in `ContainerPlan`; null unless told otherwise. */
+  readonly netnsPath?: string | null;
   /** In place of the image's own. */
   readonly entrypoint?: readonly string[];
 }
@@ -51,14 +52,15 @@ export class Container {
 
   /** For the arguments of the image's entry point. Each start writes the bundle anew. */
   launch(args: readonly string[], env: Readonly<Record<string, string>> = {}): Launch {
-    const { pod, seccomp, mounts = [], entrypoint = ENTRYPOINT } = this.#options;
+    const { pod, seccomp, mounts = [], netnsPath = null, entrypoint = ENTRYPOINT } = this.#options;
     const plan = {
       pod,
       rootfs,
       seccomp,
       mounts,
+      netnsPath,
       args: [...entrypoint, ...args],
-      env: { ...this.#options.env, ...env },
+      env,
     };
     writeFileSync(join(this.bundle, 'config.json'), JSON.stringify(runtimeConfig(plan), null, 2));
     return {

@@ -39,6 +39,7 @@ test('a container gets its capabilities bounding, effective and permitted, never
     args: ['isthmus'],
     env: {},
     mounts: [],
+    netnsPath: null,
     seccomp: null,
   };
   expect(runtimeConfig(plan)).toMatchObject({

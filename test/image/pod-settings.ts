@@ -12,8 +12,10 @@ export interface PodSettings {
   readonly readOnlyRoot: boolean;
   readonly hostNetwork: boolean;
   readonly netns: { readonly hostPath: string; readonly mountPath: string; readonly readOnly: boolean };
-  /** Those with a value; the others are the Pod's own name and address. */
+  /** Those with a value. */
   readonly env: Readonly<Record<string, string>>;
+  /** Those that kubelet fills in: the paths of the Pod's own fields. */
+  readonly fields: Readonly<Record<string, string>>;
   /** Where kubelet asks, each with a port of the container. */
   readonly probes: readonly { readonly path: string; readonly port: number }[];
 }
@@ -27,7 +29,10 @@ interface Probe {
   readonly httpGet: { readonly path: string; readonly port: number };
 }
 interface Container extends Named {
-  readonly env?: readonly (Named & { readonly value?: string })[];
+  readonly env?: readonly (Named & {
+    readonly value?: string;
+    readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
+  })[];
   readonly livenessProbe?: Probe;
   readonly readinessProbe?: Probe;
   readonly securityContext?: {
@@ -51,8 +56,10 @@ interface PodSpec {
   readonly volumes?: readonly (Named & { readonly hostPath?: { readonly path: string } })[];
 }
 
-export function podSettings(): PodSettings {
-  return settingsIn(readFileSync(MANIFEST, 'utf8'));
+/** With `hostNetwork: false` as the chart renders it: test/helm/chart.helm.ts sees that nothing else differs. */
+export function podSettings({ hostNetwork = true }: { readonly hostNetwork?: boolean } = {}): PodSettings {
+  const text = readFileSync(MANIFEST, 'utf8');
+  return settingsIn(hostNetwork ? text : text.replace('hostNetwork: true', 'hostNetwork: false'));
 }
 
 export function settingsIn(manifests: string): PodSettings {
@@ -76,10 +83,18 @@ export function settingsIn(manifests: string): PodSettings {
     throw new Error(
       `/run/netns is mounted with ${mount.mountPropagation}: later namespaces would not be seen`,
     );
-  const variables = (container.env ?? []).filter(({ value }) => value !== undefined);
+  const valued: [string, string][] = [];
+  const fields: [string, string][] = [];
+  for (const { name, value, valueFrom } of container.env ?? []) {
+    const path = valueFrom?.fieldRef?.fieldPath;
+    if (value !== undefined) valued.push([name, value]);
+    else if (path !== undefined) fields.push([name, path]);
+    else throw new Error(`${name} is neither a value nor a field of the Pod`);
+  }
   const probes = [container.livenessProbe, container.readinessProbe].filter((each) => each !== undefined);
   return {
-    env: Object.fromEntries(variables.map(({ name, value }) => [name, value as string])),
+    env: Object.fromEntries(valued),
+    fields: Object.fromEntries(fields),
     probes: probes.map(({ httpGet: { path, port } }) => ({ path, port })),
     uid: context.runAsUser ?? spec.securityContext?.runAsUser ?? 0,
     capabilities: add,

@@ -6,27 +6,38 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Isthmus } from '../support/isthmus.ts';
 import type { Management } from '../support/management.ts';
-import { FAST } from '../support/publish-site.ts';
+import { FAST_TIMES } from '../support/publish-site.ts';
 import { Container, type ContainerOptions } from './container.ts';
-import { podSettings } from './pod-settings.ts';
+import { type Family, PodNetwork } from './pod-network.ts';
+import { type PodSettings, podSettings } from './pod-settings.ts';
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+/** What a Pod on the host network has for its own; the clients of these tests are on the node, and use loopback. */
+const NODE_ADDRESS = '192.0.2.1';
 
-export interface PodOptions extends Partial<ContainerOptions> {
+export interface PodOptions extends Partial<Omit<ContainerOptions, 'pod' | 'netnsPath'>> {
   readonly node: string;
+  /** A network of its own, with an address of this family; null: the node's. */
+  readonly network?: Family | null;
 }
 
 export class Pod {
   readonly container: Container;
   readonly isthmus: Isthmus;
+  readonly settings: PodSettings;
+  readonly network: PodNetwork | null;
+  /** `status.podIP`. */
+  readonly address: string;
   readonly #directory = mkdtempSync(join(tmpdir(), 'isthmus-pod-'));
 
-  constructor(management: Management, options: PodOptions) {
-    const { node } = options;
+  constructor(management: Management, { node, network = null, ...options }: PodOptions) {
     const { api } = management;
-    const pod = podSettings();
+    this.settings = podSettings({ hostNetwork: network === null });
+    this.network = network === null ? null : new PodNetwork(network);
+    this.address = this.network?.address ?? NODE_ADDRESS;
     this.isthmus = management.instance(node);
     this.isthmus.listen = null; // the manifest says where
+    if (this.network !== null) this.isthmus.host = this.address;
     const account = join(this.#directory, 'serviceaccount');
     mkdirSync(account);
     const { clusters } = parse(api.kubeconfig(`system:isthmus:${node}`)) as {
@@ -40,27 +51,48 @@ export class Pod {
     writeFileSync(join(account, 'namespace'), 'magnum-system');
     this.container = new Container({
       runtime: 'crun',
-      pod,
       seccomp: null,
       ...options,
+      pod: this.settings,
+      netnsPath: this.network?.path ?? null,
       mounts: [{ source: account, destination: SERVICE_ACCOUNT }, ...(options.mounts ?? [])],
     });
     this.isthmus.launch = (args) =>
       this.container.launch(args, {
-        ...pod.env,
-        KUBERNETES_SERVICE_HOST: '127.0.0.1',
+        ...this.settings.env,
+        ...filledIn(this.settings.fields, { 'spec.nodeName': node, 'status.podIP': this.address }),
+        KUBERNETES_SERVICE_HOST: management.host,
         KUBERNETES_SERVICE_PORT: `${api.port}`,
-        NODE_NAME: node,
       });
   }
 
   start(...flags: readonly string[]): Promise<void> {
-    return this.isthmus.start(...FAST, ...flags);
+    return this.isthmus.start(...FAST_TIMES, ...flags);
+  }
+
+  /** What kubelet asks, and the status of the answer. */
+  async probe(path: string, port: number): Promise<number> {
+    const { host } = this.isthmus;
+    return (await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`)).status;
   }
 
   async remove(): Promise<void> {
     await this.isthmus.stop();
     await this.container.remove();
+    this.network?.remove();
     rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** The downward API. */
+function filledIn(
+  fields: Readonly<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const entries = Object.entries(fields).map(([name, path]) => {
+    const value = values[path];
+    if (value === undefined) throw new Error(`nobody knows ${path} for ${name}`);
+    return [name, value];
+  });
+  return Object.fromEntries(entries) as Record<string, string>;
 }

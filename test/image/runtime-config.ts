@@ -13,6 +13,8 @@ export interface ContainerPlan {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly mounts: readonly BindMount[];
+  /** The netns that a network plugin has made for the Pod; null on the host network. */
+  readonly netnsPath: string | null;
   /** `linux.seccomp` of the OCI runtime specification; null: none. */
   readonly seccomp: object | null;
 }
@@ -35,7 +37,10 @@ const systemMount = (destination: string, type: string, ...options: string[]) =>
   options: ['nosuid', ...options],
 });
 
-export function runtimeConfig({ pod, rootfs, args, env, mounts, seccomp }: ContainerPlan): object {
+export function runtimeConfig(plan: ContainerPlan): object {
+  const { pod, rootfs, args, env, mounts, netnsPath, seccomp } = plan;
+  if (pod.hostNetwork !== (netnsPath === null))
+    throw new Error('a network of its own is what a Pod has that is not on the host network');
   const capabilities = pod.capabilities.map((name) => `CAP_${name}`);
   const { hostPath, mountPath, readOnly } = pod.netns;
   return {
@@ -78,9 +83,11 @@ export function runtimeConfig({ pod, rootfs, args, env, mounts, seccomp }: Conta
       })),
     ],
     linux: {
-      namespaces: ['mount', 'pid', 'ipc', 'uts', ...(pod.hostNetwork ? [] : ['network'])].map((type) => ({
-        type,
-      })),
+      namespaces: [
+        ...['mount', 'pid', 'ipc', 'uts'].map((type) => ({ type })),
+        // As containerd does it: the namespace is that of the Pod, and the runtime makes none.
+        ...(netnsPath === null ? [] : [{ type: 'network', path: netnsPath }]),
+      ],
       // What containerd adds for HostToContainer, or the mount would be cut off from the node's with the root.
       rootfsPropagation: 'rslave',
       maskedPaths: MASKED,

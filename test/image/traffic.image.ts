@@ -1,5 +1,8 @@
-// The image's own root filesystem with exactly what the DaemonSet gives it, and real TLS through it into tenants' networks.
-import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+// The image's own root filesystem with exactly what the DaemonSet gives it, on the node's network and on one of its own, and real TLS
+// through it into tenants' networks.
+import { once } from 'node:events';
+import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,11 +10,18 @@ import { PublishSite } from '../support/publish-site.ts';
 import { within } from '../support/tcp.ts';
 import type { TestCluster } from '../support/two-clusters.ts';
 import { type Runtime, rootfs } from './container.ts';
+import { dropNetnsMount } from './node-setup.ts';
 import { Pod } from './pod.ts';
+import { type Family, nodeAddress } from './pod-network.ts';
 import { podSettings } from './pod-settings.ts';
 import { ourProfile } from './seccomp-profile.ts';
 
-const RUNTIMES: readonly Runtime[] = ['runc', 'crun'];
+const PODS: readonly [runtime: Runtime, place: string, network: Family | null][] = [
+  ['runc', 'the network of its node', null],
+  ['crun', 'the network of its node', null],
+  ['runc', 'an IPv4 network of its own', 4],
+  ['crun', 'an IPv6 network of its own', 6],
+];
 
 /** Every file below, with what a write would change. */
 function filesBelow(directory: string): string[] {
@@ -24,14 +34,16 @@ function filesBelow(directory: string): string[] {
     .sort();
 }
 
-describe.each(RUNTIMES)('a Pod started by %s', (runtime) => {
+describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
   let site: PublishSite;
   let pod: Pod;
   let files: string[];
 
   beforeAll(async () => {
-    site = await PublishSite.start({ withoutNetns: true });
-    pod = new Pod(site.management, { node: 'net-1', runtime, seccomp: ourProfile() });
+    dropNetnsMount();
+    const host = network === null ? '127.0.0.1' : nodeAddress(network);
+    site = await PublishSite.start({ withoutNetns: true, host });
+    pod = new Pod(site.management, { node: 'net-1', runtime, network, seccomp: ourProfile() });
     await pod.start();
     files = filesBelow(rootfs);
   });
@@ -78,11 +90,36 @@ describe.each(RUNTIMES)('a Pod started by %s', (runtime) => {
     for (const cluster of [alpha, beta]) expect(await site.ask(pod.isthmus, cluster)).toContain(cluster.name);
   });
 
+  it('sends clients to the address that kubelet has told it', () => {
+    expect(site.slice('alpha-net-1')).toMatchObject({
+      addressType: `IPv${network ?? 4}`,
+      endpoints: [{ addresses: [pod.address], nodeName: 'net-1' }],
+      ports: [{ port: 16443 }],
+    });
+  });
+
+  it('is at home with every thread after it was in the networks of tenants', async () => {
+    const pid = await pod.container.pid();
+    const home =
+      pod.network === null ? readlinkSync('/proc/self/ns/net') : `net:[${statSync(pod.network.path).ino}]`;
+    const threads = readdirSync(`/proc/${pid}/task`).map((id) => `/proc/${pid}/task/${id}/ns/net`);
+    expect(threads.length).toBeGreaterThan(4);
+    expect(new Set(threads.map((each) => readlinkSync(each)))).toEqual(new Set([home]));
+  });
+
+  it.runIf(network !== null)('has its ports there, and none on the node', async () => {
+    const ports = [pod.isthmus.port, ...pod.settings.probes.map(({ port }) => port)];
+    for (const host of ['127.0.0.1', site.management.host])
+      for (const port of ports) {
+        const [error] = await once(createConnection({ host, port }), 'error');
+        expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+      }
+  });
+
   it('answers where kubelet asks', async () => {
-    const { probes } = podSettings();
+    const { probes } = pod.settings;
     expect(probes.map(({ path }) => path)).toEqual(['/livez', '/readyz']);
-    for (const { path, port } of probes)
-      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).toBe(200);
+    for (const { path, port } of probes) expect(await pod.probe(path, port), path).toBe(200);
   });
 
   it('answers its own commands without a shell', async () => {
@@ -124,7 +161,8 @@ function openTls(pod: Pod, cluster: TestCluster): Promise<TLSSocket> {
     10_000,
     'a TLS handshake',
     new Promise((resolve, reject) => {
-      const options = { host: '127.0.0.1', port: pod.isthmus.port, servername, ca: cluster.certificate.cert };
+      const { host, port } = pod.isthmus;
+      const options = { host, port, servername, ca: cluster.certificate.cert };
       const socket = connect(options, () => resolve(socket)).on('error', reject);
     }),
   );

@@ -48,6 +48,8 @@ export class Isthmus {
   };
   #child: ChildProcess | null = null;
   #closed: Promise<unknown> | null = null;
+  /** Where clients find it: another address where it has a network of its own. */
+  host = '127.0.0.1';
   port = 0;
   adminPort = 0;
 

@@ -33,23 +33,32 @@ export interface ClusterOptions {
 
 export class Management {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-test-management-'));
+  readonly host: string;
   readonly #api: ManagementApi;
   readonly #instances: Isthmus[] = [];
 
-  private constructor(api: ManagementApi) {
+  private constructor(api: ManagementApi, host: string) {
     this.#api = api;
+    this.host = host;
   }
 
   static async start(
-    options: { readonly withoutDefinitions?: boolean; readonly bookmarkIntervalMs?: number } = {},
+    options: {
+      readonly withoutDefinitions?: boolean;
+      readonly bookmarkIntervalMs?: number;
+      /** An address of this sandbox: loopback, unless instances have networks of their own. */
+      readonly host?: string;
+    } = {},
   ): Promise<Management> {
-    const { cert, key } = selfSigned('management', '127.0.0.1');
+    const { host = '127.0.0.1' } = options;
+    const { cert, key } = selfSigned('management', host);
     const definitions = [
       openStackClusterDefinition({ conversion: 'Webhook' }),
       machineDefinition(),
       additionalListenerDefinition(),
     ];
     const api = await startManagementApi({
+      host,
       tls: { key, cert, ca: cert },
       tokens: new Map([['admin-token', 'admin']]),
       namespaces: [NAMESPACE],
@@ -58,7 +67,7 @@ export class Management {
       garbageCollection: true,
       bookmarkIntervalMs: options.bookmarkIntervalMs ?? 1000,
     });
-    return new Management(api);
+    return new Management(api, host);
   }
 
   get api(): ManagementApi {

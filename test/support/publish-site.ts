@@ -7,14 +7,8 @@ import { Management, NAMESPACE } from './management.ts';
 import { until } from './tcp.ts';
 import { ADDRESS, type TestCluster, TwoClusters } from './two-clusters.ts';
 
-export const FAST = [
-  '--advertise-address',
-  '192.0.2.1',
-  '--health-interval',
-  '200ms',
-  '--propagation-wait',
-  '300ms',
-] as const;
+export const FAST_TIMES = ['--health-interval', '200ms', '--propagation-wait', '300ms'] as const;
+export const FAST = ['--advertise-address', '192.0.2.1', ...FAST_TIMES] as const;
 
 const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace: NAMESPACE } as const;
 
@@ -95,7 +89,7 @@ export class PublishSite {
     return new Promise((resolve, reject) => {
       const servername = `${name}.${NAMESPACE}`;
       const options = {
-        host: '127.0.0.1',
+        host: isthmus.host,
         port: isthmus.port,
         servername,
         ca: certificate.cert,
