@@ -63,6 +63,7 @@ test('of two with one name the first is kept, and the other closed: nobody would
     closed.push(fd),
   );
   expect(closed).toEqual([8]);
+  expect(sockets.surplus).toMatchObject([{ fd: 8, port: 2 }]);
   expect(sockets.take('tls', { host: undefined, port: 1 })).toBe(7);
   sockets.closeRest();
   expect(closed).toEqual([8]);

@@ -21,15 +21,21 @@ export interface WantedEndpoint {
 export class InheritedSockets {
   readonly #sockets: Map<string, HandedSocket>;
   readonly #close: (fd: number) => void;
+  /** Those whose name another has already: closed. */
+  readonly surplus: readonly HandedSocket[];
 
   constructor(sockets: readonly HandedSocket[], close: (fd: number) => void) {
     this.#sockets = new Map();
     this.#close = close;
     // One for each name: clients of another would wait for ever in a queue that nobody knows of.
+    const surplus: HandedSocket[] = [];
     for (const socket of sockets) {
-      if (this.#sockets.has(socket.name)) close(socket.fd);
-      else this.#sockets.set(socket.name, socket);
+      if (this.#sockets.has(socket.name)) {
+        surplus.push(socket);
+        close(socket.fd);
+      } else this.#sockets.set(socket.name, socket);
     }
+    this.surplus = surplus;
   }
 
   /** Hands it out once; undefined when there is none, or only one that listens elsewhere than is wanted now. */

@@ -72,6 +72,13 @@ export class Service {
       addon: deps.addon,
       onProblem: (error) => deps.log('warn', {}, `systemd cannot be told how we are: ${error.message}`),
     });
+    for (const { name, address, port } of this.#inherited.surplus)
+      deps.log(
+        'warn',
+        { socket: name, address, port },
+        `systemd gives two sockets the name ${name}, and only the first is served: clients of this one wait in vain; ` +
+          'leave one ListenStream= in the .socket unit (a port without an address is for IPv4 and IPv6)',
+      );
   }
 
   /** Whether there is anything to do here: without a supervisor and a place to meet, everything stays as it is. */
@@ -133,7 +140,7 @@ export class Service {
         log(
           'warn',
           { sockets: this.#inherited.left },
-          'nobody wants these sockets of our predecessor: closed',
+          'nobody wants these sockets of systemd, or of our predecessor: closed',
         );
       this.#inherited.closeRest();
     }, KEEP_UNCLAIMED_MS).unref();

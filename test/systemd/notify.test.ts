@@ -131,6 +131,19 @@ describe('sockets of systemd', () => {
     expect(unit.logged('serving')).toHaveLength(1);
   });
 
+  it('of which two have one name: the first is served, and the other is named with what to change', async () => {
+    const { unit, flags } = newUnit();
+    const port = await unit.openSocket('tls');
+    const other = await unit.openSocket('further');
+    unit.environment.LISTEN_FDNAMES = 'tls:tls';
+    await unit.ready(...flags, ...ANY);
+    expect(unit.port()).toBe(port);
+    const [warning, ...more] = unit.log.filter(({ msg }) => /two sockets the name tls/.test(msg));
+    expect(warning).toMatchObject({ level: 'warn', socket: 'tls', address: '127.0.0.1', port: other });
+    expect(warning?.msg).toContain('leave one ListenStream= in the .socket unit');
+    expect(more).toEqual([]);
+  });
+
   it('that are none are refused with a sentence', async () => {
     const { unit, flags } = newUnit();
     unit.sockets.set('tls', openSync('/dev/null', 'r'));
