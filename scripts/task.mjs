@@ -10,6 +10,7 @@ import { runEndToEnd } from './end-to-end.mjs';
 import { openForwards } from './forward.mjs';
 import { ensureHelm, ensureMonitoringDefinitions } from './helm.mjs';
 import { MissingError, requireTools } from './problems.mjs';
+import { ensurePromtool } from './promtool.mjs';
 import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
 import { ensureTestbed } from './testbed.mjs';
@@ -117,12 +118,13 @@ const tasks = {
   },
   'test:helm': {
     about:
-      'the Helm chart, the manifests and the rights in them, on a real kube-apiserver (-- <file> runs one)',
+      'the Helm chart, its alerts, the manifests and the rights in them, on a real kube-apiserver (-- <file> runs one)',
     run: async (args) => {
       requireSandbox();
       const testbed = {
         ...(await ensureTestbed()),
         ...(await ensureHelm()),
+        ...(await ensurePromtool()),
         ...(await ensureMonitoringDefinitions()),
       };
       await setUp({ addon: false, compiled: false });

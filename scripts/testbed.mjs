@@ -81,10 +81,20 @@ function removeOldBuilds(cache, module, kept) {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-/** The binary of one Go module of test/e2e; `title` is shown while it is built. `target`: a package of another module, as a tool. */
-export async function ensureBuild(module, stamps, title, target = '.') {
+/**
+ * The binary of one Go module of test/e2e; `title` is shown while it is built. `target`: a package of another module, as a tool; `tags`
+ * choose among its files.
+ */
+export async function ensureBuild(module, stamps, title, target = '.', tags = []) {
   const sources = sourcesOf(module);
-  const args = ['build', '-v', '-trimpath', '-ldflags', `-s -w${stamps}`];
+  const args = [
+    'build',
+    '-v',
+    '-trimpath',
+    '-ldflags',
+    `-s -w${stamps}`,
+    ...tags.map((tag) => `-tags=${tag}`),
+  ];
   const name = `${module}-${contentHash(sources, requireGo(sources), args)}`;
   const cache = cacheDirectory();
   const binary = join(cache, name, module);

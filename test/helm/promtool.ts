@@ -1,0 +1,79 @@
+// Runs promtool, Prometheus' own judge, for tests: rules, queries over given series, and what /metrics says.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface Verdict {
+  readonly code: number;
+  /** What it printed, on either stream. */
+  readonly said: string;
+}
+
+export interface Rule {
+  readonly alert?: string;
+  readonly record?: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** One test of promtool's: series in, verdicts out. What else it knows is in Prometheus' documentation, "Unit testing for rules". */
+export interface RuleTest {
+  readonly interval: string;
+  readonly input_series: readonly { readonly series: string; readonly values: string }[];
+  readonly alert_rule_test?: readonly {
+    readonly eval_time: string;
+    readonly alertname: string;
+    readonly exp_alerts: readonly {
+      readonly exp_labels: Readonly<Record<string, string>>;
+      readonly exp_annotations: Readonly<Record<string, string>>;
+    }[];
+  }[];
+  readonly promql_expr_test?: readonly {
+    readonly expr: string;
+    readonly eval_time: string;
+    readonly exp_samples: readonly { readonly labels: string; readonly value: number }[];
+  }[];
+}
+
+const MOST_MS = 30_000;
+
+export function promtool(args: readonly string[], input = ''): Verdict {
+  const { ISTHMUS_PROMTOOL: program } = process.env;
+  if (program === undefined)
+    throw new Error('no promtool: these tests run with `npm run test:helm`, which builds it');
+  const { status, stdout, stderr } = spawnSync(program, args, { input, encoding: 'utf8', timeout: MOST_MS });
+  return { code: status ?? -1, said: `${stdout}${stderr}` };
+}
+
+/** `use` gets files of these contents, which JSON is enough for: all of it is YAML. They are gone afterwards. */
+function withFiles(contents: readonly unknown[], use: (...files: readonly string[]) => Verdict): Verdict {
+  const directory = mkdtempSync(join(tmpdir(), 'isthmus-promtool-'));
+  try {
+    return use(
+      ...contents.map((content, index) => {
+        const file = join(directory, `${index}.yaml`);
+        writeFileSync(file, JSON.stringify(content));
+        return file;
+      }),
+    );
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+const groups = (rules: readonly Rule[]) => ({ groups: [{ name: 'isthmus', rules }] });
+
+/** Whether Prometheus would load them; what is only bad style counts too. */
+export function checkRules(rules: readonly Rule[]): Verdict {
+  return withFiles([groups(rules)], (file) =>
+    promtool(['check', 'rules', '--lint=all', '--lint-fatal', file as string]),
+  );
+}
+
+export function testRules(rules: readonly Rule[], tests: readonly RuleTest[]): Verdict {
+  const suite = { rule_files: ['0.yaml'], evaluation_interval: '1m', tests };
+  return withFiles([groups(rules), suite], (_rules, file) => promtool(['test', 'rules', file as string]));
+}

@@ -1,0 +1,112 @@
+// What /metrics says of an instance that has seen a bit of everything, and the series that Prometheus makes of it. The chart's queries
+// are held against these: names and labels are the program's own.
+import type { ClusterState, ClusterStatus } from '../../src/control/cluster-status.ts';
+import type { ListenerStatus, MemberState } from '../../src/control/listener-status.ts';
+import type { KubernetesStatus } from '../../src/control/publish/kubernetes-status.ts';
+import { Metrics } from '../../src/ops/metrics.ts';
+import type { ConnectionRecord } from '../../src/proxy/connection-record.ts';
+
+const NAMESPACE = 'magnum-system';
+
+/** What the monitors of the chart add; `namespace` only where a metric has none of its own (honorLabels). */
+export const TARGET_LABELS = {
+  node: 'net-1',
+  instance: '10.0.0.11:9581',
+  job: `${NAMESPACE}/isthmus`,
+  pod: 'isthmus-x7k2p',
+  container: 'isthmus',
+  namespace: NAMESPACE,
+} as const;
+
+const RECORD: ConnectionRecord = {
+  level: 'info',
+  listener: 'tls',
+  client: '192.0.2.1:40000',
+  via: null,
+  serverName: `alpha.${NAMESPACE}`,
+  cluster: 'alpha',
+  namespace: NAMESPACE,
+  pool: null,
+  netns: '/run/netns/qdhcp-1',
+  backend: '10.0.0.5:6443',
+  bytesFromClient: 10,
+  bytesFromBackend: 200,
+  durationMs: 1500,
+  outcome: 'finished',
+  reason: 'finished',
+  failedDials: [],
+};
+
+const cluster = (name: string, state: ClusterState): ClusterStatus => ({
+  ...{ name, namespace: NAMESPACE, origin: name, state, reason: state, serverNames: [] },
+  backends: [{ key: name, address: '10.0.0.5', port: 6443, netns: 'qdhcp-1', up: state === 'serving' }],
+});
+
+const MEMBERS: readonly MemberState[] = ['Ready', 'NotReady', 'Ignored'];
+const LISTENER: ListenerStatus = {
+  ...{ name: 'ssh', namespace: NAMESPACE, cluster: 'alpha', protocol: 'TCP', port: 22, targetPort: 22 },
+  ...{ service: 'alpha-ssh', listenPort: 17_000, serverNames: [], state: 'serving', reason: 'serving' },
+  members: MEMBERS.map((state) => ({
+    ...{ machine: state, key: state, address: '10.0.0.6', netns: 'qdhcp-1', state },
+    ...{ up: true, reason: state },
+  })),
+};
+
+const KUBERNETES: KubernetesStatus = {
+  ...{ server: 'https://10.96.0.1', identity: 'a service account', instance: 'net-1', lease: 'held' },
+  ...{ liveness: 'lease', instances: 3, takesPart: true, takesPartBecause: null, staleSince: null },
+  calls: { get: 2, watch: 7 },
+};
+
+/** In Prometheus' text format. */
+export async function sampleMetrics(): Promise<string> {
+  const metrics = new Metrics({
+    version: '1.2.3',
+    engineStats: () => ({ connections: 5, pendingDials: 2, helloMemoryBytes: 4096, netnsHandles: 3 }),
+    clusters: () => [cluster('alpha', 'serving'), cluster('beta', 'unhealthy')],
+    connectionsPerCluster: () => new Map([[`${NAMESPACE}/alpha`, 3]]),
+    listeners: () => [LISTENER],
+    connectionsPerListener: () => new Map([[`${NAMESPACE}/ssh`, 2]]),
+    ready: () => true,
+    controlLagMs: () => 3,
+    problems: () => [{ origin: 'a watch', reason: 'it ended' }],
+    kubernetes: () => KUBERNETES,
+  });
+  metrics.connectionEnded(RECORD);
+  metrics.connectionEnded({ ...RECORD, outcome: 'refused-share', reason: 'cluster-connections' });
+  metrics.dialFailed('ECONNREFUSED');
+  metrics.healthChanged(true);
+  metrics.controlTurns([2, 40]);
+  return metrics.registry.metrics();
+}
+
+export interface Series {
+  readonly name: string;
+  /** Its own and those of the target. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+  /** Of a counter or histogram, which grow; a gauge stays. */
+  readonly grows: boolean;
+}
+
+export function seriesOf(text: string): readonly Series[] {
+  const kinds = new Map<string, string>();
+  const found: Series[] = [];
+  for (const line of text.split('\n')) {
+    const [, declared, kind] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+    if (declared !== undefined) kinds.set(declared, kind as string);
+    const [, name, inner = '', value] = /^([a-z_]\w*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name === undefined) continue;
+    const own = Object.fromEntries(
+      [...inner.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, each]) => [key, each]),
+    );
+    const grows = (kinds.get(name) ?? kinds.get(name.replace(/_(bucket|count|sum)$/, ''))) !== 'gauge';
+    found.push({ name, labels: { ...TARGET_LABELS, ...own }, value: Number(value), grows });
+  }
+  return found;
+}
+
+export function seriesText({ name, labels }: Pick<Series, 'name' | 'labels'>): string {
+  const inside = Object.entries(labels).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return `${name}{${inside.join(',')}}`;
+}
