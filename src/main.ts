@@ -117,7 +117,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   if (config.handover !== null) process.on('SIGHUP', () => void service?.upgrade(null));
   // A signal during the start ends the start; an error during the start is the start's own.
   const started = app.start().then(() => service?.serving(app));
-  await Promise.race([started, signal.first, app.failed]);
+  await Promise.race([started, signal.first, app.failed, ...(service === null ? [] : [service.dismissed])]);
   const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
     logger.info({ pid, version: taken }, 'a successor serves now: waiting for the connections that are open'),
   );

@@ -1,5 +1,6 @@
 // The place where our successor finds us: hands it the listening sockets, and lets go of them once it says that it serves. One that
-// ends before that changes nothing. Who may connect is decided by the directory and, once more, by the kernel's word on the peer.
+// ends before that, or hangs, changes nothing. Who may connect is decided by the directory and, once more, by the kernel's word on
+// the peer.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, renameSync, rmSync } from 'node:fs';
@@ -26,6 +27,12 @@ export type UpgradeOutcome =
   | ({ readonly kind: 'upgraded' } & Successor)
   | { readonly kind: 'failed'; readonly reason: string };
 
+/** `starts`: it has our sockets. `late`: it had its time, and the next one may try. `ended`: before it served. */
+export interface SuccessorChange {
+  readonly kind: 'starts' | 'late' | 'ended';
+  readonly successor: Successor;
+}
+
 export interface HandoverServerDeps {
   readonly directory: string;
   readonly addon: Pick<NativeAddon, 'sendDescriptors' | 'peerOf'>;
@@ -37,8 +44,9 @@ export interface HandoverServerDeps {
   readonly release: (successor: Successor) => Promise<void>;
   /** Somebody wants us to start our successor. */
   readonly upgrade: (environment: Readonly<Record<string, string>> | null) => Promise<UpgradeOutcome>;
-  /** It has our sockets and starts; null: it ended before it served. */
-  readonly onSuccessor: (successor: Successor | null) => void;
+  /** How long one that has our sockets may take until it serves. */
+  readonly startLimitMs: number;
+  readonly onSuccessor: (change: SuccessorChange) => void;
   readonly onStranger: (pid: number, uid: number) => void;
 }
 
@@ -49,11 +57,18 @@ const MOST_CONNECTIONS = 16;
 const GIVE_MS = 10_000;
 const FULL_MS = 2;
 
+interface Candidate {
+  readonly successor: Successor;
+  readonly socket: Socket;
+}
+
 export class HandoverServer {
   readonly #deps: HandoverServerDeps;
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
-  #starting: { readonly successor: Successor; readonly socket: Socket } | null = null;
+  #starting: Candidate | null = null;
+  #startTimer: NodeJS.Timeout | undefined;
+  #late: Candidate | null = null;
   #givingTo: Socket | null = null;
   #handedOver = false;
   #isOpen = false;
@@ -88,8 +103,14 @@ export class HandoverServer {
     return this.#starting?.successor ?? null;
   }
 
+  /** That did not come to serve in time, and lives: nobody knows what it waits for. */
+  get late(): Successor | null {
+    return this.#late?.successor ?? null;
+  }
+
   /** Nobody finds us any more; what is under way is ended. */
   close(): void {
+    clearTimeout(this.#startTimer);
     this.#server.close();
     // A successor still reads our last word, and has put its own socket in this place.
     if (this.#handedOver) return;
@@ -127,6 +148,7 @@ export class HandoverServer {
       case 'serving': {
         if (this.#starting?.socket !== socket || this.#handedOver) return;
         this.#handedOver = true;
+        clearTimeout(this.#startTimer);
         await release(this.#starting.successor);
         answer(socket, { kind: 'released' });
         return;
@@ -138,7 +160,7 @@ export class HandoverServer {
   }
 
   async #give(socket: Socket, successor: Successor): Promise<void> {
-    const { onSuccessor } = this.#deps;
+    const { onSuccessor, startLimitMs } = this.#deps;
     if (this.#handedOver || this.#starting !== null || this.#givingTo !== null) {
       answer(socket, { kind: 'refused', reason: 'another successor was faster' });
       return;
@@ -153,7 +175,23 @@ export class HandoverServer {
       this.#givingTo = null;
     }
     this.#starting = { successor, socket };
-    onSuccessor(successor);
+    this.#startTimer = setTimeout(() => this.#giveUp(), startLimitMs).unref();
+    onSuccessor({ kind: 'starts', successor });
+  }
+
+  /** It may hang for ever, and nobody else could follow us: it hears that it is too late, if it hears anything, and ends. */
+  #giveUp(): void {
+    const { onSuccessor, startLimitMs } = this.#deps;
+    const starting = this.#starting;
+    if (starting === null || this.#handedOver) return;
+    this.#starting = null;
+    this.#late?.socket.destroy(); // of such only the last one is remembered
+    this.#late = starting;
+    const seconds = startLimitMs / 1000;
+    const reason = `a successor must serve within ${seconds} s, and this one is too late`;
+    answer(starting.socket, { kind: 'refused', reason });
+    starting.socket.end();
+    onSuccessor({ kind: 'late', successor: starting.successor });
   }
 
   /** Past Node, which has written nothing here yet. A few hundred sockets fill the kernel's buffer: there is room when some are read. */
@@ -184,9 +222,14 @@ export class HandoverServer {
 
   #left(socket: Socket): void {
     this.#connections.delete(socket);
-    if (this.#starting?.socket !== socket || this.#handedOver) return;
-    this.#starting = null;
-    this.#deps.onSuccessor(null);
+    const gone = [this.#starting, this.#late].find((each) => each?.socket === socket);
+    if (gone == null || this.#handedOver) return;
+    if (gone === this.#late) this.#late = null;
+    else {
+      this.#starting = null;
+      clearTimeout(this.#startTimer);
+    }
+    this.#deps.onSuccessor({ kind: 'ended', successor: gone.successor });
   }
 }
 

@@ -30,6 +30,7 @@ export class Predecessor {
   readonly sockets: readonly HandedSocket[];
   readonly #socket: Socket;
   readonly #released = Promise.withResolvers<void>();
+  readonly #dismissed = Promise.withResolvers<never>();
   readonly #deadlineMs: number;
 
   private constructor(socket: Socket, pid: number, given: Given, deadlineMs: number) {
@@ -39,10 +40,20 @@ export class Predecessor {
     this.sockets = given.sockets;
     this.#deadlineMs = deadlineMs;
     socket.once('close', () => this.#released.resolve()); // it is gone, and so cannot accept any more
-    readLines(socket, (line) => {
-      if (fromPredecessor(line)?.kind === 'released') this.#released.resolve();
-    });
+    this.#dismissed.promise.catch(() => {}); // whoever waits for us hears of it
+    const heard = (line: string) => {
+      const message = fromPredecessor(line);
+      if (message?.kind === 'released') this.#released.resolve();
+      // It took its place back: with two of us on one socket nobody would know who publishes.
+      if (message?.kind === 'refused') this.#dismissed.reject(refusedError(message.reason));
+    };
+    readLines(socket, heard, given.rest);
     socket.resume();
+  }
+
+  /** Rejects with a HandoverError when we took too long: it goes on, and may have another successor by now. Never resolves. */
+  get dismissed(): Promise<never> {
+    return this.#dismissed.promise;
   }
 
   /** null when nobody is there. Throws a HandoverError when somebody is who does not hand over. */
@@ -65,17 +76,30 @@ export class Predecessor {
     return null;
   }
 
-  /** We serve: resolves when it has let go, is gone, or takes too long for anybody to wait. */
+  /** We serve: resolves when it has let go, is gone, or takes too long for anybody to wait. Rejects as `dismissed` does. */
   async serving(): Promise<void> {
     if (this.#socket.writable) this.#socket.write(messageLine({ kind: 'serving' }));
-    await Promise.race([this.#released.promise, sleep(this.#deadlineMs, undefined, { ref: false })]);
-    this.#socket.destroy();
+    try {
+      await Promise.race([
+        this.dismissed,
+        this.#released.promise,
+        sleep(this.#deadlineMs, undefined, { ref: false }),
+      ]);
+    } finally {
+      this.#socket.destroy();
+    }
   }
+}
+
+function refusedError(reason: string): HandoverError {
+  return new HandoverError(`the process that serves here: ${reason}`);
 }
 
 interface Given {
   readonly version: string;
   readonly sockets: readonly HandedSocket[];
+  /** What came after them. */
+  readonly rest: string;
 }
 
 /** Nothing reads from it yet: descriptors come to whoever reads the bytes. */
@@ -120,8 +144,7 @@ async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): P
       for (let line = text.indexOf('\n'); line >= 0; line = text.indexOf('\n')) {
         const message = fromPredecessor(text.slice(0, line));
         text = text.slice(line + 1);
-        if (message?.kind === 'refused')
-          throw new HandoverError(`the process that serves here: ${message.reason}`);
+        if (message?.kind === 'refused') throw refusedError(message.reason);
         if (message?.kind !== 'sockets')
           throw new HandoverError('the process that serves here answers nonsense');
         sockets.push(...message.sockets);
@@ -133,7 +156,7 @@ async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): P
           const fd = descriptors[i] as number;
           return { ...each, fd, ...addon.adoptListening(fd) };
         });
-        return { version: message.version, sockets: all };
+        return { version: message.version, sockets: all, rest: text };
       }
       if (text.length > MOST_LINE_BYTES || descriptors.length > MOST_SOCKETS)
         throw new HandoverError('the process that serves here has no end');

@@ -3,7 +3,12 @@
 import { closeSync } from 'node:fs';
 import type { NativeAddon } from '../netns/native.ts';
 import { requirePrivateDirectory } from './handover-directory.ts';
-import { HandoverServer, type Successor, type UpgradeOutcome } from './handover-server.ts';
+import {
+  HandoverServer,
+  type Successor,
+  type SuccessorChange,
+  type UpgradeOutcome,
+} from './handover-server.ts';
 import { type HandedSocket, InheritedSockets, type WantedEndpoint } from './inherited-sockets.ts';
 import { LISTEN_VARIABLES, listenFds } from './listen-fds.ts';
 import { NotifySocket } from './notify-socket.ts';
@@ -24,6 +29,8 @@ export interface ServiceDeps {
   readonly log: (level: 'info' | 'warn' | 'error', facts: object, message: string) => void;
   /** How a successor is started: as we were, unless a test says otherwise. */
   readonly command?: readonly string[];
+  /** How long a successor may take until it serves. */
+  readonly startLimitMs?: number;
 }
 
 /** The program, as far as this needs to know it. */
@@ -39,6 +46,7 @@ export interface Served {
   successorStarts(version: string | null): void;
 }
 
+const NEVER = new Promise<never>(() => {});
 const STATUS_MS = 1000;
 /** The first health verdicts alone may take 10 s. */
 const START_LIMIT_MS = 60_000;
@@ -47,6 +55,7 @@ const KEEP_UNCLAIMED_MS = 30_000;
 
 export class Service {
   readonly #deps: ServiceDeps;
+  readonly #startLimitMs: number;
   readonly #notify: NotifySocket;
   readonly #predecessor: Predecessor | null;
   readonly #inherited: InheritedSockets;
@@ -64,6 +73,7 @@ export class Service {
 
   private constructor(deps: ServiceDeps, predecessor: Predecessor | null, sockets: readonly HandedSocket[]) {
     this.#deps = deps;
+    this.#startLimitMs = deps.startLimitMs ?? START_LIMIT_MS;
     this.#predecessor = predecessor;
     this.#pinned = new Set(sockets.filter(({ pinned }) => pinned).map(({ name }) => name));
     this.#inherited = new InheritedSockets(sockets, closeSync);
@@ -121,6 +131,11 @@ export class Service {
     return this.#predecessor !== null;
   }
 
+  /** Rejects when the process that serves until we do has given us up; never resolves. */
+  get dismissed(): Promise<never> {
+    return this.#predecessor?.dismissed ?? NEVER;
+  }
+
   take(name: string, wanted: WantedEndpoint): number | undefined {
     return this.#inherited.take(name, wanted);
   }
@@ -153,7 +168,8 @@ export class Service {
         sockets: () => served.sockets().map((each) => ({ ...each, pinned: this.#pinned.has(each.name) })),
         release: (successor) => this.#release(successor),
         upgrade: (settings) => this.upgrade(settings),
-        onSuccessor: (successor) => this.#successorChanged(successor),
+        startLimitMs: this.#startLimitMs,
+        onSuccessor: (change) => this.#successorChanged(change),
         onStranger: (stranger, user) =>
           log('warn', { pid: stranger, uid: user }, 'a stranger asked for our sockets, and got nothing'),
       });
@@ -197,10 +213,10 @@ export class Service {
 
   /** Before we send clients elsewhere: a successor that nobody asked us to start may be about to take over. */
   async beforeStop(): Promise<void> {
-    if (this.#server?.starting == null || this.#upgrading) return;
+    if (this.#isOver || this.#server?.starting == null || this.#upgrading) return;
     this.#deps.log('info', {}, 'waiting for the successor that is starting');
     this.#successorSettled = Promise.withResolvers();
-    const timer = setTimeout(() => this.#successorSettled?.resolve(), START_LIMIT_MS);
+    const timer = setTimeout(() => this.#successorSettled?.resolve(), this.#startLimitMs);
     await Promise.race([this.#successorSettled.promise, this.handedOver]);
     clearTimeout(timer);
   }
@@ -220,12 +236,12 @@ export class Service {
     try {
       const successor = await startSuccessor(command, environment);
       const late = Promise.withResolvers<UpgradeOutcome>();
-      const seconds = START_LIMIT_MS / 1000;
+      const seconds = this.#startLimitMs / 1000;
       this.#started = successor;
       const timer = setTimeout(() => {
         successor.kill();
         late.resolve({ kind: 'failed', reason: `it did not come to serve within ${seconds} s` });
-      }, START_LIMIT_MS);
+      }, this.#startLimitMs);
       const outcome = await Promise.race([
         this.handedOver.then((taken): UpgradeOutcome => ({ kind: 'upgraded', ...taken })),
         successor.ended.then(
@@ -250,12 +266,22 @@ export class Service {
     this.#handedOver.resolve(successor);
   }
 
-  #successorChanged(successor: Successor | null): void {
+  #successorChanged({ kind, successor }: SuccessorChange): void {
     const { log } = this.#deps;
-    if (successor !== null) log('info', { ...successor }, 'a successor has our sockets, and starts');
-    else if (!this.#upgrading) log('warn', {}, 'the successor ended before it served: this process goes on');
-    if (successor === null) this.#successorSettled?.resolve();
-    if (!this.#upgrading) this.#served?.successorStarts(successor?.version ?? null);
+    const seconds = this.#startLimitMs / 1000;
+    if (kind === 'starts') log('info', { ...successor }, 'a successor has our sockets, and starts');
+    else if (kind === 'late')
+      log(
+        'warn',
+        { ...successor },
+        `the successor did not come to serve within ${seconds} s: this process goes on, and the next one may try`,
+      );
+    else if (!this.#upgrading)
+      log('warn', { ...successor }, 'the successor ended before it served: this process goes on');
+    if (kind !== 'starts') this.#successorSettled?.resolve();
+    // One that hangs is not ready either: a kubelet that took our word for its own would end us.
+    const starting = this.#upgrading ? null : this.#server?.starting;
+    this.#served?.successorStarts((starting ?? this.#server?.late)?.version ?? null);
   }
 
   #tellStatus(): void {

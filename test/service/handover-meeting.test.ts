@@ -8,8 +8,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import { native } from '../../src/netns/native.ts';
 import { meetingPath } from '../../src/service/handover-directory.ts';
-import { HandoverServer, type Successor } from '../../src/service/handover-server.ts';
+import { HandoverServer, type SuccessorChange } from '../../src/service/handover-server.ts';
 import { Predecessor } from '../../src/service/predecessor.ts';
+import { type Served, Service } from '../../src/service/service.ts';
 import { openDescriptors } from '../support/process.ts';
 import { tcpServer, until } from '../support/tcp.ts';
 
@@ -24,13 +25,13 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-const ask = (deadlineMs = 20_000) =>
-  Predecessor.ask({ directory, addon: native, uid, version: '2', deadlineMs });
+const ask = (deadlineMs = 20_000, version = '2') =>
+  Predecessor.ask({ directory, addon: native, uid, version, deadlineMs });
 
 async function serve(
   sockets: () => readonly { name: string; fd: number; pinned: boolean }[],
-): Promise<(Successor | null)[]> {
-  const successors: (Successor | null)[] = [];
+): Promise<SuccessorChange[]> {
+  const changes: SuccessorChange[] = [];
   const server = new HandoverServer({
     directory,
     addon: native,
@@ -39,12 +40,13 @@ async function serve(
     sockets,
     release: async () => {},
     upgrade: async () => ({ kind: 'failed', reason: 'not here' }),
-    onSuccessor: (successor) => successors.push(successor),
+    startLimitMs: 60_000,
+    onSuccessor: (change) => changes.push(change),
     onStranger: () => {},
   });
   await server.open();
   cleanups.push(() => server.close());
-  return successors;
+  return changes;
 }
 
 it('more sockets than the kernel takes at once go over, each by its name', { timeout: 60_000 }, async () => {
@@ -52,13 +54,13 @@ it('more sockets than the kernel takes at once go over, each by its name', { tim
   cleanups.push(() => tcp.close());
   const fd = descriptorOf(tcp.server);
   const names = Array.from({ length: 1500 }, (_, index) => `listener/${'n'.repeat(200)}/${index}`);
-  const successors = await serve(() => names.map((name) => ({ name, fd, pinned: false })));
+  const changes = await serve(() => names.map((name) => ({ name, fd, pinned: false })));
   const before = openDescriptors();
   const predecessor = await ask();
   expect(predecessor?.sockets.map(({ name }) => name)).toEqual(names);
   expect(new Set(predecessor?.sockets.map(({ port }) => port))).toEqual(new Set([tcp.port]));
   for (const handed of predecessor?.sockets ?? []) closeSync(handed.fd);
-  expect(successors).toMatchObject([{ version: '2' }]);
+  expect(changes).toMatchObject([{ kind: 'starts', successor: { version: '2' } }]);
   await predecessor?.serving();
   await until('nothing is left open', () => openDescriptors() <= before);
 });
@@ -126,4 +128,99 @@ it('one that asks and never reads the answers is sent away', async () => {
   const predecessor = await ask();
   expect(predecessor?.version).toBe('1');
   await predecessor?.serving();
+});
+
+describe('a successor that takes the sockets and hangs', () => {
+  /** For what must come before it, on a slow machine too. */
+  const LIMIT_MS = 1500;
+
+  /** Whoever serves; what it says of its successors, to the log and to those who ask at its health port. */
+  async function service(startLimitMs: number) {
+    const log: string[] = [];
+    const told: (string | null)[] = [];
+    let released = 0;
+    const running = await Service.open({
+      ...{ addon: native, directory, version: '1', environment: {}, pid: process.pid, uid, startLimitMs },
+      log: (_level, _facts, message) => log.push(message),
+      command: [process.execPath, '-e', ''],
+    });
+    const served: Served = {
+      sockets: () => [],
+      release: async () => {
+        released += 1;
+      },
+      summary: () => ({ listen: null, states: new Map(), staleSince: null }),
+      isWell: () => true,
+      successorStarts: (version) => told.push(version),
+    };
+    await running.serving(served);
+    cleanups.push(() => running.stopping());
+    return { running, log, told, released: () => released };
+  }
+  const isTold = (log: readonly string[], what: RegExp, times = 1) =>
+    until(String(what), () => log.filter((message) => what.test(message)).length === times);
+
+  /** Asks for the sockets, and neither reads nor says anything more. */
+  async function hanging(): Promise<Socket> {
+    const socket = connect(meetingPath(directory)).pause();
+    cleanups.push(() => socket.destroy());
+    socket.on('error', () => {});
+    socket.write('{"kind":"take","version":"9"}\n');
+    await once(socket, 'connect');
+    return socket;
+  }
+
+  it('has its time, and then the next one is served', async () => {
+    const { running, log, told, released } = await service(LIMIT_MS);
+    await hanging();
+    await isTold(log, /has our sockets, and starts/);
+    await expect(ask()).rejects.toThrow('another successor was faster');
+    await isTold(log, /did not come to serve within 1\.5 s: this process goes on, and the next one may try/);
+    expect(released()).toBe(0);
+    const next = await ask(20_000, '3');
+    await next?.serving();
+    expect(released()).toBe(1);
+    expect(await running.handedOver).toMatchObject({ version: '3' });
+    expect(told).toEqual(['9', '9', '3']);
+  });
+
+  it('is not ready while it lives, also when the next one has failed: a kubelet asks one port about both', async () => {
+    const { log, told } = await service(LIMIT_MS);
+    const first = await hanging();
+    await isTold(log, /did not come to serve/);
+    const next = await hanging();
+    await isTold(log, /has our sockets, and starts/, 2);
+    next.destroy();
+    await isTold(log, /ended before it served/);
+    expect(told.at(-1)).toBe('9');
+    first.destroy();
+    await isTold(log, /ended before it served/, 2);
+    expect(told.at(-1)).toBeNull();
+  });
+
+  it('does not keep us from starting one ourselves', async () => {
+    const { running, log } = await service(LIMIT_MS);
+    await hanging();
+    await isTold(log, /has our sockets/);
+    expect(await running.upgrade(null)).toMatchObject({
+      reason: expect.stringContaining('under way already'),
+    });
+    await isTold(log, /did not come to serve/);
+    expect(await running.upgrade(null)).toMatchObject({
+      reason: expect.stringMatching(/^it (ended|did not)/),
+    });
+  });
+
+  it('hears of it when it wakes, serves nobody, and changes nothing', async () => {
+    const { log, told, released } = await service(LIMIT_MS);
+    const late = await ask();
+    await isTold(log, /did not come to serve/);
+    await expect(late?.dismissed).rejects.toThrow(
+      'a successor must serve within 1.5 s, and this one is too late',
+    );
+    await expect(late?.serving()).rejects.toThrow('too late');
+    await isTold(log, /ended before it served/);
+    expect(told.at(-1)).toBeNull();
+    expect(released()).toBe(0);
+  });
 });
