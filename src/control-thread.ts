@@ -10,7 +10,7 @@ import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
 import { HealthGroups, probesAtOnce } from './health/health-groups.ts';
-import { DEFAULT_HEALTH_SETTINGS } from './health/health-settings.ts';
+import { healthSettings } from './health/health-settings.ts';
 import type { ClosableProbe } from './health/probe.ts';
 import { createProbe } from './health/probe-kinds.ts';
 import type { TargetHealth } from './health/target-health.ts';
@@ -48,7 +48,7 @@ class ControlThread {
     this.#post = post;
     this.#config = config;
     this.#outbox = new ControlOutbox((changes) => post({ kind: 'published', changes }));
-    const settings = { ...DEFAULT_HEALTH_SETTINGS, ...config.health };
+    const settings = healthSettings(config.health);
     this.#probe = createProbe({
       addon: native,
       settings: { ...settings, maxConcurrent: probesAtOnce(settings) },

@@ -1,14 +1,14 @@
 // Probes every target again and again and keeps what is known of each. One timer for all; it never starts more probes than the
-// settings allow, however many targets are added or dials fail at once.
+// settings allow, however many targets are added or dials fail at once. Targets without a verdict are a lane of their own: after a
+// start those are all, and at the pace of the others the last of 1000 would be served after 13 s.
 import type { HealthSettings } from './health-settings.ts';
-import { Pacer } from './pacer.ts';
+import { Lane } from './lane.ts';
 import type { Probe, ProbeOutcome } from './probe.ts';
 import type { ProbeTarget } from './probe-target.ts';
 import {
   type Due,
   delayAfterProbeMs,
   firstDueMs,
-  pickDue,
   slackOf,
   stretchedIntervalMs,
   type Urgency,
@@ -25,6 +25,7 @@ interface Tracked extends Due {
   dueMs: number;
   slackMs: number;
   urgency: Urgency;
+  lane: Lane<Tracked>;
   startedMs: number;
   /** Calls the probe off; null when none is under way. */
   cancel: (() => void) | null;
@@ -39,17 +40,20 @@ export interface HealthMonitorDeps {
   readonly random?: () => number;
 }
 
+/** Of the places; the others stay for targets that clients are sent to, however many new ones wait for their timeout. */
+const SHARE_OF_NEWCOMERS = 0.8;
+
 export class HealthMonitor {
   readonly #probe: Probe;
   readonly #settings: HealthSettings;
   readonly #onChange: HealthMonitorDeps['onChange'];
   readonly #random: () => number;
-  readonly #pacer: Pacer;
+  readonly #known: Lane<Tracked>;
+  readonly #newcomers: Lane<Tracked>;
   readonly #tracked = new Map<string, Tracked>();
-  /** Includes probes of targets that were removed while they ran. */
-  #running = 0;
   #whenIdle: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
+  #wakeMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
   constructor({ probe, settings, onChange, random = Math.random }: HealthMonitorDeps) {
@@ -57,7 +61,9 @@ export class HealthMonitor {
     this.#settings = settings;
     this.#onChange = onChange;
     this.#random = random;
-    this.#pacer = new Pacer(settings.maxProbesPerSecond);
+    const { maxConcurrent, maxProbesPerSecond, maxFirstProbesPerSecond } = settings;
+    this.#known = new Lane(maxProbesPerSecond, maxConcurrent);
+    this.#newcomers = new Lane(maxFirstProbesPerSecond, Math.ceil(maxConcurrent * SHARE_OF_NEWCOMERS));
   }
 
   /** A target whose key stays keeps its state; a new one starts down and is probed soon. */
@@ -67,14 +73,20 @@ export class HealthMonitor {
     for (const [key, tracked] of this.#tracked) {
       if (wanted.has(key)) continue;
       this.#tracked.delete(key);
+      tracked.lane.members.delete(tracked);
       tracked.cancel?.();
     }
     const nowMs = performance.now();
     let added = 0;
     for (const target of targets) {
       const known = this.#tracked.get(target.key);
-      if (known !== undefined) known.target = target;
-      else this.#tracked.set(target.key, newcomer(target, firstDueMs(this.#settings, nowMs, added++)));
+      if (known !== undefined) {
+        known.target = target;
+        continue;
+      }
+      const tracked = newcomer(target, this.#newcomers, firstDueMs(this.#settings, nowMs, added++));
+      this.#tracked.set(target.key, tracked);
+      this.#newcomers.members.add(tracked);
     }
     this.#turn();
   }
@@ -105,46 +117,44 @@ export class HealthMonitor {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
+  get #running(): number {
+    return this.#known.running + this.#newcomers.running;
+  }
+
   /** Starts what is due and allowed now, and sets the timer to when there may be more. */
   #turn(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    let awake = false;
-    while (!this.#stopped && this.#running < this.#settings.maxConcurrent) {
-      const nowMs = performance.now();
-      const waitMs = this.#pacer.waitMs(nowMs);
-      if (waitMs > 0) {
-        this.#wakeIn(waitMs);
-        return;
-      }
-      const intervalMs = stretchedIntervalMs(this.#settings, this.#tracked.size);
-      const { pick, wakeMs } = pickDue(this.#tracked.values(), nowMs, intervalMs, awake);
-      if (pick === null) {
-        this.#wakeIn(wakeMs - nowMs);
-        return;
-      }
-      this.#pacer.started(nowMs);
-      this.#start(pick, nowMs);
-      awake = true;
+    this.#wakeMs = Number.POSITIVE_INFINITY;
+    if (this.#stopped) return;
+    const nowMs = performance.now();
+    const intervalMs = stretchedIntervalMs(this.#settings, this.#tracked.size);
+    for (const lane of [this.#known, this.#newcomers]) {
+      const most = this.#settings.maxConcurrent - this.#running;
+      const { picks, wakeMs } = lane.take(nowMs, intervalMs, most);
+      for (const tracked of picks) this.#start(tracked, nowMs);
+      this.#wakeBy(wakeMs, nowMs);
     }
-    // At the limit of concurrency the end of a probe is the next turn.
   }
 
-  #wakeIn(ms: number): void {
-    if (ms === Number.POSITIVE_INFINITY) return;
-    this.#timer = setTimeout(() => this.#turn(), Math.ceil(ms));
+  #wakeBy(wakeMs: number, nowMs: number): void {
+    if (this.#stopped || wakeMs >= this.#wakeMs) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#wakeMs = wakeMs;
+    this.#timer = setTimeout(() => this.#turn(), Math.ceil(wakeMs - nowMs));
   }
 
   #start(tracked: Tracked, nowMs: number): void {
     tracked.startedMs = nowMs;
     tracked.dueMs = Number.POSITIVE_INFINITY;
     tracked.dialFailedMeanwhile = false;
-    this.#running += 1;
+    const { lane } = tracked;
     tracked.cancel = this.#probe.start(tracked.target, (outcome) => {
-      this.#running -= 1;
+      const hadNoPlace = lane.isFull || this.#running >= this.#settings.maxConcurrent;
+      lane.ended();
       // Not if it was removed meanwhile, perhaps even added again: what was found belongs to nobody.
       if (!this.#stopped && this.#tracked.get(tracked.target.key) === tracked) this.#judge(tracked, outcome);
-      this.#turn();
+      if (hadNoPlace) this.#turn();
       if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });
   }
@@ -163,14 +173,25 @@ export class HealthMonitor {
     const delayMs = delayAfterProbeMs(verdict, this.#settings, this.#tracked.size, this.#random());
     const hurried = tracked.dialFailedMeanwhile && verdict.up;
     const waitMs = hurried ? Math.min(delayMs, this.#settings.fastIntervalMs) : delayMs;
-    tracked.dueMs = performance.now() + waitMs;
+    const nowMs = performance.now();
+    tracked.dueMs = nowMs + waitMs;
     tracked.slackMs = slackOf(waitMs);
     tracked.urgency = hurried ? 2 : urgencyAfterProbe(verdict);
+    if (verdict.up || !ok) this.#welcome(tracked);
+    this.#wakeBy(tracked.dueMs, nowMs);
     if (flipped) this.#onChange(tracked.target.key, tracked.health);
+  }
+
+  /** It has a verdict now: up, or not for the time being. */
+  #welcome(tracked: Tracked): void {
+    if (tracked.lane === this.#known) return;
+    tracked.lane.members.delete(tracked);
+    tracked.lane = this.#known;
+    this.#known.members.add(tracked);
   }
 }
 
-function newcomer(target: ProbeTarget, dueMs: number): Tracked {
+function newcomer(target: ProbeTarget, lane: Lane<Tracked>, dueMs: number): Tracked {
   return {
     target,
     verdict: UNPROVEN,
@@ -178,6 +199,7 @@ function newcomer(target: ProbeTarget, dueMs: number): Tracked {
     dueMs,
     slackMs: 0,
     urgency: 1,
+    lane,
     startedMs: Number.NEGATIVE_INFINITY,
     cancel: null,
     dialFailedMeanwhile: false,

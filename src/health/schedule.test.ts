@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_HEALTH_SETTINGS as SETTINGS } from './health-settings.ts';
 import {
   delayAfterProbeMs,
+  dueInOrder,
   firstDueMs,
-  pickDue,
   stretchedIntervalMs,
   type Urgency,
   urgencyAfterProbe,
@@ -69,8 +69,8 @@ describe('the interval', () => {
     it(`is ${ms} ms with ${targets} targets`, () => expect(stretchedIntervalMs(SETTINGS, targets)).toBe(ms));
   }
 
-  it('spreads the first probes of 1000 new targets over 5 seconds', () => {
-    expect([0, 1, 999].map((index) => firstDueMs(SETTINGS, 100, index))).toEqual([100, 105, 5095]);
+  it('spreads the first probes of 1000 new targets over a second', () => {
+    expect([0, 1, 999].map((index) => firstDueMs(SETTINGS, 100, index))).toEqual([100, 101, 1099]);
   });
 });
 
@@ -78,32 +78,34 @@ describe('of several waiting targets', () => {
   const at = (dueMs: number, urgency: Urgency = 0, slackMs = 0) => ({ dueMs, urgency, slackMs });
 
   it('none is taken before it is due, and the first one sets the time to wake', () => {
-    expect(pickDue([at(30, 1), at(20)], 10, 2000)).toEqual({ pick: null, wakeMs: 20 });
+    expect(dueInOrder([at(30, 1), at(20)], 10, 2000)).toEqual({ due: [], wakeMs: 20 });
   });
   it('nothing is to be waited for when there is none', () => {
-    expect(pickDue([], 10, 2000)).toEqual({ pick: null, wakeMs: Number.POSITIVE_INFINITY });
+    expect(dueInOrder([], 10, 2000)).toEqual({ due: [], wakeMs: Number.POSITIVE_INFINITY });
   });
-  it('the one that waits longest goes first', () => {
-    expect(pickDue([at(5), at(3), at(4)], 10, 2000).pick).toEqual(at(3));
+  it('those that wait longest go first, and who is not due yet sets the time to wake', () => {
+    expect(dueInOrder([at(5), at(3), at(40), at(4), at(30)], 10, 2000)).toEqual({
+      due: [at(3), at(4), at(5)],
+      wakeMs: 30,
+    });
   });
   it('an urgent one overtakes routine ones', () => {
-    expect(pickDue([at(5), at(9, 1), at(4)], 10, 2000).pick).toEqual(at(9, 1));
+    expect(dueInOrder([at(5), at(9, 1), at(4)], 10, 2000).due).toEqual([at(9, 1), at(4), at(5)]);
   });
   it('one that clients are sent to overtakes one that they are not', () => {
-    expect(pickDue([at(5, 1), at(9, 2), at(4)], 10, 2000).pick).toEqual(at(9, 2));
+    expect(dueInOrder([at(5, 1), at(9, 2), at(4)], 10, 2000).due).toEqual([at(9, 2), at(5, 1), at(4)]);
   });
   it('a routine one that is late by an interval is no longer overtaken', () => {
-    expect(pickDue([at(0), at(2001, 1)], 2010, 2000).pick).toEqual(at(0));
+    expect(dueInOrder([at(2001, 1), at(0)], 2010, 2000).due).toEqual([at(0), at(2001, 1)]);
   });
 
   it('one that is due a little later is taken along by who is awake anyway, and wakes nobody', () => {
     const soon = at(30, 0, 20);
-    expect(pickDue([soon, at(31, 0, 20)], 10, 2000)).toEqual({ pick: null, wakeMs: 30 });
-    expect(pickDue([soon, at(31, 0, 20)], 10, 2000, true).pick).toBe(soon);
-    expect(pickDue([at(31, 0, 20)], 10, 2000, true).pick).toBeNull();
+    expect(dueInOrder([soon, at(31, 0, 20)], 10, 2000)).toEqual({ due: [], wakeMs: 30 });
+    expect(dueInOrder([at(10), soon, at(31, 0, 20)], 10, 2000)).toEqual({ due: [at(10), soon], wakeMs: 31 });
   });
 
-  it('one is taken exactly when one is due', () => {
+  it('some are taken exactly when one is due, and none of those that are is left out', () => {
     const due = fc.record({
       dueMs: fc.integer({ min: 0, max: 100 }),
       urgency: fc.constantFrom<Urgency>(0, 1, 2),
@@ -111,10 +113,12 @@ describe('of several waiting targets', () => {
     });
     fc.assert(
       fc.property(fc.array(due), fc.integer({ min: 0, max: 100 }), (waiting, nowMs) => {
-        const { pick, wakeMs } = pickDue(waiting, nowMs, 50);
-        expect(pick !== null).toBe(waiting.some(({ dueMs }) => dueMs <= nowMs));
-        expect(pick === null || pick.dueMs <= nowMs).toBe(true);
-        expect(wakeMs).toBe(Math.min(Number.POSITIVE_INFINITY, ...waiting.map(({ dueMs }) => dueMs)));
+        const found = dueInOrder(waiting, nowMs, 50);
+        const isDue = waiting.filter(({ dueMs }) => dueMs <= nowMs);
+        expect(found.due.length > 0).toBe(isDue.length > 0);
+        for (const each of isDue) expect(found.due).toContain(each);
+        const others = waiting.filter((each) => !found.due.includes(each)).map(({ dueMs }) => dueMs);
+        expect(found.wakeMs).toBe(Math.min(Number.POSITIVE_INFINITY, ...others));
       }),
     );
   });

@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { busiestWindow } from '../../test/health/busiest-window.ts';
+import { Lane } from './lane.ts';
+import type { Due } from './schedule.ts';
+
+const INTERVAL_MS = 2000;
+interface Waiting extends Due {
+  dueMs: number;
+}
+const waiting = (dueMs: number): Waiting => ({ dueMs, slackMs: 0, urgency: 0 });
+
+/** Everybody is due again at once, and a probe takes no time: what starts is what the lane lets start. */
+function busy(
+  lane: Lane<Waiting>,
+  untilMs: number,
+  lateness: () => number,
+): { starts: number[]; wakeUps: number } {
+  const starts: number[] = [];
+  let wakeUps = 0;
+  for (let nowMs = 0; nowMs < untilMs; wakeUps += 1) {
+    const { picks, wakeMs } = lane.take(nowMs, INTERVAL_MS, Number.POSITIVE_INFINITY);
+    for (const pick of picks) {
+      starts.push(nowMs);
+      pick.dueMs = nowMs;
+      lane.ended();
+    }
+    nowMs = Math.ceil(wakeMs) + lateness();
+  }
+  return { starts, wakeUps };
+}
+
+function laneOf(count: number, perSecond: number, places = count): Lane<Waiting> {
+  const lane = new Lane<Waiting>(perSecond, places);
+  for (let i = 0; i < count; i += 1) lane.members.add(waiting(0));
+  return lane;
+}
+
+describe('a lane', () => {
+  for (const lateMs of [0, 10, 70]) {
+    it(`keeps its rate though every timer is ${lateMs} ms late`, () => {
+      const { starts } = busy(laneOf(1000, 200), 10_000, () => lateMs);
+      expect(starts.length).toBeGreaterThan(1950);
+      expect(starts.length).toBeLessThanOrEqual(2021);
+    });
+  }
+
+  it('wakes up once for several probes', () => {
+    const { starts, wakeUps } = busy(laneOf(1000, 200), 10_000, () => 0);
+    expect(starts.length / wakeUps).toBeGreaterThan(4);
+  });
+
+  it('never starts more than a tenth above its rate in a second, however it is woken', () => {
+    fc.assert(
+      fc.property(fc.infiniteStream(fc.integer({ min: 0, max: 300 })), (late) => {
+        const { starts } = busy(laneOf(1000, 200), 5000, () => late.next().value as number);
+        expect(busiestWindow(starts, 1000)).toBeLessThanOrEqual(221);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('is asked again when the first of those that wait is due', () => {
+    const lane = new Lane<Waiting>(200, 10);
+    lane.members.add(waiting(700)).add(waiting(300));
+    expect(lane.take(0, INTERVAL_MS, 10)).toEqual({ picks: [], wakeMs: 300 });
+  });
+
+  it('is asked again at the next end, and not before, once its places are taken', () => {
+    const lane = laneOf(10, 1000, 3);
+    expect(lane.take(0, INTERVAL_MS, 10)).toMatchObject({
+      picks: { length: 3 },
+      wakeMs: Number.POSITIVE_INFINITY,
+    });
+    expect(lane.isFull).toBe(true);
+    expect(lane.take(50, INTERVAL_MS, 10)).toEqual({ picks: [], wakeMs: Number.POSITIVE_INFINITY });
+    lane.ended();
+    expect([lane.isFull, lane.running]).toEqual([false, 2]);
+    expect(lane.take(50, INTERVAL_MS, 10).picks).toHaveLength(1);
+  });
+
+  it('takes no more places than others leave', () => {
+    const lane = laneOf(10, 1000);
+    expect(lane.take(0, INTERVAL_MS, 0)).toEqual({ picks: [], wakeMs: Number.POSITIVE_INFINITY });
+    expect(lane.take(0, INTERVAL_MS, 2).picks).toHaveLength(2);
+  });
+
+  it('waits for nothing when nobody is in it', () => {
+    expect(new Lane<Waiting>(200, 10).take(0, INTERVAL_MS, 10).wakeMs).toBe(Number.POSITIVE_INFINITY);
+  });
+});
