@@ -141,7 +141,7 @@ export class App {
     let adminAddress = this.#handover?.hasPredecessor ? null : await this.#serveAll();
     await this.#control.start({
       onPublished: (desired, changes) => this.#published(desired, changes),
-      onHealthChanged: (up) => this.#metrics.healthChanged(up),
+      onHealthChanged: (up, down) => this.#metrics.healthChanged(up, down),
       onTurns: (durationsMs) => this.#metrics.controlTurns(durationsMs),
     });
     if (this.#stopping) return; // told to stop before there was anything to serve

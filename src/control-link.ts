@@ -22,7 +22,8 @@ export interface ControlLinkDeps {
 export interface ControlHandlers {
   /** Another state is there; `changes` holds the parts that differ from the one before. */
   readonly onPublished: (desired: Desired, changes: DesiredChanges) => void;
-  readonly onHealthChanged: (up: boolean) => void;
+  /** So many backends came up, and so many went down. */
+  readonly onHealthChanged: (up: number, down: number) => void;
   readonly onTurns: (durationsMs: readonly number[]) => void;
 }
 
@@ -253,7 +254,7 @@ export class ControlLink {
         this.#succeed(message.holder);
         return;
       case 'health-changed':
-        this.#handlers?.onHealthChanged(message.up);
+        this.#handlers?.onHealthChanged(message.up, message.down);
         return;
       case 'beat':
         this.#heartbeat.answered();

@@ -34,8 +34,8 @@ export type FromControl =
   | { readonly kind: 'published'; readonly changes: DesiredChanges }
   | { readonly kind: 'dials-noted' }
   | { readonly kind: 'ports-noted' }
-  /** One backend's verdict changed: no more often than there are probes. */
-  | { readonly kind: 'health-changed'; readonly up: boolean }
+  /** So many backends came up and went down: no more often than there are turns. */
+  | { readonly kind: 'health-changed'; readonly up: number; readonly down: number }
   /** How long the turns since the last beat took, and how we stand with the Kubernetes API. */
   | {
       readonly kind: 'beat';

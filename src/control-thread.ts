@@ -42,6 +42,8 @@ class ControlThread {
   #loop: ControlLoop | null = null;
   #ports: ReadonlyMap<string, PortOutcome> = new Map();
   #turnsMs: number[] = [];
+  /** Verdicts that changed since the last turn. */
+  #flips = { up: 0, down: 0 };
   #stopping = false;
 
   constructor(config: RunConfig, post: (message: FromControl) => void) {
@@ -57,8 +59,9 @@ class ControlThread {
       probe: this.#probe,
       settings,
       onChange: (_key, { up }) => {
-        post({ kind: 'health-changed', up });
-        this.#loop?.trigger('health');
+        if (up) this.#flips.up += 1;
+        else this.#flips.down += 1;
+        this.#loop?.trigger(up ? 'backend-up' : 'backend-down');
       },
     });
     this.#netns = new NetnsDirectory({
@@ -129,6 +132,7 @@ class ControlThread {
     this.#post({ kind: 'started' });
     await this.#firstVerdicts();
     // The last verdict asked for a turn, which comes before this; what it publishes arrives before we say that it has.
+    this.#loop?.hurry();
     await new Promise((resolve) => setImmediate(resolve));
     await this.#outbox.empty();
     this.#post({ kind: 'settled' });
@@ -179,6 +183,7 @@ class ControlThread {
       publish: (desired) => this.#outbox.put(desired),
       onTurn: (durationMs) => {
         if (this.#turnsMs.length < MAX_TURNS_TOLD) this.#turnsMs.push(durationMs);
+        this.#tellFlips();
       },
       onTurnError: (error) =>
         this.#log(
@@ -187,6 +192,12 @@ class ControlThread {
           'a turn of the control loop failed; the next one tries again',
         ),
     });
+  }
+
+  #tellFlips(): void {
+    const { up, down } = this.#flips;
+    if (up + down > 0) this.#post({ kind: 'health-changed', up, down });
+    this.#flips = { up: 0, down: 0 };
   }
 
   async #withdraw(): Promise<void> {

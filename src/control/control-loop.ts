@@ -13,7 +13,15 @@ import type { Plan } from './publish/plan.ts';
 import { withPublications } from './publish/published-status.ts';
 import { type World, type WorldSettings, worldOf } from './world.ts';
 
-export type TriggerReason = 'start' | 'source' | 'netns' | 'health' | 'tick' | 'kubernetes' | 'ports';
+export type TriggerReason =
+  | 'start'
+  | 'source'
+  | 'netns'
+  | 'backend-up'
+  | 'backend-down'
+  | 'tick'
+  | 'kubernetes'
+  | 'ports';
 
 /** Keeps the objects in Kubernetes; there is none where clusters come from files. */
 export interface Publisher {
@@ -51,12 +59,22 @@ export interface ControlLoopDependencies {
   readonly intervalMs: number;
 }
 
+/** How long after a turn something may wait for company: so many times what that turn took, and never longer than `mostMs`. */
+interface Patience {
+  readonly turns: number;
+  readonly mostMs: number;
+}
+
 /**
- * A thousand clusters that are published at once are thousands of answers and watch events: turns for them take a quarter of the
- * thread's time at most, and no event waits longer than this. What a client would notice (health, netns) never waits.
+ * A thousand clusters that come up, or are published, at once are thousands of verdicts, answers and watch events: turns for them take
+ * a quarter of the thread's time at most. Who falls is told of with hardly a wait: clients are being sent there. After a time in
+ * which nothing happened nobody waits, and what is not listed here never does.
  */
-const PATIENCE = 3;
-const MAX_PATIENCE_MS = 250;
+const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
+  kubernetes: { turns: 3, mostMs: 250 },
+  'backend-up': { turns: 3, mostMs: 100 },
+  'backend-down': { turns: 1, mostMs: 20 },
+};
 
 export class ControlLoop {
   readonly #dependencies: ControlLoopDependencies;
@@ -66,7 +84,9 @@ export class ControlLoop {
   #ticker: NodeJS.Timeout | null = null;
   #pending: NodeJS.Immediate | null = null;
   #later: NodeJS.Timeout | null = null;
-  #patientUntilMs = 0;
+  #laterMs = Number.POSITIVE_INFINITY;
+  #turnEndedMs = Number.NEGATIVE_INFINITY;
+  #turnTookMs = 0;
 
   constructor(dependencies: ControlLoopDependencies) {
     this.#dependencies = dependencies;
@@ -84,21 +104,32 @@ export class ControlLoop {
     this.#ticker = setInterval(() => this.#tick(), this.#dependencies.intervalMs);
   }
 
-  /** Any number of triggers until the event loop comes round make one turn. */
+  /** Any number of triggers until the event loop comes round, or until patience ends, make one turn. */
   trigger(reason: TriggerReason): void {
     // Before the source has spoken once there is nothing to decide from.
     if (this.#state !== 'running' || this.#pending !== null) return;
-    const waitMs = reason === 'kubernetes' ? this.#patientUntilMs - performance.now() : 0;
-    if (waitMs >= 1) {
-      this.#later ??= setTimeout(() => this.#soon(), waitMs);
+    const { turns, mostMs } = PATIENCE[reason] ?? { turns: 0, mostMs: 0 };
+    const atMs = this.#turnEndedMs + Math.min(mostMs, turns * this.#turnTookMs);
+    const waitMs = atMs - performance.now();
+    if (waitMs < 1) {
+      this.#soon();
       return;
     }
-    this.#soon();
+    if (atMs >= this.#laterMs) return;
+    if (this.#later !== null) clearTimeout(this.#later);
+    this.#laterMs = atMs;
+    this.#later = setTimeout(() => this.#soon(), waitMs);
+  }
+
+  /** Whoever waits for what was triggered so far: it is looked at in this round of the event loop, and not later. */
+  hurry(): void {
+    if (this.#later !== null) this.#soon();
   }
 
   #soon(): void {
     if (this.#later !== null) clearTimeout(this.#later);
     this.#later = null;
+    this.#laterMs = Number.POSITIVE_INFINITY;
     this.#pending = setImmediate(() => {
       this.#pending = null;
       this.#turn();
@@ -164,9 +195,9 @@ export class ControlLoop {
     } catch (error) {
       onTurnError(error);
     } finally {
-      const endedMs = performance.now();
-      this.#patientUntilMs = endedMs + Math.min(MAX_PATIENCE_MS, PATIENCE * (endedMs - startedMs));
-      onTurn?.(endedMs - startedMs);
+      this.#turnEndedMs = performance.now();
+      this.#turnTookMs = this.#turnEndedMs - startedMs;
+      onTurn?.(this.#turnTookMs);
     }
   }
 }

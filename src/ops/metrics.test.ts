@@ -214,9 +214,8 @@ test('failed dials and changed verdicts are counted', async () => {
   metrics.dialFailed('ECONNREFUSED');
   metrics.dialFailed('ECONNREFUSED');
   metrics.dialFailed('ENETNSCHANGED');
-  metrics.healthChanged(true);
-  metrics.healthChanged(false);
-  metrics.healthChanged(false);
+  metrics.healthChanged(1, 0);
+  metrics.healthChanged(0, 2);
   expect(await samples()).toMatchObject({
     'isthmus_dial_failures_total{error="ECONNREFUSED"}': 2,
     'isthmus_dial_failures_total{error="ENETNSCHANGED"}': 1,

@@ -158,8 +158,9 @@ export class Metrics {
     this.#dialFailures.inc({ error });
   }
 
-  healthChanged(up: boolean): void {
-    this.#flips.inc({ to: up ? 'up' : 'down' });
+  healthChanged(up: number, down: number): void {
+    this.#flips.inc({ to: 'up' }, up);
+    this.#flips.inc({ to: 'down' }, down);
   }
 
   controlTurns(durationsMs: readonly number[]): void {

@@ -27,7 +27,7 @@ const config = (...flags: string[]): RunConfig => {
 
 let link: ControlLink;
 const published: { desired: Desired; changes: DesiredChanges }[] = [];
-const flips: boolean[] = [];
+const flips: string[] = [];
 const log: string[] = [];
 const turnsMs: number[] = [];
 
@@ -42,7 +42,7 @@ function open(settings: RunConfig, script?: string): ControlLink {
 
 const handlers: ControlHandlers = {
   onPublished: (desired, changes) => published.push({ desired, changes }),
-  onHealthChanged: (up) => flips.push(up),
+  onHealthChanged: (up, down) => flips.push(`${up} up, ${down} down`),
   onTurns: (durations) => turnsMs.push(...durations),
 };
 
@@ -80,7 +80,7 @@ describe('the control thread', () => {
       expect(published).not.toEqual([]); // the first turn is done
       await link.settled;
       expect(stateOf('alpha')).toBe('serving');
-      expect(flips).toEqual([true]);
+      expect(flips).toEqual(['1 up, 0 down']);
       expect(threadNetns()).toHaveLength(1); // it probed inside a netns, and is home
 
       const route = link.desired.routes.byServerName.get('alpha');
