@@ -36,11 +36,10 @@ export class Lane<T extends Due> {
     if (places <= 0 || this.members.size === 0) return { picks: [], wakeMs: Number.POSITIVE_INFINITY };
     const allowed = Math.min(places, this.#pacer.allowed(nowMs));
     if (allowed === 0) return { picks: [], wakeMs: this.#nextBatchMs(nowMs) };
-    const { due, wakeMs } = dueInOrder(this.members, nowMs, intervalMs);
-    const picks = due.slice(0, allowed);
+    const { picks, due, wakeMs } = dueInOrder(this.members, nowMs, intervalMs, allowed);
     if (picks.length > 0) this.#pacer.started(nowMs, picks.length);
     this.#running += picks.length;
-    if (picks.length === due.length) return { picks, wakeMs };
+    if (picks.length === due) return { picks, wakeMs };
     return { picks, wakeMs: allowed === places ? Number.POSITIVE_INFINITY : this.#nextBatchMs(nowMs) };
   }
 

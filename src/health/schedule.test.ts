@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_HEALTH_SETTINGS as SETTINGS } from './health-settings.ts';
 import {
+  type Due,
   delayAfterProbeMs,
   dueInOrder,
   firstDueMs,
@@ -77,48 +78,64 @@ describe('the interval', () => {
 describe('of several waiting targets', () => {
   const at = (dueMs: number, urgency: Urgency = 0, slackMs = 0) => ({ dueMs, urgency, slackMs });
 
+  const picked = (waiting: Iterable<Due>, nowMs: number, most = 100) =>
+    dueInOrder(waiting, nowMs, 2000, most).picks;
+
   it('none is taken before it is due, and the first one sets the time to wake', () => {
-    expect(dueInOrder([at(30, 1), at(20)], 10, 2000)).toEqual({ due: [], wakeMs: 20 });
+    expect(dueInOrder([at(30, 1), at(20)], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: 20 });
   });
   it('nothing is to be waited for when there is none', () => {
-    expect(dueInOrder([], 10, 2000)).toEqual({ due: [], wakeMs: Number.POSITIVE_INFINITY });
+    expect(dueInOrder([], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: Number.POSITIVE_INFINITY });
   });
   it('those that wait longest go first, and who is not due yet sets the time to wake', () => {
-    expect(dueInOrder([at(5), at(3), at(40), at(4), at(30)], 10, 2000)).toEqual({
-      due: [at(3), at(4), at(5)],
+    expect(dueInOrder([at(5), at(3), at(40), at(4), at(30)], 10, 2000, 2)).toEqual({
+      picks: [at(3), at(4)],
+      due: 3,
       wakeMs: 30,
     });
   });
   it('an urgent one overtakes routine ones', () => {
-    expect(dueInOrder([at(5), at(9, 1), at(4)], 10, 2000).due).toEqual([at(9, 1), at(4), at(5)]);
+    expect(picked([at(5), at(9, 1), at(4)], 10)).toEqual([at(9, 1), at(4), at(5)]);
+    expect(picked([at(5), at(4), at(9, 1)], 10, 1)).toEqual([at(9, 1)]);
   });
   it('one that clients are sent to overtakes one that they are not', () => {
-    expect(dueInOrder([at(5, 1), at(9, 2), at(4)], 10, 2000).due).toEqual([at(9, 2), at(5, 1), at(4)]);
+    expect(picked([at(5, 1), at(9, 2), at(4)], 10)).toEqual([at(9, 2), at(5, 1), at(4)]);
   });
   it('a routine one that is late by an interval is no longer overtaken', () => {
-    expect(dueInOrder([at(2001, 1), at(0)], 2010, 2000).due).toEqual([at(0), at(2001, 1)]);
+    expect(picked([at(2001, 1), at(0)], 2010)).toEqual([at(0), at(2001, 1)]);
   });
 
   it('one that is due a little later is taken along by who is awake anyway, and wakes nobody', () => {
     const soon = at(30, 0, 20);
-    expect(dueInOrder([soon, at(31, 0, 20)], 10, 2000)).toEqual({ due: [], wakeMs: 30 });
-    expect(dueInOrder([at(10), soon, at(31, 0, 20)], 10, 2000)).toEqual({ due: [at(10), soon], wakeMs: 31 });
+    expect(dueInOrder([soon, at(31, 0, 20)], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: 30 });
+    expect(dueInOrder([at(10), soon, at(31, 0, 20)], 10, 2000, 100)).toEqual({
+      picks: [at(10), soon],
+      due: 2,
+      wakeMs: 31,
+    });
   });
 
-  it('some are taken exactly when one is due, and none of those that are is left out', () => {
+  it('some are taken exactly when one is due, the earliest deadlines first, and the others are counted', () => {
     const due = fc.record({
       dueMs: fc.integer({ min: 0, max: 100 }),
       urgency: fc.constantFrom<Urgency>(0, 1, 2),
       slackMs: fc.integer({ min: 0, max: 20 }),
     });
+    const number = fc.integer({ min: 1, max: 100 });
     fc.assert(
-      fc.property(fc.array(due), fc.integer({ min: 0, max: 100 }), (waiting, nowMs) => {
-        const found = dueInOrder(waiting, nowMs, 50);
-        const isDue = waiting.filter(({ dueMs }) => dueMs <= nowMs);
-        expect(found.due.length > 0).toBe(isDue.length > 0);
-        for (const each of isDue) expect(found.due).toContain(each);
-        const others = waiting.filter((each) => !found.due.includes(each)).map(({ dueMs }) => dueMs);
-        expect(found.wakeMs).toBe(Math.min(Number.POSITIVE_INFINITY, ...others));
+      fc.property(fc.array(due), number, number, (waiting, nowMs, most) => {
+        const someDue = waiting.some(({ dueMs }) => dueMs <= nowMs);
+        const ready = waiting.filter(({ dueMs, slackMs }) => someDue && dueMs - slackMs <= nowMs);
+        const deadlines = (list: readonly Due[]) => list.map(({ dueMs, urgency }) => dueMs - urgency * 50);
+        const found = dueInOrder(waiting, nowMs, 50, most);
+        expect(found.due).toBe(ready.length);
+        expect(deadlines(found.picks)).toEqual(
+          deadlines(ready)
+            .sort((a, b) => a - b)
+            .slice(0, most),
+        );
+        const later = waiting.filter((each) => !ready.includes(each)).map(({ dueMs }) => dueMs);
+        expect(found.wakeMs).toBe(Math.min(Number.POSITIVE_INFINITY, ...later));
       }),
     );
   });
