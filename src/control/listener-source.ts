@@ -28,22 +28,27 @@ export interface ListenerSourceDependencies {
   readonly settings: ListenerReadingSettings;
   /** Look again. */
   readonly onChange: () => void;
+  /** Monotonic. */
+  readonly now?: () => number;
 }
 
 const LISTENERS = 'additionallisteners';
 const MACHINES = 'machines';
 /** The first of many changes is told at once, the others together: somebody may write a hundred labels a second. */
 const TOGETHER_MS = 50;
+/** A server that has just started may not know of its definitions yet: so long what nobody told the end of is not taken for gone. */
+const BELIEVED_ABSENT_MS = 2 * ABSENT_RETRY_MS;
 
 interface Followed<T> {
   readonly reflector: Reflector<T>;
-  /** The server was heard, and does not serve it. */
-  isAbsent: boolean;
+  /** Since when the server was heard not to serve it (monotonic); null: it does, or was not heard yet. */
+  absentSinceMs: number | null;
 }
 
 export class ListenerSource {
   readonly #deps: ListenerSourceDependencies;
-  readonly #listeners: Followed<ListenerReading>;
+  readonly #now: () => number;
+  #listeners: Followed<ListenerReading>;
   #machines: Followed<MachineFacts> | null = null;
   #listenersSeen: ReflectorSnapshot<ListenerReading> | null = null;
   #machinesSeen: ReflectorSnapshot<MachineFacts> | null = null;
@@ -55,18 +60,8 @@ export class ListenerSource {
 
   constructor(deps: ListenerSourceDependencies) {
     this.#deps = deps;
-    this.#listeners = this.#followed(LISTENER_GROUP, LISTENERS, LISTENER_VERSIONS, {
-      project: (object: KubeObject, version: string) => {
-        const { namespace = '', name } = object.metadata;
-        const whole = { ...object, apiVersion: object.apiVersion ?? `${LISTENER_GROUP}/${version}` };
-        return readAdditionalListener(whole, `${LISTENER_KIND} ${namespace}/${name}`, deps.settings);
-      },
-      equal: sameListenerReading,
-      onChange: () => {
-        this.#followMachines();
-        this.#changed();
-      },
-    });
+    this.#now = deps.now ?? (() => performance.now());
+    this.#listeners = this.#followedListeners();
   }
 
   /** Resolves once the listeners were listed, or could not be. */
@@ -97,15 +92,52 @@ export class ListenerSource {
     ]);
   }
 
+  #followedListeners(): Followed<ListenerReading> {
+    return this.#followed(LISTENER_GROUP, LISTENERS, LISTENER_VERSIONS, {
+      project: (object: KubeObject, version: string) => {
+        const { namespace = '', name } = object.metadata;
+        const whole = { ...object, apiVersion: object.apiVersion ?? `${LISTENER_GROUP}/${version}` };
+        return readAdditionalListener(whole, `${LISTENER_KIND} ${namespace}/${name}`, this.#deps.settings);
+      },
+      equal: sameListenerReading,
+      onChange: () => {
+        this.#followMachines();
+        this.#changed();
+      },
+      onAbsent: () => this.#beginAnew(),
+    });
+  }
+
+  /**
+   * The definition was taken away while we ran: from then on it is as at a start without it. With its objects gone that is so at once;
+   * of those whose end was not heard, only when it has not come back for a while.
+   */
+  #beginAnew(): void {
+    const { reflector, absentSinceMs } = this.#listeners;
+    const { synced, items } = reflector.snapshot();
+    if (this.#stopped || !synced || absentSinceMs === null) return;
+    if (items.size > 0 && this.#now() - absentSinceMs < BELIEVED_ABSENT_MS) return;
+    this.#listeners = this.#followedListeners();
+    this.#listeners.absentSinceMs = absentSinceMs;
+    this.#stopLater(reflector);
+    this.#listeners.reflector.start();
+    this.#followMachines();
+    this.#changed();
+  }
+
+  /** Remembered only until it has ended: who stops us waits for it. */
+  #stopLater(reflector: { stop(): Promise<void> }): void {
+    const stopped = reflector.stop().then(() => {
+      this.#stopping = this.#stopping.filter((each) => each !== stopped);
+    });
+    this.#stopping.push(stopped);
+  }
+
   #followMachines(): void {
     const isWanted = this.#listeners.reflector.snapshot().items.size > 0;
     if (this.#stopped || isWanted === (this.#machines !== null)) return;
     if (this.#machines !== null) {
-      // Remembered only until it has ended: who stops us waits for it.
-      const stopped = this.#machines.reflector.stop().then(() => {
-        this.#stopping = this.#stopping.filter((each) => each !== stopped);
-      });
-      this.#stopping.push(stopped);
+      this.#stopLater(this.#machines.reflector);
       this.#machines = null;
       return;
     }
@@ -137,17 +169,20 @@ export class ListenerSource {
       readonly project: (object: KubeObject, version: string) => T;
       readonly equal: (a: T, b: T) => boolean;
       readonly onChange: () => void;
+      readonly onAbsent?: () => void;
     },
   ): Followed<T> {
     const { client, namespace } = this.#deps;
     let version = known[0] ?? '';
     const followed: Followed<T> = {
-      isAbsent: false,
+      absentSinceMs: null,
       reflector: new Reflector<T>({
         client,
         path: async () => {
           const found = await servedVersion({ client, group, resource, known });
-          followed.isAbsent = found.kind === 'not-installed';
+          followed.absentSinceMs =
+            found.kind === 'not-installed' ? (followed.absentSinceMs ?? this.#now()) : null;
+          if (followed.absentSinceMs !== null) how.onAbsent?.();
           if (found.kind === 'served') {
             version = found.version;
             return collectionPath(group, version, resource, namespace);
@@ -172,7 +207,7 @@ export class ListenerSource {
     machines: ReflectorSnapshot<MachineFacts> | null,
   ): ListenerSnapshot {
     // The server was heard: without the kind there are no objects of it. One that nobody told the end of is still among the items.
-    const { isAbsent } = this.#listeners;
+    const isAbsent = this.#listeners.absentSinceMs !== null;
     const problems: Problem[] = [...listeners.rejected, ...(machines?.rejected ?? [])].map(
       ([key, reason]) => ({ origin: key, reason }),
     );

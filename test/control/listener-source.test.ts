@@ -26,6 +26,7 @@ let close: () => Promise<void>;
 async function open(
   definitions: readonly object[],
   access = neededRules({ namespace: null, clusterNamespace: null }),
+  laterMs = () => 0,
 ) {
   const { cert, key } = selfSigned('127.0.0.1', 'localhost');
   api = await startManagementApi({
@@ -43,6 +44,7 @@ async function open(
     namespace: NAMESPACE,
     settings: { ignoredLabels: new Set() },
     onChange: () => {},
+    now: () => performance.now() + laterMs(),
   });
   close = async () => {
     await source.stop();
@@ -139,16 +141,50 @@ describe('a right that is missing', () => {
   });
 });
 
-test('a definition that is taken away takes its listeners along, and that is told', async () => {
-  await open([additionalListenerDefinition(), machineDefinition()]);
-  addListener('ssh');
-  await until('it is there', () => names().length === 1);
-  api.store.delete({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    name: 'additionallisteners.isthmus.dev',
-  });
-  const isTold = () => source.snapshot().problems.some(({ reason }) => reason.includes('not installed'));
-  await until('that is noticed', isTold, 20_000);
-  expect(source.snapshot()).toMatchObject({ complete: true, listeners: [] });
+describe('a definition that is taken away', () => {
+  const takeAway = () =>
+    api.store.delete({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      name: 'additionallisteners.isthmus.dev',
+    });
+  const ABSENT = { complete: true, kindAbsent: true, listeners: [], problems: [] };
+  const isAbsent = () =>
+    source.snapshot().kindAbsent === true &&
+    source.snapshot().listeners.length === 0 &&
+    source.snapshot().problems.length === 0;
+
+  test('takes its listeners along, and then all is as at a start without it; it may come back', async () => {
+    await open([additionalListenerDefinition(), machineDefinition()]);
+    addListener('ssh');
+    addMachine('m-1', '10.0.0.1');
+    await until('all is there', () => machines().length === 1);
+    takeAway();
+    await until('that is noticed', isAbsent, 20_000);
+    expect(source.snapshot()).toMatchObject({ ...ABSENT, machinesKnown: false });
+    await until('nothing is watched any more', () => api.openWatches === 0);
+    api.store.create(additionalListenerDefinition());
+    addListener('again');
+    await until('it is found', () => names().join() === 'again' && machines().length === 1, 40_000);
+    expect(source.snapshot()).toMatchObject({ complete: true, kindAbsent: false, problems: [] });
+  }, 80_000);
+
+  test('while nobody could hear of it keeps them for a minute, says so, and then believes it', async () => {
+    let laterMs = 0;
+    await open([additionalListenerDefinition(), machineDefinition()], undefined, () => laterMs);
+    addListener('ssh');
+    await until('it is there', () => names().length === 1);
+    const away = api.faults.inject({ resource: 'additionallisteners', verb: 'watch' }, { kind: 'cut' });
+    api.faults.cutWatches();
+    await until('it cannot be heard', () => away.hits > 0);
+    takeAway();
+    away.remove();
+    const isTold = () => source.snapshot().problems.some(({ reason }) => reason.includes('not installed'));
+    await until('that is noticed', isTold, 20_000);
+    expect(source.snapshot()).toMatchObject({ complete: true, kindAbsent: true });
+    expect(names()).toEqual(['ssh']);
+    laterMs = 60_000;
+    await until('it is believed', isAbsent, 40_000);
+    expect(source.snapshot()).toMatchObject(ABSENT);
+  }, 80_000);
 });
