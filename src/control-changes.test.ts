@@ -72,6 +72,7 @@ function desired(clusters: readonly Cluster[], problems: readonly string[], byDe
       serverNames: [],
       state: 'serving' as const,
       reason,
+      detail: null,
       members: Array.from({ length: backends }, (_, index) => {
         const { key, address } = backendOf(number, index);
         const state = 'Ready' as const;

@@ -127,6 +127,7 @@ function sameListener(a: ListenerStatus, b: ListenerStatus): boolean {
     a.listenPort === b.listenPort &&
     a.state === b.state &&
     a.reason === b.reason &&
+    a.detail === b.detail &&
     sameList(a.serverNames, b.serverNames, (x, y) => x === y) &&
     sameList(a.members, b.members, sameMember)
   );

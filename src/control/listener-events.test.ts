@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { ListenerEvents } from './listener-events.ts';
 import type { ListenerState, ListenerStatus } from './listener-status.ts';
 
-const status = (state: ListenerState, reason = 'because', name = 'ssh'): ListenerStatus => ({
-  name,
+const status = (state: ListenerState, reason = 'because', detail: string | null = null): ListenerStatus => ({
+  name: 'ssh',
   namespace: 'ns',
   cluster: 'kube-1',
   protocol: 'TCP',
@@ -14,6 +14,7 @@ const status = (state: ListenerState, reason = 'because', name = 'ssh'): Listene
   serverNames: [],
   state,
   reason,
+  detail,
   members: [],
 });
 
@@ -67,6 +68,7 @@ test('what was refused is told once for each reason, by the first of the living'
   for (const { see } of [first, other]) see(status('serving'));
   expect(first.see(status('invalid', 'a'))).toEqual(['Warning Invalid']);
   expect(first.see(status('invalid', 'a'))).toEqual([]);
+  expect(first.see(status('invalid', 'a', '1 of 2 machines answer'))).toEqual([]);
   expect(first.see(status('invalid', 'b'))).toEqual(['Warning Invalid']);
   expect(other.see(status('invalid', 'a'))).toEqual([]);
 });

@@ -6,7 +6,7 @@
 // | serving → anything but invalid     | Warning NotServing     | the instance that served     |
 // | anything → invalid, or another reason | Warning Invalid     | the first of the living      |
 // | others                             | none                   |                              |
-import type { ListenerStatus } from './listener-status.ts';
+import { type ListenerStatus, standingText } from './listener-status.ts';
 import { StatusEvents, type StatusEventsSettings, type Told } from './status-events.ts';
 
 export class ListenerEvents extends StatusEvents<ListenerStatus> {
@@ -19,7 +19,7 @@ export class ListenerEvents extends StatusEvents<ListenerStatus> {
 }
 
 function toldOf(
-  { state, reason }: ListenerStatus,
+  { state, reason, detail }: ListenerStatus,
   was: ListenerStatus | null,
   isStarting: boolean,
   instance: string,
@@ -30,7 +30,7 @@ function toldOf(
       : { type: 'Normal', reason: 'Serving', message: `served by ${instance}: ${reason}`, shared: false };
   if (state === 'invalid') return { type: 'Warning', reason: 'Invalid', message: reason, shared: true };
   if (was?.state !== 'serving') return null;
-  const message = `no longer served by ${instance}: ${reason}`;
+  const message = `no longer served by ${instance}: ${standingText({ reason, detail })}`;
   return { type: 'Warning', reason: 'NotServing', message, shared: false };
 }
 

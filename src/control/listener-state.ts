@@ -2,7 +2,7 @@
 // and the state it is in and why. Does not ask whether the cluster's API server answers: listeners are needed most when it does not.
 // Pure.
 import type { ProbeTarget } from '../health/probe-target.ts';
-import type { PortOutcome, PortRoute } from '../routing/port-route.ts';
+import type { PortRoute } from '../routing/port-route.ts';
 import type { Backend, Route, RouteEntry } from '../routing/route-table.ts';
 import type { ListenerWish } from './additional-listener.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
@@ -10,11 +10,12 @@ import { clusterNetworkOf, keyOf, nameOf, namespaceOf, objectOf } from './cluste
 import type { ClusterReading } from './cluster-source.ts';
 import { listenerMarks, listenerPublicationKey, selectorMark } from './listener-marks.ts';
 import { listenerNames } from './listener-names.ts';
-import { type ListenerState, type ListenerStatus, memberCounts } from './listener-status.ts';
+import { type ListenerFacts, type ListenerStanding, listenerStanding } from './listener-standing.ts';
+import type { ListenerStatus } from './listener-status.ts';
 import type { JudgedListener } from './listener-world.ts';
 import { machineIndex } from './machine-index.ts';
 import type { NameClaims } from './name-claims.ts';
-import { expectedNetnsNames, type NetnsIndex } from './netns-index.ts';
+import type { NetnsIndex } from './netns-index.ts';
 import { ownershipOf } from './ownership.ts';
 import { isMemberUnjudged, type PoolMember, poolMembers } from './pool-members.ts';
 import type { Publication } from './publish/publication.ts';
@@ -115,8 +116,12 @@ function placedListener(
   context: Context,
 ): Placed {
   const { reading, wish, problems } = listener;
-  const nowhere = (state: ListenerState, reason: string, reserved: readonly string[]): Placed => ({
-    status: leaving ? null : statusOf(listener, state, reason, service, [], null, []),
+  const nowhere = (
+    state: ListenerStanding['state'],
+    reason: string,
+    reserved: readonly string[],
+  ): Placed => ({
+    status: leaving ? null : statusOf(listener, { state, reason, detail: null }, service, [], null, []),
     members: [],
     entry: null,
     port: null,
@@ -147,7 +152,7 @@ function placedListener(
   const open = outcome?.kind === 'open' ? outcome.port : null;
   const isReady = route.backends.length > 0;
   const facts = { wish, members, networkId, netnsCount: netns.length, isReady, outcome, world, index };
-  const { state, reason } = stateOf(problems, facts);
+  const standing = listenerStanding(problems, facts);
   const publication: Publication = Object.freeze({
     cluster: wish.cluster,
     namespace: namespaceOf(cluster),
@@ -163,7 +168,7 @@ function placedListener(
     }),
   });
   return {
-    status: leaving ? null : statusOf(listener, state, reason, service, serverNames, open, members),
+    status: leaving ? null : statusOf(listener, standing, service, serverNames, open, members),
     members,
     entry: wish.protocol === 'TLS' ? { serverNames, route } : null,
     port:
@@ -179,88 +184,14 @@ function placedListener(
   };
 }
 
-interface StateFacts {
-  readonly wish: ListenerWish;
-  readonly members: readonly PoolMember[];
-  readonly networkId: string | null;
-  readonly netnsCount: number;
-  readonly isReady: boolean;
-  readonly outcome: PortOutcome | null;
-  readonly world: World;
-  readonly index: NetnsIndex;
-}
-
 /** As for a cluster: what cannot be judged yet leaves what is published as it is. */
-function wanted({ wish, members, networkId, isReady, outcome, world }: StateFacts): Publication['want'] {
+function wanted({ wish, members, networkId, isReady, outcome, world }: ListenerFacts): Publication['want'] {
   const { machinesKnown } = world.listeners;
   if (networkId === null || !machinesKnown) return 'unjudged';
   const isOpen = wish.protocol === 'TLS' || outcome?.kind === 'open';
   if (isReady) return isOpen ? 'live' : outcome === null ? 'unjudged' : 'down';
   const wants = members.filter(({ status }) => status.state === 'NotReady');
   return wants.some((member) => isMemberUnjudged(member, world.health)) ? 'unjudged' : 'down';
-}
-
-function stateOf(
-  problems: readonly string[],
-  facts: StateFacts,
-): { readonly state: ListenerState; readonly reason: string } {
-  const now = currentState(facts);
-  if (problems.length === 0) return now;
-  // What was asked for before goes on: a typing error cuts nobody off.
-  return {
-    state: 'invalid',
-    reason: `${problems.join('; ')}; what it asked for before is kept: ${now.reason}`,
-  };
-}
-
-function currentState(facts: StateFacts): { readonly state: ListenerState; readonly reason: string } {
-  const { wish, members, networkId, netnsCount, isReady, outcome, world } = facts;
-  const { machinesKnown, machinesProblem } = world.listeners;
-  if (!machinesKnown)
-    return {
-      state: 'pending',
-      reason:
-        machinesProblem === null
-          ? 'the machines of its cluster have not been listed yet'
-          : `the machines of its cluster cannot be read: ${machinesProblem}`,
-    };
-  if (networkId === null)
-    return {
-      state: 'pending',
-      reason: `the network of cluster ${wish.cluster} is not known yet: its OpenStackCluster has no status.network.id`,
-    };
-  const { Ignored: ignored, Ready: ready } = memberCounts(members.map(({ status }) => status));
-  const beside = ignored === 0 ? '' : `; ${ignored} known in advance (Ignored)`;
-  const asked = members.length - ignored;
-  if (asked === 0) return { state: 'no-members', reason: `no machine of ${wish.cluster} matches${beside}` };
-  if (netnsCount === 0) return { state: 'no-netns', reason: noNetns(networkId, facts) };
-  if (!isReady) return { state: 'unhealthy', reason: `${notReadyReason(members)}${beside}` };
-  const counts = `${ready} of ${asked} machines ${asked === 1 ? 'answers' : 'answer'}${beside}`;
-  if (wish.protocol === 'TCP' && outcome?.kind !== 'open')
-    return {
-      state: 'pending',
-      reason: `${counts}, but ${outcome === null ? 'its port is not open yet' : outcome.reason}`,
-    };
-  return { state: 'serving', reason: counts };
-}
-
-const MAX_TOLD = 3;
-
-function notReadyReason(members: readonly PoolMember[]): string {
-  const failing = members.filter(({ status }) => status.state === 'NotReady');
-  const told = failing.slice(0, MAX_TOLD).map(({ status: { machine, reason } }) => `${machine} ${reason}`);
-  const more = failing.length > MAX_TOLD ? `; and ${failing.length - MAX_TOLD} more` : '';
-  return `none of its ${failing.length} machines is ready: ${told.join('; ')}${more}`;
-}
-
-function noNetns(networkId: string, { index, world }: StateFacts): string {
-  const unusable = index.findUnusable(networkId);
-  if (unusable.length > 0)
-    return `the netns of its network cannot be used: ${unusable.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`;
-  const expected = expectedNetnsNames(networkId).join(' or ');
-  return world.netnsComplete
-    ? `no netns on this host belongs to network ${networkId} (expected ${expected}); this node may simply not host it`
-    : `no netns ${expected} is known here, but the netns directory could not be read completely`;
 }
 
 /** Two machines may say they have one address: it is tried once. */
@@ -277,8 +208,7 @@ function routeOf({ reading }: JudgedListener, wish: ListenerWish, members: reado
 
 function statusOf(
   { reading, wish }: JudgedListener,
-  state: ListenerState,
-  reason: string,
+  { state, reason, detail }: ListenerStanding,
   service: string | null,
   serverNames: readonly string[],
   listenPort: number | null,
@@ -297,6 +227,7 @@ function statusOf(
     serverNames: Object.freeze([...serverNames]),
     state,
     reason,
+    detail,
     members: Object.freeze(members.map(({ status }) => status)),
   });
 }

@@ -38,7 +38,13 @@ export interface ListenerStatus {
   readonly listenPort: number | null;
   readonly serverNames: readonly string[];
   readonly state: ListenerState;
+  /** The same until somebody does something about it, but for `serving`, where it counts who answers. */
   readonly reason: string;
+  /** What any probe may change: shown with the reason, never compared. */
+  readonly detail: string | null;
   /** Sorted by machine, then address. */
   readonly members: readonly MemberStatus[];
 }
+
+export const standingText = ({ reason, detail }: Pick<ListenerStatus, 'reason' | 'detail'>): string =>
+  detail === null ? reason : `${reason}: ${detail}`;

@@ -32,7 +32,15 @@ describe('what cannot be used', () => {
     );
     const [status] = desiredFor(second).listeners;
     expect(status?.state).toBe('invalid');
-    expect(status?.reason).toMatch(/only those that the operator names.*kept: 1 of 1 machines answers/s);
+    expect(status?.reason).toMatch(/only those that the operator names.*is kept$/s);
+    expect(status?.detail).toBe('1 of 1 machines answers');
+    const third = worldFor(
+      { ...site, listeners: [listener('ssh', { rolloutLabels: { role: 'x' } })], up: [] },
+      second,
+    );
+    const [later] = desiredFor(third).listeners;
+    expect(later?.detail).toContain('none of its machines is ready');
+    expect(later?.reason).toBe(status?.reason);
     expect(routed(second)).toEqual(['10.0.0.11']);
     expect(desiredFor(worldFor(site, second)).listeners[0]?.state).toBe('serving');
   });

@@ -6,6 +6,7 @@ import type { Logger } from './logger.ts';
 const listener = (parts: Partial<ListenerStatus> = {}): ListenerStatus => ({
   ...{ name: 'ssh', namespace: 'ns', cluster: 'kube', protocol: 'TCP', port: 22, targetPort: 22 },
   ...{ service: 'kube-ssh', listenPort: 17000, serverNames: [], state: 'serving', reason: 'one is ready' },
+  detail: null,
   members: [],
   ...parts,
 });
@@ -43,3 +44,11 @@ test('another port is told, and one that must be edited is a warning', () => {
   expect(lines([listener()], [listener({ listenPort: 17001 })])).toHaveLength(2);
   expect(lines([listener({ state: 'invalid' })])).toEqual(['warn: listener found (- to invalid)']);
 });
+
+test.each(['invalid', 'pending', 'unhealthy', 'no-members'] as const)(
+  'of one that is %s, what is only counted is no line',
+  (state) => {
+    const turns = ['2 of 2 machines answer', '1 of 2 machines answers', null];
+    expect(lines(...turns.map((detail) => [listener({ state, detail })]))).toHaveLength(1);
+  },
+);

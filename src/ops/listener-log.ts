@@ -20,11 +20,21 @@ export class ListenerLog {
     for (const [key, status] of now) {
       const before = this.#seen.get(key);
       if (before !== undefined && !isNews(before, status)) continue;
-      const { namespace, name: listener, cluster, protocol, port, listenPort, state, reason } = status;
+      const {
+        namespace,
+        name: listener,
+        cluster,
+        protocol,
+        port,
+        listenPort,
+        state,
+        reason,
+        detail,
+      } = status;
       const { ready, notReady, ignored } = memberCounts(status.members);
       const facts = {
         ...{ listener, namespace, cluster, protocol, port, listenPort },
-        ...{ state, was: before?.state ?? null, reason, ready, notReady, ignored },
+        ...{ state, was: before?.state ?? null, reason, detail, ready, notReady, ignored },
       };
       const isLoud = LOUD.has(state) || (before?.state === 'serving' && state !== 'serving');
       this.#logger[isLoud ? 'warn' : 'info'](
@@ -39,6 +49,7 @@ export class ListenerLog {
   }
 }
 
+/** What is only counted is no news. */
 function isNews(before: ListenerStatus, now: ListenerStatus): boolean {
   if (before.state !== now.state || before.listenPort !== now.listenPort) return true;
   return before.reason !== now.reason && now.state !== 'serving';

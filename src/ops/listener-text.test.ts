@@ -28,6 +28,7 @@ const LISTENER: ListenerView = {
   serverNames: [],
   state: 'serving',
   reason: 'a member is ready',
+  detail: null,
   connections: 1,
   counts: { members: 3, ready: 1, notReady: 1, ignored: 1 },
   members: [

@@ -51,8 +51,9 @@ function whereText({
   serverNames,
   connections,
   reason,
+  detail,
 }: ListenerView): string {
-  if (state !== 'serving') return reason;
+  if (state !== 'serving') return detail === null ? reason : `${reason}: ${detail}`;
   const where =
     protocol === 'TLS' ? `for ${serverNames[0] ?? 'nobody'}` : `on port ${listenPort ?? 'none'} here`;
   return `${protocol} ${port} ${where}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;

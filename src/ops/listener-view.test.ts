@@ -27,6 +27,7 @@ const LISTENER: ListenerStatus = {
   serverNames: [],
   state: 'serving',
   reason: 'served',
+  detail: null,
   members: [member('a', 'Ready'), member('b', 'NotReady', null), member('c', 'Ignored')],
 };
 

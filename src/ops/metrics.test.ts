@@ -297,7 +297,7 @@ describe('clusters', () => {
 describe('additional listeners', () => {
   const listener = (name: string, state: ListenerStatus['state'], members: readonly MemberState[] = []) => ({
     ...{ name, namespace: 'ns', cluster: 'kube', protocol: 'TCP' as const, port: 22, targetPort: 22 },
-    ...{ service: null, listenPort: null, serverNames: [], state, reason: state },
+    ...{ service: null, listenPort: null, serverNames: [], state, reason: state, detail: null },
     members: members.map((each, index) => ({
       ...{ machine: `m${index}`, key: null, address: null, netns: null, state: each, up: false, reason: '' },
     })),

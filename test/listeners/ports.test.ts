@@ -76,6 +76,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     const status: ListenerStatus = {
       ...{ name: 'ssh', namespace: 'ns', cluster: 'kube', protocol: 'TCP', port: 22, targetPort: 22 },
       ...{ service: 'kube-ssh', listenPort: from, serverNames: [], state: 'serving', reason: 'ready' },
+      detail: null,
       members: [],
     };
     control.publish({ ports: [portRoute(SSH, routeTo(servers))], listeners: [status] });

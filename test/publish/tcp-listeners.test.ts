@@ -162,7 +162,7 @@ describe('a port', () => {
       () => ready('web')?.reason === 'Pending' && ready('web-preview')?.reason === 'Pending',
       20_000,
     );
-    expect(ready('web')?.message).toMatch(/1 of 1 machines answers.*17300/);
+    expect(ready('web')?.message).toMatch(/17300.*: 1 of 1 machines answers/);
     expect([site.slice('kube-1-web-net-1'), site.slice('kube-1-web-preview-net-1')]).toEqual([null, null]);
     for (const server of busy.splice(0)) server.close();
     await site.published('kube-1-web-net-1', 'kube-1-web-preview-net-1');

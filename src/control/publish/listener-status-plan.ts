@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ListenerObject } from '../additional-listener.ts';
 import { listenerPublicationKey } from '../listener-marks.ts';
-import { type ListenerState, type ListenerStatus, memberCounts } from '../listener-status.ts';
+import { type ListenerState, type ListenerStatus, memberCounts, standingText } from '../listener-status.ts';
 import { isRecord } from '../manifest-fields.ts';
 import type { KubeWorld } from './kube-world.ts';
 import type { Action, PlanMemory, PublicationStatus, ToldStatus } from './plan.ts';
@@ -135,13 +135,13 @@ const NOT_READY: Readonly<Record<ListenerState, string>> = {
 };
 
 function conditionsOf(
-  { state, reason, service }: ListenerStatus,
+  { state, reason, detail, service }: ListenerStatus,
   publication: PublicationStatus | null,
 ): readonly Condition[] {
-  const shown = reason.slice(0, MAX_MESSAGE);
+  const shown = standingText({ reason, detail }).slice(0, MAX_MESSAGE);
   const accepted: Condition =
     state === 'invalid'
-      ? { type: 'Accepted', status: 'False', reason: 'Invalid', message: shown }
+      ? { type: 'Accepted', status: 'False', reason: 'Invalid', message: reason.slice(0, MAX_MESSAGE) }
       : { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'what it asks for can be used' };
   const instances = publication?.readyInstances ?? 0;
   const isProgrammed = publication?.service === 'ours';
