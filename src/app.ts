@@ -61,6 +61,7 @@ export class App {
   readonly #listenerLog: ListenerLog;
   readonly #ports: ListenerPorts;
   readonly #handover: Handover | null;
+  readonly #startedAtMs = Date.now() - process.uptime() * 1000;
   readonly #servers = new Map<string, AdminServer>();
   #problems: Desired['problems'] = [];
   #listener: Listener | null = null;
@@ -250,7 +251,7 @@ export class App {
     // Before we are ready nobody is served on any port.
     if (changes.ports !== undefined && this.#listener !== null) this.#ports.want(desired.ports);
     if (changes.listeners !== undefined) this.#listenerLog.write(desired.listeners);
-    this.#metrics.routesSwapped(desired.clusters);
+    this.#metrics.routesSwapped(desired.clusters, desired.listeners);
     this.#clusterLog.write(desired.clusters);
     const { appeared, recovered } = problemChanges(this.#problems, desired.problems);
     this.#problems = desired.problems;
@@ -317,15 +318,24 @@ export class App {
     const { health, atMs } = await this.#control.health();
     const { clusters, listeners, problems } = this.#control.desired;
     const connections = connectionsByKind(this.#engine.shares());
+    const stats = this.#engine.stats();
     return statusView({
       instance: this.#control.kubernetes?.instance ?? this.#config.nodeName ?? hostname(),
       version: this.#version,
+      startedAtMs: this.#startedAtMs,
+      uptimeSeconds: Math.round(process.uptime() * 1000) / 1000,
       listen: this.#listener === null ? null : endpointText(this.#listener),
       ready: this.#notReadyBecause === null,
       notReadyBecause: this.#notReadyBecause,
-      connections: this.#engine.stats().connections,
+      connections: stats.connections,
+      pendingDials: stats.pendingDials,
+      traffic: this.#metrics.traffic,
       kubernetes: this.#control.kubernetes,
-      control: { stalledSinceMs: this.#control.stalledSinceMs, probesAtMs: atMs },
+      control: {
+        stalledSinceMs: this.#control.stalledSinceMs,
+        lagMs: this.#control.lagMs,
+        probesAtMs: atMs,
+      },
       clusters,
       health,
       connectionsPerCluster: connections.clusters,

@@ -4,6 +4,7 @@ import { explain } from './explain.ts';
 import { explanationText } from './explain-text.ts';
 import type { LinkName, LinkState } from './explanation.ts';
 import type { ClusterView, StatusView } from './status.ts';
+import { NO_TRAFFIC } from './traffic.ts';
 
 const ID = '0f1e2d3c-1111-2222-3333-444455556666';
 const AT = '2026-01-02T03:04:05.678Z';
@@ -28,6 +29,7 @@ const CLUSTER: ClusterView = {
   backend: '10.0.0.5:6443',
   lastProbe: PROBE,
   connections: 2,
+  traffic: NO_TRAFFIC,
   backends: [BACKEND],
   publication: PUBLISHED,
 };
@@ -46,12 +48,16 @@ const KUBERNETES: NonNullable<StatusView['kubernetes']> = {
 const VIEW: StatusView = {
   instance: 'net-1',
   version: '0.1.0',
+  startedAt: '2026-01-02T03:04:05.678Z',
+  uptimeSeconds: 60,
   listen: '0.0.0.0:6443',
   ready: true,
   notReadyBecause: null,
   connections: 2,
+  pendingDials: 0,
+  traffic: NO_TRAFFIC,
   kubernetes: KUBERNETES,
-  control: { stalledSince: null, probesAt: null },
+  control: { stalledSince: null, lagMs: 0.4, probesAt: null },
   clusters: [CLUSTER],
   problems: [],
   listeners: [],
@@ -274,7 +280,7 @@ test('what is old, and who else has the name, is said', () => {
   const found = explain(
     {
       ...VIEW,
-      control: { stalledSince: AT, probesAt: null },
+      control: { stalledSince: AT, lagMs: 6000, probesAt: null },
       kubernetes: { ...KUBERNETES, staleSince: AT },
       clusters: [{ ...CLUSTER, origin: 'b', state: 'invalid', reason: 'taken', serverNames: [] }, CLUSTER],
     },

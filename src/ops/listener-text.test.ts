@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { listenerLines, listenerSentence } from './listener-text.ts';
 import type { ListenerView, MemberView } from './listener-view.ts';
+import { NO_TRAFFIC } from './traffic.ts';
 
 const member = (
   machine: string,
@@ -30,6 +31,7 @@ const LISTENER: ListenerView = {
   reason: 'a member is ready',
   detail: null,
   connections: 1,
+  traffic: NO_TRAFFIC,
   counts: { members: 3, ready: 1, notReady: 1, ignored: 1 },
   members: [
     member('blue', 'Ready'),

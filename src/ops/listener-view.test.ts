@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ListenerStatus, MemberStatus } from '../control/listener-status.ts';
 import { listenerView } from './listener-view.ts';
+import { NO_TRAFFIC, TrafficCounts } from './traffic.ts';
 
 const member = (
   machine: string,
@@ -37,9 +38,15 @@ test('all that is known of a listener, its connections, and the last probe of ea
   const { key: _a, ...a } = member('a', 'Ready');
   const { key: _b, ...b } = member('b', 'NotReady');
   const { key: _c, ...c } = member('c', 'Ignored');
-  expect(listenerView(LISTENER, health, new Map([['ns/ssh', 4]]))).toEqual({
+  const traffic = new TrafficCounts();
+  traffic.add({
+    ...{ namespace: 'ns', cluster: 'kube', pool: 'ns/ssh', backend: 'a' },
+    ...{ bytesFromClient: 10, bytesFromBackend: 20 },
+  });
+  expect(listenerView(LISTENER, health, new Map([['ns/ssh', 4]]), traffic)).toEqual({
     ...LISTENER,
     connections: 4,
+    traffic: { ended: 1, unserved: 0, bytesFromClient: 10, bytesFromBackend: 20 },
     counts: { members: 3, ready: 1, notReady: 1, ignored: 1 },
     members: [
       { ...a, lastProbe: { at: '2026-01-02T00:00:00.000Z', ok: true, durationMs: 1.2, error: null } },
@@ -53,7 +60,8 @@ test('of thousands all are counted, and a hundred are shown: those that are not 
   const members = Array.from({ length: 5000 }, (_, i) =>
     member(`m${i}`, i % 1000 === 999 ? 'NotReady' : 'Ready'),
   );
-  const view = listenerView({ ...LISTENER, members }, new Map(), new Map());
+  const view = listenerView({ ...LISTENER, members }, new Map(), new Map(), new TrafficCounts());
+  expect(view.traffic).toEqual(NO_TRAFFIC);
   expect(view.counts).toEqual({ members: 5000, ready: 4995, notReady: 5, ignored: 0 });
   expect(view.members).toHaveLength(100);
   expect(view.members.slice(0, 6).map(({ machine }) => machine)).toEqual([

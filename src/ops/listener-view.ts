@@ -2,6 +2,7 @@
 import type { ListenerStatus, MemberState, MemberStatus } from '../control/listener-status.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import { type ProbeView, probeView } from './probe-view.ts';
+import type { Traffic, TrafficSource } from './traffic.ts';
 
 const MOST_MEMBERS = 100;
 
@@ -19,6 +20,7 @@ export interface MemberCounts {
 
 export interface ListenerView extends Omit<ListenerStatus, 'members'> {
   readonly connections: number;
+  readonly traffic: Traffic;
   readonly counts: MemberCounts;
   /** At most a hundred: those that are not ready before all others. */
   readonly members: readonly MemberView[];
@@ -28,10 +30,13 @@ export function listenerView(
   { members, ...listener }: ListenerStatus,
   health: ReadonlyMap<string, TargetHealth>,
   connections: ReadonlyMap<string, number>,
+  traffic: TrafficSource,
 ): ListenerView {
+  const name = `${listener.namespace}/${listener.name}`;
   return {
     ...listener,
-    connections: connections.get(`${listener.namespace}/${listener.name}`) ?? 0,
+    connections: connections.get(name) ?? 0,
+    traffic: { ...traffic.listener(name) },
     counts: memberCounts(members),
     members: shownMembers(members).map(({ key, ...member }) => ({
       ...member,

@@ -276,20 +276,20 @@ describe('clusters', () => {
     metrics.connectionEnded({ ...RECORD, namespace: 'elsewhere' });
     const bytes = async () => named(await samples(), 'isthmus_relayed_bytes_total');
     expect(Object.keys(await bytes())).toHaveLength(6);
-    metrics.routesSwapped([cluster('kube', 'unhealthy'), cluster('other', 'serving')]);
+    metrics.routesSwapped([cluster('kube', 'unhealthy'), cluster('other', 'serving')], []);
     expect(Object.keys(await bytes())).toHaveLength(4);
-    metrics.routesSwapped([cluster('other', 'serving')]);
+    metrics.routesSwapped([cluster('other', 'serving')], []);
     expect(Object.keys(await bytes())).toEqual([
       'isthmus_relayed_bytes_total{namespace="magnum-system",cluster="other",direction="from-client"}',
       'isthmus_relayed_bytes_total{namespace="magnum-system",cluster="other",direction="from-backend"}',
     ]);
-    metrics.routesSwapped([]);
+    metrics.routesSwapped([], []);
     expect(await bytes()).toEqual({});
     expect(await samples()).toMatchObject({ isthmus_route_tables_total: 3 });
 
     metrics.connectionEnded(RECORD); // one that outlived its cluster
     expect(Object.values(await bytes())).toEqual([10, 200]);
-    metrics.routesSwapped([]);
+    metrics.routesSwapped([], []);
     expect(await bytes()).toEqual({});
   });
 });

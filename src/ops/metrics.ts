@@ -2,6 +2,7 @@
 // a name or an address that a client chose.
 import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
+import type { ListenerStatus } from '../control/listener-status.ts';
 import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
 import type { ConnectionEnding } from '../proxy/connection-record.ts';
 import type { EngineStats } from '../proxy/engine.ts';
@@ -11,6 +12,7 @@ import { addListenerMetrics, type ListenerMetricsSources } from './listener-metr
 import { PairMap } from './pair-map.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
+import { type ClusterTraffic, type CountedTraffic, TrafficCounts, type TrafficSource } from './traffic.ts';
 
 const STATES: readonly ClusterState[] = [
   'serving',
@@ -35,26 +37,13 @@ export interface MetricsSources extends ListenerMetricsSources {
   readonly kubernetes: (() => KubernetesStatus | null) | null;
 }
 
-interface Traffic {
-  readonly namespace: string;
-  readonly cluster: string;
-  connections: number;
-  fromClient: number;
-  fromBackend: number;
-}
-
 /** What is counted of an ended connection: of thousands a second, so nothing here is spelled out. */
-export type CountedEnding = Pick<
-  ConnectionEnding,
-  'outcome' | 'reason' | 'cluster' | 'namespace' | 'bytesFromClient' | 'bytesFromBackend' | 'durationMs'
-> & { readonly backend: unknown };
+export type CountedEnding = Pick<ConnectionEnding, 'outcome' | 'reason' | 'durationMs'> & CountedTraffic;
 
 export class Metrics {
   readonly registry = new Registry();
   readonly #ended = new PairMap((outcome, reason) => ({ outcome, reason, count: 0 }));
-  readonly #traffic = new PairMap(
-    (namespace, cluster): Traffic => ({ namespace, cluster, connections: 0, fromClient: 0, fromBackend: 0 }),
-  );
+  readonly #traffic = new TrafficCounts();
   readonly #dialFailures: Counter<'error'>;
   readonly #duration: DurationHistogram;
   readonly #turns: Counter<string>;
@@ -85,7 +74,9 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const { namespace, cluster, fromClient, fromBackend } of traffic.values()) {
+        for (const { namespace, cluster, direct, byListeners } of served(traffic)) {
+          const fromClient = direct.bytesFromClient + byListeners.bytesFromClient;
+          const fromBackend = direct.bytesFromBackend + byListeners.bytesFromBackend;
           this.inc({ namespace, cluster, direction: 'from-client' }, fromClient);
           this.inc({ namespace, cluster, direction: 'from-backend' }, fromBackend);
         }
@@ -98,8 +89,8 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        for (const { namespace, cluster, connections } of traffic.values()) {
-          this.inc({ namespace, cluster }, connections);
+        for (const each of served(traffic)) {
+          this.inc({ namespace: each.namespace, cluster: each.cluster }, servedCount(each));
         }
       },
     });
@@ -142,16 +133,17 @@ export class Metrics {
   }
 
   connectionEnded(ending: CountedEnding): void {
-    const { outcome, cluster, namespace } = ending;
+    const { outcome } = ending;
     // The text of an exception would be a label without bound.
     const reason = outcome === 'policy-error' ? outcome : ending.reason;
     this.#ended.at(outcome, reason).count += 1;
     this.#duration.observe(outcome, ending.durationMs / 1000);
-    if (ending.backend === null || cluster === null || namespace === null) return;
-    const traffic = this.#traffic.at(namespace, cluster);
-    traffic.connections += 1;
-    traffic.fromClient += ending.bytesFromClient;
-    traffic.fromBackend += ending.bytesFromBackend;
+    this.#traffic.add(ending);
+  }
+
+  /** For /status. */
+  get traffic(): TrafficSource {
+    return this.#traffic;
   }
 
   dialFailed(error: string): void {
@@ -167,11 +159,11 @@ export class Metrics {
     for (const durationMs of durationsMs) this.#controlTurns.observe(durationMs / 1000);
   }
 
-  /** A new route table; series of clusters that are gone go with them. */
-  routesSwapped(clusters: readonly ClusterStatus[]): void {
+  /** A new route table; what was counted of clusters and listeners that are gone goes with them. */
+  routesSwapped(clusters: readonly ClusterStatus[], listeners: readonly ListenerStatus[]): void {
     this.#turns.inc();
-    const known = new Set(clusters.map(({ namespace, name }) => `${namespace}/${name}`));
-    this.#traffic.keep(({ namespace, cluster }) => known.has(`${namespace}/${cluster}`));
+    const key = ({ namespace, name }: { namespace: string; name: string }) => `${namespace}/${name}`;
+    this.#traffic.keep(new Set(clusters.map(key)), new Set(listeners.map(key)));
   }
 
   #gauges(sources: MetricsSources): void {
@@ -265,4 +257,13 @@ export class Metrics {
       },
     });
   }
+}
+
+function servedCount({ direct, byListeners }: ClusterTraffic): number {
+  return direct.ended - direct.unserved + byListeners.ended - byListeners.unserved;
+}
+
+/** A cluster that has served nobody has no series. */
+function served(traffic: TrafficCounts): ClusterTraffic[] {
+  return [...traffic.clusters()].filter((each) => servedCount(each) > 0);
 }

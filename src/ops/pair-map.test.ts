@@ -11,6 +11,11 @@ test('a value is made once for its two words, and they are not mixed up', () => 
   expect(map.at('a/b', 'c')).not.toBe(map.at('a', 'b/c'));
   expect(map.at('b/c', 'a')).toEqual({ first: 'b/c', second: 'a' });
   expect(made).toEqual(['a+b/c', 'a/b+c', 'b/c+a']);
+  expect([map.find('a', 'b/c')?.first, map.find('a', 'x'), map.find('x', 'a')]).toEqual([
+    'a',
+    undefined,
+    undefined,
+  ]);
   expect([...map.values()]).toHaveLength(3);
 });
 

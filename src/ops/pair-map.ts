@@ -22,6 +22,11 @@ export class PairMap<T> {
     return value;
   }
 
+  /** Makes nothing. */
+  find(first: string, second: string): T | undefined {
+    return this.#values.get(first)?.get(second);
+  }
+
   *values(): Iterable<T> {
     for (const inner of this.#values.values()) yield* inner.values();
   }

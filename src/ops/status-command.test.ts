@@ -4,6 +4,7 @@ import { type AdminPage, AdminServer } from './admin-server.ts';
 import type { ClusterView, StatusView } from './status.ts';
 import { showStatus } from './status-command.ts';
 import { statusText } from './status-text.ts';
+import { NO_TRAFFIC } from './traffic.ts';
 
 const show = (args: readonly string[]) => showStatus(args, process.env);
 
@@ -18,17 +19,22 @@ const CLUSTER: ClusterView = {
   backend: '10.0.0.5:6443',
   lastProbe: null,
   connections: 3,
+  traffic: NO_TRAFFIC,
   backends: [],
 };
 const STATUS: StatusView = {
   instance: 'node-1',
   version: '0.1.0',
+  startedAt: '2026-01-02T03:04:05.678Z',
+  uptimeSeconds: 60,
   listen: '0.0.0.0:6443',
   ready: true,
   notReadyBecause: null,
   connections: 3,
+  pendingDials: 0,
+  traffic: NO_TRAFFIC,
   kubernetes: null,
-  control: { stalledSince: null, probesAt: null },
+  control: { stalledSince: null, lagMs: 0.4, probesAt: null },
   clusters: [
     CLUSTER,
     {
@@ -196,7 +202,7 @@ test.each<[title: string, parts: Partial<StatusView>, first: string]>([
 });
 
 test('a control loop that does not answer is named before what it knew last', () => {
-  const control = { stalledSince: '2026-01-02T03:04:05.678Z', probesAt: null };
+  const control = { stalledSince: '2026-01-02T03:04:05.678Z', lagMs: 6000, probesAt: null };
   expect(statusText({ ...STATUS, control }).split('\n')[2]).toContain('2026-01-02T03:04:05.678Z');
   expect(statusText(STATUS)).not.toContain('answered');
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ClusterView, StatusView } from './status.ts';
 import { statusText } from './status-text.ts';
+import { NO_TRAFFIC } from './traffic.ts';
 
 const ID = '0f1e2d3c-1111-2222-3333-444455556666';
 const CLUSTER: ClusterView = {
@@ -14,16 +15,21 @@ const CLUSTER: ClusterView = {
   backend: '10.0.0.5:6443',
   lastProbe: null,
   connections: 2,
+  traffic: NO_TRAFFIC,
   backends: [],
   publication: { service: 'ours', slice: 'ready', readyInstances: 2, kubeconfig: 'proxied', problem: null },
 };
 const STATUS: StatusView = {
   instance: 'net-3',
   version: '0.1.0',
+  startedAt: '2026-01-02T03:04:05.678Z',
+  uptimeSeconds: 60,
   listen: '0.0.0.0:6443',
   ready: true,
   notReadyBecause: null,
   connections: 2,
+  pendingDials: 0,
+  traffic: NO_TRAFFIC,
   kubernetes: {
     server: 'https://10.20.0.10:6443',
     identity:
@@ -37,7 +43,7 @@ const STATUS: StatusView = {
     staleSince: null,
     calls: {},
   },
-  control: { stalledSince: null, probesAt: null },
+  control: { stalledSince: null, lagMs: 0.4, probesAt: null },
   clusters: [
     CLUSTER,
     {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { BackendStatus, ClusterStatus } from '../control/cluster-status.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import { type StatusInput, statusView } from './status.ts';
+import { TrafficCounts } from './traffic.ts';
 
 const backend = (key: string, up: boolean, parts: Partial<BackendStatus> = {}): BackendStatus => ({
   key,
@@ -33,15 +34,26 @@ const health = (ok: boolean): TargetHealth => ({
   },
 });
 
+const traffic = new TrafficCounts();
+for (const namespace of ['magnum-system', 'other'])
+  traffic.add({
+    ...{ namespace, cluster: 'kube', pool: null, backend: 'two' },
+    ...{ bytesFromClient: 10, bytesFromBackend: 20 },
+  });
+
 const INPUT: StatusInput = {
   instance: 'node-1',
   version: '0.1.0',
+  startedAtMs: Date.UTC(2026, 0, 2),
+  uptimeSeconds: 11_046.5,
   listen: '0.0.0.0:6443',
   ready: true,
   notReadyBecause: null,
   connections: 7,
+  pendingDials: 2,
+  traffic,
   kubernetes: null,
-  control: { stalledSinceMs: null, probesAtMs: Date.UTC(2026, 0, 2, 3, 4, 6) },
+  control: { stalledSinceMs: null, lagMs: 0.4321, probesAtMs: Date.UTC(2026, 0, 2, 3, 4, 6) },
   clusters: [CLUSTER],
   health: new Map([
     ['one', health(false)],
@@ -63,12 +75,16 @@ test('the whole view, as scripts read it', () => {
   expect(JSON.parse(JSON.stringify(statusView(INPUT)))).toEqual({
     instance: 'node-1',
     version: '0.1.0',
+    startedAt: '2026-01-02T00:00:00.000Z',
+    uptimeSeconds: 11_046.5,
     listen: '0.0.0.0:6443',
     ready: true,
     notReadyBecause: null,
     connections: 7,
+    pendingDials: 2,
+    traffic: { ended: 2, unserved: 0, bytesFromClient: 20, bytesFromBackend: 40 },
     kubernetes: null,
-    control: { stalledSince: null, probesAt: '2026-01-02T03:04:06.000Z' },
+    control: { stalledSince: null, lagMs: 0.4, probesAt: '2026-01-02T03:04:06.000Z' },
     problems: [{ origin: 'b.yaml', reason: 'not YAML' }],
     clusters: [
       {
@@ -82,6 +98,7 @@ test('the whole view, as scripts read it', () => {
         backend: '10.0.0.5:6443',
         lastProbe: PASSED,
         connections: 5,
+        traffic: { ended: 1, unserved: 0, bytesFromClient: 10, bytesFromBackend: 20 },
         backends: [
           { address: '10.0.0.5', port: 6443, netns: 'qdhcp-one', up: false, lastProbe: FAILED },
           { address: '10.0.0.5', port: 6443, netns: 'qdhcp-two', up: true, lastProbe: PASSED },
@@ -132,9 +149,10 @@ test('a cluster without connections has 0', () => {
 });
 
 test('a control loop that is stalled is named with the time since when', () => {
-  const control = { stalledSinceMs: Date.UTC(2026, 0, 2), probesAtMs: null };
+  const control = { stalledSinceMs: Date.UTC(2026, 0, 2), lagMs: 6000, probesAtMs: null };
   expect(statusView({ ...INPUT, control }).control).toEqual({
     stalledSince: '2026-01-02T00:00:00.000Z',
+    lagMs: 6000,
     probesAt: null,
   });
 });
