@@ -46,6 +46,7 @@ const MEMBERS: readonly MemberState[] = ['Ready', 'NotReady', 'Ignored'];
 const LISTENER: ListenerStatus = {
   ...{ name: 'ssh', namespace: NAMESPACE, cluster: 'alpha', protocol: 'TCP', port: 22, targetPort: 22 },
   ...{ service: 'alpha-ssh', listenPort: 17_000, serverNames: [], state: 'serving', reason: 'serving' },
+  detail: null,
   members: MEMBERS.map((state) => ({
     ...{ machine: state, key: state, address: '10.0.0.6', netns: 'qdhcp-1', state },
     ...{ up: true, reason: state },
@@ -75,7 +76,7 @@ export async function sampleMetrics(): Promise<string> {
   metrics.connectionEnded(RECORD);
   metrics.connectionEnded({ ...RECORD, outcome: 'refused-share', reason: 'cluster-connections' });
   metrics.dialFailed('ECONNREFUSED');
-  metrics.healthChanged(true);
+  metrics.healthChanged(1, 0);
   metrics.controlTurns([2, 40]);
   return metrics.registry.metrics();
 }
