@@ -102,6 +102,8 @@ async function run(args: readonly string[]): Promise<number> {
 
 /** To end in order is worth so long to somebody who has asked twice. */
 const AT_ONCE_MS = 1000;
+/** From the moment that a successor serves until the kubelet ends the Pod that it replaces: a probe, and a turn of the DaemonSet's. */
+const REPLACED_WITHIN_MS = 120_000;
 
 async function serve(config: RunConfig, logger: Logger): Promise<number> {
   // Both late, so that --help and configuration errors need no compiled addon; the thread first, since it loads its code by itself
@@ -142,7 +144,15 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
     return null;
   };
   const second = await Promise.race([drained(), signal.second, app.failed]);
-  if (second === null) return 0;
+  if (second === null) {
+    // Who is a container's first process, and ends by itself, is started again: and would take back what a successor has just got.
+    const isReplaced = !signal.seen() && process.pid === 1;
+    if (isReplaced) {
+      logger.info('waiting to be ended: a container that ends by itself would be started again');
+      await Promise.race([signal.first, new Promise((resolve) => setTimeout(resolve, REPLACED_WITHIN_MS))]);
+    }
+    return 0;
+  }
   logger.warn({ signal: second }, 'second signal: ending at once');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
   return 128 + constants.signals[second];
@@ -162,7 +172,11 @@ async function openService(
   return Service.open({ addon, directory, version: version(), environment, pid, uid, log });
 }
 
-function untilSignal(): { first: Promise<NodeJS.Signals>; second: Promise<NodeJS.Signals> } {
+function untilSignal(): {
+  first: Promise<NodeJS.Signals>;
+  second: Promise<NodeJS.Signals>;
+  seen(): boolean;
+} {
   const first = Promise.withResolvers<NodeJS.Signals>();
   const second = Promise.withResolvers<NodeJS.Signals>();
   let seen = 0;
@@ -172,7 +186,7 @@ function untilSignal(): { first: Promise<NodeJS.Signals>; second: Promise<NodeJS
       (seen === 1 ? first : second).resolve(name);
     });
   }
-  return { first: first.promise, second: second.promise };
+  return { first: first.promise, second: second.promise, seen: () => seen > 0 };
 }
 
 /** What is wrong with a directory, in the words of the configuration's other problems. */

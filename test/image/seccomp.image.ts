@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildProgram } from '../support/native-program.ts';
 import { PublishSite } from '../support/publish-site.ts';
+import { until } from '../support/tcp.ts';
 import { Container, type Runtime } from './container.ts';
 import { Pod } from './pod.ts';
 import { podSettings } from './pod-settings.ts';
@@ -19,6 +20,13 @@ beforeAll(() =>
   buildProgram('plain', join(directory, 'forbidden_calls'), 'test/image/forbidden_calls.cc', '-static'),
 );
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** A cluster is published, and answers through it. */
+async function serves(site: PublishSite, { isthmus }: Pod): Promise<void> {
+  site.add(site.clusters.alpha);
+  await site.published('alpha-net-1');
+  expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
+}
 
 async function errnos(runtime: Runtime, seccomp: object | null): Promise<Record<string, number>> {
   const container = new Container({
@@ -58,31 +66,19 @@ it('without a profile the kernel itself judges most of them: it was the profile 
   expect(byKernel.length).toBeGreaterThan(8);
 });
 
-it('serves under RuntimeDefault too', async () => {
+it.each<[title: string, seccomp: () => object, flags: readonly string[]]>([
+  ['under RuntimeDefault', () => runtimeDefault(podSettings().capabilities), []],
+  [
+    'with the other engine and the other health check',
+    ourProfile,
+    ['--engine', 'streams', '--health', 'tls'],
+  ],
+])('serves %s too', async (_title, seccomp, flags) => {
   const site = await PublishSite.start();
-  const pod = new Pod(site.management, {
-    node: 'net-1',
-    seccomp: runtimeDefault(podSettings().capabilities),
-  });
+  const pod = new Pod(site.management, { node: 'net-1', seccomp: seccomp() });
   try {
-    await pod.start();
-    site.add(site.clusters.alpha);
-    await site.published('alpha-net-1');
-    expect(await site.ask(pod.isthmus, site.clusters.alpha)).toContain('alpha');
-  } finally {
-    await pod.remove();
-    await site.stop();
-  }
-});
-
-it('serves with the other engine and the other health check under our profile too', async () => {
-  const site = await PublishSite.start();
-  const pod = new Pod(site.management, { node: 'net-1', seccomp: ourProfile() });
-  try {
-    await pod.start('--engine', 'streams', '--health', 'tls');
-    site.add(site.clusters.alpha);
-    await site.published('alpha-net-1');
-    expect(await site.ask(pod.isthmus, site.clusters.alpha)).toContain('alpha');
+    await pod.start(...flags);
+    await serves(site, pod);
   } finally {
     await pod.remove();
     await site.stop();
@@ -100,10 +96,12 @@ it('under our profile a Pod takes the listeners over from the one before it', as
   const [old, successor] = [new Pod(site.management, options), new Pod(site.management, options)];
   try {
     await old.start('--handover', '/run/isthmus');
-    site.add(site.clusters.alpha);
-    await site.published('alpha-net-1');
+    await serves(site, old);
     await successor.start('--handover', '/run/isthmus');
     expect(successor.isthmus.port).toBe(old.isthmus.port);
+    const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
+    await until('the old Pod has nothing more to do', waits, 30_000);
+    old.isthmus.signal('SIGTERM'); // kubelet's
     expect(await old.isthmus.ended(30_000)).toBe(0);
     expect(site.isReady('alpha-net-1')).toBe(true);
     expect(await site.ask(successor.isthmus, site.clusters.alpha)).toContain('alpha');

@@ -218,10 +218,14 @@ export class KubePublisher implements Publisher {
     if (!this.#stopped) this.#applier.goOn();
   }
 
-  /** Takes every slice of ours back in order. Resolves when none is left, or the deadline has passed. */
+  /**
+   * Takes every slice of ours back in order. Resolves when none is left, or the deadline has passed. Where a successor has them now, it
+   * makes them lead to itself: until that is known everywhere clients come here, so that this takes all the time.
+   */
   async withdraw(deadlineMs: number): Promise<void> {
     this.#draining = true;
-    if (!this.#lease.state().held) return;
+    const { held, lostTo } = this.#lease.state();
+    if (!held && lostTo === null) return;
     const done = new Promise<void>((resolve) => {
       this.#withdrawn = resolve;
     });

@@ -1,0 +1,39 @@
+// A DaemonSet with surge where each Pod has an address of its own: the new Pod of a node is there before the old one goes, and they
+// share nothing but the name of the node.
+import { expect, it } from 'vitest';
+import { PublishSite } from '../support/publish-site.ts';
+import { until } from '../support/tcp.ts';
+import { Pod } from './pod.ts';
+import { nodeAddress } from './pod-network.ts';
+import { ourProfile } from './seccomp-profile.ts';
+
+it('the new Pod gets the clients; the old one serves who comes late, and then waits for kubelet, which would start it again', async () => {
+  const site = await PublishSite.start({ host: nodeAddress(4) });
+  const { alpha } = site.clusters;
+  const options = { node: 'net-1', network: 4, seccomp: ourProfile() } as const;
+  const [old, successor] = [new Pod(site.management, options), new Pod(site.management, options)];
+  const leadsTo = ({ address }: Pod) =>
+    JSON.stringify(site.slice('alpha-net-1')?.endpoints ?? []).includes(`"${address}"`);
+  try {
+    await old.start();
+    site.add(alpha);
+    await site.published('alpha-net-1');
+    expect(leadsTo(old)).toBe(true);
+    const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'nobody is ready'));
+    await successor.start();
+    await until('the slice leads to the new Pod', () => leadsTo(successor), 15_000);
+    for (const { isthmus } of [old, successor]) expect(await site.ask(isthmus, alpha)).toContain('alpha');
+    const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
+    await until('the old Pod has drained', waits, 20_000);
+    await expect(site.ask(old.isthmus, alpha)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    old.isthmus.signal('SIGTERM');
+    expect(await old.isthmus.ended(20_000)).toBe(0);
+    expect(leadsTo(successor)).toBe(true);
+    expect(await site.ask(successor.isthmus, alpha)).toContain('alpha');
+    expect(gone).toEqual([]);
+  } finally {
+    await successor.remove();
+    await old.remove();
+    await site.stop();
+  }
+});

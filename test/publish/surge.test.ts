@@ -1,0 +1,53 @@
+// Two processes of one node that share no socket, as a DaemonSet with surge has them where each Pod has an address of its own.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { PublishSite } from '../support/publish-site.ts';
+
+let site: PublishSite;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+});
+afterAll(() => site.stop());
+
+const TIMES = ['--health-interval', '200ms', '--propagation-wait', '4s'];
+/** How late a kube-proxy is. */
+const LATE_MS = 1000;
+
+it('the older serves whoever hears late where to go, and then ends', async () => {
+  const older = site.management.instance('net-1');
+  const younger = site.management.instance('net-1');
+  await older.start('--advertise-address', '192.0.2.1', ...TIMES);
+  await site.published('alpha-net-1');
+  const ports: { readonly at: number; readonly port: number }[] = [];
+  const look = setInterval(() => {
+    const [first] = (site.slice('alpha-net-1')?.ports ?? []) as { port: number }[];
+    if (first !== undefined) ports.push({ at: performance.now(), port: first.port });
+  }, 5);
+  const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'nobody is ready'));
+  const answers: string[] = [];
+  let done = false;
+  const client = (async () => {
+    while (!done) {
+      const known = ports.findLast(({ at }) => at <= performance.now() - LATE_MS)?.port ?? older.port;
+      const there = known === older.port ? older : younger;
+      answers.push(
+        await site.ask(there, site.clusters.alpha).then(
+          () => (there === older ? 'older' : 'younger'),
+          (error: NodeJS.ErrnoException) => `${error.code}`,
+        ),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  })();
+  try {
+    await younger.start('--advertise-address', '192.0.2.2', ...TIMES);
+    expect(await older.ended()).toBe(0);
+  } finally {
+    clearInterval(look);
+    done = true;
+    await client;
+  }
+  expect(new Set(answers)).toEqual(new Set(['older', 'younger']));
+  expect(gone).toEqual([]);
+  expect(site.slice('alpha-net-1')).toMatchObject({ endpoints: [{ addresses: ['192.0.2.2'] }] });
+}, 60_000);
