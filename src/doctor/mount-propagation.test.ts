@@ -6,7 +6,7 @@ const RUN = '22 21 0:20 / /run rw,nosuid shared:5 - tmpfs tmpfs rw';
 const volume = (propagation: string) =>
   `900 21 0:20 /netns /run/netns ro,nosuid${propagation === '' ? '' : ` ${propagation}`} - tmpfs tmpfs rw`;
 
-test.each<[title: string, lines: string[], expected: ReturnType<typeof mountPlace>]>([
+test.each<[title: string, lines: string[], expected: object | null]>([
   ['a host, where it is part of /run', [ROOT, RUN], { isMountPoint: false, propagation: 'shared' }],
   ['HostToContainer', [ROOT, volume('master:5')], { isMountPoint: true, propagation: 'slave' }],
   ['Bidirectional', [ROOT, volume('shared:9 master:5')], { isMountPoint: true, propagation: 'shared' }],
@@ -23,12 +23,27 @@ test.each<[title: string, lines: string[], expected: ReturnType<typeof mountPlac
   ],
   ['lines that are none', ['', 'x y z'], null],
 ])('%s', (_title, lines, expected) => {
-  expect(mountPlace(lines.join('\n'), '/run/netns')).toEqual(expected);
+  const found = mountPlace(lines.join('\n'), '/run/netns');
+  expect(found).toEqual(expected === null ? null : { ...expected, lostReadOnly: false });
+});
+
+// As `ip netns add` left it in a container of crun and of runc, which was there before.
+const OVER = '127 900 0:20 /netns /run/netns rw,relatime master:5 - tmpfs tmpfs rw';
+
+test.each<[title: string, lines: string[], lost: boolean]>([
+  ['a mount of the host over one that was read-only', [ROOT, volume('master:5'), OVER], true],
+  ['two of them', [ROOT, volume('master:5'), OVER, OVER], true],
+  ['one that is read-only too', [ROOT, OVER, volume('master:5')], false],
+  ['one that could be written from the start', [ROOT, OVER, OVER], false],
+  ['a read-only one further up', [ROOT, RUN.replace(' rw,', ' ro,'), OVER], false],
+])('that it was read-only, under %s: lost is %s', (_title, lines, lost) => {
+  expect(mountPlace(lines.join('\n'), '/run/netns')?.lostReadOnly).toBe(lost);
 });
 
 test('a place with a blank in its name is found', () => {
   expect(mountPlace('9 1 0:1 / /a\\040b rw master:3 - tmpfs t rw', '/a b')).toEqual({
     isMountPoint: true,
     propagation: 'slave',
+    lostReadOnly: false,
   });
 });

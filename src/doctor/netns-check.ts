@@ -6,7 +6,7 @@ import { identify } from '../netns/identify.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { type Check, type Finding, ok, problem, warning } from './check.ts';
 import type { LoadedAddon } from './machine-checks.ts';
-import { mountPlace } from './mount-propagation.ts';
+import { type MountPlace, mountPlace } from './mount-propagation.ts';
 
 export interface NetnsCheckDeps {
   readonly directory: string;
@@ -53,7 +53,8 @@ function look({ directory, loaded, inContainer, mountinfo }: NetnsCheckDeps): Fi
       `none of the ${unusable.length} entries of ${directory} can be used: ${first.name} is ${first.reason}`,
       inContainer ? MOUNT : 'Remove what is left of deleted namespaces, or correct --netns-dir.',
     );
-  if (inContainer && isCutOff(directory, mountinfo))
+  const place = inContainer ? placeOf(directory, mountinfo) : null;
+  if (place?.propagation === 'private')
     return (usable.length === 0 ? problem : warning)(
       `${counts}; namespaces that the host adds later will not be seen here (the mount is private)`,
       MOUNT,
@@ -70,9 +71,18 @@ function look({ directory, loaded, inContainer, mountinfo }: NetnsCheckDeps): Fi
       `${counts}; ${unusable.length} cannot be used: ${first.name} is ${first.reason}`,
       'Remove what is left of deleted namespaces (ip netns delete <name>).',
     );
-  return known === 0
-    ? warning(counts, 'On a network node the DHCP or the OVN metadata agent makes them: is it this host?')
-    : ok(counts);
+  if (known === 0)
+    return warning(
+      counts,
+      'On a network node the DHCP or the OVN metadata agent makes them: is it this host?',
+    );
+  // `ip netns add` does that, for the first namespace after a boot.
+  if (place?.lostReadOnly === true)
+    return warning(
+      `${counts}; the directory can be written here, though it was mounted read-only: the host has made it a mount of its own since`,
+      'Restart this container; so that it is one from the boot on, enable run-netns.mount there (docs/install/kubernetes.md).',
+    );
+  return ok(counts);
 }
 
 interface Sorted {
@@ -94,12 +104,11 @@ function sorted(files: readonly Dirent[], directory: string, addon: NativeAddon)
   return { usable, unusable };
 }
 
-function isCutOff(directory: string, mountinfo: string | undefined): boolean {
+function placeOf(directory: string, mountinfo: string | undefined): MountPlace | null {
   try {
-    const text = mountinfo ?? readFileSync('/proc/self/mountinfo', 'utf8');
-    return mountPlace(text, realpathSync(directory))?.propagation === 'private';
+    return mountPlace(mountinfo ?? readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(directory));
   } catch {
-    return false; // it is only a hint
+    return null; // it is only a hint
   }
 }
 

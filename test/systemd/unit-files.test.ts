@@ -19,10 +19,12 @@ describe.runIf(analyze)('systemd-analyze', () => {
     for (const directory of [home, join(root, 'usr/lib/systemd/system'), join(root, 'etc')])
       mkdirSync(directory, { recursive: true });
     writeFileSync(join(home, 'node'), '', { mode: 0o755 });
-    for (const unit of ['isthmus.service', 'isthmus.socket'])
+    for (const unit of ['isthmus.service', 'isthmus.socket', 'run-netns.mount'])
       cpSync(join(units, unit), join(root, 'usr/lib/systemd/system', unit));
     for (const target of [
       'multi-user',
+      'local-fs',
+      'umount',
       'sockets',
       'network-online',
       'sysinit',
@@ -36,13 +38,16 @@ describe.runIf(analyze)('systemd-analyze', () => {
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  it('verifies both without a word', () => {
+  it.each([
+    ['the service and its socket', ['isthmus.service', 'isthmus.socket']],
+    ['the mount for nodes with a Pod', ['run-netns.mount']],
+  ])('verifies %s without a word', (_title, names) => {
     const { stderr, status } = spawnSync(
       'systemd-analyze',
-      ['verify', '--man=no', '--recursive-errors=no', `--root=${root}`, 'isthmus.service', 'isthmus.socket'],
+      ['verify', '--man=no', '--recursive-errors=no', `--root=${root}`, ...names],
       { encoding: 'utf8' },
     );
-    expect(stderr.split('\n').filter((line) => line.includes('isthmus'))).toEqual([]);
+    expect(stderr.split('\n').filter((line) => /isthmus|netns/.test(line))).toEqual([]);
     expect(status).toBe(0);
   });
 
