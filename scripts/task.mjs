@@ -193,7 +193,7 @@ const tasks = {
     },
   },
   seccomp: {
-    about: 'write deploy/seccomp/isthmus.json from the system calls of the tests (10 minutes)',
+    about: 'write deploy/seccomp/isthmus.json from the system calls of the tests (5 minutes)',
     run: async () => {
       requireSandbox();
       await setUp();

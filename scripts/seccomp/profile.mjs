@@ -93,9 +93,6 @@ const ALWAYS = {
       'preadv',
     ],
   ],
-  'the socket over which a successor gets the listeners': [
-    ...['chmod', 'mkdir', 'recvmsg', 'rename', 'sendmsg', 'unlink'],
-  ],
   'following files': ['inotify_init1', 'inotify_add_watch', 'inotify_rm_watch'],
   'the runtime drops its privileges and says that it is done, after the filter is in place': [
     ...[

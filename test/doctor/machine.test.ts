@@ -11,6 +11,7 @@ import { native } from '../../src/netns/native.ts';
 import { Isthmus, mainScript, manifest } from '../support/isthmus.ts';
 import { makeNetns } from '../support/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
+import { traced } from '../support/traced.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-doctor-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -133,7 +134,8 @@ interface Report {
 
 function doctor(...flags: string[]): Promise<Report> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [mainScript, 'doctor', '--json', ...flags], {
+    const [command, ...args] = traced(process.execPath, mainScript, 'doctor', '--json', ...flags);
+    const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let text = '';

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Explanation } from '../../src/ops/explanation.ts';
 import { mainScript } from '../support/isthmus.ts';
 import { Management } from '../support/management.ts';
+import { traced } from '../support/traced.ts';
 import { ADDRESS, TwoClusters } from '../support/two-clusters.ts';
 
 const clusters = new TwoClusters();
@@ -38,7 +39,8 @@ afterAll(async () => {
 /** Not spawnSync: the API that it asks is in this process. */
 function run(...args: string[]): Promise<{ code: number | null; out: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [mainScript, ...args], {
+    const [command, ...rest] = traced(process.execPath, mainScript, ...args);
+    const child = spawn(command, rest, {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, ...isthmus.environment },
     });

@@ -1,6 +1,5 @@
 // Runs the built program as users run it, with its log and its admin port in hand.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClusterView, StatusView } from '../../src/ops/status.ts';
 import { until, within } from './tcp.ts';
+import { traced } from './traced.ts';
 
 export const mainScript = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
@@ -19,13 +19,6 @@ export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-}
-
-/** The same under strace, where scripts/seccomp/record.mjs asks for that: it stays our child, and strace is a grandchild. */
-function traced(command: readonly string[]): readonly string[] {
-  const { ISTHMUS_TEST_STRACE: strace, ISTHMUS_TEST_STRACE_DIRECTORY: directory } = process.env;
-  if (strace === undefined || directory === undefined) return command;
-  return [strace, '-D', '-f', '-qq', '-c', '-o', join(directory, randomUUID()), '--', ...command];
 }
 
 export class Isthmus {
@@ -43,7 +36,7 @@ export class Isthmus {
   logLevel: 'debug' | 'info' = 'debug';
   /** What is started for these arguments of the program: this very Node, unless told otherwise. */
   launch = (args: readonly string[]): Launch => {
-    const [command, ...rest] = [...this.within, ...traced([process.execPath, mainScript, ...args])];
+    const [command, ...rest] = [...this.within, ...traced(process.execPath, mainScript, ...args)];
     return { command: command as string, args: rest, env: { ...process.env, ...this.environment } };
   };
   #child: ChildProcess | null = null;

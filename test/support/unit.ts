@@ -13,6 +13,7 @@ import { handedOver } from './handed-over.ts';
 import { type LogLine, mainScript } from './isthmus.ts';
 import { NotifyReceiver } from './notify-receiver.ts';
 import { until, within } from './tcp.ts';
+import { traced } from './traced.ts';
 
 export class Unit {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-unit-'));
@@ -48,7 +49,7 @@ export class Unit {
       names.length === 0 ? {} : { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(':') };
     // The shell's process becomes the program's: only it knows the number in time.
     const script = names.length === 0 ? 'exec "$@"' : 'LISTEN_PID=$$ exec "$@"';
-    const command = [process.execPath, this.program, 'run', '--log-level', 'debug', ...flags];
+    const command = traced(process.execPath, this.program, 'run', '--log-level', 'debug', ...flags);
     const child = spawn(
       'sh',
       ['-c', names.length === 0 ? script : `export LISTEN_PID=$$; ${script}`, 'sh', ...command],
@@ -89,11 +90,12 @@ export class Unit {
   async reload(
     environment: Readonly<Record<string, string>> | null = null,
   ): Promise<{ code: number; text: string }> {
-    const args = [mainScript, 'reload', '--handover', this.handover];
-    if (environment !== null) args.push('--with-environment');
+    const withEnvironment = environment === null ? [] : ['--with-environment'];
+    const reload = ['reload', '--handover', this.handover, ...withEnvironment];
+    const [command, ...args] = traced(process.execPath, mainScript, ...reload);
     return new Promise((resolve) => {
       const env = { ...process.env, ...environment };
-      execFile(process.execPath, args, { env, timeout: 90_000 }, (error, stdout, stderr) =>
+      execFile(command, args, { env, timeout: 90_000 }, (error, stdout, stderr) =>
         resolve({ code: error === null ? 0 : Number(error.code ?? -1), text: stdout + stderr }),
       );
     });
