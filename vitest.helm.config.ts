@@ -1,14 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { oneFileAtATime } from './test/support/one-file-at-a-time.ts';
 
 // `npm run test:helm`: what needs Helm, and the real Kubernetes of test/e2e/testbed.
-export default defineConfig({
-  test: {
-    include: ['test/helm/*.helm.ts'],
-    pool: 'forks',
-    reporters: ['verbose'],
-    maxWorkers: 1,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 20_000,
-  },
-});
+export default oneFileAtATime({ include: ['test/helm/*.helm.ts'] });

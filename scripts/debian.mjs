@@ -21,7 +21,7 @@ const HAPROXY = { name: 'haproxy', packages: ['haproxy'], programs: ['haproxy'],
 /** Each by itself: a machine may have one of them. Libraries are named where apt would think the machine has them for ever. */
 const BUILD_AND_RUN = {
   buildah: { packages: ['buildah', 'libgpgme11', 'libassuan0'], why: 'the image is built with it' },
-  crun: { packages: ['crun', 'libyajl2', 'libseccomp2'], why: 'the image is started with it' },
+  crun: { packages: ['crun', 'libyajl2', 'libseccomp2'], why: 'Isthmus is started in a container with it' },
   runc: { packages: ['runc', 'libseccomp2'], why: 'the image is started with it too' },
   mmdebstrap: { packages: ['mmdebstrap'], script: true, why: 'the base of the image is made with it' },
   strace: { packages: ['strace', 'libunwind8'], why: 'system calls are recorded with it' },

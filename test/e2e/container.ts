@@ -165,13 +165,12 @@ export function ociConfig(options: ContainerOptions): object {
 
 /** The command that runs the container in the foreground, and passes signals on to it. */
 export function containerCommand(options: ContainerOptions): [command: string, args: string[]] {
-  const { ISTHMUS_E2E_CRUN: program = 'crun', ISTHMUS_E2E_CRUN_LIBRARIES: libraries = '' } = process.env;
+  const { ISTHMUS_E2E_CRUN: program = 'crun' } = process.env;
   const bundle = `/run/containers/${options.name}`;
   mkdirSync(bundle, { recursive: true });
   writeFileSync(join(bundle, 'config.json'), JSON.stringify(ociConfig(options)));
-  const environment = libraries === '' ? [] : ['env', `LD_LIBRARY_PATH=${libraries}`];
   // No cgroup: nothing is limited here, and the sandbox has none to give.
   const crun = [program, '--root=/run/crun', '--cgroup-manager=disabled'];
-  const all = [...environment, ...crun, 'run', `--bundle=${bundle}`, options.name];
+  const all = [...crun, 'run', `--bundle=${bundle}`, options.name];
   return ['unshare', ['--mount', '--propagation=slave', 'sh', '-c', WITHOUT_CGROUPS, 'sh', ...all]];
 }
