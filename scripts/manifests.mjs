@@ -61,7 +61,8 @@ function rendered(helm, about, args) {
     // Whoever applies these does not use Helm, and Helm must not take them for its own.
     .filter((line) => !/^\s*(helm\.sh\/chart|app\.kubernetes\.io\/managed-by):|^# Source:/.test(line))
     .map((line) => line.trimEnd())
-    .join('\n');
+    .join('\n')
+    .replaceAll(/\n{2,}---\n/g, '\n---\n'); // Helm 4 leaves an empty line there, Helm 3 does not
   const header =
     `# ${about}.\n` +
     `# Written by \`npm run manifests\` from deploy/helm/isthmus (${sourceHash()}): change it there.\n`;

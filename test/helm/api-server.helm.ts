@@ -198,9 +198,22 @@ describe('a release', () => {
     const said = await helm('install', ...release);
     expect(said).toContain('kubectl -n isthmus-system rollout status daemonset/isthmus');
     expectStatus(await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus'), 200);
-    const role = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/roles/isthmus`;
+    const role = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/roles/isthmus:isthmus-system`;
     expectStatus(await client.get(role), 200);
     expect(await described()).toBe('first');
+  });
+
+  test('has room for another of its name that publishes into the same namespace', async () => {
+    const other = ['isthmus', chart, '--namespace', 'tenants', '--set', 'crds.install=false'];
+    expect(await helm('install', ...other, '--dry-run=server')).toContain('name: isthmus:tenants');
+    await helm('install', ...other);
+    const bindings = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`;
+    for (const namespace of ['isthmus-system', 'tenants']) {
+      const { body } = expectStatus(await client.get(`${bindings}/isthmus:${namespace}`), 200);
+      expect(body.subjects).toEqual([{ kind: 'ServiceAccount', name: 'isthmus', namespace }]);
+    }
+    await helm('uninstall', 'isthmus', '--namespace', 'tenants');
+    expectStatus(await client.get(`${bindings}/isthmus:isthmus-system`), 200);
   });
 
   test('upgrades definitions with it, which Helm’s own crds/ would not', async () => {

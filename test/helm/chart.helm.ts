@@ -93,6 +93,33 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
   });
 });
 
+test.each<[title: string, values: Values]>([
+  ['in one namespace for all', {}],
+  [
+    'each where it is',
+    { namespace: 'own', clusterNamespace: '*', nodeParticipation: [{ key: 'a', operator: 'Exists' }] },
+  ],
+  ['with clusters in a third', { clusterNamespace: 'tenants' }],
+  ['by another name', { fullnameOverride: 'narrows', nodeParticipation: [{ key: 'a', operator: 'Exists' }] }],
+])('two releases of one name have no object in common, publishing %s', (_title, values) => {
+  const names = (namespace: string) =>
+    rendered(
+      { crds: { install: false }, ...values, ...('namespace' in values ? { namespace } : {}) },
+      { namespace },
+    ).map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
+  const [first, second] = [names('site-a'), names('site-b')];
+  expect(first.length).toBeGreaterThan(3);
+  expect(first.filter((name) => second.includes(name))).toEqual([]);
+});
+
+test('rights in the release’s own namespace have its plain name', () => {
+  expect(only(rendered(), 'Role').metadata.name).toBe('isthmus');
+  expect(only(rendered({}, { namespace: 'site-a' }), 'Role').metadata).toMatchObject({
+    name: 'isthmus:site-a',
+    namespace: 'magnum-system',
+  });
+});
+
 /** `verb group/resource in namespace` of everything that our account is bound to. */
 function grantedRights(objects: readonly Rendered[]): string[] {
   const account = only(objects, 'ServiceAccount').metadata;

@@ -17,6 +17,15 @@
 {{- end }}
 {{- end }}
 
+{{/*
+The name of a Role or binding, by the namespace that it is in, or "" for one of the whole cluster. Outside of the release's own
+namespace it has that in its name: two releases of one name would take it for theirs. No other name has a colon.
+*/}}
+{{- define "isthmus.rightsName" -}}
+{{- $name := printf "%s%s" (include "isthmus.fullname" .root) (default "" .suffix) }}
+{{- if eq .namespace .root.Release.Namespace }}{{ $name }}{{ else }}{{ printf "%s:%s" $name .root.Release.Namespace }}{{ end }}
+{{- end }}
+
 {{- define "isthmus.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "isthmus.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
