@@ -13,6 +13,8 @@ export interface Check {
   readonly name: string;
   /** Checks without which this one makes no sense: it is skipped where one of them found a problem. */
   readonly after?: readonly string[];
+  /** Where it needs longer than the others. */
+  readonly timeoutMs?: number;
   /** What it throws counts as a bug of ours, not of the site. */
   readonly run: () => Finding | Promise<Finding>;
 }

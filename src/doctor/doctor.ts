@@ -21,7 +21,7 @@ import { manifestCheck } from './manifest-check.ts';
 import { namespaceCheck } from './namespace-check.ts';
 import { netnsCheck, seemsContainer } from './netns-check.ts';
 import { nodeNameCheck } from './node-name-check.ts';
-import { portCheck, type Running, runningIsthmus } from './port-checks.ts';
+import { portCheck, runningIsthmus } from './port-checks.ts';
 import { isWell, reportJson, resultText, summaryText } from './report.ts';
 import { rightsCheck } from './rights-check.ts';
 import { runChecks } from './run-checks.ts';
@@ -39,6 +39,8 @@ export interface DoctorDependencies {
   readonly wallNow?: () => number;
   /** The boot id of this host. */
   readonly host?: string;
+  /** To wait for a sign of life of somebody who goes by our name. */
+  readonly patienceMs?: number;
 }
 
 const CHECK_MS = 5000;
@@ -81,16 +83,16 @@ function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly C
     ...(healthListen === null ? [] : [portCheck({ flag: 'health-listen', endpoint: healthListen, running })]),
     ...(source.kind === 'file'
       ? [manifestCheck(source.directory, { proxyAlways: config.proxyAlways })]
-      : kubernetesChecks(deps, visit, running)),
+      : kubernetesChecks(deps, visit)),
   ];
 }
 
 function kubernetesChecks(
-  { config, environment, version, wallNow = Date.now, host = hostIdentity() }: DoctorDependencies,
+  { config, environment, version, wallNow = Date.now, host = hostIdentity(), patienceMs }: DoctorDependencies,
   visit: KubernetesVisit,
-  running: Promise<Running>,
 ): readonly Check[] {
   const { namespace, nodeName } = config;
+  const running = () => runningIsthmus(config.admin);
   const instance = instanceName({ nodeName, hostname: hostname() });
   return [
     addressCheck(config),
@@ -101,7 +103,10 @@ function kubernetesChecks(
     definitionCheck(visit),
     namespaceCheck(visit, config),
     rightsCheck(visit, config),
-    nodeNameCheck(visit, { instance, host, namespace, running, wallNow }),
+    nodeNameCheck(visit, {
+      ...{ instance, host, namespace, running, wallNow },
+      ...(patienceMs === undefined ? {} : { patienceMs }),
+    }),
   ];
 }
 

@@ -3,7 +3,7 @@
 import { type Check, type CheckResult, type Finding, problem, skipped } from './check.ts';
 
 export interface RunOptions {
-  /** For one check, from the moment that those it needs are done. */
+  /** For one check that has no time of its own, from the moment that those it needs are done. */
   readonly timeoutMs: number;
   /** In the order of the list. */
   readonly onResult: (result: CheckResult) => void;
@@ -23,7 +23,7 @@ export async function runChecks(
   for (const check of checks) {
     // Those that it comes after stand before it in the list, or are not there at all.
     const needed = (check.after ?? []).map((name) => ({ name, finding: findings.get(name) }));
-    findings.set(check.name, afterThose(check, needed, timeoutMs, underWay));
+    findings.set(check.name, afterThose(check, needed, check.timeoutMs ?? timeoutMs, underWay));
   }
   const timer = setInterval(() => {
     if (underWay.size > 0) onWaiting([...underWay]);

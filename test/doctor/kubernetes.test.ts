@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { neededRights } from '../../src/control/publish/needed-rights.ts';
-import { doctor } from '../../src/doctor/doctor.ts';
+import { type DoctorDependencies, doctor } from '../../src/doctor/doctor.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { Management, NAMESPACE } from '../support/management.ts';
 import { makeNetns } from '../support/netns.ts';
@@ -34,10 +34,14 @@ beforeEach(async () => {
 });
 afterEach(() => management.stop());
 
-async function ask(options: { flags?: readonly string[]; wallNow?: () => number } = {}): Promise<Told> {
+interface AskOptions extends Pick<DoctorDependencies, 'wallNow' | 'patienceMs'> {
+  readonly flags?: readonly string[];
+}
+
+async function ask({ flags: more = [], ...options }: AskOptions = {}): Promise<Told> {
   const flags = ['--advertise-address', '192.0.2.1', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
   const environment = { KUBECONFIG: kubeconfig, NODE_NAME: NODE };
-  const read = readConfig([...flags, ...(options.flags ?? [])], environment);
+  const read = readConfig([...flags, ...more], environment);
   if ('problems' in read) throw new Error(JSON.stringify(read.problems));
   let text = '';
   const code = await doctor({
@@ -49,7 +53,7 @@ async function ask(options: { flags?: readonly string[]; wallNow?: () => number 
       text += part;
     },
     tell: () => {},
-    ...(options.wallNow && { wallNow: options.wallNow }),
+    ...options,
   });
   const { checks } = JSON.parse(text) as { checks: (Told['checks'][string] & { check: string })[] };
   return { code, text, checks: Object.fromEntries(checks.map(({ check, ...rest }) => [check, rest])) };
@@ -261,22 +265,48 @@ describe('credentials', () => {
 });
 
 describe('another instance', () => {
-  it('that renews the Lease of our node is worth a warning', async () => {
-    management.api.store.create({
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { name: `isthmus-${NODE}`, namespace: NAMESPACE },
-      spec: {
-        holderIdentity: `${NODE}/0123`,
-        leaseDurationSeconds: 30,
-        renewTime: new Date().toISOString().replace('Z', '000Z'),
-      },
-    });
-    const told = await ask();
+  const LEASE = {
+    ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
+    ...{ name: `isthmus-${NODE}`, namespace: NAMESPACE },
+  };
+  const spec = () => ({
+    holderIdentity: `${NODE}/0123`,
+    leaseDurationSeconds: 30,
+    renewTime: new Date().toISOString().replace('Z', '000Z'),
+  });
+  const held = () => {
+    const { name, namespace, ...kind } = LEASE;
+    management.api.store.create({ ...kind, metadata: { name, namespace }, spec: spec() });
+  };
+
+  it('that renews the Lease of our node, on this host, is a problem with what to change', async () => {
+    held();
+    const timer = setInterval(() => {
+      const { metadata } = management.api.store.get(LEASE) as { metadata: object };
+      const { name: _name, namespace: _namespace, ...kind } = LEASE;
+      management.api.store.update({ ...kind, metadata, spec: spec() });
+    }, 300);
+    try {
+      const told = await ask({ patienceMs: 20_000 });
+      expect(told.checks['node-name']).toMatchObject({
+        result: 'problem',
+        found: expect.stringContaining(
+          `another isthmus on this host goes by this name too: ${NODE}/0123 renews`,
+        ),
+        fix: expect.stringContaining('Let one of them run'),
+      });
+      expect(told.code).toBe(1);
+    } finally {
+      clearInterval(timer);
+    }
+  });
+
+  it('that has just ended without a word is none', async () => {
+    held();
+    const told = await ask({ patienceMs: 600 });
     expect(told.checks['node-name']).toMatchObject({
-      result: 'warning',
-      found: expect.stringContaining(`held by ${NODE}/0123`),
-      fix: expect.stringContaining('--node-name'),
+      result: 'ok',
+      found: expect.stringMatching(/^\S+: its Lease was held by \S+\/0123, .* seems to have ended$/),
     });
     expect(told.code).toBe(0);
   });

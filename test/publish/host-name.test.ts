@@ -37,6 +37,20 @@ afterAll(async () => {
   await site.stop();
 });
 
+/** It may find a problem, and says so by its exit code too. */
+function doctorBeside(KUBECONFIG: string, within: readonly string[]): Promise<{ stdout: string }> {
+  const flags = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--advertise-address', '192.0.2.1'];
+  const [command, ...args] = [
+    ...within,
+    ...[process.execPath, mainScript, 'doctor', '--node-name', 'net-1'],
+    ...flags,
+  ] as [string, ...string[]];
+  const env = { ...process.env, KUBECONFIG };
+  return promisify(execFile)(command, args, { timeout: 40_000, env }).catch(
+    (error: { stdout: string }) => error,
+  );
+}
+
 const holder = () => (site.api.store.get(LEASE)?.spec as { holderIdentity?: string })?.holderIdentity;
 
 it('the second says so, and takes nothing from the first', async () => {
@@ -63,26 +77,32 @@ it('the second says so, and takes nothing from the first', async () => {
 
 it('the doctor on the second host says what to change', async () => {
   const { KUBECONFIG = '' } = second.environment;
-  const flags = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--advertise-address', '192.0.2.1'];
-  const [command, ...args] = [
-    ...elsewhere,
-    process.execPath,
-    mainScript,
-    'doctor',
-    '--node-name',
-    'net-1',
-    ...flags,
-  ];
-  const env = { ...process.env, KUBECONFIG };
-  // It finds a problem, and says so by its exit code too.
-  const { stdout } = await promisify(execFile)(command as string, args, { timeout: 30_000, env }).catch(
-    (error: { stdout: string }) => error,
-  );
+  const { stdout } = await doctorBeside(KUBECONFIG, elsewhere);
   expect(stdout).toMatch(
-    /problem {2}node-name +net-1: another host goes by this name too: net-1\/\w+ renewed the Lease/,
+    /problem {2}node-name +net-1: another host goes by this name too: net-1\/\w+ renews the Lease/,
   );
   expect(stdout).toContain('Give each host a host name, or a --node-name, of its own');
 }, 40_000);
+
+it('two on one host: the doctor beside the one that lost says so too, and what to change', async () => {
+  const rival = await site.instance('net-1');
+  await until(
+    'the first has lost the Lease',
+    async () => (await first.status()).kubernetes?.lease === 'lost',
+    20_000,
+  );
+  const { KUBECONFIG = '' } = first.environment;
+  // The first drains, and answers no longer than that takes.
+  const { stdout } = await doctorBeside(KUBECONFIG, []);
+  rival.signal('SIGKILL');
+  await rival.ended();
+  expect(stdout).toMatch(
+    /problem {2}node-name +net-1: another isthmus on this host goes by this name too: net-1\/\w+ renews the Lease/,
+  );
+  expect(stdout).toContain('Let one of them run');
+  await first.ended();
+  first = await site.instance('net-1');
+}, 60_000);
 
 it('a restart of the first is none: it has its Lease again at once', async () => {
   const before = holder();
