@@ -251,11 +251,12 @@ const tasks = {
       requireTools(['c++', 'taskset', ...(args[0] === 'profile' ? ['perf'] : [])]);
       await setUp();
       // Compiling and fetching need the machine and its network; the sandbox that measures has neither.
-      const prepared = await run([join(root, 'bench', 'prepare.ts'), ...(args[0] === 'profile' ? [] : args)]);
+      const other = ['profile', 'start'].find((each) => each === args[0]);
+      const prepared = await run([join(root, 'bench', 'prepare.ts'), ...(other === undefined ? args : [])]);
       if (prepared !== 0) return prepared;
       const host = readFileSync('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8').trim();
       const program =
-        args[0] === 'profile' ? [join(root, 'bench', 'profile.ts'), ...args.slice(1)] : [bench, ...args];
+        other === undefined ? [bench, ...args] : [join(root, 'bench', `${other}.ts`), ...args.slice(1)];
       return sandboxed(program, { BENCH_HOST_CONGESTION_CONTROL: host });
     },
   },

@@ -1,5 +1,6 @@
 #include "prober/prober.h"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -84,6 +85,7 @@ bool Prober::Take(std::vector<ProbeResult>& results) {
 }
 
 void Prober::Run() {
+  ::pthread_setname_np(::pthread_self(), "prober");  // top -H shows it, and what the checks cost
   // On this thread: it is this thread's way home. Without one every probe fails, and says why.
   if (auto home = HomeNetns::OfCallingThread(); home.Ok()) home_.emplace(std::move(home.Value()));
   epoll_event events[kEventsPerBatch];

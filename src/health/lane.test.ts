@@ -37,7 +37,7 @@ function laneOf(count: number, perSecond: number, places = count): Lane<Waiting>
 }
 
 describe('a lane', () => {
-  for (const lateMs of [0, 10, 70]) {
+  for (const lateMs of [0, 10, 45]) {
     it(`keeps its rate though every timer is ${lateMs} ms late`, () => {
       const { starts } = busy(laneOf(1000, 200), 10_000, () => lateMs);
       expect(starts.length).toBeGreaterThan(1950);
@@ -47,7 +47,7 @@ describe('a lane', () => {
 
   it('wakes up once for several probes', () => {
     const { starts, wakeUps } = busy(laneOf(1000, 200), 10_000, () => 0);
-    expect(starts.length / wakeUps).toBeGreaterThan(4);
+    expect(starts.length / wakeUps).toBeGreaterThan(9);
   });
 
   it('never starts more than a tenth above its rate in a second, however it is woken', () => {

@@ -4,7 +4,7 @@ import { Pacer } from './pacer.ts';
 import { type Due, dueInOrder } from './schedule.ts';
 
 /** To wake up costs more than a probe: at the limit of the rate several are waited for, and start together. */
-const BATCH_MS = 25;
+const BATCH_MS = 50;
 
 export class Lane<T extends Due> {
   readonly members = new Set<T>();

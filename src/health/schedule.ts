@@ -66,7 +66,7 @@ export interface Due {
 /**
  * Those to probe now, `most` at the most, if any is due; how many are due in all; and when the first that is not will be. The earliest
  * deadline goes first, and each degree of urgency puts it one interval earlier. So urgent ones overtake, and yet none can starve.
- * A walk over all of them is cheaper than it looks, since several start after each: 40 walks a second over 1000 targets.
+ * A walk over all of them is cheaper than it looks, since several start after each: 20 walks a second over 1000 targets.
  */
 export function dueInOrder<T extends Due>(
   waiting: Iterable<T>,
