@@ -4,14 +4,7 @@ import { abortableSleep, untilAborted } from './abortable.ts';
 import { Backoff } from './backoff.ts';
 import type { KubeClient, KubeQuery } from './kube-client.ts';
 import { KubeError, type KubeErrorCode } from './kube-error.ts';
-import {
-  isKubeObject,
-  isNumbered,
-  isOlderVersion,
-  type KubeObject,
-  resourceVersionOf,
-  type WatchEvent,
-} from './kube-object.ts';
+import { isNumbered, isOlderVersion, type KubeObject, type WatchEvent } from './kube-object.ts';
 import { Mirror } from './mirror.ts';
 import {
   problemOf,
@@ -20,6 +13,7 @@ import {
   type ReflectorReport,
   type ReflectorSnapshot,
 } from './reflector-snapshot.ts';
+import { watchChange } from './watch-change.ts';
 import { currentVersion, type Position, takeList, wasTooLarge } from './whole-list.ts';
 
 export interface ReflectorDeps<T> {
@@ -308,37 +302,13 @@ export class Reflector<T> {
     this.#notify();
   }
 
-  #take({ type, object }: WatchEvent): void {
-    const { path, version: known } = this.#position as Position;
-    const bad = (detail: string) =>
-      new KubeError({ code: 'bad-answer', verb: 'watch', path, status: 200, detail });
-    const version = resourceVersionOf(object);
-    if (version === null) throw bad('the watch sent an event without a resourceVersion');
-    let changed = false;
-    switch (type) {
-      case 'ADDED':
-      case 'MODIFIED':
-        if (!isKubeObject(object)) throw bad('the watch sent an object without a name');
-        changed = this.#mirror.put(object);
-        break;
-      case 'DELETED':
-        if (!isKubeObject(object)) throw bad('the watch sent an object without a name');
-        changed = this.#mirror.remove(object);
-        break;
-      case 'BOOKMARK':
-        // Restored from a backup: what it says from now on may have been said before, of other objects.
-        if (isOlderVersion(version, known))
-          throw new KubeError({
-            code: 'gone',
-            verb: 'watch',
-            path,
-            detail: 'the server went back in its history',
-          });
-        break;
-      default:
-        throw bad('the watch sent an event of an unknown type');
-    }
-    this.#position = { path, version };
+  #take(event: WatchEvent): void {
+    const position = this.#position as Position;
+    const change = watchChange(event, position);
+    const changed =
+      (change.kind === 'there' && this.#mirror.put(change.object)) ||
+      (change.kind === 'gone' && this.#mirror.remove(change.object));
+    this.#position = { path: position.path, version: change.version };
     this.#progress = true;
     this.#counts.events++;
     this.#heardAtMs = this.#now();
