@@ -14,6 +14,7 @@
         'native/addon.cc',
         'native/binding/arguments.cc',
         'native/binding/engine_handlers.cc',
+        'native/binding/engine_limits.cc',
         'native/binding/engine_object.cc',
         'native/binding/environment.cc',
         'native/binding/netns_object.cc',

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "binding/engine_handlers.h"
+#include "binding/engine_limits.h"
 #include "binding/environment.h"
 #include "binding/throw.h"
 #include "engine/engine.h"
@@ -73,8 +74,6 @@ class EngineObject {
   bool delivering_ = false;
 };
 
-double Field(const Napi::Object& object, const char* name) { return object.Get(name).ToNumber().DoubleValue(); }
-
 std::string BytesOf(const Napi::Value& value) {
   if (!value.IsTypedArray()) return {};
   const auto bytes = value.As<Napi::Uint8Array>();
@@ -83,25 +82,13 @@ std::string BytesOf(const Napi::Value& value) {
 
 Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto given = info[0].As<Napi::Object>();
-  const EngineLimits limits{
-      static_cast<int>(Field(given, "maxConnections")),
-      static_cast<int>(Field(given, "maxPendingDials")),
-      static_cast<int>(Field(given, "maxPendingDialsPerBackend")),
-      static_cast<std::int64_t>(Field(given, "helloTimeoutMs")),
-      static_cast<std::uint32_t>(Field(given, "maxHelloBytes")),
-      static_cast<std::size_t>(Field(given, "maxHelloMemoryBytes")),
-      static_cast<std::int64_t>(Field(given, "connectTimeoutMs")),
-      static_cast<int>(Field(given, "deadPeerTimeoutMs")),
-      static_cast<std::int64_t>(Field(given, "lingerMs")),
-      static_cast<int>(Field(given, "maxNetnsHandles")),
-      static_cast<std::size_t>(Field(given, "maxPipes") / info[1].ToNumber().DoubleValue()),
-  };
   const int threads = info[1].As<Napi::Number>().Int32Value();
   if (threads < 1 || threads > Engine::kMostThreads) {
     return ThrowCoded(env, ErrorClass::kRangeError, "ERR_OUT_OF_RANGE",
                       "The \"threads\" argument must be from 1 to " + std::to_string(Engine::kMostThreads));
   }
+
+  const EngineLimits limits = EngineLimitsFrom(info[0].As<Napi::Object>(), threads);
 
   // Lives until the environment ends: JavaScript may hold on to its functions. What is large goes with stop().
   auto* self = new EngineObject(env, info[2].As<Napi::Object>());

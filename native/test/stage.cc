@@ -14,17 +14,10 @@
 namespace isthmus {
 namespace {
 
-constexpr std::uint32_t kListener = 7;
 // Longer than any machine needs, since it is a failure; and so long as a step that a fault has made impossible is waited for.
 constexpr std::int64_t kStrictPatienceMs = 10'000;
 constexpr std::int64_t kFaultPatienceMs = 30;
 constexpr std::int64_t kClearPatienceMs = 3'000;
-
-std::int64_t NowMs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
-}
 
 std::size_t CountDescriptors() {
   std::size_t count = 0;
@@ -85,6 +78,12 @@ Stage::Stage(const StageOptions& options, bool strict)
 
 Stage::~Stage() = default;
 
+std::int64_t Stage::NowMs() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 std::uint32_t Stage::AddTarget(int port) {
   const std::uint32_t id = *engine_->AddTarget("", "", "127.0.0.1", port);
   targets_.push_back(engine_->FindTarget(id));
@@ -129,8 +128,7 @@ bool Stage::AllOver() const {
   return clients_ > 0 && static_cast<int>(ended_.size()) >= clients_ && static_cast<int>(ended_.size()) == fault::Accepted();
 }
 
-template <typename F>
-bool Stage::Await(int fd, short events, F&& done) {
+bool Stage::Await(int fd, short events, const std::function<bool()>& done) {
   const std::int64_t deadline = NowMs() + (strict_ ? kStrictPatienceMs : kFaultPatienceMs);
   for (;;) {
     Collect();
@@ -141,191 +139,6 @@ bool Stage::Await(int fd, short events, F&& done) {
     ::poll(fds, fd < 0 ? 1 : 2, 5);
   }
 }
-
-int Stage::Connect(int receive_buffer) {
-  clients_ += 1;
-  return Keep(ConnectToLoopback(port_, receive_buffer));
-}
-
-int Stage::AcceptAtBackend() {
-  int fd = -1;
-  Await(backend_.Get(), POLLIN, [&] {
-    fd = ::accept4(backend_.Get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    return fd >= 0;
-  });
-  return Keep(fd);
-}
-
-bool Stage::Say(int fd, std::string_view bytes) {
-  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-}
-
-bool Stage::SayUrgently(int fd, char byte) { return ::send(fd, &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1; }
-
-bool Stage::Hear(int fd, std::string_view bytes) {
-  std::string heard;
-  return Await(fd, POLLIN, [&] {
-           char buffer[4096];
-           while (heard.size() < bytes.size()) {
-             const auto got = ::recv(fd, buffer, std::min(sizeof buffer, bytes.size() - heard.size()), 0);
-             if (got <= 0) break;
-             heard.append(buffer, static_cast<std::size_t>(got));
-           }
-           return heard.size() == bytes.size();
-         }) &&
-         heard == bytes;
-}
-
-bool Stage::HearEnd(int fd) {
-  return Await(fd, POLLIN, [&] {
-    char byte = 0;
-    return ::recv(fd, &byte, 1, 0) == 0;
-  });
-}
-
-bool Stage::HearReset(int fd) {
-  return Await(fd, POLLIN, [&] {
-    char byte = 0;
-    return ::recv(fd, &byte, 1, 0) < 0 && errno == ECONNRESET;
-  });
-}
-
-bool Stage::Fill(int from) {
-  std::size_t sent = 0;
-  std::int64_t quiet_since = NowMs();
-  // The engine moves bytes on for a while: full is what stays full.
-  while (NowMs() - quiet_since < 15) {
-    if (SendPattern(from, sent, 64 << 20)) quiet_since = NowMs();
-    else Sleep(2);
-  }
-  return sent > 0;
-}
-
-bool Stage::Transfer(int from, int to, std::size_t bytes, bool reluctant) {
-  std::size_t sent = 0;
-  std::size_t received = 0;
-  bool right = true;
-  if (reluctant) {
-    std::int64_t quiet_since = NowMs();
-    while (sent < bytes && NowMs() - quiet_since < 15) {
-      if (SendPattern(from, sent, bytes)) quiet_since = NowMs();
-      else Sleep(1);
-    }
-  }
-  return Await(to, POLLIN,
-               [&] {
-                 // In turns, and small ones: both ends are on this thread.
-                 while (right && (SendPattern(from, sent, bytes) | ReceivePattern(to, received, right))) continue;
-                 return !right || received >= bytes;
-               }) &&
-         right && received == bytes;
-}
-
-void Stage::Finish(int fd) { ::shutdown(fd, SHUT_WR); }
-
-void Stage::Reset(int fd) {
-  ResetOnClose(fd);
-  Forget(fd);
-}
-
-bool Stage::Asked(std::string_view bytes) {
-  for (;;) {
-    if (!Await(-1, 0, [&] { return !questions_.empty(); })) return false;
-    question_ = std::move(questions_.front());
-    questions_.erase(questions_.begin());
-    // Read as JavaScript does: while the worker must not touch it.
-    const std::string_view given(question_.bytes, question_.length);
-    if (given.size() >= bytes.size() || !bytes.starts_with(given)) return given == bytes;
-    AnswerMore(static_cast<std::uint32_t>(bytes.size()));
-  }
-}
-
-void Stage::Answered(Answer answer) { AnswerUnasked(question_.connection, std::move(answer)); }
-
-void Stage::AnswerUnasked(std::uint64_t connection, Answer answer) {
-  engine_->PostAnswer(ConnectionId::Of(connection), std::move(answer));
-  engine_->WakeAnswered();
-}
-
-void Stage::AnswerMore(std::uint32_t min_bytes) {
-  Answer answer{Answer::Kind::kMore};
-  answer.min_bytes = min_bytes;
-  Answered(std::move(answer));
-}
-
-Answer Stage::CandidatesOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
-  Answer answer{Answer::Kind::kCandidates};
-  answer.last_words = std::move(farewell);
-  for (const std::uint32_t id : targets) answer.candidates.push_back(engine_->FindTarget(id));
-  return answer;
-}
-
-void Stage::AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell, std::uint32_t skip) {
-  Answer answer = CandidatesOf(targets, std::move(farewell));
-  answer.skip_bytes = skip;
-  Answered(std::move(answer));
-}
-
-void Stage::AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell) {
-  Answer answer = CandidatesOf(targets, std::move(farewell));
-  answer.share = engine_->ShareOf(key);
-  answer.share_limit = limit;
-  Answered(std::move(answer));
-}
-
-void Stage::Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
-                    std::string farewell) {
-  Answer answer = CandidatesOf(targets, std::move(farewell));
-  answer.share = engine_->ShareOf(key);
-  answer.share_limit = limit;
-  PrepareOne(name, std::move(answer));
-}
-
-void Stage::PrepareOne(const std::string& name, Answer answer) {
-  const std::uint32_t tag = engine_->PrepareAnswer(std::move(answer));
-  engine_->Prepare(kListener, {{name, tag}});
-  for (const std::uint32_t old : tags_) engine_->DropAnswer(old);
-  tags_.insert(tag);
-}
-
-// Dropped at once: whoever was given it must have all that it needs.
-Answer Stage::EqualsOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
-  Answer answer{Answer::Kind::kCandidates};
-  answer.last_words = std::move(farewell);
-  const std::uint32_t id = engine_->AddPool(targets);
-  answer.pool = engine_->FindPool(id);
-  engine_->DropPool(id);
-  return answer;
-}
-
-void Stage::AnswerEquals(const std::vector<std::uint32_t>& targets, std::string farewell) {
-  Answered(EqualsOf(targets, std::move(farewell)));
-}
-
-void Stage::PrepareEquals(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell) {
-  PrepareOne(name, EqualsOf(targets, std::move(farewell)));
-}
-
-void Stage::PrepareNothing() {
-  engine_->Prepare(kListener, {});
-  for (const std::uint32_t old : tags_) engine_->DropAnswer(old);
-}
-
-bool Stage::AllForgotten() {
-  return Await(-1, 0, [&] {
-    for (Event& event : ended_) event.kept.reset();  // as when JavaScript is done with it
-    for (const std::uint32_t tag : engine_->ForgottenAnswers()) tags_.erase(tag);
-    return tags_.empty();
-  });
-}
-
-void Stage::AnswerPart(std::string alert) {
-  Answer answer{Answer::Kind::kPart};
-  answer.last_words = std::move(alert);
-  Answered(std::move(answer));
-}
-
-void Stage::AnswerError() { Answered(Answer{Answer::Kind::kPolicyError}); }
 
 bool Stage::Ended(Outcome outcome) {
   return Await(-1, 0, [&] { return !ended_.empty(); }) && ended_.back().outcome == outcome;

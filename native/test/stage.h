@@ -2,6 +2,7 @@
 // to answer. A scenario plays on it step by step; at the end the stage is cleared and looked at for what was left behind.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -90,8 +91,9 @@ class Stage {
   std::string Clear();
 
  private:
-  template <typename F>
-  bool Await(int fd, short events, F&& done);
+  static constexpr std::uint32_t kListener = 7;
+  static std::int64_t NowMs();
+  bool Await(int fd, short events, const std::function<bool()>& done);
   int Keep(int fd);
   void Forget(int fd);
   void Collect();

@@ -56,6 +56,8 @@ const PROGRAMS = {
     'lives',
     'sockets',
     'stage',
+    'stage_answers',
+    'stage_peers',
     'traps',
     'witness',
   ],

@@ -1,0 +1,107 @@
+// The stage's part of JavaScript: it is asked, and answers, or has answers prepared.
+#include <utility>
+
+#include "test/stage.h"
+
+namespace isthmus {
+
+bool Stage::Asked(std::string_view bytes) {
+  for (;;) {
+    if (!Await(-1, 0, [&] { return !questions_.empty(); })) return false;
+    question_ = std::move(questions_.front());
+    questions_.erase(questions_.begin());
+    // Read as JavaScript does: while the worker must not touch it.
+    const std::string_view given(question_.bytes, question_.length);
+    if (given.size() >= bytes.size() || !bytes.starts_with(given)) return given == bytes;
+    AnswerMore(static_cast<std::uint32_t>(bytes.size()));
+  }
+}
+
+void Stage::Answered(Answer answer) { AnswerUnasked(question_.connection, std::move(answer)); }
+
+void Stage::AnswerUnasked(std::uint64_t connection, Answer answer) {
+  engine_->PostAnswer(ConnectionId::Of(connection), std::move(answer));
+  engine_->WakeAnswered();
+}
+
+void Stage::AnswerMore(std::uint32_t min_bytes) {
+  Answer answer{Answer::Kind::kMore};
+  answer.min_bytes = min_bytes;
+  Answered(std::move(answer));
+}
+
+Answer Stage::CandidatesOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
+  Answer answer{Answer::Kind::kCandidates};
+  answer.last_words = std::move(farewell);
+  for (const std::uint32_t id : targets) answer.candidates.push_back(engine_->FindTarget(id));
+  return answer;
+}
+
+void Stage::AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell, std::uint32_t skip) {
+  Answer answer = CandidatesOf(targets, std::move(farewell));
+  answer.skip_bytes = skip;
+  Answered(std::move(answer));
+}
+
+void Stage::AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell) {
+  Answer answer = CandidatesOf(targets, std::move(farewell));
+  answer.share = engine_->ShareOf(key);
+  answer.share_limit = limit;
+  Answered(std::move(answer));
+}
+
+void Stage::Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
+                    std::string farewell) {
+  Answer answer = CandidatesOf(targets, std::move(farewell));
+  answer.share = engine_->ShareOf(key);
+  answer.share_limit = limit;
+  PrepareOne(name, std::move(answer));
+}
+
+void Stage::PrepareOne(const std::string& name, Answer answer) {
+  const std::uint32_t tag = engine_->PrepareAnswer(std::move(answer));
+  engine_->Prepare(kListener, {{name, tag}});
+  for (const std::uint32_t old : tags_) engine_->DropAnswer(old);
+  tags_.insert(tag);
+}
+
+// Dropped at once: whoever was given it must have all that it needs.
+Answer Stage::EqualsOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
+  Answer answer{Answer::Kind::kCandidates};
+  answer.last_words = std::move(farewell);
+  const std::uint32_t id = engine_->AddPool(targets);
+  answer.pool = engine_->FindPool(id);
+  engine_->DropPool(id);
+  return answer;
+}
+
+void Stage::AnswerEquals(const std::vector<std::uint32_t>& targets, std::string farewell) {
+  Answered(EqualsOf(targets, std::move(farewell)));
+}
+
+void Stage::PrepareEquals(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell) {
+  PrepareOne(name, EqualsOf(targets, std::move(farewell)));
+}
+
+void Stage::PrepareNothing() {
+  engine_->Prepare(kListener, {});
+  for (const std::uint32_t old : tags_) engine_->DropAnswer(old);
+}
+
+bool Stage::AllForgotten() {
+  return Await(-1, 0, [&] {
+    for (Event& event : ended_) event.kept.reset();  // as when JavaScript is done with it
+    for (const std::uint32_t tag : engine_->ForgottenAnswers()) tags_.erase(tag);
+    return tags_.empty();
+  });
+}
+
+void Stage::AnswerPart(std::string alert) {
+  Answer answer{Answer::Kind::kPart};
+  answer.last_words = std::move(alert);
+  Answered(std::move(answer));
+}
+
+void Stage::AnswerError() { Answered(Answer{Answer::Kind::kPolicyError}); }
+
+}  // namespace isthmus

@@ -1,0 +1,99 @@
+// The stage's clients and backends: what they say, and what they hear.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "test/sockets.h"
+#include "test/stage.h"
+
+namespace isthmus {
+
+int Stage::Connect(int receive_buffer) {
+  clients_ += 1;
+  return Keep(ConnectToLoopback(port_, receive_buffer));
+}
+
+int Stage::AcceptAtBackend() {
+  int fd = -1;
+  Await(backend_.Get(), POLLIN, [&] {
+    fd = ::accept4(backend_.Get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return fd >= 0;
+  });
+  return Keep(fd);
+}
+
+bool Stage::Say(int fd, std::string_view bytes) {
+  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+bool Stage::SayUrgently(int fd, char byte) { return ::send(fd, &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1; }
+
+bool Stage::Hear(int fd, std::string_view bytes) {
+  std::string heard;
+  return Await(fd, POLLIN, [&] {
+           char buffer[4096];
+           while (heard.size() < bytes.size()) {
+             const auto got = ::recv(fd, buffer, std::min(sizeof buffer, bytes.size() - heard.size()), 0);
+             if (got <= 0) break;
+             heard.append(buffer, static_cast<std::size_t>(got));
+           }
+           return heard.size() == bytes.size();
+         }) &&
+         heard == bytes;
+}
+
+bool Stage::HearEnd(int fd) {
+  return Await(fd, POLLIN, [&] {
+    char byte = 0;
+    return ::recv(fd, &byte, 1, 0) == 0;
+  });
+}
+
+bool Stage::HearReset(int fd) {
+  return Await(fd, POLLIN, [&] {
+    char byte = 0;
+    return ::recv(fd, &byte, 1, 0) < 0 && errno == ECONNRESET;
+  });
+}
+
+bool Stage::Fill(int from) {
+  std::size_t sent = 0;
+  std::int64_t quiet_since = NowMs();
+  // The engine moves bytes on for a while: full is what stays full.
+  while (NowMs() - quiet_since < 15) {
+    if (SendPattern(from, sent, 64 << 20)) quiet_since = NowMs();
+    else Sleep(2);
+  }
+  return sent > 0;
+}
+
+bool Stage::Transfer(int from, int to, std::size_t bytes, bool reluctant) {
+  std::size_t sent = 0;
+  std::size_t received = 0;
+  bool right = true;
+  if (reluctant) {
+    std::int64_t quiet_since = NowMs();
+    while (sent < bytes && NowMs() - quiet_since < 15) {
+      if (SendPattern(from, sent, bytes)) quiet_since = NowMs();
+      else Sleep(1);
+    }
+  }
+  return Await(to, POLLIN,
+               [&] {
+                 // In turns, and small ones: both ends are on this thread.
+                 while (right && (SendPattern(from, sent, bytes) | ReceivePattern(to, received, right))) continue;
+                 return !right || received >= bytes;
+               }) &&
+         right && received == bytes;
+}
+
+void Stage::Finish(int fd) { ::shutdown(fd, SHUT_WR); }
+
+void Stage::Reset(int fd) {
+  ResetOnClose(fd);
+  Forget(fd);
+}
+
+}  // namespace isthmus
