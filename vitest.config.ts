@@ -7,8 +7,11 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    teardownTimeout: 10_000,
+    // Bounds, not expectations: the machine may be a tenth as fast as one thinks. Each is above every wait inside (WAIT_MS of
+    // test/support/tcp.ts), which says what was awaited. What must be quick says so in the test.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    teardownTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 });

@@ -155,7 +155,7 @@ describe('the same events', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   test('leave nobody published without a route at any moment', () => {
     fc.assert(
@@ -174,5 +174,5 @@ describe('the same events', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 });

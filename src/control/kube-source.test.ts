@@ -123,7 +123,7 @@ describe('OpenStackClusters from the API', () => {
       'v1beta2',
       cluster('a', { spec: { apiServer: { enableFloatingIP: false, fixedIP: '10.0.0.5' } } }),
     );
-    await expect.poll(() => now.snapshot().complete, { timeout: 5000 }).toBe(true);
+    await expect.poll(() => now.snapshot().complete).toBe(true);
     expect(now.snapshot().clusters).toMatchObject([{ kind: 'proxied' }]);
     client.answers = {};
     client.tell({ type: 'NONSENSE', object: { metadata: { resourceVersion: '10' } } });

@@ -40,7 +40,7 @@ test('an API server that fails beside 3000 machines is seen as soon as without t
   const starts = probe.starts.filter(({ key }) => key.startsWith('m')).map(({ atMs }) => atMs);
   const settled = starts.filter((atMs) => atMs > brokenMs);
   expect(busiestWindow(settled, 1000)).toBeLessThanOrEqual(221);
-}, 30_000);
+});
 
 test('machines that never answer leave API servers their places', async () => {
   probe.durationMs = 1000;
@@ -49,7 +49,7 @@ test('machines that never answer leave API servers their places', async () => {
   await pass(6000);
   expect([...health.snapshot().values()].filter(({ up }) => up)).toHaveLength(300);
   expect(probe.mostRunning).toBeLessThanOrEqual(probesAtOnce(DEFAULT_HEALTH_SETTINGS));
-}, 30_000);
+});
 
 test('both are shown, both are told of dials, and what is no target any more is gone', async () => {
   health.setTargets([machine('m0'), target('t0')]);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readAll, tcpClient, tcpServer, within } from '../../test/support/tcp.ts';
+import { readAll, tcpClient, tcpServer, WAIT_MS, within } from '../../test/support/tcp.ts';
 import { AdminServer } from './admin-server.ts';
 
 interface Answer {
@@ -154,18 +154,18 @@ describe('listening', () => {
   test('ends with close, whatever its connections are about', async () => {
     const idle = connect({ port, host: '127.0.0.1' });
     idle.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-    await within(5000, 'an answer', once(idle, 'data')); // it is kept alive from here on
+    await within(WAIT_MS, 'an answer', once(idle, 'data')); // it is kept alive from here on
     const busy = connect({ port, host: '127.0.0.1' });
     busy.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /sta');
-    await within(5000, 'an answer', once(busy, 'data')); // its second request is under way
+    await within(WAIT_MS, 'an answer', once(busy, 'data')); // its second request is under way
     const ends = [idle, busy].map((client) =>
       once(
         client.on('error', () => {}),
         'close',
       ),
     );
-    await within(2000, 'close', server.close());
-    await within(2000, 'the end of the clients', Promise.all(ends));
+    await within(WAIT_MS, 'close', server.close());
+    await within(WAIT_MS, 'the end of the clients', Promise.all(ends));
     await expect(ask('/livez')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   isthmus.signal('SIGTERM');
   expect(await isthmus.ended()).toBe(0);
   for (const thread of ['main', 'control']) loaded[thread] = readFileSync(join(directory, thread), 'utf8');
-}, 40_000);
+});
 
 afterAll(async () => {
   await isthmus.stop();

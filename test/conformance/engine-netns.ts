@@ -7,7 +7,7 @@ import { type Backend, backendKey } from '../../src/routing/route-table.ts';
 import { ip, makeNetns } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
-import { readAll, readBytes, tcpClient, until, within } from '../support/tcp.ts';
+import { readAll, readBytes, tcpClient, until, WAIT_MS, within } from '../support/tcp.ts';
 import { candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
 
 const ADDRESS = '10.0.0.5';
@@ -191,7 +191,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         const hole = blackHole();
         (await client(await open(policy))).write('hello');
         await until('the dial is pending', () => engine.stats().pendingDials === 1);
-        expect(await within(3000, 'the drain', engine.drain(50))).toEqual({ finished: 0, reset: 1 });
+        expect(await within(30_000, 'the drain', engine.drain(50))).toEqual({ finished: 0, reset: 1 });
         expect(engine.stats()).toMatchObject({ connections: 0, pendingDials: 0 });
       });
 
@@ -233,7 +233,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       ip('-n', there.name, 'address', 'delete', '192.0.2.2/24', 'dev', 'v1');
       near.write('anybody there?');
       const end = readAll(near);
-      await until('it is given up', () => policy.reports.length === 1, 20_000);
+      await until('it is given up', () => policy.reports.length === 1);
       expect(policy.reports[0]?.outcome).toBe('backend-timeout');
       expect((await end).reset).toBe(true);
     });
@@ -277,7 +277,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         near.write(kind === 'r' ? 'g' : kind);
         if (kind === 'r') near.resetAndDestroy();
         else {
-          if (kind === 'g' || kind === 'f') await within(15_000, 'the echo', once(near, 'data'));
+          if (kind === 'g' || kind === 'f') await within(WAIT_MS, 'the echo', once(near, 'data'));
           near.end();
           await readAll(near);
         }
@@ -293,7 +293,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         while (next < total) await one(next++);
       };
       await Promise.all(Array.from({ length: 40 }, worker));
-      await until('all are reported', () => policy.reports.length >= total + 20, 20_000);
+      await until('all are reported', () => policy.reports.length >= total + 20);
 
       expect(policy.reports.length).toBe(total + 20);
       expect(openDescriptors()).toBeLessThanOrEqual(before);
@@ -312,7 +312,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       near.on('end', () => near.end());
       near.resume();
       await server.stop(); // SIGKILL: the kernel closes its sockets
-      await within(5000, 'the end of the connection', end);
+      await within(WAIT_MS, 'the end of the connection', end);
       const next = await client(listener);
       next.write('hello');
       expect((await readAll(next)).bytes.toString()).toBe('sorry');

@@ -16,14 +16,15 @@ import type {
 import { type Backend, backendKey } from '../../src/routing/route-table.ts';
 import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until, within } from '../support/tcp.ts';
 
+/** Deadlines that no test meets unless it sets one of its own: the machine may be slow. */
 export const TEST_LIMITS: EngineLimits = {
   maxConnections: 200,
   maxPendingDials: 50,
   maxPendingDialsPerBackend: 50,
-  helloTimeoutMs: 2000,
+  helloTimeoutMs: 30_000,
   maxHelloBytes: 64 * 1024,
   maxHelloMemoryBytes: 1024 * 1024,
-  connectTimeoutMs: 1000,
+  connectTimeoutMs: 30_000,
   deadPeerTimeoutMs: 60_000,
   maxNetnsHandles: 100,
   maxPipes: 16,
@@ -241,7 +242,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await readAll(near);
         const report = await policy.nextReport();
         expect(report.outcome).toBe('hello-timeout');
-        expect(report.durationMs).toBeLessThan(3000);
+        expect(report.durationMs).toBeLessThan(10_000); // at this pace the hello would take 20 s
       });
 
       it('ends a connection that never says anything at the same deadline', async () => {
@@ -541,12 +542,12 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
 
       it('drains: accepts nothing new, waits for what is there, and says so', async () => {
         const { listener, policy, near, far } = await established();
-        const drained = engine.drain(5000);
+        const drained = engine.drain(60_000);
         await expect(tcpClient(listener.port)).rejects.toThrow();
         near.end('done');
         await readAll(far);
         far.end();
-        expect(await within(4000, 'the drain', drained)).toEqual({ finished: 1, reset: 0 });
+        expect(await within(30_000, 'the drain', drained)).toEqual({ finished: 1, reset: 0 });
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
@@ -559,11 +560,12 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       });
 
       it('ends at once when closed while it says goodbye', async () => {
+        await withLimits({ lingerMs: 60_000 });
         const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
         const near = await client(await open(policy));
         near.write('hello');
         await until('it was asked', () => policy.questions.length === 1);
-        await within(2000, 'close', engine.close());
+        await within(30_000, 'close', engine.close());
         expect(engine.stats().connections).toBe(0);
         expect(policy.reports).toHaveLength(1);
       });
@@ -571,8 +573,8 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       it('ends at once when closed during a drain', async () => {
         const { policy } = await established();
         const drained = engine.drain(60_000);
-        await within(2000, 'close', engine.close());
-        await within(2000, 'the drain', drained);
+        await within(30_000, 'close', engine.close());
+        await within(30_000, 'the drain', drained);
         expect((await policy.nextReport()).outcome).toBe('stopped');
         expect(engine.stats().connections).toBe(0);
       });

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { RunConfig } from '../../src/config/config.ts';
 import { ControlLink } from '../../src/control-link.ts';
-import { within } from '../support/tcp.ts';
+import { WAIT_MS, within } from '../support/tcp.ts';
 
 const HANDLERS = { onPublished: () => {}, onHealthChanged: () => {}, onTurns: () => {} };
 let link: ControlLink | null = null;
@@ -25,28 +25,28 @@ port.on('message', ({ kind }) => answers[kind]?.());`;
 
 test('a withdrawal ends when the control thread says so', async () => {
   const asked = linked({ withdraw: `port.postMessage({ kind: 'withdrawn' });` });
-  await within(5000, 'the withdrawal', asked.withdraw());
+  await within(WAIT_MS, 'the withdrawal', asked.withdraw());
 });
 
 test('a withdrawal ends although the control thread is stuck, or has ended', async () => {
   const stuck = linked({ withdraw: '' }, 50);
-  await within(5000, 'the deadline', stuck.withdraw());
+  await within(WAIT_MS, 'the deadline', stuck.withdraw());
   await stuck.stop();
-  await within(5000, 'nothing', stuck.withdraw());
+  await within(WAIT_MS, 'nothing', stuck.withdraw());
 });
 
 test('a successor is named', async () => {
   const lost = linked({ start: `port.postMessage({ kind: 'succeeded', holder: 'net-1/b' });` });
   void lost.start(HANDLERS);
-  expect(await within(5000, 'the successor', lost.succeeded)).toBe('net-1/b');
+  expect(await within(WAIT_MS, 'the successor', lost.succeeded)).toBe('net-1/b');
 });
 
 test('a refusal ends the start, and is told as what an operator can mend', async () => {
   const refused = linked({
     start: `port.postMessage({ kind: 'refused', reason: 'no kubeconfig' }); port.close();`,
   });
-  await within(5000, 'the end of the start', refused.start(HANDLERS));
-  await expect(within(5000, 'the refusal', refused.failed)).rejects.toMatchObject({
+  await within(WAIT_MS, 'the end of the start', refused.start(HANDLERS));
+  await expect(within(WAIT_MS, 'the refusal', refused.failed)).rejects.toMatchObject({
     code: 'EKUBECONFIG',
     message: 'no kubeconfig',
   });
@@ -60,5 +60,5 @@ test('how it stands with the API is what the last beat said', async () => {
   });
   expect(well.kubernetes).toBeNull();
   await well.start(HANDLERS);
-  await expect.poll(() => well.kubernetes, { timeout: 5000 }).toEqual(status);
+  await expect.poll(() => well.kubernetes).toEqual(status);
 });

@@ -88,8 +88,7 @@ const addressOf = (source: FileSource, index = 0) => {
   const reading = source.snapshot().clusters[index];
   return reading?.kind === 'proxied' ? reading.facts.address : reading?.kind;
 };
-const eventually = (check: () => void) =>
-  expect.poll(() => attempt(check), { timeout: 5000, interval: 10 }).toBeNull();
+const eventually = (check: () => void) => expect.poll(() => attempt(check), { interval: 10 }).toBeNull();
 function attempt(check: () => void): unknown {
   try {
     check();

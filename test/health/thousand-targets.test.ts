@@ -50,7 +50,7 @@ describe('a thousand clusters', () => {
       serverName: `t${index}.magnum-system`,
     }));
     monitor.setTargets(targets);
-    await expect.poll(() => up.size, { timeout: 25_000, interval: 50 }).toBe(1000);
+    await expect.poll(() => up.size, { interval: 50 }).toBe(1000);
     const tookMs = performance.now() - starts[0]!;
     // The limit itself is proven in pacer.test.ts; here our own clock is read a little later than the pacer's, and a process that
     // is preempted in between shifts a start towards the next ones.
@@ -61,7 +61,7 @@ describe('a thousand clusters', () => {
     await backends[0]!.stop();
     const killedMs = performance.now();
     monitor.dialFailed('t0');
-    await expect.poll(() => up.has('t0'), { timeout: 5000, interval: 5 }).toBe(false);
+    await expect.poll(() => up.has('t0'), { interval: 5 }).toBe(false);
     const noticedMs = performance.now() - killedMs;
     expect(noticedMs).toBeLessThan(1000);
     expect(monitor.snapshot().get('t0')!.lastProbe).toMatchObject({ ok: false, error: 'ECONNREFUSED' });

@@ -49,7 +49,6 @@ beforeAll(async () => {
     await until(
       'PodMonitors are served',
       async () => (await client.get('/apis/monitoring.coreos.com/v1/podmonitors')).status === 200,
-      30_000,
     );
   }
 }, 180_000);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PublishSite } from '../support/publish-site.ts';
-import { within } from '../support/tcp.ts';
+import { WAIT_MS, within } from '../support/tcp.ts';
 import type { TestCluster } from '../support/two-clusters.ts';
 import { type Runtime, rootfs } from './container.ts';
 import { dropNetnsMount } from './node-setup.ts';
@@ -133,7 +133,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     const socket = await openTls(pod, site.clusters.alpha);
     pod.isthmus.signal('SIGTERM');
     await within(
-      20_000,
+      WAIT_MS,
       'draining',
       new Promise<void>((resolve) => {
         const timer = setInterval(() => {
@@ -158,7 +158,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
 function openTls(pod: Pod, cluster: TestCluster): Promise<TLSSocket> {
   const servername = `${cluster.name}.magnum-system`;
   return within(
-    10_000,
+    WAIT_MS,
     'a TLS handshake',
     new Promise((resolve, reject) => {
       const { host, port } = pod.isthmus;
@@ -171,7 +171,7 @@ function openTls(pod: Pod, cluster: TestCluster): Promise<TLSSocket> {
 function request(socket: TLSSocket, host: string): Promise<string> {
   socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
   return within(
-    10_000,
+    WAIT_MS,
     'an answer',
     new Promise((resolve, reject) => {
       let text = '';

@@ -36,7 +36,7 @@ export function additionalListenerBehaviour(suite: Suite): void {
   test('the definition is established', async () => {
     const definition = parse(readFileSync(new URL(`crds/${NAME}.yaml`, DEPLOY), 'utf8'));
     expectStatus(await suite.client.post(DEFINITIONS, definition), 201);
-    await until('it is served', async () => (await suite.client.get(at())).status === 200, 30_000);
+    await until('it is served', async () => (await suite.client.get(at())).status === 200);
     const { body } = expectStatus(await suite.client.get('/apis/isthmus.dev/v1alpha1'), 200);
     expect(body.resources).toContainEqual(
       expect.objectContaining({ name: 'additionallisteners', shortNames: ['al'], namespaced: true }),
@@ -142,6 +142,6 @@ export function additionalListenerBehaviour(suite: Suite): void {
 
   test('with its definition all of them go', async () => {
     expectStatus(await suite.client.delete(`${DEFINITIONS}/${NAME}`), 200);
-    await until('it is gone', async () => (await suite.client.get(at())).status === 404, 30_000);
+    await until('it is gone', async () => (await suite.client.get(at())).status === 404);
   });
 }

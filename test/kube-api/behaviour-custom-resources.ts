@@ -45,20 +45,12 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
   const install = async (definition: KubeObject) => {
     expectStatus(await suite.client.post(DEFINITIONS, definition), 201);
     for (const { name, served } of versionsOf(definition))
-      if (served) await until(`${name} is served`, () => isServed(name), 30_000);
+      if (served) await until(`${name} is served`, () => isServed(name));
   };
   const uninstall = async () => {
     expectStatus(await suite.client.delete(DEFINITION), 200);
-    await until(
-      'the definition is gone',
-      async () => (await suite.client.get(DEFINITION)).status === 404,
-      30_000,
-    );
-    await until(
-      'the group is gone',
-      async () => (await suite.client.get(`/apis/${GROUP}`)).status === 404,
-      30_000,
-    );
+    await until('the definition is gone', async () => (await suite.client.get(DEFINITION)).status === 404);
+    await until('the group is gone', async () => (await suite.client.get(`/apis/${GROUP}`)).status === 404);
   };
 
   test('before its definition is there the kind is not found, in plain text', async () => {
@@ -78,10 +70,10 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       const statusOf = async () => expectStatus(await suite.client.get(DEFINITION), 200).body.status;
       const isEstablished = ({ type, status: is }: { type: string; status: string }) =>
         type === 'Established' && is === 'True';
-      await until('it is established', async () => (await statusOf()).conditions.some(isEstablished), 30_000);
+      await until('it is established', async () => (await statusOf()).conditions.some(isEstablished));
       expect((await statusOf()).storedVersions).toEqual([storage]);
       const group = async () => (await suite.client.get(`/apis/${GROUP}`)).body;
-      await until('the group is discovered', async () => (await group())?.kind === 'APIGroup', 30_000);
+      await until('the group is discovered', async () => (await group())?.kind === 'APIGroup');
       const found = await group();
       expect(found.versions.map(({ version }: { version: string }) => version).sort()).toEqual(
         [...served].sort(),
@@ -180,7 +172,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       const { body } = expectStatus(await suite.client.get(DEFINITION), 200);
       for (const version of body.spec.versions) if (version.name === other) version.served = false;
       expectStatus(await suite.client.put(DEFINITION, body), 200);
-      await until('it is not served', async () => !(await isServed(other)), 30_000);
+      await until('it is not served', async () => !(await isServed(other)));
       await watch.ended;
       await until(
         'discovery has forgotten it',
@@ -188,7 +180,6 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
           !(await suite.client.get(`/apis/${GROUP}`)).body.versions.some(
             ({ version }: { version: string }) => version === other,
           ),
-        30_000,
       );
     });
 
@@ -204,11 +195,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
     const path = (version: string) =>
       `/apis/cluster.x-k8s.io/${version}/namespaces/${suite.namespace}/machines`;
     for (const version of MACHINE_VERSIONS)
-      await until(
-        `${version} is served`,
-        async () => (await suite.client.get(path(version))).status === 200,
-        30_000,
-      );
+      await until(`${version} is served`, async () => (await suite.client.get(path(version))).status === 200);
     const machine = (version: string, infrastructureRef: object) => ({
       apiVersion: `cluster.x-k8s.io/${version}`,
       kind: 'Machine',

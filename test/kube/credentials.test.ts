@@ -22,7 +22,7 @@ async function open(options: Partial<KubeClientOptions>): Promise<HttpKubeClient
 const ask = (client: HttpKubeClient) => client.request({ method: 'GET', path: PATH });
 const authorizations = () => api.asked.map(({ headers }) => headers.authorization);
 /** Files are looked at once a second. */
-const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 15_000 });
+const eventually = <T>(look: () => T) => expect.poll(look);
 const file = (name: string, content: string | Buffer) => {
   const path = join(api.directory, name);
   writeFileSync(path, content);

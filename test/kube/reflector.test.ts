@@ -35,7 +35,7 @@ afterEach(async () => {
   await api.end();
 });
 
-const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 20_000, interval: 10 });
+const eventually = <T>(look: () => T) => expect.poll(look, { interval: 10 });
 
 function reflector(deps: Partial<ReflectorDeps<unknown>> = {}): Reflector<unknown> {
   const made = new Reflector<unknown>({

@@ -7,7 +7,16 @@ import type { PortRoute } from '../../src/routing/port-route.ts';
 import { backendKey, type Route, routeTable } from '../../src/routing/route-table.ts';
 import { clientHello } from '../support/client-hello.ts';
 import { StandInControl } from '../support/stand-in-control.ts';
-import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until, within } from '../support/tcp.ts';
+import {
+  readAll,
+  readBytes,
+  type TestServer,
+  tcpClient,
+  tcpServer,
+  until,
+  WAIT_MS,
+  within,
+} from '../support/tcp.ts';
 
 const SSH = 'ns/ssh';
 
@@ -156,7 +165,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     control.publish({ ports: [] });
     await until('it is told', () => Object.keys(control.outcomes.at(-1) ?? {}).length === 0);
     const refused = connect({ port: port!, host: '127.0.0.1' });
-    await within(5000, 'a refusal', new Promise((resolve) => refused.once('error', resolve)));
+    await within(WAIT_MS, 'a refusal', new Promise((resolve) => refused.once('error', resolve)));
     socket.write('even now');
     expect((await readBytes(socket, 8)).toString()).toBe('even now');
   });
@@ -231,7 +240,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     socket.write('bye');
     expect((await readBytes(socket, 3)).toString()).toBe('bye');
     socket.end();
-    await within(10_000, 'the drain', drained);
+    await within(WAIT_MS, 'the drain', drained);
     expect(control.log).toContainEqual(expect.objectContaining({ msg: 'all connections finished' }));
   });
 

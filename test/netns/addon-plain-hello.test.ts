@@ -35,7 +35,7 @@ const program = join(directory, 'plain_hellos');
 beforeAll(async () => {
   const sources = ['native/test/plain_hellos.cc', 'native/engine/plain_hello.cc'];
   await buildProgram(sanitized ? 'asan' : 'plain', program, ...sources);
-}, 120_000);
+});
 afterAll(() => rmSync(directory, { recursive: true }));
 
 /** What the reader says of each. */

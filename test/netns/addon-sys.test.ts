@@ -42,7 +42,7 @@ beforeAll(() => {
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`the syscall layer does not compile:\n${stderr}`);
-}, 120_000);
+});
 afterAll(() => rmSync(directory, { recursive: true }));
 
 function run(name: string, path = '') {

@@ -12,7 +12,7 @@ import { netnsRefOf } from '../health/netns-ref-of.ts';
 import { makeNetns } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
-import { readBytes, tcpServer, until, within } from '../support/tcp.ts';
+import { readBytes, tcpServer, until, WAIT_MS, within } from '../support/tcp.ts';
 
 const ADDRESS = '10.21.22.23';
 const ADDRESS_6 = 'fd00:21::23';
@@ -37,7 +37,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) {
-    if (!socket.closed) await within(5000, 'close', once(socket.destroy(), 'close'));
+    if (!socket.closed) await within(WAIT_MS, 'close', once(socket.destroy(), 'close'));
   }
   handles.close();
 });
@@ -51,13 +51,13 @@ function start(target: DialTarget, options: DialOptions = OPTIONS): Socket {
 /** Sends its word to an echo and returns what came back. */
 async function echo(target: DialTarget): Promise<string> {
   const socket = start(target);
-  await within(5000, 'connect', once(socket, 'connect'));
+  await within(WAIT_MS, 'connect', once(socket, 'connect'));
   socket.write('word');
   return (await readBytes(socket, 4)).toString();
 }
 
 async function errorOf(socket: Socket): Promise<string | undefined> {
-  const [error] = (await within(5000, 'an error', once(socket, 'error'))) as [NodeJS.ErrnoException];
+  const [error] = (await within(WAIT_MS, 'an error', once(socket, 'error'))) as [NodeJS.ErrnoException];
   return error.code;
 }
 
@@ -123,14 +123,14 @@ describe('a dial', () => {
     const socket = start({ address: ADDRESS, port: PORT, netns: ref });
     handles.close();
     expect(netnsDescriptors()).toBe(0);
-    await within(5000, 'connect', once(socket, 'connect'));
+    await within(WAIT_MS, 'connect', once(socket, 'connect'));
     socket.write('word');
     expect((await readBytes(socket, 4)).toString()).toBe('word');
   });
 
   it('a hundred times leaves nothing but the one handle', async () => {
     await echo({ address: ADDRESS, port: PORT, netns: ref });
-    await within(5000, 'close', once((sockets.pop() as Socket).destroy(), 'close'));
+    await within(WAIT_MS, 'close', once((sockets.pop() as Socket).destroy(), 'close'));
     const before = openDescriptors();
     for (let i = 0; i < 100; i += 1) {
       const socket = dial(handles, { address: ADDRESS, port: i % 2 === 0 ? PORT : 1, netns: ref }, OPTIONS);

@@ -10,7 +10,7 @@ import { makeNetns } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
 import { patternChunks, patternHash } from '../support/pattern.ts';
 import { openDescriptors } from '../support/process.ts';
-import { tcpClient, within } from '../support/tcp.ts';
+import { tcpClient, WAIT_MS, within } from '../support/tcp.ts';
 
 const GIB = 1024 ** 3;
 const NETWORK = '11111111-2222-4333-8444-555555555555';
@@ -83,12 +83,12 @@ it('a hundred readers that stall while a GiB each waits for them cost bounded me
 
   const { socket } = await routed('hash');
   socket.end('while the others stall');
-  const [answer] = (await within(5000, 'an answer', once(socket, 'data'))) as [Buffer];
+  const [answer] = (await within(WAIT_MS, 'an answer', once(socket, 'data'))) as [Buffer];
   expect(answer.length).toBe(64);
 
   for (const each of stalled) each.socket.destroy();
   await within(
-    10_000,
+    WAIT_MS,
     'all descriptors back',
     (async () => {
       while (openDescriptors(isthmus.pid) > before.descriptors + 2)

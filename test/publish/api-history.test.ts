@@ -14,7 +14,7 @@ let isthmus: Isthmus;
 beforeAll(async () => {
   site = await PublishSite.start({ withoutDefinitions: true });
   isthmus = await site.instance('net-1');
-}, 60_000);
+});
 afterAll(() => site.stop());
 
 describe('a CRD', () => {
@@ -26,15 +26,15 @@ describe('a CRD', () => {
     site.add(site.clusters.alpha);
     await site.published('alpha-net-1');
     await site.untilWell(isthmus);
-  }, 30_000);
+  });
 
   it('that is served in other versions only is followed, and nothing is published anew', async () => {
     const before = site.slice('alpha-net-1')?.metadata.resourceVersion;
     site.api.store.update(
       openStackClusterDefinition({ conversion: 'Webhook', served: ['v1beta2'], storage: 'v1beta2' }),
     );
-    await until('it is watched in the new version', () => site.api.openWatches === 5, 20_000);
-    await site.untilWell(isthmus, 20_000);
+    await until('it is watched in the new version', () => site.api.openWatches === 5);
+    await site.untilWell(isthmus);
     expect((await isthmus.status()).clusters).toMatchObject([{ name: 'alpha', state: 'serving' }]);
     // Its owner is referred to in the version that is served now: that may be written, but it is the same object.
     expect(site.isReady('alpha-net-1')).toBe(true);
@@ -43,8 +43,8 @@ describe('a CRD', () => {
     );
     expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
     site.api.store.update(openStackClusterDefinition({ conversion: 'Webhook' }));
-    await site.untilWell(isthmus, 20_000);
-  }, 60_000);
+    await site.untilWell(isthmus);
+  });
 });
 
 describe('a store that is taken back to a backup', () => {
@@ -68,16 +68,16 @@ describe('a store that is taken back to a backup', () => {
       )?.holderIdentity;
     const before = holder();
     site.api.restore(backup);
-    await until('it is watched again', () => site.api.openWatches >= 5, 20_000);
-    await site.untilWell(isthmus, 20_000);
+    await until('it is watched again', () => site.api.openWatches >= 5);
+    await site.untilWell(isthmus);
     await site.published('alpha-net-1');
     // Beta came after the backup: it is no more. The stranger is back, and stays.
-    await until('beta is gone', () => site.management.services().join() === 'alpha,stranger', 20_000);
+    await until('beta is gone', () => site.management.services().join() === 'alpha,stranger');
     expect(site.management.slices()).toEqual(['alpha-net-1']);
     expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
     expect(holder()).toBe(before);
     expect((await isthmus.get('/readyz')).status).toBe(200);
-  }, 60_000);
+  });
 });
 
 describe('a token', () => {
@@ -99,11 +99,11 @@ describe('a token', () => {
     expect(await site.ask(second, site.clusters.alpha)).toContain('alpha');
     site.api.tokens.set('second-token', 'system:isthmus:net-2');
     writeFileSync(file, 'second-token');
-    await site.untilWell(second, 40_000);
+    await site.untilWell(second);
     expect(JSON.stringify(second.log)).not.toMatch(/first-token|second-token/);
     second.signal('SIGTERM');
     expect(await second.ended()).toBe(0);
-  }, 60_000);
+  });
 });
 
 describe('a namespace that is missing', () => {
@@ -119,6 +119,6 @@ describe('a namespace that is missing', () => {
         kind: 'EndpointSlice',
         namespace: 'elsewhere',
       });
-    await until('the slice is there', () => slices().length === 1, 20_000);
-  }, 40_000);
+    await until('the slice is there', () => slices().length === 1);
+  });
 });

@@ -60,14 +60,14 @@ it('refuses nobody, and keeps its port and its slice', async () => {
   const visitors = Array.from({ length: 3 }, async () => {
     while (going) answers.push(await who(port));
   });
-  await until('they are served', () => answers.length > 10, 15_000);
+  await until('they are served', () => answers.length > 10);
   const seen = site.watch(() => site.slice(SLICE)?.metadata.resourceVersion ?? 'gone');
   const pod = site.management.instance('net-1');
   await pod.start(...FAST, ...flags);
-  await until('it holds the Lease', async () => (await pod.status()).kubernetes?.lease === 'held', 15_000);
+  await until('it holds the Lease', async () => (await pod.status()).kubernetes?.lease === 'held');
   expect(await old.ended()).toBe(0);
   const served = answers.length;
-  await until('they are served by the new one', () => answers.length > served + 10, 15_000);
+  await until('they are served by the new one', () => answers.length > served + 10);
   going = false;
   await Promise.all(visitors);
   expect(new Set(answers)).toEqual(new Set(['worker']));

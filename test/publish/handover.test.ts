@@ -108,7 +108,7 @@ it('the health port is not ready while the successor starts, and SIGTERM meanwhi
   expect((await readyz()).status).toBe(200);
   // Slow to serve: it wants twenty passed checks first.
   const { serving } = here.successor({ ISTHMUS_HEALTH_RISE: '20' });
-  await until('the probe meets the successor', async () => (await readyz()).status === 503, 15_000);
+  await until('the probe meets the successor', async () => (await readyz()).status === 503);
   expect((await readyz()).text).toMatch(/^not ready: the successor, version \S+, is starting$/m);
   old.signal('SIGTERM');
   await until('it waits', () =>
@@ -128,7 +128,7 @@ it('a successor that is killed while it starts changes nothing; the next one tak
   const here = await stage();
   const { old, traffic, seen } = here;
   const first = here.successor({ ISTHMUS_HEALTH_RISE: '50' });
-  await until('it has the sockets', () => first.pod.log.some(({ msg }) => msg === 'taking over'), 15_000);
+  await until('it has the sockets', () => first.pod.log.some(({ msg }) => msg === 'taking over'));
   first.pod.signal('SIGKILL');
   await until('the old one notices', () =>
     old.log.some(({ msg }) => msg === 'the successor ended before it served: this process goes on'),
@@ -147,7 +147,7 @@ it('the old one is killed in the midst: clients wait, the slice stays, and the n
   const { site, old, seen } = here;
   await here.traffic.stop();
   const { pod, serving } = here.successor({ ISTHMUS_HEALTH_RISE: '20' });
-  await until('it has the sockets', () => pod.log.some(({ msg }) => msg === 'taking over'), 15_000);
+  await until('it has the sockets', () => pod.log.some(({ msg }) => msg === 'taking over'));
   old.signal('SIGKILL');
   await old.ended();
   const waiting = new Traffic({ port: old.port, cluster: site.clusters.alpha });
@@ -157,6 +157,6 @@ it('the old one is killed in the midst: clients wait, the slice stays, and the n
   await waiting.goesOn(5);
   await waiting.stop();
   expect(waiting.problems).toEqual([]);
-  await until('it holds the Lease', async () => (await pod.status()).kubernetes?.lease === 'held', 10_000);
+  await until('it holds the Lease', async () => (await pod.status()).kubernetes?.lease === 'held');
   expect(new Set(seen)).toHaveLength(1);
 });

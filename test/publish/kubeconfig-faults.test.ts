@@ -17,7 +17,7 @@ beforeAll(async () => {
   isthmus = await site.instance('net-1');
   await site.published('alpha-net-1');
   await leadsHere();
-}, 60_000);
+});
 afterAll(() => site.stop());
 
 const leadsHere = () =>
@@ -46,7 +46,7 @@ describe('a kubeconfig', () => {
   ])('%s is left alone, with a reason, and the endpoint stays', async (_title, secret, reason) => {
     replace(secret);
     await expect
-      .poll(publication, { timeout: 5000 })
+      .poll(publication)
       .toMatchObject({ kubeconfig: 'left-alone', problem: expect.stringContaining(reason), slice: 'ready' });
     expect(site.api.store.get(SECRET)?.data).toEqual(secret.data);
   });
@@ -95,7 +95,7 @@ describe('what is in a kubeconfig', () => {
     replace({ type: 'cluster.x-k8s.io/secret', data: { value: base64(text) } });
     await leadsHere();
     replace({ type: 'cluster.x-k8s.io/secret', data: { value: base64(`${text}\n  - [`) } });
-    await expect.poll(publication, { timeout: 5000 }).toMatchObject({ kubeconfig: 'left-alone' });
+    await expect.poll(publication).toMatchObject({ kubeconfig: 'left-alone' });
     const events = site.api.store.list({ apiVersion: 'v1', kind: 'Event', namespace: NAMESPACE });
     const pages = await Promise.all(
       ['/status', '/metrics'].map(async (page) => (await isthmus.get(page)).body),

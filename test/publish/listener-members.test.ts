@@ -58,7 +58,7 @@ beforeAll(async () => {
     site.management.addMachine(name, 'alpha', address, { app: 'redis', generation: name });
   }
   isthmus = await site.instance('net-1', ...FLAGS);
-}, 60_000);
+});
 afterAll(async () => {
   for (const server of servers) await server.stop();
   await site.stop();
@@ -91,7 +91,7 @@ describe('a TCP listener', () => {
 
   it('spreads over both when both are of the generation, one after the other', async () => {
     site.management.labelMachine('green', { generation: 'blue' });
-    await until('both are ready', async () => (await listenerView())?.counts.ready === 2, 15_000);
+    await until('both are ready', async () => (await listenerView())?.counts.ready === 2);
     const answers: string[] = [];
     for (let i = 0; i < 8; i += 1) answers.push(await ask());
     expect(answers.sort()).toEqual([...Array(4).fill('blue'), ...Array(4).fill('green')]);
@@ -100,7 +100,7 @@ describe('a TCP listener', () => {
   it('loses nobody when a machine dies: the next one is dialled, and the status knows soon', async () => {
     await servers[1]!.stop();
     for (let i = 0; i < 6; i += 1) expect(await ask()).toBe('blue');
-    await until('it is not ready', async () => (await listenerView())?.counts.notReady === 1, 15_000);
+    await until('it is not ready', async () => (await listenerView())?.counts.notReady === 1);
     expect((await isthmus.get('/metrics')).body).toContain(
       `isthmus_listener_members{namespace="${NAMESPACE}",listener="redis",state="NotReady"} 1`,
     );
@@ -112,26 +112,34 @@ describe('a TCP listener', () => {
     await site.published('alpha-second-net-1');
     expect(portOf('alpha-second-net-1')).toBe(RANGE.to);
     site.management.addListener('third', { ...SPEC, port: 7001, targetPort: TARGET_PORT });
+<<<<<<< HEAD
     const sought = /no port of --listener-ports 24000-24001 is free/; // before that: not open yet
     await until('it says so', async () => sought.test((await listenerView('third'))?.reason ?? ''), 15_000);
     expect(await listenerView('third')).toMatchObject({ listenPort: null });
     await until('so does the object', () => condition('Ready', 'third')?.reason === 'Pending', 15_000);
+=======
+    await until('it says so', () => condition('Ready', 'third')?.reason === 'Pending');
+    expect(await listenerView('third')).toMatchObject({
+      listenPort: null,
+      reason: expect.stringContaining('no port of --listener-ports 24000-24001 is free'),
+    });
+>>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
     expect(site.slice('alpha-third-net-1')).toBeNull();
     site.management.deleteListener('redis');
     await site.published('alpha-third-net-1');
     expect(portOf('alpha-third-net-1')).toBe(RANGE.from);
-    await until('the first is gone', () => !site.management.services().includes(SERVICE), 15_000);
-  }, 60_000);
+    await until('the first is gone', () => !site.management.services().includes(SERVICE));
+  });
 
   it('has its port again after the process was killed, although it is not the first of the range', async () => {
     site.management.deleteListener('third');
-    await until('it is gone', () => !site.management.services().includes('alpha-third'), 15_000);
+    await until('it is gone', () => !site.management.services().includes('alpha-third'));
     isthmus.signal('SIGKILL');
     await isthmus.ended();
     isthmus = await site.instance('net-1', ...FLAGS);
-    await until('it serves', async () => (await listenerView('second'))?.state === 'serving', 15_000);
+    await until('it serves', async () => (await listenerView('second'))?.state === 'serving');
     expect((await listenerView('second'))?.listenPort).toBe(RANGE.to);
     expect(portOf('alpha-second-net-1')).toBe(RANGE.to);
     expect(await ask(RANGE.to)).toBe('blue');
-  }, 60_000);
+  });
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
   site = await PublishSite.start();
   site.add(site.clusters.alpha, site.clusters.beta);
   [first, second] = await Promise.all([site.instance('net-1'), site.instance('net-2')]);
-}, 60_000);
+});
 afterAll(() => site.stop());
 
 const leases = () => site.management.names('coordination.k8s.io/v1', 'Lease');
@@ -24,7 +24,7 @@ describe('instances that reach the same clusters', () => {
       .poll(async () => (await second.untilState('alpha', 'serving')).publication?.readyInstances)
       .toBe(2);
     await expect
-      .poll(async () => (await first.status()).kubernetes, { timeout: 5000 })
+      .poll(async () => (await first.status()).kubernetes)
       .toMatchObject({ instances: 2, lease: 'held' });
   });
 
@@ -103,9 +103,9 @@ describe('an instance that dies', () => {
   it('is collected by the others once its Lease has run out: slices, then the Lease', async () => {
     second.signal('SIGKILL');
     await second.ended();
-    await until('its slices are gone', () => site.management.slices().length === 2, 55_000);
+    await until('its slices are gone', () => site.management.slices().length === 2, 120_000);
     expect(site.management.slices()).toEqual(['alpha-net-1', 'beta-net-1']);
-    await until('its Lease is gone', () => leases().join() === 'isthmus-net-1', 10_000);
+    await until('its Lease is gone', () => leases().join() === 'isthmus-net-1');
     expect(site.isReady('alpha-net-1')).toBe(true);
-  }, 70_000);
+  });
 });

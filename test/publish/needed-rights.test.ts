@@ -35,11 +35,11 @@ it('a cluster comes, is given back and goes, and nothing is refused', async () =
   );
   management.addCluster({ ...clusters.alpha, address: ADDRESS });
   const leadsTo = (server: string) => () => management.kubeconfig('alpha').includes(`server: ${server}`);
-  await until('the kubeconfig leads here', leadsTo(`https://alpha.${NAMESPACE}:6443`), 10_000);
+  await until('the kubeconfig leads here', leadsTo(`https://alpha.${NAMESPACE}:6443`));
   await until('an Event tells', () => management.names('v1', 'Event').length > 0);
   management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
-  await until('the kubeconfig is direct again', leadsTo(`https://${ADDRESS}:6443`), 10_000);
-  await until('the Service is gone', () => management.services().length === 0, 10_000);
+  await until('the kubeconfig is direct again', leadsTo(`https://${ADDRESS}:6443`));
+  await until('the Service is gone', () => management.services().length === 0);
   expect((await isthmus.status()).problems).toEqual([]);
   isthmus.signal('SIGTERM');
   expect(await isthmus.ended()).toBe(0);

@@ -73,7 +73,7 @@ describe('an instance with a node selector', () => {
     await isthmus.untilState('alpha', 'serving');
     await until('the Lease is there', () => management.names('coordination.k8s.io/v1', 'Lease').length === 1);
     // Told with the next beat of the control thread.
-    await expect.poll(takesPart, { timeout: 10_000 }).toBe(false);
+    await expect.poll(takesPart).toBe(false);
     expect((await isthmus.status()).kubernetes).toMatchObject({
       takesPart: false,
       takesPartBecause: 'Node net-1 is not selected: node-role In network, edge is not met',
@@ -86,8 +86,8 @@ describe('an instance with a node selector', () => {
 
   it('joins when its Node is selected', async () => {
     label({ 'node-role': 'network' });
-    await until('both are published', () => states() === 'ready,ready', 10_000);
-    await expect.poll(takesPart, { timeout: 10_000 }).toBe(true);
+    await until('both are published', () => states() === 'ready,ready');
+    await expect.poll(takesPart).toBe(true);
     expect(isthmus.log.some(({ msg }) => msg === 'this instance takes part: clients are sent to it')).toBe(
       true,
     );
@@ -100,9 +100,9 @@ describe('an instance with a node selector', () => {
     await until('the slices are gone', () => states() === '');
     expect(await answers()).toBe(200);
     expect(management.services()).toEqual(['alpha', 'beta']);
-    await expect.poll(takesPart, { timeout: 10_000 }).toBe(false);
+    await expect.poll(takesPart).toBe(false);
     label({ [LABEL]: null });
-    await until('both are published again', () => states() === 'ready,ready', 10_000);
+    await until('both are published again', () => states() === 'ready,ready');
   });
 
   it('takes no notice of what else happens to its Node', async () => {
@@ -120,7 +120,7 @@ describe('an instance with a node selector', () => {
     writeFileSync(file, SELECTOR);
     management.api.store.delete(NODE);
     await restarted({}, '--node-selector', `@${file}`);
-    await until('alpha is published', () => states() === 'ready', 10_000);
+    await until('alpha is published', () => states() === 'ready');
     expect((await isthmus.status()).problems).toEqual([
       { origin: '--node-selector', reason: expect.stringContaining('there is no Node net-1') },
     ]);
@@ -129,7 +129,7 @@ describe('an instance with a node selector', () => {
 
   it('stays out when it is told to, where it may not read its Node', async () => {
     await restarted(null, '--node-selector', SELECTOR, '--unknown-node', 'stay-out');
-    await expect.poll(takesPart, { timeout: 10_000 }).toBe(false);
+    await expect.poll(takesPart).toBe(false);
     const [problem, ...others] = (await isthmus.status()).problems;
     expect(problem).toMatchObject({
       origin: '--node-selector',
@@ -144,8 +144,8 @@ describe('an instance with a node selector', () => {
     const asked = () => management.requestsOf('net-1')['list nodes'] ?? 0;
     const before = asked();
     await restarted(null, '--node-selector', '[]');
-    await until('alpha is published', () => states() === 'ready', 10_000);
-    await expect.poll(takesPart, { timeout: 10_000 }).toBe(true);
+    await until('alpha is published', () => states() === 'ready');
+    await expect.poll(takesPart).toBe(true);
     expect(asked()).toBe(before);
   });
 });

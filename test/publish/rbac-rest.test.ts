@@ -64,7 +64,7 @@ beforeAll(async () => {
   );
   site.api.store.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'net-1' } });
   site.management.addMachine('a', 'alpha', MACHINE, { app: 'redis' });
-}, 60_000);
+});
 afterAll(async () => {
   await machine.stop();
   await site.stop();
@@ -108,34 +108,22 @@ describe('without the right to', () => {
     await isthmus.ended();
   });
 
-  it.each(LISTENERS)(
-    '%s %s it is named, and made up for once it is granted',
-    async (verb, resource) => {
-      await start(`${verb} ${resource}`);
-      site.management.addListener('web', LISTENER);
-      await told(verb, resource);
-      allow();
-      await site.published('alpha-web-net-1');
-      await until(
-        'its status says so',
-        () => site.management.conditions('web').Ready?.status === 'True',
-        20_000,
-      );
-      await site.untilWell(isthmus, 20_000);
-      site.management.deleteListener('web');
-      await until('its slice is gone', () => site.slice('alpha-web-net-1') === null, 15_000);
-    },
-    90_000,
-  );
+  it.each(LISTENERS)('%s %s it is named, and made up for once it is granted', async (verb, resource) => {
+    await start(`${verb} ${resource}`);
+    site.management.addListener('web', LISTENER);
+    await told(verb, resource);
+    allow();
+    await site.published('alpha-web-net-1');
+    await until('its status says so', () => site.management.conditions('web').Ready?.status === 'True');
+    await site.untilWell(isthmus);
+    site.management.deleteListener('web');
+    await until('its slice is gone', () => site.slice('alpha-web-net-1') === null);
+  });
 
-  it.each(['list', 'watch'])(
-    '%s nodes it takes part, and says that it does not know',
-    async (verb) => {
-      await start(`${verb} nodes`, '--node-selector', '[{"key":"a","operator":"DoesNotExist"}]');
-      await told(verb, 'nodes');
-    },
-    60_000,
-  );
+  it.each(['list', 'watch'])('%s nodes it takes part, and says that it does not know', async (verb) => {
+    await start(`${verb} nodes`, '--node-selector', '[{"key":"a","operator":"DoesNotExist"}]');
+    await told(verb, 'nodes');
+  });
 
   it('change Events: one that repeats is told by the log alone', async () => {
     await start('patch events');
@@ -149,19 +137,15 @@ describe('without the right to', () => {
     await flap();
     await flap();
     await told('patch', 'events');
-  }, 60_000);
+  });
 
   it('delete its Lease it ends in order all the same, and the Lease runs out', async () => {
     await start('delete leases');
-    await until(
-      'it holds its Lease',
-      async () => (await isthmus.status()).kubernetes?.lease === 'held',
-      15_000,
-    );
+    await until('it holds its Lease', async () => (await isthmus.status()).kubernetes?.lease === 'held');
     await site.published('alpha-net-1');
     isthmus.signal('SIGTERM');
     expect(await isthmus.ended()).toBe(0);
     expect(site.management.names('coordination.k8s.io/v1', 'Lease')).toEqual(['isthmus-net-1']);
     expect(site.slice('alpha-net-1')).toBeNull();
-  }, 40_000);
+  });
 });

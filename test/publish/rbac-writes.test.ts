@@ -11,7 +11,7 @@ let isthmus: Isthmus;
 beforeAll(async () => {
   site = await PublishSite.start();
   site.add(site.clusters.alpha);
-}, 60_000);
+});
 afterEach(async () => {
   isthmus.signal('SIGKILL');
   await isthmus.ended();
@@ -95,13 +95,13 @@ describe('without the right to', () => {
       await logged(verb, resource);
       expect((await isthmus.get('/readyz')).status).toBe(200);
       grant();
-      await until(`${verb} ${resource} is made up for`, done, 20_000);
-      await expect.poll(async () => isthmus.status(), { timeout: 20_000 }).toMatchObject({ problems: [] });
+      await until(`${verb} ${resource} is made up for`, done);
+      await expect.poll(async () => isthmus.status()).toMatchObject({ problems: [] });
     }
-    await until('the Service is gone', () => site.management.services().length === 0, 20_000);
+    await until('the Service is gone', () => site.management.services().length === 0);
     site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: true } });
     await site.published('alpha-net-1');
-  }, 60_000);
+  });
 
   it('tell in Events: that is all that is lost', async () => {
     const running = await start('create', 'events');
@@ -111,7 +111,7 @@ describe('without the right to', () => {
     await logged('create', 'events');
     await site.clusters.serve(site.clusters.alpha);
     await site.published('alpha-net-1');
-  }, 30_000);
+  });
 
   it('renew the Lease: nothing is published, clients are served', async () => {
     for (const name of site.management.slices()) site.api.store.delete({ ...SLICE, name });
@@ -122,5 +122,5 @@ describe('without the right to', () => {
     grant();
     await site.published('alpha-net-1');
     await site.untilWell(running);
-  }, 30_000);
+  });
 });

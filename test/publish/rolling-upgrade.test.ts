@@ -22,7 +22,7 @@ beforeAll(async () => {
     const missing = CLUSTERS.filter((cluster) => !site.isReachable(cluster));
     return missing.length === 0 ? null : missing.join();
   });
-}, 60_000);
+});
 afterAll(async () => {
   for (const instance of old) instance.stop();
   await site.stop();
@@ -40,7 +40,7 @@ describe('a rolling upgrade', () => {
     await until('the first is replaced', () =>
       CLUSTERS.every((name) => site.slice(`${name}-net-1`) !== null && site.isReady(`${name}-net-1`)),
     );
-    await expect.poll(modes, { timeout: 5000 }).toEqual(['timestamp']);
+    await expect.poll(modes).toEqual(['timestamp']);
     for (const cluster of CLUSTERS) {
       // The old one's is there under the plain name until it expires: ours is told by its label.
       const own = () =>
@@ -57,7 +57,7 @@ describe('a rolling upgrade', () => {
         'magnum-cluster-api.vexxhost.com/node': 'net-1',
       });
     }
-  }, 30_000);
+  });
 
   it('tags their Services by annotation only, and does not fight about labels', async () => {
     const labels = () => JSON.stringify(service('alpha')?.metadata.labels);
@@ -89,7 +89,7 @@ describe('a rolling upgrade', () => {
       );
     }
     expect(old.every((each) => each.crash === null)).toBe(true);
-  }, 30_000);
+  });
 
   it('ends with everything ours: Services adopted, no time stamp left, and nothing of the old ones', async () => {
     await until(
@@ -99,14 +99,14 @@ describe('a rolling upgrade', () => {
           const { labels, annotations } = site.slice(name)?.metadata ?? {};
           return labels?.['isthmus.dev/instance'] !== undefined && annotations?.[annotation] === undefined;
         }),
-      50_000,
+      120_000, // the old ones are taken for gone after 30 s and more
     );
     expect(site.management.slices()).toHaveLength(6);
     await until('the Services are adopted', () =>
       CLUSTERS.every((name) => service(name)?.metadata.labels?.['isthmus.dev/resource-owner'] === name),
     );
-    await expect.poll(modes, { timeout: 5000 }).toEqual(['lease', 'lease', 'lease']);
-  }, 60_000);
+    await expect.poll(modes).toEqual(['lease', 'lease', 'lease']);
+  });
 
   it('has left no reachable cluster without a ready endpoint at any moment', () => {
     expect(gaps).toEqual([]);

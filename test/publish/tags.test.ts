@@ -89,10 +89,8 @@ describe('tags, as docs/tags.md tells', () => {
     const [isthmus] = management.instances;
     const problemOf = async (name: string) =>
       (await isthmus?.status())?.clusters.find((each) => each.name === name)?.publication?.problem;
-    await expect
-      .poll(() => problemOf('alpha'), { timeout: 10_000 })
-      .toContain('keys of kubernetes.io are reserved');
-    await until('beta is published', () => management.slices().includes('beta-net-1'), 10_000);
+    await expect.poll(() => problemOf('alpha')).toContain('keys of kubernetes.io are reserved');
+    await until('beta is published', () => management.slices().includes('beta-net-1'));
     expect(await problemOf('beta')).toBeNull();
     expect(tagsOn('Service')).toBe(sorted(CLUSTER_TAGS));
     expect((await isthmus?.status())?.clusters.map(({ state }) => state)).toEqual(['serving', 'serving']);
@@ -111,7 +109,7 @@ describe('tags, as docs/tags.md tells', () => {
     await before?.ended();
     const after = management.instance('net-1');
     await after.start(...FAST);
-    await until('the tags of the instance are gone', () => tagsOn('EndpointSlice') === '', 15_000);
+    await until('the tags of the instance are gone', () => tagsOn('EndpointSlice') === '');
     await until('from the Lease too', () => tagsOn('Lease') === '');
     expect(tagsOn('Service')).toBe('theirs=x');
   });

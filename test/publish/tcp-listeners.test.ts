@@ -53,7 +53,7 @@ beforeAll(async () => {
     site.management.addMachine(name, 'kube-1', address, labels);
   }
   isthmus = await site.instance('net-1', ...FLAGS);
-}, 60_000);
+});
 afterAll(async () => {
   for (const server of busy) server.close();
   for (const server of servers) await server.stop();
@@ -111,20 +111,20 @@ describe('the examples', () => {
       spec: { ports: [{ port: 22 }] },
     });
     expect(await seen('kube-1-bootstrap-ssh', 5)).toEqual(['boot']);
-    await until('it says so', () => ready('bootstrap-ssh')?.status === 'True', 15_000);
+    await until('it says so', () => ready('bootstrap-ssh')?.status === 'True');
   });
 
   it('refuse clients from elsewhere', async () => {
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: ['192.0.2.0/24'] });
-    await expect.poll(() => who('kube-1-bootstrap-ssh'), { timeout: 10_000 }).toBe('');
+    await expect.poll(() => who('kube-1-bootstrap-ssh')).toBe('');
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: null });
-    await expect.poll(() => who('kube-1-bootstrap-ssh'), { timeout: 10_000 }).toBe('boot');
+    await expect.poll(() => who('kube-1-bootstrap-ssh')).toBe('boot');
   });
 
   it('reach several workers, over IPv6 too, and no control plane', async () => {
     apply('workers-http.yaml');
     await site.published('kube-1-http-net-1');
-    await until('all are ready', () => ready('workers-http')?.message.includes('3 of 3') === true, 20_000);
+    await until('all are ready', () => ready('workers-http')?.message.includes('3 of 3') === true);
     const open3 = await Promise.all([open('kube-1-http'), open('kube-1-http'), open('kube-1-http')]);
     const names = await Promise.all(
       open3.map(
@@ -144,9 +144,9 @@ describe('a port', () => {
     await isthmus.ended();
     isthmus = site.management.instance('net-1');
     await isthmus.start(...FAST, ...FLAGS);
-    await expect.poll(() => who('kube-1-bootstrap-ssh'), { timeout: 20_000 }).toBe('boot');
+    await expect.poll(() => who('kube-1-bootstrap-ssh')).toBe('boot');
     expect([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]).toEqual(before);
-  }, 60_000);
+  });
 
   it('that somebody else has is left to them, and a range without a free one is told', async () => {
     const taken = new Set([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]);
@@ -160,13 +160,12 @@ describe('a port', () => {
     await until(
       'both are told',
       () => ready('web')?.reason === 'Pending' && ready('web-preview')?.reason === 'Pending',
-      20_000,
     );
     expect(ready('web')?.message).toMatch(/17300.*: 1 of 1 machines answers/);
     expect([site.slice('kube-1-web-net-1'), site.slice('kube-1-web-preview-net-1')]).toEqual([null, null]);
     for (const server of busy.splice(0)) server.close();
     await site.published('kube-1-web-net-1', 'kube-1-web-preview-net-1');
-  }, 60_000);
+  });
 });
 
 describe('a rollout', () => {
@@ -182,11 +181,11 @@ describe('a rollout', () => {
     });
     const start = performance.now();
     site.management.patchListener('web', { rolloutLabels: { generation: 'green' } });
-    await until('green answers', () => answers.at(-1) === 'green', 15_000);
+    await until('green answers', () => answers.at(-1) === 'green');
     console.log(`promotion → first connection to green: ${(performance.now() - start).toFixed(0)} ms`);
     await new Promise((resolve) => setTimeout(resolve, 500));
     site.management.patchListener('web', { rolloutLabels: { generation: 'blue' } });
-    await until('blue answers again', () => answers.at(-1) === 'blue', 15_000);
+    await until('blue answers again', () => answers.at(-1) === 'blue');
     going = false;
     await Promise.all(load);
     console.log(
@@ -197,7 +196,7 @@ describe('a rollout', () => {
     await until('the old connection answers', () => lines.length >= 2);
     expect(lines).toEqual(['blue', 'blue']);
     old.destroy();
-  }, 60_000);
+  });
 
   it('shows in /status who is what', async () => {
     const { listeners } = (await isthmus.status()) as unknown as {
@@ -220,19 +219,19 @@ describe('its end', () => {
     await until('it is through', () => lines.length === 1);
     const port = portOf('kube-1-http');
     site.management.deleteListener('workers-http');
-    await until('the Service is gone', () => !site.management.services().includes('kube-1-http'), 15_000);
+    await until('the Service is gone', () => !site.management.services().includes('kube-1-http'));
     const isOpen = () =>
       new Promise<boolean>((resolve) => {
         const probe = connect(port, '127.0.0.1', () => resolve(true));
         probe.on('error', () => resolve(false));
         probe.on('connect', () => probe.destroy());
       });
-    await expect.poll(isOpen, { timeout: 15_000 }).toBe(false);
+    await expect.poll(isOpen).toBe(false);
     socket.write('still there?\n');
     await until('it answers', () => lines.length === 2);
     socket.destroy();
     expect(site.management.names('discovery.k8s.io/v1', 'EndpointSlice')).not.toContain('kube-1-http-net-1');
-  }, 60_000);
+  });
 
   it('of the program withdraws all of them', async () => {
     isthmus.signal('SIGTERM');
@@ -242,5 +241,5 @@ describe('its end', () => {
     expect(site.management.get('isthmus.dev/v1alpha1', 'AdditionalListener', 'web')?.metadata.namespace).toBe(
       NAMESPACE,
     );
-  }, 30_000);
+  });
 });

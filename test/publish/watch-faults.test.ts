@@ -11,7 +11,7 @@ beforeAll(async () => {
   site.add(site.clusters.alpha);
   isthmus = await site.instance('net-1');
   await site.published('alpha-net-1');
-}, 60_000);
+});
 afterAll(() => site.stop());
 
 const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toContain('alpha');
@@ -32,20 +32,16 @@ describe('watches', () => {
       },
     ],
     ['that are cut', () => site.api.faults.cutWatches()],
-  ])(
-    '%s are opened again, and what happened meanwhile is seen',
-    async (_title, break_) => {
-      await site.untilWell(isthmus, 40_000);
-      const before = versions();
-      expect(break_()).toBe(WATCHES);
-      site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
-      await site.untilWell(isthmus, 40_000);
-      await until('all are open', () => site.api.openWatches === WATCHES, 20_000);
-      expect(versions()).toEqual(before);
-      await serves();
-    },
-    60_000,
-  );
+  ])('%s are opened again, and what happened meanwhile is seen', async (_title, break_) => {
+    await site.untilWell(isthmus);
+    const before = versions();
+    expect(break_()).toBe(WATCHES);
+    site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
+    await site.untilWell(isthmus);
+    await until('all are open', () => site.api.openWatches === WATCHES);
+    expect(versions()).toEqual(before);
+    await serves();
+  });
 
   it('that hang silently take nothing away: a withdrawal needs none of them', async () => {
     expect(site.api.faults.silenceWatches()).toBe(WATCHES);
@@ -54,7 +50,7 @@ describe('watches', () => {
     await site.clusters.serve(site.clusters.alpha);
     await site.published('alpha-net-1');
     site.api.faults.cutWatches();
-    await site.untilWell(isthmus, 40_000);
+    await site.untilWell(isthmus);
     expect(site.isReady('alpha-net-1')).toBe(true);
-  }, 60_000);
+  });
 });

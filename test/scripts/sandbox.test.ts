@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { until, within } from '../support/tcp.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
 
 const scripts = fileURLToPath(new URL('../../scripts/', import.meta.url));
 const WRAPPER = `
@@ -23,7 +23,7 @@ async function lines(child: ChildProcess, count: number): Promise<string[]> {
   const found: string[] = [];
   if (child.stdout === null) throw new Error('no output to read');
   createInterface({ input: child.stdout }).on('line', (line) => found.push(line));
-  await until(`${count} lines`, () => found.length >= count, 10_000);
+  await until(`${count} lines`, () => found.length >= count);
   return found;
 }
 
@@ -41,7 +41,7 @@ function alive(marker: string): number {
 
 describe('the sandbox', () => {
   it('passes the exit code on', async () => {
-    const [code] = await within(10_000, 'the end', once(sandbox('exit 7'), 'exit'));
+    const [code] = await within(WAIT_MS, 'the end', once(sandbox('exit 7'), 'exit'));
     expect(code).toBe(7);
   });
 
@@ -65,9 +65,9 @@ describe('the sandbox', () => {
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       said += text;
     });
-    await until('it is ready', () => said === 'ready\n', 10_000);
+    await until('it is ready', () => said === 'ready\n');
     child.kill(signal);
-    const [code] = await within(20_000, 'the end', once(child, 'close'));
+    const [code] = await within(WAIT_MS, 'the end', once(child, 'close'));
     expect(said).toBe(`ready\ngot ${signal}\n`);
     expect(code).toBe(3);
   });
@@ -80,7 +80,7 @@ describe('the sandbox', () => {
     await lines(child, 1);
     expect(alive(marker)).toBeGreaterThanOrEqual(2);
     child.kill('SIGKILL');
-    await until('all of it is gone', () => alive(marker) === 0, 5000);
+    await until('all of it is gone', () => alive(marker) === 0);
   });
 });
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { until, within } from '../support/tcp.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
 
 const script = fileURLToPath(new URL('../../scripts/step.mjs', import.meta.url));
 // The step tells its process id through what it prints: `progress` gets it.
@@ -31,14 +31,14 @@ it.each([
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const [line] = await within(
-    20_000,
+    WAIT_MS,
     'its first line',
     once(createInterface({ input: child.stdout }), 'line'),
   );
   const pid = Number(line);
   expect(isAlive(pid)).toBe(true);
   child.kill(signal);
-  const [exitCode] = await within(20_000, 'its end', once(child, 'exit'));
+  const [exitCode] = await within(WAIT_MS, 'its end', once(child, 'exit'));
   expect(exitCode).toBe(code);
-  await until('the step has ended', () => !isAlive(pid), 10_000);
+  await until('the step has ended', () => !isAlive(pid));
 });

@@ -4,7 +4,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { within } from './tcp.ts';
+import { WAIT_MS, within } from './tcp.ts';
 
 const SCRIPT = `
 import { connect, createServer } from 'node:net';
@@ -94,6 +94,6 @@ export class EchoPair {
 }
 
 async function next(lines: Interface): Promise<string> {
-  const [line] = (await within(10_000, 'a line', once(lines, 'line'))) as [string];
+  const [line] = (await within(WAIT_MS, 'a line', once(lines, 'line'))) as [string];
   return line;
 }

@@ -7,8 +7,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClusterView, StatusView } from '../../src/ops/status.ts';
+<<<<<<< HEAD
 import { until, within } from './tcp.ts';
 import { traced } from './traced.ts';
+=======
+import { until, WAIT_MS, within } from './tcp.ts';
+>>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
 
 export const mainScript = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
@@ -63,11 +67,7 @@ export class Isthmus {
     this.#child = child;
     this.#closed = once(child, 'close');
     createInterface({ input: child.stdout }).on('line', (line) => this.log.push(JSON.parse(line) as LogLine));
-    await until(
-      'isthmus is serving',
-      () => this.#logged('serving') !== undefined || child.exitCode !== null,
-      20_000,
-    );
+    await until('isthmus is serving', () => this.#logged('serving') !== undefined || child.exitCode !== null);
     const serving = this.#logged('serving');
     if (serving === undefined) throw new Error(`isthmus ended: ${JSON.stringify(this.log.at(-1))}`);
     this.port = portOf(serving.listen);
@@ -83,7 +83,7 @@ export class Isthmus {
     return JSON.parse((await this.get('/status')).body) as StatusView;
   }
 
-  async untilState(name: string, state: string, milliseconds = 10_000): Promise<ClusterView> {
+  async untilState(name: string, state: string, milliseconds = WAIT_MS): Promise<ClusterView> {
     const end = performance.now() + milliseconds;
     for (;;) {
       const cluster = (await this.status()).clusters.find((each) => each.name === name);
@@ -100,7 +100,7 @@ export class Isthmus {
   /** The record of a connection for which the condition holds. */
   async record(condition: (line: LogLine) => boolean): Promise<LogLine> {
     const find = () => this.log.find((line) => line.outcome !== undefined && condition(line));
-    await until('the record of a connection', () => find() !== undefined, 10_000);
+    await until('the record of a connection', () => find() !== undefined);
     return find() as LogLine;
   }
 
@@ -109,7 +109,7 @@ export class Isthmus {
   }
 
   /** The exit code, once it has ended by itself and all that it wrote has been read. */
-  async ended(milliseconds = 20_000): Promise<number | null> {
+  async ended(milliseconds = WAIT_MS): Promise<number | null> {
     await within(milliseconds, 'the end', this.#closed as Promise<unknown>);
     return (this.#child as ChildProcess).exitCode;
   }

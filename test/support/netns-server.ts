@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { within } from './tcp.ts';
+import { WAIT_MS, within } from './tcp.ts';
 
 const script = fileURLToPath(new URL('./netns-server-main.ts', import.meta.url));
 
@@ -34,7 +34,7 @@ export class NetnsServer {
   nextLine(): Promise<string> {
     const there = this.#lines.shift();
     if (there !== undefined) return Promise.resolve(there);
-    return within(20_000, 'a line of the server', new Promise((resolve) => this.#waiting.push(resolve)));
+    return within(WAIT_MS, 'a line of the server', new Promise((resolve) => this.#waiting.push(resolve)));
   }
 
   send(line: string): void {

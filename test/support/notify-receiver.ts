@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { until } from './tcp.ts';
+import { until, WAIT_MS } from './tcp.ts';
 
 const SCRIPT = `
 import json, os, socket, struct, sys
@@ -51,7 +51,7 @@ export class NotifyReceiver {
 
   /** The next one that nobody has asked for yet. */
   async next(): Promise<Notification['fields']> {
-    await until('a notification', () => this.all.length > this.#read, 10_000);
+    await until('a notification', () => this.all.length > this.#read);
     return (this.all[this.#read++] as Notification).fields;
   }
 
@@ -59,7 +59,7 @@ export class NotifyReceiver {
   async until(
     what: string,
     condition: (notification: Notification) => boolean,
-    milliseconds = 15_000,
+    milliseconds = WAIT_MS,
   ): Promise<Notification> {
     await until(`systemd is told: ${what}`, () => this.all.some(condition), milliseconds);
     return this.all.find(condition) as Notification;

@@ -8,9 +8,11 @@ export function oneFileAtATime(own: NonNullable<ViteUserConfig['test']>): ViteUs
       pool: 'forks',
       reporters: ['verbose'],
       maxWorkers: 1,
-      testTimeout: 60_000,
-      hookTimeout: 120_000,
-      teardownTimeout: 20_000,
+      // Bounds, not expectations, above every wait inside.
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
+      teardownTimeout: 60_000,
+      expect: { poll: { timeout: 60_000 } },
       ...own,
     },
   });

@@ -4,7 +4,7 @@ import { get } from 'node:https';
 import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
 import type { Isthmus } from './isthmus.ts';
 import { Management, NAMESPACE } from './management.ts';
-import { until } from './tcp.ts';
+import { until, WAIT_MS } from './tcp.ts';
 import { ADDRESS, type TestCluster, TwoClusters } from './two-clusters.ts';
 
 export const FAST_TIMES = ['--health-interval', '200ms', '--propagation-wait', '300ms'] as const;
@@ -52,7 +52,7 @@ export class PublishSite {
   }
 
   async published(...names: readonly string[]): Promise<void> {
-    await until(`${names} are published`, () => names.every((name) => this.isReady(name)), 15_000);
+    await until(`${names} are published`, () => names.every((name) => this.isReady(name)));
   }
 
   isReady(name: string): boolean {
@@ -116,7 +116,7 @@ export class PublishSite {
 
   async problem(isthmus: Isthmus, reason: RegExp): Promise<string> {
     let found: string | undefined;
-    const end = performance.now() + 15_000;
+    const end = performance.now() + WAIT_MS;
     while (found === undefined) {
       const { problems } = await isthmus.status();
       found = problems.map((each) => `${each.origin}: ${each.reason}`).find((text) => reason.test(text));
@@ -127,7 +127,7 @@ export class PublishSite {
     return found;
   }
 
-  async untilWell(isthmus: Isthmus, milliseconds = 15_000): Promise<void> {
+  async untilWell(isthmus: Isthmus, milliseconds = WAIT_MS): Promise<void> {
     const end = performance.now() + milliseconds;
     for (;;) {
       const { problems, kubernetes } = await isthmus.status();

@@ -2,6 +2,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
+/** A bound of what comes sooner or later: far above what it takes on a machine that is busy with other things. */
+export const WAIT_MS = 60_000;
+
 export interface TestServer {
   readonly server: Server;
   readonly port: number;
@@ -43,7 +46,7 @@ export async function tcpServer(
         handedOut += 1;
         return Promise.resolve(there);
       }
-      return within(5000, 'a connection at the backend', new Promise((resolve) => waiting.push(resolve)));
+      return within(WAIT_MS, 'a connection at the backend', new Promise((resolve) => waiting.push(resolve)));
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();
@@ -64,14 +67,14 @@ export async function freePort(): Promise<number> {
 export async function tcpClient(port: number, host = '127.0.0.1'): Promise<Socket & { errors: string[] }> {
   const socket = Object.assign(connect({ port, host, allowHalfOpen: true }), { errors: [] as string[] });
   socket.on('error', (error: NodeJS.ErrnoException) => socket.errors.push(error.code ?? error.message));
-  await within(5000, 'connect', once(socket, 'connect'));
+  await within(WAIT_MS, 'connect', once(socket, 'connect'));
   return socket;
 }
 
 /** Everything until FIN (`end`) or the end of the socket in another way (`reset: true` when by an error). */
 export function readAll(socket: Socket): Promise<{ bytes: Buffer; reset: boolean }> {
   return within(
-    20_000,
+    WAIT_MS,
     'the end of a stream',
     new Promise((resolve) => {
       const chunks: Buffer[] = [];
@@ -95,7 +98,7 @@ export async function readBytes(socket: Socket, count: number): Promise<Buffer> 
     // While some bytes are there `readable` comes at once, again and again, and would not let the rest in.
     await until(`${count} bytes`, arrived);
     if (chunk !== null) break;
-    await within(5000, `${count} bytes`, once(socket, 'readable'));
+    await within(WAIT_MS, `${count} bytes`, once(socket, 'readable'));
   }
   const { length } = chunk as Buffer;
   if (length !== count) throw new Error(`stream ended after ${length} of ${count} bytes`);
@@ -118,7 +121,7 @@ export async function within<T>(milliseconds: number, what: string, promise: Pro
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  milliseconds = 5000,
+  milliseconds = WAIT_MS,
 ): Promise<void> {
   const end = performance.now() + milliseconds;
   while (!(await condition())) {

@@ -1,15 +1,13 @@
 // Clients of one cluster that go on while a test does something to the proxy: visitors, who come anew each time, and residents,
 // who keep one connection and ask through it again and again. What goes wrong is kept, in words.
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { until } from './tcp.ts';
+import { until, WAIT_MS } from './tcp.ts';
 import type { TestCluster } from './two-clusters.ts';
 
 export interface Door {
   readonly port: number;
   readonly cluster: TestCluster;
 }
-
-const REQUEST_MS = 10_000;
 
 export class Traffic {
   readonly problems: string[] = [];
@@ -43,7 +41,6 @@ export class Traffic {
     await until(
       'clients are served',
       () => this.visits >= visits + count && (this.#residents.size === 0 || this.answers >= answers + count),
-      30_000,
     );
   }
 
@@ -113,8 +110,8 @@ function event(socket: TLSSocket, name: string): Promise<unknown[]> {
     const came = (...values: unknown[]) => settle(() => resolve(values));
     const closed = () => settle(() => reject(new Error(`closed before ${name}`)));
     const timer = setTimeout(
-      () => settle(() => reject(new Error(`waited ${REQUEST_MS} ms for ${name}`))),
-      REQUEST_MS,
+      () => settle(() => reject(new Error(`waited ${WAIT_MS} ms for ${name}`))),
+      WAIT_MS,
     );
     if (socket.destroyed) closed();
     else socket.once(name, came).once('close', closed);

@@ -12,8 +12,12 @@ import type { StatusView } from '../../src/ops/status.ts';
 import { handedOver } from './handed-over.ts';
 import { type LogLine, mainScript } from './isthmus.ts';
 import { NotifyReceiver } from './notify-receiver.ts';
+<<<<<<< HEAD
 import { until, within } from './tcp.ts';
 import { traced } from './traced.ts';
+=======
+import { until, WAIT_MS, within } from './tcp.ts';
+>>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
 
 export class Unit {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-unit-'));
@@ -79,7 +83,6 @@ export class Unit {
         child.exitCode !== null ||
         (this.logged('serving').length > said &&
           this.notify.all.slice(before).some(({ fields }) => fields.READY === '1')),
-      20_000,
     );
     if (child.exitCode !== null)
       throw new Error(`it ended: ${JSON.stringify(this.log.at(-1))} ${this.text.at(-1)}`);
@@ -95,7 +98,11 @@ export class Unit {
     const [command, ...args] = traced(process.execPath, mainScript, ...reload);
     return new Promise((resolve) => {
       const env = { ...process.env, ...environment };
+<<<<<<< HEAD
       execFile(command, args, { env, timeout: 90_000 }, (error, stdout, stderr) =>
+=======
+      execFile(process.execPath, args, { env, timeout: 150_000 }, (error, stdout, stderr) =>
+>>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
         resolve({ code: error === null ? 0 : Number(error.code ?? -1), text: stdout + stderr }),
       );
     });
@@ -138,7 +145,7 @@ export class Unit {
     }
   }
 
-  async ended(pid: number, milliseconds = 20_000): Promise<void> {
+  async ended(pid: number, milliseconds = WAIT_MS): Promise<void> {
     await until(`process ${pid} has ended`, () => !this.isAlive(pid), milliseconds);
   }
 
@@ -154,7 +161,7 @@ export class Unit {
     for (const child of this.#children) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       child.kill('SIGKILL');
-      await within(5000, 'its end', once(child, 'exit'));
+      await within(WAIT_MS, 'its end', once(child, 'exit'));
     }
     for (const fd of this.sockets.values()) closeSync(fd);
     await this.#notify?.stop();

@@ -107,7 +107,7 @@ describe.runIf(base)('the package', () => {
   const [first = '', next = ''] = debs;
   beforeAll(() => {
     root = new DebianRoot();
-  }, 60_000);
+  });
   afterAll(() => root?.remove());
 
   it('holds files of root with plain modes, none in /usr/local, nothing that only development needs', () => {
@@ -216,7 +216,7 @@ describe.runIf(base)('the package', () => {
     createInterface({ input: child.stdout }).on('line', (line) => log.push(JSON.parse(line) as object));
     const serving = () => log.filter(({ msg }) => msg === 'serving');
     try {
-      await until('it serves', () => serving().length === 1, 20_000);
+      await until('it serves', () => serving().length === 1);
       const port = Number(serving()[0]?.listen?.split(':').at(-1));
       const traffic = new Traffic({ port, cluster: clusters.alpha });
       await traffic.residents(3);
@@ -232,7 +232,7 @@ describe.runIf(base)('the package', () => {
       );
       const [code] = (await once(installed, 'exit')) as [number];
       expect(code).toBe(0);
-      await until('the new version serves', () => serving().length === 2, 20_000);
+      await until('the new version serves', () => serving().length === 2);
       expect(serving()[1]?.version).toMatch(/\+next$/);
       await traffic.goesOn(10);
       expect(traffic.residing).toBe(3);
@@ -243,5 +243,5 @@ describe.runIf(base)('the package', () => {
       root.endProcesses();
       await clusters.stop();
     }
-  }, 120_000);
+  });
 });

@@ -78,7 +78,7 @@ describe('systemd is told', () => {
     const { unit, flags } = newUnit();
     unit.environment.NOTIFY_SOCKET = join(unit.directory, 'nobody.sock');
     await unit.start(...flags, ...ANY);
-    await until('it serves', () => unit.logged('serving').length === 1, 15_000);
+    await until('it serves', () => unit.logged('serving').length === 1);
     await until('it says so', () =>
       unit.log.some(({ msg }) => /systemd cannot be told how we are: ENOENT/.test(msg)),
     );
@@ -163,7 +163,7 @@ describe('the journal', () => {
     const plain = flags.filter((flag) => flag !== '--log-format' && flag !== 'json');
     const port = await freePort();
     await unit.start(...plain, '--log-format', 'journal', '--listen', `127.0.0.1:${port}`);
-    await until('it serves', () => unit.text.some((line) => line.startsWith('<6>serving')), 15_000);
+    await until('it serves', () => unit.text.some((line) => line.startsWith('<6>serving')));
     const line = unit.text.find((each) => each.startsWith('<6>serving'));
     expect(line).toContain(`"listen":"127.0.0.1:${port}"`);
     expect(unit.text.filter((each) => !/^<[2-7]>\S/.test(each))).toEqual([]);

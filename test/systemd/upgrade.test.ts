@@ -185,7 +185,7 @@ describe('an upgrade', () => {
       `process.env.ISTHMUS_HEALTH_RISE = '12';\nawait import(${JSON.stringify(mainScript)});`,
     );
     process.kill(old.pid as number, 'SIGHUP');
-    await until('the new one has the sockets', () => unit.logged('taking over').length === 1, 15_000);
+    await until('the new one has the sockets', () => unit.logged('taking over').length === 1);
     process.kill(old.pid as number, 'SIGKILL');
     await once(old, 'exit');
     const traffic = new Traffic({ port, cluster: clusters.alpha });

@@ -150,7 +150,7 @@ describe.skipIf(!hasGo)("Go's crypto/tls", () => {
     // Nothing may be downloaded: neither modules, of which there are none, nor another toolchain.
     const env = { ...process.env, GOPROXY: 'off', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod' };
     execFileSync('go', ['build', '-o', join(folder, 'hello-view'), '.'], { cwd: FOLDER, env });
-  }, 180_000);
+  });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test('never sees another name than we do', () => {
