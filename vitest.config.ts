@@ -1,4 +1,12 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+// A worker is started with our own execPath, and there is no setting for it. Outside of the sandbox (`npm run check`) no test makes
+// namespaces, and nobody may.
+if (process.env.ISTHMUS_TEST_SANDBOX !== undefined) {
+  process.env.ISTHMUS_TEST_NODE ??= process.execPath;
+  process.execPath = fileURLToPath(new URL('./test/support/worker-node', import.meta.url));
+}
 
 // Every test file runs in a process of its own: tests count descriptors and threads of their process,
 // and one that dies by a signal must not take the others along.

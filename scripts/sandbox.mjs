@@ -19,7 +19,7 @@ const PREPARE =
 const INIT = `
 set -u
 ${PREPARE} || exit 125
-export TMPDIR=/run/tmp
+export TMPDIR=/run/tmp ISTHMUS_TEST_SANDBOX=1
 ( read -r _ <&3; kill -KILL -1 ) &
 "$@" <&0 3<&- &
 child=$!
