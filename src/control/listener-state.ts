@@ -147,7 +147,8 @@ function placedListener(
   const place = { netns, targetPort: wish.targetPort };
   const members = poolMembers(machines, wish.selection, place, world.health);
   const route = routeOf(listener, wish, members);
-  const serverNames = wish.protocol === 'TLS' ? serverNamesOf(service, namespace) : [];
+  const ways = [wish.protocol, world.listeners.former.get(reading.key)?.protocol];
+  const serverNames = ways.includes('TLS') ? serverNamesOf(service, namespace) : [];
   const outcome = world.ports.get(reading.key) ?? null;
   const open = outcome?.kind === 'open' ? outcome.port : null;
   const isReady = route.backends.length > 0;
@@ -168,11 +169,15 @@ function placedListener(
     }),
   });
   return {
-    status: leaving ? null : statusOf(listener, standing, service, serverNames, open, members),
+    status: leaving
+      ? null
+      : wish.protocol === 'TLS'
+        ? statusOf(listener, standing, service, serverNames, null, members)
+        : statusOf(listener, standing, service, [], open, members),
     members,
-    entry: wish.protocol === 'TLS' ? { serverNames, route } : null,
+    entry: ways.includes('TLS') ? { serverNames, route } : null,
     port:
-      wish.protocol === 'TCP' && world.listeners.slicesSeen
+      ways.includes('TCP') && world.listeners.slicesSeen
         ? Object.freeze({
             name: reading.key,
             preferredPort: open ?? publishedPort(publication, world),

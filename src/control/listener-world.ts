@@ -2,6 +2,7 @@
 // be used, and those that are being taken back. Pure.
 import type { ListenerReading, ListenerWish } from './additional-listener.ts';
 import type { Problem } from './cluster-source.ts';
+import { type FormerWay, formerWays } from './listener-former-way.ts';
 import { listenerMarks, markedSelector } from './listener-marks.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot } from './listener-snapshot.ts';
 import type { MachineFacts } from './machine.ts';
@@ -32,6 +33,8 @@ export interface ListenerWorld {
   readonly listeners: readonly JudgedListener[];
   /** By key: gone, or asked to go, and still to be taken back in order. */
   readonly departing: ReadonlyMap<string, ListenerDeparture>;
+  /** By key: the way in that an edit has replaced, while clients may still come by it. */
+  readonly former: ReadonlyMap<string, FormerWay>;
   readonly machines: readonly MachineFacts[];
   readonly machinesKnown: boolean;
   readonly machinesProblem: string | null;
@@ -81,6 +84,13 @@ export function listenerWorld(
   const goes = new Set(breaker.trip ? gone.filter(({ reading: { key } }) => deleting.has(key)) : gone);
   const kept = missing.filter((each) => !goes.has(each));
   const departing = departures([...goes], present, kube, previous, settings.departureMs);
+  const former = formerWays(
+    protocolsOf([...listeners, ...kept], departing),
+    protocolsOf(previous?.listeners ?? [], previous?.departing ?? new Map()),
+    previous?.former ?? new Map(),
+    kube,
+    settings.departureMs,
+  );
   const unexplained = unexplainedServices(snapshot, marked, kube, previous);
   const isExplained =
     kube === null || unexplained === null || kube.nowMs - unexplained.sinceMs >= EXPLAINED_MS;
@@ -88,6 +98,7 @@ export function listenerWorld(
     complete: snapshot.complete && !breaker.trip && isExplained,
     listeners: Object.freeze([...listeners, ...kept].sort((a, b) => byText(a.reading.key, b.reading.key))),
     departing,
+    former,
     ...machinesOf(snapshot, previous, present.size + kept.length + departing.size > 0),
     machinesProblem: snapshot.machinesProblem,
     problems: breaker.trip
@@ -97,6 +108,16 @@ export function listenerWorld(
     unexplained,
     slicesSeen: kube === null || kube.complete || previous?.slicesSeen === true,
   });
+}
+
+function protocolsOf(
+  listeners: readonly JudgedListener[],
+  departing: ReadonlyMap<string, ListenerDeparture>,
+): ReadonlyMap<string, ListenerWish['protocol']> {
+  const all = [...listeners, ...Array.from(departing.values(), ({ listener }) => listener)];
+  return new Map(
+    all.flatMap(({ reading, wish }) => (wish === null ? [] : [[reading.key, wish.protocol] as const])),
+  );
 }
 
 /**

@@ -211,6 +211,40 @@ describe('a rollout', () => {
   });
 });
 
+const isOpen = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const probe = connect(port, '127.0.0.1', () => resolve(true));
+    probe.on('error', () => resolve(false));
+    probe.on('connect', () => probe.destroy());
+  });
+
+describe('an edit of its protocol', () => {
+  it('closes the old port only when nobody is sent there any more, and leaves who is connected', async () => {
+    const socket = await open('kube-1-http');
+    const lines: string[] = [];
+    socket.on('data', (chunk) => lines.push(String(chunk).trim()));
+    await until('it is through', () => lines.length === 1);
+    const port = portOf('kube-1-http');
+    const answers: boolean[] = [];
+    let going = true;
+    const load = (async () => {
+      while (going) answers.push(await isOpen(portOf('kube-1-http')));
+    })();
+    site.management.patchListener('workers-http', { protocol: 'TLS' });
+    await until('clients are sent to the shared port', () => portOf('kube-1-http') === isthmus.port, 15_000);
+    going = false;
+    await load;
+    expect(answers).not.toContain(false);
+    await expect.poll(() => isOpen(port), { timeout: 15_000 }).toBe(false);
+    socket.write('still there?\n');
+    await until('it answers', () => lines.length === 2);
+    socket.destroy();
+    site.management.patchListener('workers-http', { protocol: 'TCP' });
+    await until('it has a port again', () => ![0, isthmus.port].includes(portOf('kube-1-http')), 15_000);
+    expect(await who('kube-1-http')).toMatch(/worker/);
+  }, 60_000);
+});
+
 describe('its end', () => {
   it('takes slice, Service and port away, and leaves who is connected', async () => {
     const socket = await open('kube-1-http');
@@ -220,13 +254,7 @@ describe('its end', () => {
     const port = portOf('kube-1-http');
     site.management.deleteListener('workers-http');
     await until('the Service is gone', () => !site.management.services().includes('kube-1-http'));
-    const isOpen = () =>
-      new Promise<boolean>((resolve) => {
-        const probe = connect(port, '127.0.0.1', () => resolve(true));
-        probe.on('error', () => resolve(false));
-        probe.on('connect', () => probe.destroy());
-      });
-    await expect.poll(isOpen).toBe(false);
+    await expect.poll(() => isOpen(port)).toBe(false);
     socket.write('still there?\n');
     await until('it answers', () => lines.length === 2);
     socket.destroy();
