@@ -77,25 +77,7 @@ it('the second says so, and takes nothing from the first', async () => {
 
 it('the doctor on the second host says what to change', async () => {
   const { KUBECONFIG = '' } = second.environment;
-<<<<<<< HEAD
   const { stdout } = await doctorBeside(KUBECONFIG, elsewhere);
-=======
-  const flags = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--advertise-address', '192.0.2.1'];
-  const [command, ...args] = [
-    ...elsewhere,
-    process.execPath,
-    mainScript,
-    'doctor',
-    '--node-name',
-    'net-1',
-    ...flags,
-  ];
-  const env = { ...process.env, KUBECONFIG };
-  // It finds a problem, and says so by its exit code too.
-  const { stdout } = await promisify(execFile)(command as string, args, { timeout: 120_000, env }).catch(
-    (error: { stdout: string }) => error,
-  );
->>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
   expect(stdout).toMatch(
     /problem {2}node-name +net-1: another host goes by this name too: net-1\/\w+ renews the Lease/,
   );

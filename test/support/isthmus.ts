@@ -7,12 +7,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClusterView, StatusView } from '../../src/ops/status.ts';
-<<<<<<< HEAD
-import { until, within } from './tcp.ts';
-import { traced } from './traced.ts';
-=======
 import { until, WAIT_MS, within } from './tcp.ts';
->>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
+import { traced } from './traced.ts';
 
 export const mainScript = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 

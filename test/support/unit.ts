@@ -12,12 +12,8 @@ import type { StatusView } from '../../src/ops/status.ts';
 import { handedOver } from './handed-over.ts';
 import { type LogLine, mainScript } from './isthmus.ts';
 import { NotifyReceiver } from './notify-receiver.ts';
-<<<<<<< HEAD
-import { until, within } from './tcp.ts';
-import { traced } from './traced.ts';
-=======
 import { until, WAIT_MS, within } from './tcp.ts';
->>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
+import { traced } from './traced.ts';
 
 export class Unit {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-unit-'));
@@ -98,11 +94,7 @@ export class Unit {
     const [command, ...args] = traced(process.execPath, mainScript, ...reload);
     return new Promise((resolve) => {
       const env = { ...process.env, ...environment };
-<<<<<<< HEAD
-      execFile(command, args, { env, timeout: 90_000 }, (error, stdout, stderr) =>
-=======
-      execFile(process.execPath, args, { env, timeout: 150_000 }, (error, stdout, stderr) =>
->>>>>>> 1a4aef4 (Tests: a wait has one generous bound; a number stands only where the time is what is tested)
+      execFile(command, args, { env, timeout: 150_000 }, (error, stdout, stderr) =>
         resolve({ code: error === null ? 0 : Number(error.code ?? -1), text: stdout + stderr }),
       );
     });

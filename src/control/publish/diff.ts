@@ -92,7 +92,7 @@ export function diff(
     },
     slices,
     kube,
-    memory.listenerStatus,
+    memory,
   );
   lookAgain(statuses.lookAgainAtMs);
   const mayWrite = kube.self.holder && kube.self.started;
@@ -104,7 +104,9 @@ export function diff(
     memory: {
       ...collection.memory,
       terminatingSince,
-      listenerStatus: mayWrite ? statuses.memory : memory.listenerStatus,
+      ...(mayWrite
+        ? statuses.memory
+        : { listenerStatus: memory.listenerStatus, listenerStatusDue: memory.listenerStatusDue }),
     },
     lookAgainAtMs,
   };

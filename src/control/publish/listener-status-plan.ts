@@ -6,10 +6,10 @@
 // | Ready      | some instance sends clients to one of its machines           |
 import { isDeepStrictEqual } from 'node:util';
 import type { ListenerObject } from '../additional-listener.ts';
-import { listenerPublicationKey } from '../listener-marks.ts';
 import { type ListenerState, type ListenerStatus, memberCounts, standingText } from '../listener-status.ts';
 import { isRecord } from '../manifest-fields.ts';
 import type { KubeWorld } from './kube-world.ts';
+import { writerTurn } from './listener-status-writer.ts';
 import type { Action, PlanMemory, PublicationStatus, ToldStatus } from './plan.ts';
 import type { SliceIndex } from './slice-index.ts';
 
@@ -22,7 +22,7 @@ export interface ListenerStatusQuestion {
 
 export interface ListenerStatusPlan {
   readonly actions: readonly Action[];
-  readonly memory: PlanMemory['listenerStatus'];
+  readonly memory: Pick<PlanMemory, 'listenerStatus' | 'listenerStatusDue'>;
   readonly lookAgainAtMs: number | null;
 }
 
@@ -44,10 +44,12 @@ export function listenerStatusPlan(
   { listeners, objects, publications }: ListenerStatusQuestion,
   slices: SliceIndex,
   kube: KubeWorld,
-  before: PlanMemory['listenerStatus'],
+  before: ListenerStatusPlan['memory'],
 ): ListenerStatusPlan {
   const actions: Action[] = [];
-  const memory = new Map<string, ToldStatus>();
+  const listenerStatus = new Map<string, ToldStatus>();
+  const listenerStatusDue = new Map<string, number>();
+  const memory = { listenerStatus, listenerStatusDue };
   let lookAgainAtMs: number | null = null;
   if (kube.self.draining) return { actions, memory, lookAgainAtMs };
   for (const listener of listeners) {
@@ -55,20 +57,25 @@ export function listenerStatusPlan(
     const key = `${namespace}/${name}`;
     const object = objects.get(key);
     if (object === undefined || object.uid === null) continue;
-    const told = before.get(key);
+    const told = before.listenerStatus.get(key);
     // Also while another writes it: whose slice comes and goes is in no more of a hurry for that.
-    if (told !== undefined) memory.set(key, told);
-    if (!isWriter(listener, slices, kube)) continue;
-    const wanted = statusOf(listener, object, publications.get(key) ?? null, kube);
-    if (isSame(wanted, object.status)) continue;
+    if (told !== undefined) listenerStatus.set(key, told);
+    const publication = publications.get(key) ?? null;
+    const conditions = conditionsOf(listener, publication);
+    const turn = writerTurn(listener, conditions[2].reason, object.status, slices, kube);
+    if (turn === null) continue;
+    const wanted = statusOf(listener, object, conditions, kube);
+    if (isSame(wanted, object.status) && !turn.claims) continue;
     const text = JSON.stringify(wanted);
     const gapMs = isUrgent(wanted, object.status) && told?.text !== text ? URGENT_MS : CALM_MS;
-    const atMs = told === undefined ? kube.nowMs : told.atMs + gapMs;
+    const dueMs = before.listenerStatusDue.get(key) ?? kube.nowMs;
+    listenerStatusDue.set(key, dueMs);
+    const atMs = Math.max(dueMs + turn.waitMs, told === undefined ? dueMs : told.atMs + gapMs);
     if (kube.nowMs < atMs) {
       lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
       continue;
     }
-    memory.set(key, { text, atMs: kube.nowMs });
+    listenerStatus.set(key, { text, atMs: kube.nowMs });
     actions.push({
       kind: 'status',
       resource: 'additionallisteners',
@@ -82,29 +89,21 @@ export function listenerStatusPlan(
   return { actions, memory, lookAgainAtMs };
 }
 
-/** The first by name of those that have a slice for it; where nobody has one, the first that lives. */
-function isWriter({ cluster, service }: ListenerStatus, slices: SliceIndex, kube: KubeWorld): boolean {
-  const { live, rank } = kube.peers;
-  const list = service === null ? [] : (slices.ours.get(listenerPublicationKey(cluster, service)) ?? []);
-  const first = list.find(({ instance }) => live.has(instance));
-  return first === undefined ? rank === 0 : first.instance === kube.self.instance;
-}
-
 type Status = Readonly<Record<string, unknown>> & { readonly conditions: readonly object[] };
 
 function statusOf(
   listener: ListenerStatus,
   object: ListenerObject,
-  publication: PublicationStatus | null,
+  conditions: readonly Condition[],
   kube: KubeWorld,
 ): Status {
   const counts = memberCounts(listener.members);
   const known = Array.isArray(object.status?.conditions) ? object.status.conditions.filter(isRecord) : [];
   const now = `${new Date(kube.wallMs).toISOString().slice(0, 19)}Z`;
   const generation = object.generation === null ? {} : { observedGeneration: object.generation };
-  const conditions = conditionsOf(listener, publication);
   return {
     ...generation,
+    observedBy: kube.self.instance,
     ...(listener.service === null ? {} : { serviceName: listener.service }),
     members: listener.members.length,
     ready: counts.Ready,
@@ -137,7 +136,7 @@ const NOT_READY: Readonly<Record<ListenerState, string>> = {
 function conditionsOf(
   { state, reason, detail, service }: ListenerStatus,
   publication: PublicationStatus | null,
-): readonly Condition[] {
+): readonly [Condition, Condition, Condition] {
   const shown = standingText({ reason, detail }).slice(0, MAX_MESSAGE);
   const accepted: Condition =
     state === 'invalid'
@@ -167,8 +166,8 @@ function conditionsOf(
   ];
 }
 
-/** Fields of others stay where they are, and are no difference. */
-function isSame(wanted: Status, found: ListenerObject['status']): boolean {
+/** Fields of others stay where they are, and are no difference; nor is who says the same. */
+function isSame({ observedBy: _, ...wanted }: Status, found: ListenerObject['status']): boolean {
   return (
     found !== null && Object.entries(wanted).every(([field, value]) => isDeepStrictEqual(value, found[field]))
   );

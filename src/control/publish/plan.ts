@@ -55,6 +55,8 @@ export interface PlanMemory {
   readonly breakerSinceMs: number | null;
   /** What we last wanted each AdditionalListener to say, by `<namespace>/<name>`. */
   readonly listenerStatus: ReadonlyMap<string, ToldStatus>;
+  /** Since when it has been different, where somebody else may be about to write it (monotonic). */
+  readonly listenerStatusDue: ReadonlyMap<string, number>;
 }
 
 export interface ToldStatus {
@@ -68,6 +70,7 @@ export const NO_MEMORY: PlanMemory = Object.freeze({
   terminatingSince: new Map(),
   breakerSinceMs: null,
   listenerStatus: new Map(),
+  listenerStatusDue: new Map(),
 });
 
 export interface Plan {

@@ -142,6 +142,11 @@ const status: Schema = {
       format: 'int64',
       minimum: 0,
     },
+    observedBy: {
+      description: 'The instance that wrote this: machines are counted as they are seen from there.',
+      type: 'string',
+      maxLength: 253,
+    },
     serviceName: { description: 'Of its Service.', type: 'string', maxLength: 63 },
     members: count('Machines that belong to it: ready, notReady and ignored ones.'),
     ready: count('Machines that clients are sent to.'),
