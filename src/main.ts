@@ -5,7 +5,15 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { CLOCK_FIX, clockDoubt } from './clock-doubt.ts';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config/config.ts';
-import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, RELOAD_HELP, runHelp, STATUS_HELP } from './config/help.ts';
+import {
+  DOCTOR_HELP,
+  EXPLAIN_HELP,
+  MAIN_HELP,
+  RELOAD_HELP,
+  runHelp,
+  STATUS_HELP,
+  TOP_HELP,
+} from './config/help.ts';
 import { nearest } from './config/nearest.ts';
 import type { LogLevel } from './control-messages.ts';
 import { nodeProblem } from './node-version.ts';
@@ -20,6 +28,11 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
     if (wantsHelp(args)) return print(STATUS_HELP);
     const { showStatus } = await import('./ops/status-command.ts');
     return showStatus(args, process.env);
+  },
+  top: async (args) => {
+    if (wantsHelp(args)) return print(TOP_HELP);
+    const { showTop } = await import('./ops/top-command.ts');
+    return showTop(args, process.env);
   },
   explain: async (args) => {
     if (wantsHelp(args)) return print(EXPLAIN_HELP);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { environmentName, FLAG_NAMES, FLAGS, type Flag } from './flags.ts';
-import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP } from './help.ts';
+import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP, TOP_HELP } from './help.ts';
 
 const lines = runHelp().trimEnd().split('\n');
 
@@ -18,7 +18,7 @@ test.each(FLAG_NAMES)(
 
 test('the help fits on a screen of 80 columns', () => {
   expect(lines.length).toBeLessThanOrEqual(60);
-  for (const text of [runHelp(), MAIN_HELP, STATUS_HELP, DOCTOR_HELP, EXPLAIN_HELP]) {
+  for (const text of [runHelp(), MAIN_HELP, STATUS_HELP, DOCTOR_HELP, EXPLAIN_HELP, TOP_HELP]) {
     for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
     expect(text.endsWith('\n')).toBe(true);
   }
@@ -34,6 +34,6 @@ test('the variable in the help is one that is read', () => {
 });
 
 test('the main help names every command', () => {
-  for (const command of ['run', 'status', 'explain', 'doctor', 'demo', 'version'])
+  for (const command of ['run', 'status', 'top', 'explain', 'doctor', 'demo', 'version'])
     expect(MAIN_HELP).toMatch(new RegExp(`^  ${command} `, 'm'));
 });

@@ -11,6 +11,7 @@ Usage: isthmus <command> [flags]
 
   run       the proxy                  isthmus run --source file:./clusters
   status    what a running proxy says  isthmus status --admin 127.0.0.1:9580
+  top       what happens there now     isthmus top --sort bytes
   explain   why is it not reachable?   isthmus explain my-cluster
   doctor    what is missing here       isthmus doctor --source file:./clusters
   reload    upgrade without a gap      isthmus reload --handover /run/isthmus
@@ -29,6 +30,30 @@ Usage: isthmus status [--admin <addr:port>] [--json]
   isthmus status --json | jq '.clusters[] | select(.state != "serving")'
 
 Exit code: 0 when the proxy is ready, 1 when it is not or does not answer.
+`;
+
+export const TOP_HELP = `isthmus top: what happens in a running proxy, again every second
+
+Usage: isthmus top [--interval <duration>] [--sort <key>] [--once] [--json]
+                   [--admin <addr:port>]
+
+  isthmus top
+  kubectl -n magnum-system exec -it daemonset/isthmus -- isthmus top
+  isthmus top --once --interval 10s | grep unhealthy
+  isthmus top --json | jq '.clusters[] | select(.newPerSecond > 100) | .name'
+
+  --interval <duration>   from 200ms to 60s (1s)
+  --sort <key>            connections, rate, bytes, name or state (connections)
+  --once                  rates over one interval, as text; so it is in a pipe
+  --json                  the same as JSON
+
+Keys: c connections, r rate, b bytes, n name, s state (worst first), q quit.
+open: connections now. new/s: those that came. fail/s: those not served.
+in/s, out/s: bytes from and to clients, counted when a connection ends, so a
+long transfer shows at its end. up: backends that pass their checks. -: not
+known yet. A narrow terminal leaves the netns away.
+NO_COLOR=1 leaves the colours away.
+Exit code: 0, or 1 when no proxy answers.
 `;
 
 export const EXPLAIN_HELP = `isthmus explain: why is my cluster not reachable? Asks a running proxy, and

@@ -1,10 +1,7 @@
 // `isthmus status`: asks the admin port of a running proxy and prints it for a person.
 import { formatProblems } from '../config/config.ts';
-import type { Endpoint } from '../config/values.ts';
-import { endpointText } from '../routing/endpoint.ts';
 import { adminArguments } from './admin-arguments.ts';
-import { askAdmin } from './admin-client.ts';
-import type { StatusView } from './status.ts';
+import { requestStatus, SILENCE_HINT, silenceText } from './status-request.ts';
 import { statusText } from './status-text.ts';
 
 export async function showStatus(
@@ -21,26 +18,13 @@ export async function showStatus(
     return 2;
   }
   const { endpoint, json } = read;
-  const { host = '127.0.0.1', port } = endpoint;
-  const shown = endpointText({ address: host, port });
   try {
-    const status = await fetchStatus(endpoint);
+    const status = await requestStatus(endpoint);
     const text = statusText(status);
     process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : text);
     return status.ready ? 0 : 1;
   } catch (error) {
-    process.stderr.write(
-      `no proxy answers at ${shown} (${(error as Error).message}); is it running? --admin names its port\n`,
-    );
+    process.stderr.write(`${silenceText(endpoint, error)}; ${SILENCE_HINT}\n`);
     return 1;
-  }
-}
-
-async function fetchStatus(endpoint: Endpoint): Promise<StatusView> {
-  const { body } = await askAdmin(endpoint, '/status');
-  try {
-    return JSON.parse(body) as StatusView;
-  } catch {
-    throw new Error('the answer is no status');
   }
 }

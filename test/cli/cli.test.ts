@@ -34,11 +34,14 @@ describe('help', () => {
     });
   });
 
-  it.each(['run', 'status', 'explain', 'doctor', 'demo'])('%s --help teaches by examples', (command) => {
-    const { status, stdout } = isthmus(command, '--help');
-    expect(status).toBe(0);
-    expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} `);
-  });
+  it.each(['run', 'status', 'top', 'explain', 'doctor', 'demo'])(
+    '%s --help teaches by examples',
+    (command) => {
+      const { status, stdout } = isthmus(command, '--help');
+      expect(status).toBe(0);
+      expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} `);
+    },
+  );
 
   it('names the version', () => {
     expect(isthmus('version').stdout).toMatch(/^isthmus \d+\.\d+\.\d+ \(Node \d+/);
