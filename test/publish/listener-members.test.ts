@@ -87,6 +87,13 @@ describe('a TCP listener', () => {
     );
     const record = await isthmus.record(({ pool }) => pool === `${NAMESPACE}/redis`);
     expect(record).toMatchObject({ cluster: 'alpha', reason: 'finished', backend: '10.0.0.11:6379' });
+    const { bytesFromClient, bytesFromBackend } = record;
+    const { traffic, clusters } = await isthmus.status();
+    expect(await listenerView()).toMatchObject({
+      traffic: { ended: 1, unserved: 0, bytesFromClient, bytesFromBackend },
+    });
+    expect(clusters[0]).toMatchObject({ name: 'alpha', traffic: { ended: 0 } });
+    expect(traffic).toMatchObject({ ended: 1, bytesFromBackend });
   });
 
   it('spreads over both when both are of the generation, one after the other', async () => {

@@ -73,6 +73,16 @@ it('isthmus status shows the way to Kubernetes, and how each cluster is publishe
   for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(100);
 });
 
+it('isthmus top says how we stand with Kubernetes, and which clusters come from here', async () => {
+  const { code, out } = await run('top', '--interval', '200ms', '--sort', 'name', ...admin());
+  expect(code).toBe(0);
+  expect(out).toMatch(/^Kubernetes: Lease held, 1 live instance, 1 cluster published here$/m);
+  expect(out).toMatch(/^3 clusters: 1 serving, 1 no-netns, 1 not-proxied; 0 problems; control loop /m);
+  expect(out).toMatch(
+    /^alpha +serving +\d+ +[\d.]+ .* 1\/1 +qdhcp-.*\nfar +no-netns .*\npublic +not-proxied /m,
+  );
+});
+
 describe('isthmus explain', () => {
   it('finds every link of a published cluster well', async () => {
     const { code, out } = await run('explain', 'alpha', ...admin());
