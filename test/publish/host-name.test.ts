@@ -46,7 +46,7 @@ function doctorBeside(KUBECONFIG: string, within: readonly string[]): Promise<{ 
     ...flags,
   ] as [string, ...string[]];
   const env = { ...process.env, KUBECONFIG };
-  return promisify(execFile)(command, args, { timeout: 40_000, env }).catch(
+  return promisify(execFile)(command, args, { timeout: 120_000, env }).catch(
     (error: { stdout: string }) => error,
   );
 }
