@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TopView } from '../../src/ops/top-view.ts';
 import { Isthmus, mainScript } from '../support/isthmus.ts';
-import { until, within } from '../support/tcp.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   traffic = new Traffic({ port: isthmus.port, cluster: clusters.beta });
   await traffic.residents(2);
   traffic.visitors(1);
-}, 40_000);
+});
 afterAll(async () => {
   await traffic.stop();
   await isthmus.stop();
@@ -45,7 +45,7 @@ async function piped(...args: string[]): Promise<{ code: number | null; out: str
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
     err += part;
   });
-  const [code] = (await within(20_000, 'the end of top', once(child, 'close'))) as [number | null];
+  const [code] = (await within(WAIT_MS, 'the end of top', once(child, 'close'))) as [number | null];
   return { code, out, err };
 }
 
@@ -150,7 +150,7 @@ class Terminal {
 
   async shows(what: string, condition: (screen: readonly string[]) => boolean): Promise<void> {
     try {
-      await until(what, () => condition(this.screen), 20_000);
+      await until(what, () => condition(this.screen));
     } catch (error) {
       throw new Error(`${(error as Error).message}; it shows:\n${this.screen.join('\n')}`);
     }
@@ -158,7 +158,7 @@ class Terminal {
 
   /** What is written once the program has given the terminal back. */
   async ended(): Promise<string> {
-    await within(20_000, 'the end', this.#closed);
+    await within(WAIT_MS, 'the end', this.#closed);
     const at = this.written.lastIndexOf(GIVEN_BACK);
     return at === -1
       ? `not given back: ${JSON.stringify(this.written)}`
@@ -242,7 +242,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     await terminal.shows('clusters', (screen) => rowOf(screen, 'beta') !== undefined);
     const { pid } = terminal;
     await terminal.stop();
-    await until('it has ended', () => !isAlive(pid), 20_000);
+    await until('it has ended', () => !isAlive(pid));
   });
 
   it('has no colours where NO_COLOR is set', async () => {
@@ -263,7 +263,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   ])('%s it prints as into a pipe', async (_title, args, environment) => {
     const terminal = new Terminal([...admin(), '--interval', '200ms', ...args], environment);
     try {
-      await until('the end', () => terminal.written.includes('code 0'), 20_000);
+      await until('the end', () => terminal.written.includes('code 0'));
       expect(terminal.written).not.toContain('\x1b');
       expect(terminal.written).toMatch(/^beta +serving/m);
     } finally {
@@ -300,5 +300,5 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       await terminal.stop();
       await other.stop();
     }
-  }, 60_000);
+  });
 });
