@@ -89,7 +89,6 @@ it('two on one host: the doctor beside the one that lost says so too, and what t
   await until(
     'the first has lost the Lease',
     async () => (await first.status()).kubernetes?.lease === 'lost',
-    20_000,
   );
   const { KUBECONFIG = '' } = first.environment;
   // The first drains, and answers no longer than that takes.
@@ -102,7 +101,7 @@ it('two on one host: the doctor beside the one that lost says so too, and what t
   expect(stdout).toContain('Let one of them run');
   await first.ended();
   first = await site.instance('net-1');
-}, 60_000);
+});
 
 it('a restart of the first is none: it has its Lease again at once', async () => {
   const before = holder();

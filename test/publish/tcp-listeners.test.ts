@@ -242,7 +242,7 @@ describe('an edit of its protocol', () => {
     site.management.patchListener('workers-http', { protocol: 'TCP' });
     await until('it has a port again', () => ![0, isthmus.port].includes(portOf('kube-1-http')));
     expect(await who('kube-1-http')).toMatch(/worker/);
-  }, 60_000);
+  });
 });
 
 describe('its end', () => {
