@@ -16,6 +16,7 @@ export interface ControlLinkDeps {
   /** Tests stand in for the control thread. */
   readonly script?: URL;
   readonly withdrawalDeadlineMs?: number;
+  readonly stopDeadlineMs?: number;
 }
 
 /** Told from the start on. */
@@ -214,7 +215,7 @@ export class ControlLink {
     const timer = setTimeout(() => {
       this.#deps.log('warn', {}, 'the control thread does not end by itself: ending it');
       void this.#worker.terminate();
-    }, STOP_DEADLINE_MS);
+    }, this.#deps.stopDeadlineMs ?? STOP_DEADLINE_MS);
     await this.#exited;
     clearTimeout(timer);
   }

@@ -6,7 +6,10 @@ import type { Listener } from '../src/proxy/engine.ts';
 import { NativeEngine } from '../src/proxy/native/native-engine.ts';
 import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './conformance/engine.ts';
 import { helloFor, NAME } from './conformance/engine-prepared.ts';
-import { EchoPair } from './support/echo-pair.ts';
+import { clockMs, EchoPair } from './support/echo-pair.ts';
+
+/** Long enough for many turns of others on a machine that is busy with other things. */
+const STALL_MS = 1000;
 
 let engine: NativeEngine;
 let pair: EchoPair;
@@ -32,19 +35,18 @@ afterEach(async () => {
 
 const backend = () => backendOf({ address: '127.0.0.1', port: pair.echoPort });
 
-/** This thread, the one that answers the engine, does nothing else meanwhile. */
-function stall(milliseconds: number): void {
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end);
+/** This thread, the one that answers the engine, does nothing else meanwhile. Resolves with the turns that the others made meanwhile. */
+async function turnsMeanwhile(): Promise<{ turns: number; within: number }> {
+  const fromMs = clockMs();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
+  return pair.result(fromMs, fromMs + STALL_MS);
 }
 
-it('established connections go on while JavaScript is busy for 200 ms', async () => {
-  // The other process sends a byte to and fro through us, all the time, and says how long the slowest turn took.
+it('established connections go on while JavaScript is busy', async () => {
+  // The other process sends a byte to and fro through us, all the time.
   await pair.pingThrough(listener.port);
-  stall(200);
-  const { turns, slowestMs } = await pair.result();
-  expect(turns).toBeGreaterThan(50);
-  expect(slowestMs).toBeLessThan(150); // with JavaScript in the path it would be 200 at least
+  const { within } = await turnsMeanwhile();
+  expect(within).toBeGreaterThan(5);
 });
 
 it('new connections whose answer is prepared are not even delayed', async () => {
@@ -52,19 +54,16 @@ it('new connections whose answer is prepared are not even delayed', async () => 
     new Map([[NAME, { backends: [backend()], farewell: null, share: { key: 'a', limit: 100 }, note: 'n' }]]),
   );
   await pair.visitThrough(listener.port, helloFor(NAME));
-  stall(200);
-  const { turns, slowestMs } = await pair.result();
+  const { turns, within } = await turnsMeanwhile();
   expect(policy.questions).toEqual([]);
-  expect(turns).toBeGreaterThan(20);
-  expect(slowestMs).toBeLessThan(150);
+  expect(within).toBeGreaterThan(5);
   const report = await policy.nextReport(turns);
   expect(report).toMatchObject({ note: 'n', backend: backend() });
 });
 
 it('those that it is asked about wait, so that the test above means something', async () => {
   await pair.visitThrough(listener.port, helloFor(NAME));
-  stall(200);
-  const { slowestMs } = await pair.result();
+  const { within } = await turnsMeanwhile();
   expect(policy.questions.length).toBeGreaterThan(0);
-  expect(slowestMs).toBeGreaterThan(150);
+  expect(within).toBeLessThanOrEqual(1); // the one that was answered when it began
 });

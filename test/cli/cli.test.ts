@@ -17,7 +17,7 @@ function isthmus(...args: string[]) {
 function isthmusWith(environment: Record<string, string>, ...args: string[]) {
   return spawnSync(process.execPath, [mainScript, ...args], {
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 120_000,
     env: { PATH: process.env.PATH ?? '', ...environment },
   });
 }

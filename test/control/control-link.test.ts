@@ -31,8 +31,10 @@ const flips: string[] = [];
 const log: string[] = [];
 const turnsMs: number[] = [];
 
-function open(settings: RunConfig, script?: string): ControlLink {
+/** Half a second to end by itself is for those that never do. */
+function open(settings: RunConfig, script?: string, stopDeadlineMs = WAIT_MS): ControlLink {
   link = new ControlLink({
+    stopDeadlineMs,
     config: settings,
     log: (level, _facts, message) => log.push(`${level}: ${message}`),
     ...(script !== undefined && { script: new URL(`data:text/javascript,${encodeURIComponent(script)}`) }),
@@ -92,8 +94,10 @@ describe('the control thread', () => {
       expect(link.desired.clusters[0]).toBe(cluster);
       expect(published.at(-1)?.changes.clusters).toContain(0);
 
-      const { health, atMs } = await link.health();
-      expect(Date.now() - (atMs ?? 0)).toBeLessThan(5000);
+      // It is not waited for long, and may be slow.
+      const askedMs = Date.now();
+      await until('it answers', async () => ((await link.health()).atMs ?? 0) >= askedMs);
+      const { health } = await link.health();
       expect(health.get(route?.backends[0]?.key ?? '')).toMatchObject({ up: true, lastProbe: { ok: true } });
       await until('a beat told the turns', () => turnsMs.length > 0);
       expect(link.stalledSinceMs).toBeNull();
@@ -105,7 +109,7 @@ describe('the control thread', () => {
   it('looks at once at a backend that clients could not reach', async () => {
     const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
     write('alpha');
-    await open(config('--health-interval', '1m')).start(handlers);
+    await open(config('--health-interval', '1h')).start(handlers);
     await link.settled;
     await server.stop();
     const [backend] = link.desired.backends;
@@ -124,7 +128,7 @@ describe('the control thread', () => {
       await link.stop();
     }
     expect({ threads: threads(), descriptors: openDescriptors() }).toEqual(before);
-    expect(log).toEqual([]); // nobody had to end it
+    expect(log.join()).not.toContain('does not end by itself');
     expect(await link.health()).toMatchObject({ atMs: null });
   });
 
@@ -189,6 +193,7 @@ describe('a control thread that', () => {
         parentPort.postMessage({ kind: 'started' });
         for (;;);
       });`,
+      500,
     );
     await link.start(handlers);
     const asked = Array.from({ length: 50 }, () => link.health());
@@ -202,7 +207,7 @@ describe('a control thread that', () => {
   });
 
   it('is stuck when it is told to stop is ended after a while, which is no failure', async () => {
-    open(config(), STUCK);
+    open(config(), STUCK, 500);
     void link.start(handlers);
     await link.stop();
     const failed = await Promise.race([link.failed.catch(() => 'failed'), Promise.resolve('not')]);

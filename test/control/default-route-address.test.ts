@@ -22,7 +22,7 @@ function netnsWith(...commands: string[]): string {
 
 function addressIn(netns: string): unknown {
   const [command, args] = inNetns(netns, process.execPath, '-e', script);
-  return JSON.parse(execFileSync(command, args, { encoding: 'utf8', timeout: 30_000 }));
+  return JSON.parse(execFileSync(command, args, { encoding: 'utf8', timeout: 120_000 }));
 }
 
 const BRIDGES = [

@@ -170,7 +170,7 @@ describe('an API server', () => {
     management.api.faults.inject({ path: /^\/version/ }, { kind: 'hang' });
     const begin = performance.now();
     const told = await ask();
-    expect(performance.now() - begin).toBeLessThan(15_000);
+    expect(performance.now() - begin).toBeLessThan(60_000);
     expect(problems(told)).toEqual(['api']);
     expect(told.checks.api?.found).toContain('does not answer');
   });

@@ -57,7 +57,7 @@ describe('setns', () => {
         '--source',
         `file:${directory}`,
       ],
-      { encoding: 'utf8', timeout: 20_000 },
+      { encoding: 'utf8', timeout: 120_000 },
     );
     expect(stdout).toContain('problem  setns');
     expect(stdout).toContain('CAP_SYS_ADMIN is missing');

@@ -27,10 +27,12 @@ describe('a thousand clusters', () => {
   it('are all up after two probes each, without a burst, unheard by their servers; a dead one is seen at once', async () => {
     const before = openDescriptors();
     const starts: number[] = [];
+    const started: string[] = [];
     const probe = createProbe({ addon: native, settings: DEFAULT_HEALTH_SETTINGS });
     const counted: Probe = {
       start: (target, ended) => {
         starts.push(performance.now());
+        started.push(target.key);
         return probe.start(target, ended);
       },
     };
@@ -60,10 +62,12 @@ describe('a thousand clusters', () => {
 
     await backends[0]!.stop();
     const killedMs = performance.now();
+    const already = started.length;
     monitor.dialFailed('t0');
     await expect.poll(() => up.has('t0'), { interval: 5 }).toBe(false);
     const noticedMs = performance.now() - killedMs;
-    expect(noticedMs).toBeLessThan(1000);
+    // Counted, not timed: long before its turn among the thousand came.
+    expect(started.slice(already).filter((key) => key !== 't0').length).toBeLessThan(500);
     expect(monitor.snapshot().get('t0')!.lastProbe).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
 
     await monitor.stop();

@@ -100,9 +100,9 @@ it('under our profile a Pod takes the listeners over from the one before it', as
     await successor.start('--handover', '/run/isthmus');
     expect(successor.isthmus.port).toBe(old.isthmus.port);
     const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
-    await until('the old Pod has nothing more to do', waits, 30_000);
+    await until('the old Pod has nothing more to do', waits);
     old.isthmus.signal('SIGTERM'); // kubelet's
-    expect(await old.isthmus.ended(30_000)).toBe(0);
+    expect(await old.isthmus.ended()).toBe(0);
     expect(site.isReady('alpha-net-1')).toBe(true);
     expect(await site.ask(successor.isthmus, site.clusters.alpha)).toContain('alpha');
   } finally {

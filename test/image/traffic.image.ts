@@ -146,7 +146,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     );
     expect(await request(socket, 'alpha.magnum-system')).toMatch(/^HTTP\/1\.1 200/);
     socket.end();
-    expect(await pod.isthmus.ended(30_000)).toBe(0);
+    expect(await pod.isthmus.ended()).toBe(0);
     expect(site.management.slices()).toEqual([]);
   });
 

@@ -14,11 +14,16 @@ describe('the netns directory', () => {
     ip('-batch', batch);
     const watched = new NetnsDirectory({ directory: '/run/netns', addon: native, onChange: () => {} });
     const names = () => watched.snapshot().entries.map(({ name }) => name);
+    // In time of this thread on a core: others may have the cores for long, and that is not our doing.
+    const workedMs = () => {
+      const { user, system } = process.threadCpuUsage();
+      return (user + system) / 1000;
+    };
     let longestMs = 0;
-    let lastMs = performance.now();
+    let lastMs = workedMs();
     const beat = setInterval(() => {
-      longestMs = Math.max(longestMs, performance.now() - lastMs);
-      lastMs = performance.now();
+      longestMs = Math.max(longestMs, workedMs() - lastMs);
+      lastMs = workedMs();
     }, 1);
     try {
       const startMs = performance.now();
@@ -27,13 +32,13 @@ describe('the netns directory', () => {
       await new Promise((resolve) => setTimeout(resolve, 5)); // one more beat
       clearInterval(beat);
       expect(names().filter((name) => /^n\d+$/.test(name))).toHaveLength(1000);
-      expect(longestMs).toBeLessThan(250); // 15 ms at rest; this machine may be busy with other things
+      expect(longestMs).toBeLessThan(100); // 15 ms at rest
 
       const sinceMs = performance.now();
       ip('netns', 'add', 'newcomer');
       await expect.poll(names, { interval: 2 }).toContain('newcomer');
       console.log(
-        `1000 netns read in ${tookMs.toFixed(0)} ms, loop blocked for at most ${longestMs.toFixed(0)} ms; ` +
+        `1000 netns read in ${tookMs.toFixed(0)} ms, loop busy for at most ${longestMs.toFixed(0)} ms; ` +
           `one more seen ${(performance.now() - sinceMs).toFixed(0)} ms after \`ip netns add\` was started`,
       );
     } finally {

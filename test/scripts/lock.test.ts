@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { until } from '../support/tcp.ts';
 
 const module = fileURLToPath(new URL('../../scripts/lock.mjs', import.meta.url));
 let parent: string;
@@ -14,31 +15,40 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-/** A process that holds the lock for a while and says when it has it and when it lets go. */
-async function hold(milliseconds: number, out: string[], name: string): Promise<string> {
+/** A process that holds the lock until its input ends, and says when it has it and when it lets go. */
+function holder(out: string[], name: string) {
   const script = `import { withLock } from ${JSON.stringify(module)};
     await withLock(${JSON.stringify(join(parent, 'lock'))}, async () => {
-      console.log('has'); await new Promise((resolve) => setTimeout(resolve, ${milliseconds})); console.log('goes'); });`;
+      console.log('has'); for await (const _ of process.stdin); console.log('goes'); });`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
   child.stdout.on('data', (chunk: Buffer) => {
     for (const word of chunk.toString().trim().split('\n')) out.push(`${name} ${word}`);
   });
-  let said = '';
+  const closed = once(child, 'close');
+  const held = {
+    said: '',
+    letGo: async () => {
+      child.stdin.end();
+      await closed;
+    },
+  };
   child.stderr.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
+    held.said += chunk.toString();
   });
-  await once(child, 'close');
-  return said;
+  return held;
 }
 
 it('is held by one at a time, and the other says what it waits for', async () => {
   const order: string[] = [];
-  const first = hold(800, order, 'first');
-  while (order.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
-  const said = await hold(0, order, 'second');
-  await first;
+  const first = holder(order, 'first');
+  await until('the first has it', () => order.length > 0);
+  const second = holder(order, 'second');
+  await until('the second waits', () =>
+    second.said.includes('waiting for another npm command in this clone'),
+  );
+  await first.letGo();
+  await second.letGo();
   expect(order).toEqual(['first has', 'first goes', 'second has', 'second goes']);
-  expect(said).toContain('waiting for another npm command in this clone');
   expect(existsSync(join(parent, 'lock'))).toBe(false);
 });
 
@@ -46,6 +56,6 @@ it('is taken over from a process that died', async () => {
   mkdirSync(join(parent, 'lock'));
   writeFileSync(join(parent, 'lock', 'pid'), '4194304'); // beyond the largest pid there is
   const order: string[] = [];
-  await hold(0, order, 'next');
+  await holder(order, 'next').letGo();
   expect(order).toEqual(['next has', 'next goes']);
 });

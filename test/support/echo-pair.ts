@@ -10,43 +10,47 @@ const SCRIPT = `
 import { connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 const say = (value) => process.stdout.write(JSON.stringify(value) + '\\n');
+const now = () => performance.timeOrigin + performance.now();
 const server = createServer((socket) => socket.on('error', () => {}).pipe(socket)).listen(0, '127.0.0.1', () => say(server.address().port));
-const visit = (port, hello) => {
-  let turns = 0, slowestMs = 0, until = Infinity;
-  const next = () => {
-    const started = performance.now();
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(hello));
-    let heard = 0;
-    socket.on('data', (chunk) => {
-      heard += chunk.length;
-      if (heard < hello.length) return;
-      socket.end();
-      const now = performance.now();
-      if (until === Infinity) { until = now + 600; say('going'); }
-      else { turns += 1; slowestMs = Math.max(slowestMs, now - started); }
-      if (now > until) say({ turns, slowestMs });
-      else next();
-    });
-  };
-  next();
+const spans = [];
+let begun = 0, going = true;
+/** A turn is over. The first one includes what does wait for JavaScript. */
+const turned = (again) => {
+  if (begun > 0) spans.push([begun, now()]);
+  else say('going');
+  begun = now();
+  if (going) again();
 };
-createInterface({ input: process.stdin }).once('line', (line) => {
-  const [port, hello] = line.split(' ');
-  if (hello) return visit(Number(port), Buffer.from(hello, 'hex'));
-  const socket = connect({ port: Number(port), host: '127.0.0.1', noDelay: true });
-  let sent = 0, turns = 0, slowestMs = 0, until = Infinity;
-  const ping = () => { sent = performance.now(); socket.write('x'); };
-  socket.on('data', () => {
-    const now = performance.now();
-    // The first turn includes the connecting, which does wait for JavaScript.
-    if (until === Infinity) { until = now + 600; say('going'); }
-    else { turns += 1; slowestMs = Math.max(slowestMs, now - sent); }
-    if (now > until) say({ turns, slowestMs });
-    else ping();
+const visit = (port, hello) => {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(hello));
+  let heard = 0;
+  socket.on('data', (chunk) => {
+    heard += chunk.length;
+    if (heard < hello.length) return;
+    socket.end();
+    turned(() => visit(port, hello));
   });
-  socket.on('connect', ping);
+};
+const ping = (port) => {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const send = () => socket.write('x');
+  socket.on('data', () => turned(send)).on('connect', send);
+};
+const lines = createInterface({ input: process.stdin });
+lines.once('line', (line) => {
+  const [port, hello] = line.split(' ');
+  if (hello) visit(Number(port), Buffer.from(hello, 'hex'));
+  else ping(Number(port));
+  lines.once('line', (times) => {
+    going = false;
+    const [from, to] = times.split(' ').map(Number);
+    say({ turns: spans.length, within: spans.filter(([begin, end]) => begin >= from && end <= to).length });
+  });
 });
 `;
+
+/** The same clock in every process. */
+export const clockMs = () => performance.timeOrigin + performance.now();
 
 export class EchoPair {
   readonly echoPort: number;
@@ -83,8 +87,10 @@ export class EchoPair {
     await next(this.#lines);
   }
 
-  async result(): Promise<{ turns: number; slowestMs: number }> {
-    return JSON.parse(await next(this.#lines)) as { turns: number; slowestMs: number };
+  /** Ends it. `within` counts the turns that began and ended between these two times of `clockMs`. */
+  async result(fromMs: number, toMs: number): Promise<{ turns: number; within: number }> {
+    this.#child.stdin.write(`${fromMs} ${toMs}\n`);
+    return JSON.parse(await next(this.#lines)) as { turns: number; within: number };
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,7 @@
 // The built program under systemd, whose part the test plays: what it tells, what it takes over, and how its log reads in the journal.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { fstatSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../support/isthmus.ts';
@@ -8,6 +9,10 @@ import { freePort, until } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
+
+/** In a process of its own: whoever speaks to systemd belongs to the unit, and ends with it. */
+const MARK =
+  "import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'STATUS=stopped', sys.argv[1])";
 
 const clusters = new TwoClusters();
 const units: Unit[] = [];
@@ -57,8 +62,12 @@ describe('systemd is told', () => {
     const beats = () => unit.notify.all.filter(({ fields }) => fields.WATCHDOG === '1').length;
     await until('it beats', () => beats() >= 4);
     child.kill('SIGSTOP');
-    await until('it stands still', () => true);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until('it stands still', () =>
+      /^State:\tT/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8')),
+    );
+    // What it had said by then has been read once this has: one comes after the other.
+    execFileSync('python3', ['-c', MARK, unit.notify.address]);
+    await unit.notify.until('our mark', ({ fields }) => fields.STATUS === 'stopped');
     const before = beats();
     await new Promise((resolve) => setTimeout(resolve, 600));
     expect(beats()).toBe(before);

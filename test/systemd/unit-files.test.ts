@@ -117,7 +117,7 @@ describe('a mount namespace like that of the unit', () => {
       const { stdout, stderr } = spawnSync(
         'unshare',
         ['--mount', '--propagation', 'private', 'sh', '-ec', script(before), 'sh', place],
-        { encoding: 'utf8', timeout: 20_000 },
+        { encoding: 'utf8', timeout: 120_000 },
       );
       expect({ stdout: stdout.trim(), stderr }).toEqual({
         stdout: expect.stringMatching(/^(nsfs|UNKNOWN \(0x6e736673\))$/),
