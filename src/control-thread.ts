@@ -5,7 +5,7 @@ import type { RunConfig } from './config/config.ts';
 import type { ClusterSource } from './control/cluster-source.ts';
 import { ControlLoop, type Publisher } from './control/control-loop.ts';
 import { FileSource } from './control/file-source.ts';
-import type { ListenerSource } from './control/listener-source.ts';
+import type { ListenerSnapshot } from './control/listener-snapshot.ts';
 import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
@@ -140,10 +140,11 @@ class ControlThread {
   }
 
   async #openSource(): Promise<void> {
-    const { source, proxyAlways, intervalMs } = this.#config;
+    const { source, proxyAlways, ignoredSelectorLabels, intervalMs } = this.#config;
     if (source.kind === 'file') {
-      const settings = { proxyAlways };
-      this.#loop = this.#newLoop(new FileSource({ directory: source.directory, settings, intervalMs }), null);
+      const settings = { proxyAlways, ignoredLabels: new Set(ignoredSelectorLabels) };
+      const files = new FileSource({ directory: source.directory, settings, intervalMs });
+      this.#loop = this.#newLoop(files, files.listeners, null);
       return;
     }
     // Late: who serves from files need not load any of it.
@@ -160,20 +161,21 @@ class ControlThread {
     // Told to stop meanwhile, by somebody who could not know of it yet.
     if (this.#stopping) return kubernetes.stop();
     this.#kubernetes = kubernetes;
-    this.#loop = this.#newLoop(kubernetes.source, kubernetes);
+    this.#loop = this.#newLoop(kubernetes.source, kubernetes.listeners, kubernetes.publisher);
     // Not waited for: clients are served as soon as the clusters are known.
     void kubernetes.start();
   }
 
   #newLoop(
     source: ClusterSource,
-    kubernetes: { readonly publisher: Publisher; readonly listeners: ListenerSource } | null,
+    listeners: { snapshot(): ListenerSnapshot },
+    publisher: Publisher | null,
   ): ControlLoop {
     const { namespace, defaultCluster, intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
     return new ControlLoop({
       source,
-      publisher: kubernetes?.publisher ?? null,
-      listeners: kubernetes?.listeners ?? null,
+      publisher,
+      listeners,
       netns: this.#netns,
       health: this.#health,
       ports: () => this.#ports,

@@ -35,7 +35,7 @@ export const FLAGS = {
     'kubernetes|file:<dir>',
     'kubernetes',
     read.source,
-    'or a directory of manifests',
+    'or manifests, listeners too',
   ),
   namespace: define('What it proxies', '<name>', 'magnum-system', read.label, 'of Services and server names'),
   'netns-dir': define(

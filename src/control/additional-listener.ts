@@ -1,6 +1,5 @@
 // One AdditionalListener, read into what a pool and its Service are made from, or into every reason why it cannot be used. Pure: the
 // same object always gives the same reading, and no object makes it throw.
-import { createHash } from 'node:crypto';
 import { canonicalCidr } from './cidr.ts';
 import { isClusterName } from './cluster-name.ts';
 import { isRecord, type ManifestFields, manifestFields } from './manifest-fields.ts';
@@ -11,6 +10,10 @@ import { byText } from './text-order.ts';
 export const LISTENER_GROUP = 'isthmus.dev';
 export const LISTENER_KIND = 'AdditionalListener';
 export const LISTENER_VERSIONS: readonly string[] = ['v1alpha1'];
+
+/** True for the objects that are ours to judge, whatever their version. */
+export const isAdditionalListener = (apiVersion: unknown, kind: unknown): boolean =>
+  kind === LISTENER_KIND && typeof apiVersion === 'string' && apiVersion.startsWith(`${LISTENER_GROUP}/`);
 
 export interface ListenerReadingSettings {
   /** `--ignored-selector-labels` */
@@ -73,6 +76,7 @@ export function readAdditionalListener(
   const fields = manifestFields(object);
   const name = fields.text('metadata.name') ?? '';
   const namespace = fields.text('metadata.namespace') ?? 'default';
+  if (name === '') fields.refuse('metadata.name', name, 'a name belongs there');
   const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
   const spec = isRecord(object) && isRecord(object.spec) ? object.spec : {};
 
@@ -175,6 +179,8 @@ export function selectorDigest(selector: unknown): string {
     .filter(isRecord)
     .map(({ key, operator, values }) => JSON.stringify([key, operator, Array.isArray(values) ? values : []]))
     .sort(byText);
+  // Late: without a listener, an instance that serves from files need not load any cryptography.
+  const { createHash } = process.getBuiltinModule('node:crypto');
   return createHash('sha256')
     .update(JSON.stringify([labels, expressions]))
     .digest('hex')

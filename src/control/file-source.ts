@@ -1,21 +1,22 @@
-// Clusters from a directory of manifests, read again whenever it changes. One file's trouble stays that file's: what it
-// last said well stands until it is well again or deleted, and no other file notices.
+// Clusters, additional listeners and machines from a directory of manifests, read again whenever it changes. One file's trouble stays
+// that file's: what it last said well stands until it is well again or deleted, and no other file notices.
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import type {
-  ClusterReading,
-  ClusterSource,
-  Problem,
-  ReadingSettings,
-  SourceSnapshot,
-} from './cluster-source.ts';
-import { lookAtManifest, type ManifestLimits, type ManifestReading } from './manifest-reading.ts';
-import { type FileContent, mergedSnapshot } from './manifest-snapshot.ts';
+import type { ListenerReadingSettings } from './additional-listener.ts';
+import type { ClusterSource, Problem, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
+import { type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
+import {
+  lookAtManifest,
+  type ManifestContents,
+  type ManifestLimits,
+  type ManifestReading,
+} from './manifest-reading.ts';
+import { type FileContent, type ManifestSnapshot, mergedSnapshot, saysTheSame } from './manifest-snapshot.ts';
 import { byText } from './text-order.ts';
 
 export interface FileSourceOptions {
   readonly directory: string;
-  readonly settings: ReadingSettings;
+  readonly settings: ReadingSettings & Partial<ListenerReadingSettings>;
   /** So long must the directory be quiet before it is read: a file is rarely written in one go. */
   readonly debounceMs?: number;
   /** For what no event tells: changes behind a symbolic link, network file systems, a directory that comes back. */
@@ -38,7 +39,10 @@ export class FileSource implements ClusterSource {
   #directoryProblems: readonly Problem[] = [];
   /** The directory could be read, and all of it was. */
   #listed = false;
-  #snapshot: SourceSnapshot = Object.freeze({ complete: false, clusters: [], problems: [] });
+  #snapshot: ManifestSnapshot = {
+    clusters: Object.freeze({ complete: false, clusters: [], problems: [] }),
+    listeners: NO_LISTENERS,
+  };
   #onChange: () => void = () => {};
 
   #watcher: FSWatcher | null = null;
@@ -64,7 +68,12 @@ export class FileSource implements ClusterSource {
   }
 
   snapshot(): SourceSnapshot {
-    return this.#snapshot;
+    return this.#snapshot.clusters;
+  }
+
+  /** Told of by the same `onChange`. */
+  get listeners(): { snapshot(): ListenerSnapshot } {
+    return { snapshot: () => this.#snapshot.listeners };
   }
 
   async stop(): Promise<void> {
@@ -166,7 +175,8 @@ export class FileSource implements ClusterSource {
   }
 
   async #scanFile(name: string): Promise<'same' | 'changed' | 'look-again'> {
-    const { directory, settings } = this.#options;
+    const { directory } = this.#options;
+    const settings = { ignoredLabels: new Set<string>(), ...this.#options.settings };
     const known = this.#files.get(name);
     const stamp = known?.stamp ?? null;
     const look = await lookAtManifest(directory, name, stamp, this.#patient, settings, this.#limits);
@@ -183,8 +193,7 @@ export class FileSource implements ClusterSource {
 
   #renew(): void {
     const next = mergedSnapshot(this.#files, this.#listed, this.#directoryProblems);
-    // A file that was touched, or that could not be read, mostly says the same again.
-    if (JSON.stringify(next) === JSON.stringify(this.#snapshot)) return;
+    if (saysTheSame(next, this.#snapshot)) return;
     this.#snapshot = next;
     this.#onChange();
   }
@@ -218,27 +227,25 @@ function manifestNames(names: readonly string[]): string[] {
   return names.filter((name) => /\.(?:ya?ml|json)$/.test(name) && !/^(?:\.|#|~\$)/.test(name)).sort(byText);
 }
 
-function contentOf(
-  name: string,
-  reading: ManifestReading,
-  lastGood: readonly ClusterReading[] | null,
-): FileContent {
-  const emptied =
-    reading.errors.length === 0 && reading.clusters.length === 0 && reading.skipped.length === 0;
+function contentOf(name: string, reading: ManifestReading, lastGood: ManifestContents | null): FileContent {
+  const emptied = reading.errors.length === 0 && isEmpty(reading.contents) && reading.skipped.length === 0;
   const errors =
-    emptied && lastGood !== null && lastGood.length > 0
+    emptied && lastGood !== null && !isEmpty(lastGood)
       ? // The first half of writing a file in place is to empty it.
-        [{ origin: name, reason: 'empty now: delete the file if its clusters are meant to go' }]
+        [{ origin: name, reason: 'empty now: delete the file if what it held is meant to go' }]
       : reading.errors;
   if (errors.length === 0) {
-    return { ...reading, errors, lastGood: reading.clusters };
+    return { ...reading, errors, lastGood: reading.contents };
   }
   const stands = lastGood === null ? '' : '; what the file last said stands';
   return {
     ...reading,
     errors: errors.map(({ origin, reason }) => ({ origin, reason: `${reason}${stands}` })),
     // Nothing good to fall back on: the documents that can be read are better than none.
-    clusters: lastGood ?? reading.clusters,
+    contents: lastGood ?? reading.contents,
     lastGood,
   };
 }
+
+const isEmpty = ({ clusters, listeners, machines }: ManifestContents): boolean =>
+  clusters.length + listeners.length + machines.length === 0;

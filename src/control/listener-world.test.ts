@@ -203,3 +203,22 @@ describe('a listener that goes', () => {
     expect(desiredFor(back).ports).toHaveLength(1);
   });
 });
+
+describe('what was read from a file', () => {
+  const fromFile = (spec: object = {}) => listener('ssh', spec, { uid: undefined });
+
+  test('may be edited in all its parts: whoever writes it is the operator', () => {
+    const first = worldFor({ ...site, listeners: [fromFile()] });
+    const edited = fromFile({ selector: { matchLabels: { role: 'edge' } } });
+    const second = worldFor({ ...site, listeners: [edited] }, first);
+    expect(second.listeners.listeners[0]).toMatchObject({ problems: [], wish: edited.wish });
+  });
+
+  test('keeps what it asked for before where an edit cannot be used, and goes at once', () => {
+    const first = worldFor({ ...site, listeners: [fromFile()] });
+    const second = worldFor({ ...site, listeners: [fromFile({ protocol: 'UDP' })] }, first);
+    expect(desiredFor(second).listeners[0]).toMatchObject({ state: 'invalid' });
+    expect(routed(second)).toEqual(['10.0.0.11']);
+    expect(desiredFor(worldFor({ ...site, listeners: [] }, second)).ports).toEqual([]);
+  });
+});

@@ -181,6 +181,8 @@ function judged(
   const known = before !== undefined && before.reading.object.uid === object.uid ? before : undefined;
   const kept = known?.wish ?? null;
   if (wish === null) return { reading, wish: kept, problems };
+  // Whoever writes our files may have us reach anything.
+  if (object.uid === null) return settled(reading, wish, known);
   // The API refuses that from Kubernetes 1.25 on; whoever may edit a listener must not reach other machines by it.
   const made = marked?.(object.uid) ?? null;
   // What instances share goes first: two that remember different selectors would write their Service in turns for ever.
@@ -194,10 +196,18 @@ function judged(
     const reason = `spec.clusterName was changed, and is immutable; it was ${cluster}`;
     return { reading, wish: kept, problems: [reason] };
   }
-  return known !== undefined && known.reading === reading && known.problems.length === 0
+  return settled(reading, wish, known);
+}
+
+/** The same object as before where nothing is new. */
+const settled = (
+  reading: ListenerReading,
+  wish: ListenerWish,
+  known: JudgedListener | undefined,
+): JudgedListener =>
+  known !== undefined && known.reading === reading && known.problems.length === 0
     ? known
     : { reading, wish, problems: [] };
-}
 
 function departures(
   goes: readonly JudgedListener[],

@@ -11,6 +11,10 @@ export const MACHINE_KIND = 'Machine';
 /** Best first. What we read is in the same place in both. */
 export const MACHINE_VERSIONS: readonly string[] = ['v1beta2', 'v1beta1'];
 
+/** Whatever its version: what we read has not moved. */
+export const isMachine = (apiVersion: unknown, kind: unknown): boolean =>
+  kind === MACHINE_KIND && typeof apiVersion === 'string' && apiVersion.startsWith(`${MACHINE_GROUP}/`);
+
 export interface MachineFacts {
   /** `<namespace>/<name>` */
   readonly key: string;

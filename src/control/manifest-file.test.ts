@@ -13,6 +13,8 @@ describe('the text of a manifest file', () => {
   test('with one document names it by the file alone', async () => {
     expect(await manifestFile('a.yaml', cluster('a'))).toEqual({
       clusters: [{ origin: 'a.yaml', object: object('a') }],
+      listeners: [],
+      machines: [],
       errors: [],
       skipped: [],
     });
@@ -55,21 +57,34 @@ describe('the text of a manifest file', () => {
     [
       'another kind',
       'kind: Secret\nmetadata:\n  name: cloud-config\n',
-      'kind "Secret" "cloud-config" is not an OpenStackCluster: skipped',
+      'kind "Secret" "cloud-config" is none of those that are read: skipped',
     ],
     [
       'a template',
       cluster('a').replace('OpenStackCluster', 'OpenStackClusterTemplate'),
-      'kind "OpenStackClusterTemplate" "a" is not',
+      'kind "OpenStackClusterTemplate" "a" is none',
     ],
-    ['no kind', 'a: 1\n', 'an object without a kind is not an OpenStackCluster'],
-    ['plain text', 'hello\n', '"hello" is not an OpenStackCluster'],
-    ['a List whose items are none', 'kind: List\nitems: 7\n', 'kind "List" is not an OpenStackCluster'],
+    ['no kind', 'a: 1\n', 'an object without a kind is none'],
+    ['plain text', 'hello\n', '"hello" is none'],
+    ['a List whose items are none', 'kind: List\nitems: 7\n', 'kind "List" is none'],
   ])('with %s beside a cluster skips it in one line', async (_title, text, reason) => {
     const { clusters, errors, skipped } = await manifestFile('a.yaml', `${text}---\n${cluster('b')}`);
     expect(clusters.map(({ origin }) => origin)).toEqual(['a.yaml document 2']);
     expect(errors).toEqual([]);
     expect(skipped).toEqual([{ origin: 'a.yaml document 1', reason: expect.stringContaining(reason) }]);
+  });
+
+  test('with listeners and machines beside clusters keeps them apart', async () => {
+    const others =
+      'apiVersion: isthmus.dev/v1alpha1\nkind: AdditionalListener\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\n';
+    const { clusters, listeners, machines, skipped } = await manifestFile(
+      'a.yaml',
+      `${others}---\n${cluster('a')}---\napiVersion: machine.openshift.io/v1beta1\nkind: Machine\n`,
+    );
+    const origins = [listeners, machines, clusters, skipped].map((found) =>
+      found.map(({ origin }) => origin),
+    );
+    expect(origins).toEqual([1, 2, 3, 4].map((number) => [`a.yaml document ${number}`]));
   });
 
   test.each([
@@ -141,6 +156,9 @@ describe('the text of a manifest file', () => {
   });
 
   test.each(['a.yaml', 'a.json'])('that is empty (%s) holds nothing, and that is no error', async (name) => {
-    expect(await manifestFile(name, '\n \n')).toEqual({ clusters: [], errors: [], skipped: [] });
+    expect(await manifestFile(name, '\n \n')).toEqual({
+      ...{ clusters: [], listeners: [], machines: [] },
+      ...{ errors: [], skipped: [] },
+    });
   });
 });

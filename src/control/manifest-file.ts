@@ -2,15 +2,24 @@
 // parses at some 1.4 MB/s here, and connections wait for the same thread.
 import { setImmediate as turn } from 'node:timers/promises';
 import { Composer, type Document, LineCounter, Parser } from 'yaml';
+import { isAdditionalListener } from './additional-listener.ts';
 import type { Problem } from './cluster-source.ts';
 import { duplicateKey } from './duplicate-key.ts';
+import { isMachine } from './machine.ts';
 import { isRecord } from './manifest-fields.ts';
 import { isOpenStackCluster } from './openstack-cluster-layout.ts';
 import { shownValue } from './shown-value.ts';
 
+export interface FoundObject {
+  readonly origin: string;
+  readonly object: unknown;
+}
+
 export interface ManifestFile {
   /** The OpenStackClusters in it, of whatever version and quality, in order; Lists are unwrapped. */
-  readonly clusters: readonly { readonly origin: string; readonly object: unknown }[];
+  readonly clusters: readonly FoundObject[];
+  readonly listeners: readonly FoundObject[];
+  readonly machines: readonly FoundObject[];
   /** Why the text is not what its author meant to write. While there is one, absences in this file mean nothing. */
   readonly errors: readonly Problem[];
   /** What was read but is none of our business. */
@@ -24,7 +33,9 @@ const MAX_ALIAS_COUNT = 100;
 const MAX_BLOCKING_MS = 8;
 
 export async function manifestFile(fileName: string, text: string): Promise<ManifestFile> {
-  const clusters: { origin: string; object: unknown }[] = [];
+  const clusters: FoundObject[] = [];
+  const listeners: FoundObject[] = [];
+  const machines: FoundObject[] = [];
   const skipped: Problem[] = [];
 
   const collect = (object: unknown, origin: string, depth: number) => {
@@ -32,18 +43,20 @@ export async function manifestFile(fileName: string, text: string): Promise<Mani
     const items = listItems(object);
     if (items !== null && depth < MAX_LIST_DEPTH) {
       for (const [index, item] of items.entries()) collect(item, `${origin} item ${index + 1}`, depth + 1);
-    } else if (isRecord(object) && isOpenStackCluster(object.apiVersion, object.kind)) {
-      clusters.push({ origin, object });
-    } else {
-      skipped.push({ origin, reason: `${described(object)} is not an OpenStackCluster: skipped` });
+      return;
     }
+    const { apiVersion, kind } = isRecord(object) ? object : {};
+    if (isOpenStackCluster(apiVersion, kind)) clusters.push({ origin, object });
+    else if (isAdditionalListener(apiVersion, kind)) listeners.push({ origin, object });
+    else if (isMachine(apiVersion, kind)) machines.push({ origin, object });
+    else skipped.push({ origin, reason: `${described(object)} is none of those that are read: skipped` });
   };
 
   const { documents, errors } = fileName.endsWith('.json')
     ? jsonDocument(fileName, text)
     : await yamlDocuments(fileName, text);
   for (const { origin, object } of documents) collect(object, origin, 0);
-  return { clusters, errors, skipped };
+  return { clusters, listeners, machines, errors, skipped };
 }
 
 interface Documents {

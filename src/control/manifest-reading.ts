@@ -3,8 +3,14 @@
 import { constants } from 'node:fs';
 import { lstat, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import {
+  type ListenerReading,
+  type ListenerReadingSettings,
+  readAdditionalListener,
+} from './additional-listener.ts';
 import type { ClusterReading, Problem, ReadingSettings } from './cluster-source.ts';
-import { manifestFile } from './manifest-file.ts';
+import { type MachineFacts, readMachine } from './machine.ts';
+import { type FoundObject, manifestFile } from './manifest-file.ts';
 import { readOpenStackCluster } from './openstack-cluster.ts';
 
 export interface ManifestLimits {
@@ -13,10 +19,26 @@ export interface ManifestLimits {
   readonly jsonBytes: number;
 }
 
+/** What was read, and where. */
+export interface Found<T> {
+  readonly origin: string;
+  readonly value: T;
+}
+
+export interface ManifestContents {
+  readonly clusters: readonly ClusterReading[];
+  readonly listeners: readonly Found<ListenerReading>[];
+  readonly machines: readonly Found<MachineFacts>[];
+}
+
+export const NO_CONTENTS: ManifestContents = Object.freeze({ clusters: [], listeners: [], machines: [] });
+
+export type ManifestSettings = ReadingSettings & ListenerReadingSettings;
+
 export interface ManifestReading {
   /** Identifies this content; null when it must be read again at the next look, changed or not. */
   readonly stamp: string | null;
-  readonly clusters: readonly ClusterReading[];
+  readonly contents: ManifestContents;
   /** What made the file, or a document in it, unreadable. */
   readonly errors: readonly Problem[];
   readonly skipped: readonly Problem[];
@@ -40,13 +62,13 @@ export async function lookAtManifest(
   knownStamp: string | null,
   /** Better late than half: leave a file alone that has not come to rest. The first look of all cannot wait. */
   patient: boolean,
-  settings: ReadingSettings,
+  settings: ManifestSettings,
   limits: ManifestLimits,
 ): Promise<ManifestLook> {
   const path = join(directory, name);
   const unreadable = (stamp: string | null, reason: string): ManifestLook => ({
     kind: 'read',
-    reading: { stamp, clusters: [], errors: [{ origin: name, reason }], skipped: [] },
+    reading: { stamp, contents: NO_CONTENTS, errors: [{ origin: name, reason }], skipped: [] },
   });
 
   try {
@@ -79,12 +101,18 @@ export async function lookAtManifest(
 
     const text = textOf(bytes);
     if (text === null) return unreadable(stamp, 'not UTF-8 text');
-    const { clusters, errors, skipped } = await manifestFile(name, text);
+    const { clusters, listeners, machines, errors, skipped } = await manifestFile(name, text);
     return {
       kind: 'read',
       reading: {
         stamp: young ? null : stamp,
-        clusters: clusters.map(({ object, origin }) => readOpenStackCluster(object, origin, settings)),
+        contents: {
+          clusters: clusters.map(({ object, origin }) => readOpenStackCluster(object, origin, settings)),
+          listeners: listeners.map(
+            found(({ object, origin }) => readAdditionalListener(object, origin, settings)),
+          ),
+          machines: machines.map(found(({ object }) => readMachine(object))),
+        },
         errors,
         skipped,
       },
@@ -95,6 +123,10 @@ export async function lookAtManifest(
     return unreadable(null, code === 'ENOENT' ? 'a symbolic link to a file that is not there' : message);
   }
 }
+
+const found =
+  <T>(read: (object: FoundObject) => T) =>
+  (object: FoundObject): Found<T> => ({ origin: object.origin, value: read(object) });
 
 function stampOf(stats: {
   dev: bigint;

@@ -82,7 +82,12 @@ function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly C
     portCheck({ flag: 'admin', endpoint: admin, running }),
     ...(healthListen === null ? [] : [portCheck({ flag: 'health-listen', endpoint: healthListen, running })]),
     ...(source.kind === 'file'
-      ? [manifestCheck(source.directory, { proxyAlways: config.proxyAlways })]
+      ? [
+          manifestCheck(source.directory, {
+            proxyAlways: config.proxyAlways,
+            ignoredLabels: new Set(config.ignoredSelectorLabels),
+          }),
+        ]
       : kubernetesChecks(deps, visit)),
   ];
 }

@@ -1,23 +1,29 @@
 // What `--source file:<dir>` would read: how many manifests, and what is wrong with them.
-import type { ReadingSettings } from '../control/cluster-source.ts';
-import { FileSource } from '../control/file-source.ts';
+import { FileSource, type FileSourceOptions } from '../control/file-source.ts';
 import { type Check, ok, problem, warning } from './check.ts';
 
 const SHOWN = 3;
 
-export function manifestCheck(directory: string, settings: ReadingSettings): Check {
+export function manifestCheck(directory: string, settings: FileSourceOptions['settings']): Check {
   return {
     name: 'manifests',
     run: async () => {
       const source = new FileSource({ directory, settings });
       await source.start(() => {});
       const { complete, clusters, problems } = source.snapshot();
+      const { listeners, machines } = source.listeners.snapshot();
       await source.stop();
       const proxied = clusters.filter(({ kind }) => kind === 'proxied').length;
-      const counts = `${clusters.length} OpenStackClusters in ${directory}, ${proxied} of them proxied`;
+      const beside =
+        listeners.length === 0
+          ? ''
+          : `; ${listeners.length} AdditionalListeners and ${machines.length} Machines`;
+      const counts = `${clusters.length} OpenStackClusters in ${directory}, ${proxied} of them proxied${beside}`;
       const invalid = clusters.flatMap((reading) =>
         reading.kind === 'invalid' ? [{ origin: reading.origin, reason: reading.reason }] : [],
       );
+      for (const { wish, origin, problems: reasons } of listeners)
+        if (wish === null) invalid.push({ origin, reason: reasons.join('; ') });
       const wrong = [...problems, ...invalid];
       if (wrong.length > 0) {
         const shown = wrong.slice(0, SHOWN).map(({ origin, reason }) => `${origin}: ${reason}`);

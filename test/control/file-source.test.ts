@@ -230,7 +230,7 @@ describe('a bad file', () => {
     expect(source.snapshot()).toMatchObject({
       complete: true,
       problems: [
-        { origin: 'a.yaml document 3', reason: 'kind "Secret" "s" is not an OpenStackCluster: skipped' },
+        { origin: 'a.yaml document 3', reason: 'kind "Secret" "s" is none of those that are read: skipped' },
       ],
     });
   });

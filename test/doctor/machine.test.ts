@@ -206,6 +206,18 @@ describe('ports and manifests', () => {
       found: `1 OpenStackClusters in ${path}, 1 of them proxied`,
       fix: null,
     });
+    const listener = (port: number) =>
+      `apiVersion: isthmus.dev/v1alpha1\nkind: AdditionalListener\nmetadata: { name: ssh }\nspec: { clusterName: alpha, port: ${port} }\n`;
+    writeFileSync(join(path, 'ssh.yaml'), listener(22));
+    expect((await doctor(...source)).checks.manifests).toMatchObject({
+      result: 'ok',
+      found: expect.stringContaining('; 1 AdditionalListeners and 0 Machines'),
+    });
+    writeFileSync(join(path, 'ssh.yaml'), listener(6443));
+    expect((await doctor(...source)).checks.manifests).toMatchObject({
+      result: 'problem',
+      found: expect.stringContaining('ssh.yaml: spec.port is the number 6443'),
+    });
     writeFileSync(join(path, 'b.yaml'), '{{{');
     expect((await doctor(...source)).checks.manifests).toMatchObject({
       result: 'problem',
