@@ -10,6 +10,7 @@ import type {
 import { leaseName, sliceName } from './instance-name.ts';
 import { marksOf } from './listener-marks.ts';
 import {
+  CLUSTER_NAMESPACE_ANNOTATION,
   HOST_ANNOTATION,
   INSTANCE_LABEL,
   LISTENER_SELECTOR_ANNOTATION,
@@ -48,10 +49,13 @@ const SERVICE_PORT = 6443;
 const PORT_NAME = 'https';
 const LISTENER_PORT_NAME = 'listener';
 const LEASE_SECONDS = 30;
+export const EVERYWHERE = '*';
 
 export interface ServiceFacts {
   readonly cluster: string;
   readonly namespace: string;
+  /** Of the cluster. */
+  readonly clusterNamespace?: string;
   readonly owner: ClusterOwner | null;
   /** Old instances set the labels of a Service back to their own every 10 s: beside them tags are annotations only. */
   readonly mode: LivenessMode;
@@ -68,7 +72,8 @@ export interface ListenerServiceFacts {
   readonly selector: string;
 }
 
-export function serviceOf({ cluster, namespace, owner, mode, tags, listener }: ServiceFacts): ServiceObject {
+export function serviceOf(facts: ServiceFacts): ServiceObject {
+  const { cluster, namespace, clusterNamespace, owner, mode, tags, listener } = facts;
   const { labels, annotations } = marked(tags, { [OWNER_TAG]: cluster });
   const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
   const port = listener?.port ?? SERVICE_PORT;
@@ -85,6 +90,7 @@ export function serviceOf({ cluster, namespace, owner, mode, tags, listener }: S
             { ...labels, ...marks.labels },
       annotations: {
         ...annotations,
+        ...(clusterNamespace !== undefined && { [CLUSTER_NAMESPACE_ANNOTATION]: clusterNamespace }),
         ...marks?.annotations,
         ...(listener && { [LISTENER_SELECTOR_ANNOTATION]: listener.selector }),
       },
@@ -174,6 +180,8 @@ export interface LeaseFacts {
   readonly holder: string;
   /** The boot id of its host; empty where it is not known. */
   readonly host: string;
+  /** Where its holder looks for clusters; null: everywhere. */
+  readonly clusterNamespace?: string | null;
   readonly durationSeconds?: number;
   readonly acquiredAtMs: number;
   readonly renewedAtMs: number;
@@ -191,7 +199,13 @@ export function leaseOf(facts: LeaseFacts): LeaseObject {
       name: leaseName(facts.instance),
       namespace: facts.namespace,
       labels,
-      annotations: facts.host === '' ? annotations : { ...annotations, [HOST_ANNOTATION]: facts.host },
+      annotations: {
+        ...annotations,
+        ...(facts.host !== '' && { [HOST_ANNOTATION]: facts.host }),
+        ...(facts.clusterNamespace !== undefined && {
+          [CLUSTER_NAMESPACE_ANNOTATION]: facts.clusterNamespace ?? EVERYWHERE,
+        }),
+      },
     },
     spec: {
       holderIdentity: facts.holder,

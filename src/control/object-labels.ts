@@ -6,6 +6,12 @@ export const OWNER_TAG = 'isthmus.dev/resource-owner';
 /** On what belongs to one instance: its slices and its Lease. */
 export const INSTANCE_LABEL = 'isthmus.dev/instance';
 
+/**
+ * On a Service: where its cluster is. Instances of another `--cluster-namespace` see no such cluster, and leave it alone. On a Lease: where
+ * its holder looks for clusters (`*`: everywhere): those that look in the same place share the work.
+ */
+export const CLUSTER_NAMESPACE_ANNOTATION = 'isthmus.dev/cluster-namespace';
+
 /** On a Lease: the boot id of its holder's host, so that two hosts of one name do not take it from each other. */
 export const HOST_ANNOTATION = 'isthmus.dev/host';
 

@@ -3,6 +3,7 @@
 import type { V1EndpointSlice, V1Service } from '@kubernetes/client-node';
 import { isClusterName } from './cluster-name.ts';
 import {
+  CLUSTER_NAMESPACE_ANNOTATION,
   INSTANCE_LABEL,
   MANAGED_BY,
   MANAGED_BY_LABEL,
@@ -41,6 +42,15 @@ export function ownershipOf(object: Wire<V1Service> | Wire<V1EndpointSlice>): Ow
   return 'addressType' in object
     ? sliceOwnership(cluster, labels, annotations)
     : serviceOwnership(cluster, labels, (object as Wire<V1Service>).spec);
+}
+
+/**
+ * Where the cluster of a Service is, if that is where instances that watch `scope` (null: every namespace) never look; null: it is in reach,
+ * or not said. Others serve it: to us its cluster only looks gone.
+ */
+export function foreignNamespace(service: Wire<V1Service>, scope: string | null): string | null {
+  const namespace = own(service.metadata?.annotations ?? {}, CLUSTER_NAMESPACE_ANNOTATION);
+  return scope === null || namespace === scope ? null : namespace;
 }
 
 function serviceOwnership(cluster: string | null, labels: Texts, spec: Wire<V1Service>['spec']): Ownership {

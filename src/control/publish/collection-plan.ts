@@ -4,14 +4,14 @@ import type { ServiceObject } from '../cluster-shape.ts';
 import type { Problem } from '../cluster-source.ts';
 import { listenerMarks, listenerPublicationKey } from '../listener-marks.ts';
 import { MASS_DELETE, massDelete } from '../mass-delete-breaker.ts';
-import { ownershipOf } from '../ownership.ts';
+import { foreignNamespace, ownershipOf } from '../ownership.ts';
 import type { KubeWorld } from './kube-world.ts';
 import type { Action, PlanMemory } from './plan.ts';
+import type { ServiceSettings } from './service-plan.ts';
 import type { OwnedSlice, SliceIndex } from './slice-index.ts';
 import { removal } from './slice-plan.ts';
 
-export interface CollectionSettings {
-  readonly namespace: string;
+export interface CollectionSettings extends ServiceSettings {
   readonly allowMassDelete: boolean;
 }
 
@@ -57,7 +57,7 @@ export function collectionPlan(
       lookAgainAtMs: null,
     };
   }
-  const { namespace } = settings;
+  const { namespace, clusterNamespace = null } = settings;
   const { nowMs, peers } = kube;
   const actions: Action[] = [];
   const gone: Action[] = [];
@@ -104,7 +104,8 @@ export function collectionPlan(
   let orphans = 0;
   for (const [name, service] of kube.services) {
     const owned = ownedService(name, service);
-    if (owned === null) continue;
+    // Of a cluster that we do not look for: that we do not see it proves nothing.
+    if (owned === null || foreignNamespace(service, clusterNamespace) !== null) continue;
     const { cluster, key, marks } = owned;
     services += 1;
     const isGone = !published.has(key) && !reserved.has(key) && (marks === null || listenersComplete);

@@ -12,13 +12,13 @@ import { listenerStatusPlan } from './listener-status-plan.ts';
 import type { Action, Plan, PlanMemory, PublicationStatus } from './plan.ts';
 import { type Publication, publicationKey } from './publication.ts';
 import { planContext, publicationPlan } from './publication-plan.ts';
+import type { ServiceSettings } from './service-plan.ts';
 import { type OwnedSlice, sliceIndex } from './slice-index.ts';
 
 /** The same for all that have no slices. */
 const NONE: readonly OwnedSlice[] = Object.freeze([]);
 
-export interface DiffSettings {
-  readonly namespace: string;
+export interface DiffSettings extends ServiceSettings {
   readonly propagationWaitMs: number;
   readonly allowMassDelete: boolean;
   /** Of what belongs to this instance. */

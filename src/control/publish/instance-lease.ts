@@ -20,6 +20,7 @@ export interface InstanceLeaseDependencies {
   readonly holder: string;
   /** The boot id of this host; empty where it is not known. */
   readonly host: string;
+  readonly clusterNamespace?: string | null;
   readonly tags: Tags;
   readonly now: () => number;
   readonly wallNow: () => number;
@@ -159,7 +160,7 @@ export class InstanceLease {
 
   /** null: somebody was faster, or it is not certain yet that nobody lives; look again. */
   async #take(): Promise<LeaseObject | null> {
-    const { namespace, instance, holder, host, tags, now, wallNow } = this.#deps;
+    const { namespace, instance, holder, host, clusterNamespace, tags, now, wallNow } = this.#deps;
     const found = await this.#read();
     const nowMs = wallNow();
     if (found !== null) {
@@ -173,6 +174,7 @@ export class InstanceLease {
       namespace,
       holder,
       host,
+      ...(clusterNamespace !== undefined && { clusterNamespace }),
       acquiredAtMs: nowMs,
       renewedAtMs: nowMs,
       transitions,

@@ -4,8 +4,14 @@ import { type EndpointSliceObject, endpointSliceOf, type LeaseObject, leaseOf } 
 import { earliest, PeerWatch } from './peer-watch.ts';
 import type { Requester } from './requester.ts';
 
-const lease = (instance: string, second: number, holder = `${instance}/1`): [string, LeaseObject] => {
+const lease = (
+  instance: string,
+  second: number,
+  holder = `${instance}/1`,
+  where: { readonly clusterNamespace?: string | null } = {},
+): [string, LeaseObject] => {
   const object = leaseOf({
+    ...where,
     instance,
     namespace: 'ns',
     holder,
@@ -90,6 +96,16 @@ describe('the other instances', () => {
     const { peers } = look([lease('a', 1), lease('z', 1), lease('m', 1)]);
     expect([...peers.live].sort()).toEqual(['a', 'm', 'z']);
     expect(peers).toMatchObject({ rank: 1, mode: 'lease', deadLeases: [] });
+  });
+
+  test('that look for clusters elsewhere live too, and leave the work on ours to us', () => {
+    const elsewhere = lease('a', 1, 'a/1', { clusterNamespace: 'ns-b' });
+    const { peers } = look([elsewhere, lease('m', 1)]);
+    expect(peers.live.has('a')).toBe(true);
+    expect(peers.rank).toBe(0);
+    // We look everywhere, as does this one; and one that does not say is one of us.
+    const [alike, mute] = [lease('b', 1, 'b/1', { clusterNamespace: null }), lease('c', 1)];
+    expect(look([elsewhere, alike, mute, lease('m', 1)]).peers.rank).toBe(2);
   });
 
   test('are read live before they are collected, once at a time, and then named with their Lease', async () => {

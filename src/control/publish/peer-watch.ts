@@ -2,10 +2,15 @@
 // Lease live before its instance counts as dead; decides by the judges, which look at nothing but change.
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
-import type { EndpointSliceObject, LeaseObject, LivenessMode } from '../cluster-shape.ts';
+import {
+  type EndpointSliceObject,
+  EVERYWHERE,
+  type LeaseObject,
+  type LivenessMode,
+} from '../cluster-shape.ts';
 import { leaseName } from '../instance-name.ts';
 import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from '../lease-liveness.ts';
-import { TIMESTAMP_ANNOTATION } from '../object-labels.ts';
+import { CLUSTER_NAMESPACE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../object-labels.ts';
 import { type SeenTimestamp, TimestampJudge } from '../timestamp-liveness.ts';
 import type { DeadLease, Peers } from './kube-world.ts';
 import { objectIn } from './object-answer.ts';
@@ -16,6 +21,8 @@ export interface PeerWatchDependencies {
   readonly client: Requester;
   readonly namespace: string;
   readonly instance: string;
+  /** Where we look for clusters; null or absent: everywhere. */
+  readonly clusterNamespace?: string | null;
   readonly liveness: 'auto' | LivenessMode;
   readonly now: () => number;
   readonly onChange: () => void;
@@ -93,7 +100,8 @@ export class PeerWatch {
         live,
         collect: new Set(verdict.collect),
         deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
-        rank: [...live].filter((other) => leaseName(other) < ownLease).length,
+        rank: [...live].filter((other) => leaseName(other) < ownLease && this.#isOfOurSet(leases, other))
+          .length,
         mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
         expiredUpstream,
       },
@@ -104,6 +112,12 @@ export class PeerWatch {
         this.#timestamps.nextExpiryMs(),
       ),
     };
+  }
+
+  /** One that looks for clusters elsewhere does nothing for ours. What does not say where is taken for one of us. */
+  #isOfOurSet(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
+    const where = leases.get(leaseName(instance))?.metadata?.annotations?.[CLUSTER_NAMESPACE_ANNOTATION];
+    return where === undefined || where === (this.#deps.clusterNamespace ?? EVERYWHERE);
   }
 
   stop(): void {

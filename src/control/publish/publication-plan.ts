@@ -66,7 +66,7 @@ function newPlan(
   terminatingSince: ReadonlyMap<string, number>,
 ): PublicationPlan {
   const own = slices.filter(({ instance }) => instance === kube.self.instance);
-  const service = servicePlan(publication, kube, settings.namespace);
+  const service = servicePlan(publication, kube, settings);
   const slice = slicePlan(publication, service.usable, own, kube, settings, terminatingSince);
   const kubeconfig =
     publication.listener === undefined

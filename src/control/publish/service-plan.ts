@@ -4,12 +4,19 @@ import { isDeepStrictEqual } from 'node:util';
 import { type LivenessMode, type ServiceObject, serviceOf } from '../cluster-shape.ts';
 import type { ClusterObject } from '../cluster-source.ts';
 import { listenerMarks } from '../listener-marks.ts';
-import { type Ownership, ownershipOf } from '../ownership.ts';
+import { foreignNamespace, type Ownership, ownershipOf } from '../ownership.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { metadataPatch } from './metadata-patch.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
 import type { Action, PublicationStatus } from './plan.ts';
 import { type Publication, serviceNameOf } from './publication.ts';
+
+export interface ServiceSettings {
+  /** Of Services. */
+  readonly namespace: string;
+  /** The one that clusters are looked for in; null or absent: in all. */
+  readonly clusterNamespace?: string | null;
+}
 
 export interface ServicePlan {
   readonly state: PublicationStatus['service'];
@@ -19,7 +26,11 @@ export interface ServicePlan {
   readonly problem: string | null;
 }
 
-export function servicePlan(publication: Publication, kube: KubeWorld, namespace: string): ServicePlan {
+export function servicePlan(
+  publication: Publication,
+  kube: KubeWorld,
+  { namespace, clusterNamespace: scope = null }: ServiceSettings,
+): ServicePlan {
   const { cluster, namespace: clusterNamespace, object, want, near, listener } = publication;
   const name = serviceNameOf(publication);
   const found = kube.services.get(name);
@@ -27,6 +38,7 @@ export function servicePlan(publication: Publication, kube: KubeWorld, namespace
   const wanted = serviceOf({
     cluster,
     namespace,
+    clusterNamespace,
     owner: ownerOf(object, clusterNamespace),
     mode: kube.peers.mode,
     // All instances write this one: what only one of them is told to add would make them fight.
@@ -45,7 +57,11 @@ export function servicePlan(publication: Publication, kube: KubeWorld, namespace
   }
   const ownership = ownershipOf(found);
   const state = ownership.kind;
-  const why = notOurs(publication, found, ownership);
+  const elsewhere = foreignNamespace(found, scope);
+  const why =
+    elsewhere === null
+      ? notOurs(publication, found, ownership)
+      : `it is that of a cluster in namespace ${elsewhere}, which instances with another --cluster-namespace serve`;
   if (why !== null) {
     return {
       state: 'foreign',

@@ -10,11 +10,10 @@ import { metadataPatch } from './metadata-patch.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
 import type { Action, PublicationStatus } from './plan.ts';
 import { type Publication, serviceNameOf } from './publication.ts';
-import { ownerOf, type ServicePlan } from './service-plan.ts';
+import { ownerOf, type ServicePlan, type ServiceSettings } from './service-plan.ts';
 import { isReady, type OwnedSlice } from './slice-index.ts';
 
-export interface SliceSettings {
-  readonly namespace: string;
+export interface SliceSettings extends ServiceSettings {
   /** From "terminating" to gone: so long kube-proxy on every node may take to hear of it. */
   readonly propagationWaitMs: number;
   /** Of this instance. */
