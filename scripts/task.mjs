@@ -252,7 +252,8 @@ const tasks = {
       await setUp();
       // Compiling and fetching need the machine and its network; the sandbox that measures has neither.
       const other = ['profile', 'start'].find((each) => each === args[0]);
-      const prepared = await run([join(root, 'bench', 'prepare.ts'), ...(other === undefined ? args : [])]);
+      const wanted = other === 'start' ? ['--peers', 'isthmus-native'] : other === undefined ? args : [];
+      const prepared = await run([join(root, 'bench', 'prepare.ts'), ...wanted]);
       if (prepared !== 0) return prepared;
       const host = readFileSync('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8').trim();
       const program =
