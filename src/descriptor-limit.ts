@@ -22,7 +22,7 @@ const DESCRIPTORS_PER_PIPE = 2;
 export function descriptorBudget(limit: number, wantedConnections: number): DescriptorBudget {
   const share = (part: number, least: number, most: number) =>
     Math.min(most, Math.max(least, Math.floor(limit / part)));
-  const probes = share(8, 32, 256);
+  const probes = share(8, 32, 384); // of API servers and of machines (probesAtOnce in health/health-groups.ts)
   const maxNetnsHandles = share(16, 16, 1024);
   const maxPipes = share(32, 8, 256);
   const left = limit - OTHERS - probes - maxNetnsHandles - maxPipes * DESCRIPTORS_PER_PIPE;
