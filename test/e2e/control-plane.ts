@@ -282,7 +282,7 @@ export class ControlPlane {
       '--raw',
       '/readyz',
     ]);
-    const asked = promisify(execFile)('ip', ['netns', 'exec', netns, command, ...args], { timeout: 10_000 });
+    const asked = promisify(execFile)('ip', ['netns', 'exec', netns, command, ...args], { timeout: 60_000 });
     return asked.then(
       () => true,
       () => false,

@@ -46,7 +46,7 @@ beforeAll(async () => {
   }
   for (const each of site.instances.values()) each.start();
   await site.proxiedKubeconfig('kube-1');
-}, 240_000);
+});
 afterAll(async () => {
   for (const each of running) await each.stop();
   for (const each of servers) await each.stop();
@@ -121,7 +121,7 @@ test('the definition may come while Isthmus runs, and every example is served', 
       'kube-1-web-preview',
     ]),
   );
-}, 180_000);
+});
 
 test('port 22 reaches the bootstrap machine alone, by name, also while the API server is dead', async () => {
   expect(await whoAnswers('kube-1-bootstrap-ssh', 22)).toEqual(['boot']);
@@ -133,11 +133,11 @@ test('port 22 reaches the bootstrap machine alone, by name, also while the API s
   expect(await whoAnswers('kube-1-bootstrap-ssh', 22)).toEqual(['boot']);
   expect(await site.management.slices('kube-1-bootstrap-ssh')).toHaveLength(2);
   await cluster.revive();
-}, 120_000);
+});
 
 test('several workers share the connections; those of the control plane get none', async () => {
   expect(await whoAnswers('kube-1-http', 80, 30)).toEqual(['worker-1', 'worker-2']);
-}, 60_000);
+});
 
 test('a promotion under load loses no connection', async () => {
   const load = greet('kube-1-web', 6379, 10);
@@ -180,7 +180,7 @@ test('a promotion under load loses no connection', async () => {
   );
   expect(failed(load)).toEqual([]);
   expect(during.length).toBeGreaterThan(100);
-}, 120_000);
+});
 
 test('an instance that ends in order takes no connection with it', async () => {
   await kubectl('label', 'machine', 'green', 'generation=green', '--overwrite');
@@ -198,7 +198,7 @@ test('an instance that ends in order takes no connection with it', async () => {
     async () => (await site.management.slices('kube-1-web')).length === 2,
     60_000,
   );
-}, 120_000);
+});
 
 test('the selector stays what it was, and what is asked for in vain is told', async () => {
   const edit = kubectl(
@@ -217,7 +217,7 @@ test('the selector stays what it was, and what is asked for in vain is told', as
   expect(
     await kubectl('get', 'events', '--field-selector', 'involvedObject.kind=AdditionalListener'),
   ).toContain('Invalid');
-}, 60_000);
+});
 
 test('with the listeners everything of theirs goes, and nothing of the cluster', async () => {
   // Most of what there is, gone at once, would not be believed at first.
@@ -236,4 +236,4 @@ test('with the listeners everything of theirs goes, and nothing of the cluster',
   expect(
     (await site.management.names('endpointslices')).filter((name) => !/^kube-1-net-\d$/.test(name)),
   ).toEqual([]);
-}, 120_000);
+});

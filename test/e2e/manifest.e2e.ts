@@ -23,7 +23,7 @@ beforeAll(async () => {
   site = await Site.start({ nodes: [{ name: 'net-1', privileges: 'pod' }], flags: FLAGS });
   await site.management.addCluster(await site.addWorkload({ name: 'alpha', real: true }, ['net-1']));
   site.instance('net-1').start();
-}, 240_000);
+});
 afterAll(() => site?.stop());
 
 /** From another machine, as kubelet and Prometheus come. */
@@ -45,7 +45,7 @@ test('clients reach the cluster at port 6443 of its Service, through port 16443 
     ports: [{ port: 16443 }],
     endpoints: [{ addresses: [ADDRESS] }],
   });
-}, 120_000);
+});
 
 test('it answers its probes, and Prometheus', async () => {
   for (const probe of [CONTAINER.livenessProbe, CONTAINER.readinessProbe])
@@ -72,4 +72,4 @@ test('told to end, it has ended in order before kubelet would kill it', async ()
   expect(site.instance('net-1').process.exitCode).toBe(0);
   expect(performance.now() - started).toBeLessThan(POD.terminationGracePeriodSeconds * 1000);
   expect(await site.management.slices('alpha')).toEqual([]);
-}, 90_000);
+});

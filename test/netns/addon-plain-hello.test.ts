@@ -50,7 +50,7 @@ function readings(hellos: readonly Uint8Array[]): string[] {
     encoding: 'latin1',
     env: { ...withoutPreload(), ...sanitizerOptions },
     maxBuffer: 1 << 28,
-    timeout: 60_000,
+    timeout: 600_000,
   });
   expect([status, stderr]).toEqual([0, '']);
   const lines = stdout.split('\n').slice(0, -1);

@@ -65,7 +65,7 @@ export function runNode(
   ];
   const { status, signal, stdout, stderr } = spawnSync(command!, args, {
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 150_000,
     killSignal: 'SIGKILL',
     env: { ...process.env, ...options.env },
   });

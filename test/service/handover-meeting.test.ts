@@ -49,7 +49,7 @@ async function serve(
   return changes;
 }
 
-it('more sockets than the kernel takes at once go over, each by its name', { timeout: 60_000 }, async () => {
+it('more sockets than the kernel takes at once go over, each by its name', async () => {
   const tcp = await tcpServer();
   cleanups.push(() => tcp.close());
   const fd = descriptorOf(tcp.server);
