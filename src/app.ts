@@ -182,7 +182,7 @@ export class App {
     dropStartGarbage(native);
   }
 
-  /** Sends clients elsewhere, stops accepting, lets connections finish, ends everything. Metrics answer until the end. */
+  /** Sends clients elsewhere, stops accepting, lets connections finish. Health and metrics answer until everything is closed. */
   async drain(): Promise<void> {
     this.#stopping = true;
     this.#notReadyBecause = 'draining';
@@ -195,7 +195,6 @@ export class App {
       { finished, reset },
       reset === 0 ? 'all connections finished' : 'drain timeout: reset the rest',
     );
-    await this.close();
   }
 
   /** Ends everything at once. */

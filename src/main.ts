@@ -154,18 +154,18 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
     await service?.beforeStop();
     service?.stopping();
     await app.drain();
-    return null;
-  };
-  const second = await Promise.race([drained(), signal.second, app.failed]);
-  if (second === null) {
-    // Who is a container's first process, and ends by itself, is started again: and would take back what a successor has just got.
+    // Who is a container's first process, and ends by itself, is started again: and would take back what a successor has just got. So
+    // does one whose health port answers no more.
     const isReplaced = !signal.seen() && process.pid === 1;
     if (isReplaced) {
       logger.info('waiting to be ended: a container that ends by itself would be started again');
       await Promise.race([signal.first, new Promise((resolve) => setTimeout(resolve, REPLACED_WITHIN_MS))]);
     }
-    return 0;
-  }
+    await app.close();
+    return null;
+  };
+  const second = await Promise.race([drained(), signal.second, app.failed]);
+  if (second === null) return 0;
   logger.warn({ signal: second }, 'second signal: ending at once');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
   return 128 + constants.signals[second];

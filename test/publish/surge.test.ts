@@ -1,6 +1,8 @@
 // Two processes of one node that share no socket, as a DaemonSet with surge has them where each Pod has an address of its own.
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PublishSite } from '../support/publish-site.ts';
+import { FAST_TIMES, PublishSite } from '../support/publish-site.ts';
+import { until } from '../support/tcp.ts';
 
 let site: PublishSite;
 beforeAll(async () => {
@@ -50,4 +52,22 @@ it('the older serves whoever hears late where to go, and then ends', async () =>
   expect(new Set(answers)).toEqual(new Set(['older', 'younger']));
   expect(gone).toEqual([]);
   expect(site.slice('alpha-net-1')).toMatchObject({ endpoints: [{ addresses: ['192.0.2.2'] }] });
+});
+
+it('as the first process of a container the older waits to be ended, and is alive to kubelet until then', async () => {
+  const older = site.management.instance('net-2');
+  const younger = site.management.instance('net-2');
+  older.within = ['unshare', '--pid', '--fork', '--kill-child'];
+  await older.start('--advertise-address', '192.0.2.1', ...FAST_TIMES);
+  await site.published('alpha-net-2');
+  await younger.start('--advertise-address', '192.0.2.2', ...FAST_TIMES);
+  const waits = () => older.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
+  await until('the older has nothing more to do', waits);
+  expect(await older.get('/livez')).toMatchObject({ status: 200 });
+  expect(await older.get('/readyz')).toMatchObject({ status: 503 });
+  expect(await older.get('/metrics')).toMatchObject({ status: 200 });
+  expect(site.isReady('alpha-net-2')).toBe(true);
+  const [first] = readFileSync(`/proc/${older.pid}/task/${older.pid}/children`, 'utf8').split(' ');
+  process.kill(Number(first), 'SIGTERM');
+  expect(await older.ended()).toBe(0);
 });
