@@ -194,7 +194,14 @@ export class Service {
   async upgrade(settings: Readonly<Record<string, string>> | null): Promise<UpgradeOutcome> {
     if (this.#upgrading || this.#isOver || this.#server === null || this.#server.starting !== null)
       return { kind: 'failed', reason: 'an upgrade, or the end, is under way already' };
-    const { log, command = ownCommand(), environment } = this.#deps;
+    const { log, command = ownCommand(), environment, pid } = this.#deps;
+    // A container ends with its first process, and everything in it: in the end we would take our successor along.
+    if (pid === 1) {
+      const reason =
+        'it is the first process of its container, which ends with it: start a new container beside it';
+      log('error', { reason }, 'no successor is started: this process goes on');
+      return { kind: 'failed', reason };
+    }
     this.#upgrading = true;
     this.#notify.send({
       RELOADING: 1,

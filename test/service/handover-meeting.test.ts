@@ -130,33 +130,46 @@ it('one that asks and never reads the answers is sent away', async () => {
   await predecessor?.serving();
 });
 
+/** Whoever serves; what it says of its successors, to the log and to those who ask at its health port. */
+async function service(startLimitMs: number, pid = process.pid) {
+  const log: string[] = [];
+  const told: (string | null)[] = [];
+  let released = 0;
+  const running = await Service.open({
+    ...{ addon: native, directory, version: '1', environment: {}, pid, uid, startLimitMs },
+    log: (_level, _facts, message) => log.push(message),
+    command: [process.execPath, '-e', ''],
+  });
+  const served: Served = {
+    sockets: () => [],
+    release: async () => {
+      released += 1;
+    },
+    summary: () => ({ listen: null, states: new Map(), staleSince: null }),
+    isWell: () => true,
+    successorStarts: (version) => told.push(version),
+  };
+  await running.serving(served);
+  cleanups.push(() => running.stopping());
+  return { running, log, told, released: () => released };
+}
+
+it('the first process of a container starts no successor in it, which would end with it; another may come', async () => {
+  const { running, log, released } = await service(60_000, 1);
+  expect(await running.upgrade(null)).toEqual({
+    kind: 'failed',
+    reason: expect.stringContaining('first process of its container'),
+  });
+  expect(log).toEqual(['no successor is started: this process goes on']);
+  const next = await ask();
+  await next?.serving();
+  expect(released()).toBe(1);
+});
+
 describe('a successor that takes the sockets and hangs', () => {
   /** For what must come before it, on a slow machine too. */
   const LIMIT_MS = 1500;
 
-  /** Whoever serves; what it says of its successors, to the log and to those who ask at its health port. */
-  async function service(startLimitMs: number) {
-    const log: string[] = [];
-    const told: (string | null)[] = [];
-    let released = 0;
-    const running = await Service.open({
-      ...{ addon: native, directory, version: '1', environment: {}, pid: process.pid, uid, startLimitMs },
-      log: (_level, _facts, message) => log.push(message),
-      command: [process.execPath, '-e', ''],
-    });
-    const served: Served = {
-      sockets: () => [],
-      release: async () => {
-        released += 1;
-      },
-      summary: () => ({ listen: null, states: new Map(), staleSince: null }),
-      isWell: () => true,
-      successorStarts: (version) => told.push(version),
-    };
-    await running.serving(served);
-    cleanups.push(() => running.stopping());
-    return { running, log, told, released: () => released };
-  }
   const isTold = (log: readonly string[], what: RegExp, times = 1) =>
     until(String(what), () => log.filter((message) => what.test(message)).length === times);
 
