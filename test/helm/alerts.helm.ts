@@ -170,10 +170,11 @@ test('labels of the target are those that the monitors of the chart give', () =>
   expect(Object.keys(TARGET_LABELS)).toContain('node');
 });
 
-test('two Pods that share a port are one target, so that nothing is counted twice while the old one drains', () => {
-  const { spec } = only(rendered(MATRIX['a PodMonitor where Pods declare no ports']), 'PodMonitor');
-  const [{ relabelings }] = spec.podMetricsEndpoints;
-  expect(relabelings.at(-1)).toEqual({ action: 'labeldrop', regex: 'pod|container' });
+test('two Pods that share a port are one target of either monitor, so that nothing is counted twice while the old one drains', () => {
+  const pods = only(rendered(MATRIX['a PodMonitor where Pods declare no ports']), 'PodMonitor');
+  const service = only(rendered(MATRIX['a ServiceMonitor where two Pods share a port']), 'ServiceMonitor');
+  for (const [{ relabelings }] of [pods.spec.podMetricsEndpoints, service.spec.endpoints])
+    expect(relabelings.at(-1)).toEqual({ action: 'labeldrop', regex: 'pod|container' });
   for (const { expr } of RULES) expect(expr).not.toMatch(/\b(pod|container)\b/);
   expect(readFileSync(join(CHART, 'files', 'dashboard.json'), 'utf8')).not.toMatch(
     /by \([^)]*\b(pod|container)\b/,

@@ -54,6 +54,11 @@ export const MATRIX: Readonly<Record<string, Values>> = {
     handover: { enabled: true },
     monitoring: { podMonitor: { enabled: true } },
   },
+  'a ServiceMonitor where two Pods share a port': {
+    updateStrategy: { maxUnavailable: 0, maxSurge: 1 },
+    handover: { enabled: true },
+    monitoring: { serviceMonitor: { enabled: true } },
+  },
   'a ServiceMonitor': { monitoring: { serviceMonitor: { enabled: true, interval: '15s' } } },
   'everything else': {
     nameOverride: 'narrows',
