@@ -93,7 +93,7 @@ export async function ensureBuild(module, stamps, title, target = '.', tags = []
     '-trimpath',
     '-ldflags',
     `-s -w${stamps}`,
-    ...tags.map((tag) => `-tags=${tag}`),
+    ...(tags.length === 0 ? [] : [`-tags=${tags.join(',')}`]), // of several flags Go takes the last one only
   ];
   const name = `${module}-${contentHash(sources, requireGo(sources), args)}`;
   const cache = cacheDirectory();
