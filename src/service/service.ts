@@ -48,8 +48,8 @@ export interface Served {
 
 const NEVER = new Promise<never>(() => {});
 const STATUS_MS = 1000;
-/** The first health verdicts alone may take 10 s. */
-const START_LIMIT_MS = 60_000;
+/** The first health verdicts alone may take 10 s. The chart's readiness probe is more patient than that. */
+export const START_LIMIT_MS = 60_000;
 /** A listener that somebody opens only later, once it knows of it. */
 const KEEP_UNCLAIMED_MS = 30_000;
 

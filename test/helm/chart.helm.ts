@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { CHART, renderedManifests } from '../../scripts/manifests.mjs';
 import { readConfig } from '../../src/config/config.ts';
 import { neededRights } from '../../src/control/publish/needed-rights.ts';
+import { START_LIMIT_MS } from '../../src/service/service.ts';
 import { helm, only, type Rendered, refusal, rendered, settingsOf, type Values } from './rendering.ts';
 import { MATRIX } from './value-matrix.ts';
 
@@ -194,8 +195,14 @@ describe('the Pods', () => {
     const volumes = (values: Values) => podOf(daemonSet(values)).volumes.map(({ name }: Rendered) => name);
     expect(volumes({})).toEqual(['netns']);
     expect(volumes({ handover: { enabled: true } })).toEqual(['netns', 'handover']);
+  });
+
+  test('that share a health port do not count as not ready while a successor starts: a DaemonSet would end them', () => {
     const { readinessProbe } = containerOf(daemonSet({ handover: { enabled: true } }));
-    expect(readinessProbe.initialDelaySeconds).toBe(2);
+    const { initialDelaySeconds, periodSeconds, failureThreshold } = readinessProbe;
+    expect(initialDelaySeconds).toBe(2);
+    expect(periodSeconds * (failureThreshold - 2)).toBeGreaterThan(START_LIMIT_MS / 1000);
+    expect(containerOf(daemonSet()).readinessProbe.failureThreshold).toBe(2);
   });
 
   test('are replaced one node at a time', () => {
