@@ -109,7 +109,7 @@ export async function lookAtManifest(
         contents: {
           clusters: clusters.map(({ object, origin }) => readOpenStackCluster(object, origin, settings)),
           listeners: listeners.map(
-            found(({ object, origin }) => readAdditionalListener(object, origin, settings)),
+            found(({ object, origin }) => withoutUid(readAdditionalListener(object, origin, settings))),
           ),
           machines: machines.map(found(({ object }) => readMachine(object))),
         },
@@ -123,6 +123,10 @@ export async function lookAtManifest(
     return unreadable(null, code === 'ENOENT' ? 'a symbolic link to a file that is not there' : message);
   }
 }
+
+/** `kubectl get -o yaml` writes one. Kept, it would make this the object of an API, of which not every part may be edited. */
+const withoutUid = (reading: ListenerReading): ListenerReading =>
+  Object.freeze({ ...reading, object: Object.freeze({ ...reading.object, uid: null }) });
 
 const found =
   <T>(read: (object: FoundObject) => T) =>

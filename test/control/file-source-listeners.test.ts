@@ -61,6 +61,12 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     });
   });
 
+  test('as kubectl get writes them have a uid, which counts for nothing: a file may be edited in all its parts', async () => {
+    write('ssh.yaml', LISTENER.replace('name: ssh', 'name: ssh, uid: 5d2c'));
+    const { source } = await started();
+    expect(source.listeners.snapshot().listeners).toMatchObject([{ problems: [], object: { uid: null } }]);
+  });
+
   test('follow their files: a label that changes is one change, a file that is touched is none', async () => {
     write('m.yaml', MACHINE);
     write('ssh.yaml', LISTENER);

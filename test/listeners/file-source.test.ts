@@ -28,7 +28,7 @@ status: { addresses: [{ type: InternalIP, address: ${address} }] }
 `;
 const listener = (role: string) => `apiVersion: isthmus.dev/v1alpha1
 kind: AdditionalListener
-metadata: { name: ssh, namespace: magnum-system }
+metadata: { name: ssh, namespace: magnum-system, uid: as-kubectl-get-wrote-it }
 spec: { clusterName: alpha, port: 22, selector: { matchLabels: { role: ${role} } } }
 `;
 
