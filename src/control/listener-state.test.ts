@@ -171,6 +171,11 @@ describe('a TCP listener', () => {
     expect(one({ ...without, kube: api.seenBy({}, {}, false) }).ports).toEqual([]);
     expect(one({ ...without, kube: api.seenBy({ instance: 'net-2' }) }).ports[0]?.preferredPort).toBeNull();
   });
+
+  test('asks for the port that its manifest says where nothing is published', () => {
+    const file = listener('ssh', { port: 17_042, targetPort: 22 });
+    expect(one({ ...site, ports: {}, listeners: [file] }).ports[0]?.preferredPort).toBe(17_042);
+  });
 });
 
 describe('a TLS listener', () => {

@@ -180,7 +180,7 @@ function placedListener(
       ways.includes('TCP') && world.listeners.slicesSeen
         ? Object.freeze({
             name: reading.key,
-            preferredPort: open ?? publishedPort(publication, world),
+            preferredPort: open ?? portOfBefore(publication, world),
             route,
           })
         : null,
@@ -273,9 +273,13 @@ function namesOf(
   return listenerNames(wishes, clusters, world.kube);
 }
 
-/** Where our own slice says that it was. */
-function publishedPort({ cluster, listener }: Publication, { kube }: World): number | null {
-  if (kube === null || listener === undefined) return null;
+/**
+ * Where our own slice says that it was. Where nothing is published only the manifest can say so: without it a restart might give the
+ * port that clients know to another listener, of another tenant.
+ */
+function portOfBefore({ cluster, listener }: Publication, { kube }: World): number | null {
+  if (listener === undefined) return null;
+  if (kube === null) return listener.port;
   const slices = sliceIndex(kube.slices).ours.get(listenerPublicationKey(cluster, listener.service)) ?? [];
   const own = slices.find(({ instance }) => instance === kube.self.instance);
   return own?.object.ports?.[0]?.port ?? null;

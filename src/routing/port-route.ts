@@ -5,7 +5,7 @@ import type { Route } from './route-table.ts';
 export interface PortRoute {
   /** `<namespace>/<name>` of the AdditionalListener: one port each. */
   readonly name: string;
-  /** The one it had before, as our own slice says; null: any of the range. */
+  /** The one it had before, as our own slice or its manifest says; null, or one outside of the range: any of it. */
   readonly preferredPort: number | null;
   readonly route: Route;
 }

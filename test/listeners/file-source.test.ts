@@ -26,10 +26,10 @@ metadata: { name: ${name}, namespace: magnum-system, labels: { role: ${role} } }
 spec: { clusterName: alpha }
 status: { addresses: [{ type: InternalIP, address: ${address} }] }
 `;
-const listener = (role: string) => `apiVersion: isthmus.dev/v1alpha1
+const listener = (role: string, name = 'ssh', port = 22) => `apiVersion: isthmus.dev/v1alpha1
 kind: AdditionalListener
-metadata: { name: ssh, namespace: magnum-system, uid: as-kubectl-get-wrote-it }
-spec: { clusterName: alpha, port: 22, selector: { matchLabels: { role: ${role} } } }
+metadata: { name: ${name}, namespace: magnum-system, uid: as-kubectl-get-wrote-it }
+spec: { clusterName: alpha, port: ${port}, targetPort: 22, selector: { matchLabels: { role: ${role} } } }
 `;
 
 beforeAll(async () => {
@@ -58,9 +58,9 @@ interface Shown {
   readonly state: string;
   readonly listenPort: number | null;
 }
-const shown = async () =>
+const shown = async (called = 'ssh') =>
   ((await isthmus.status()) as unknown as { listeners: readonly Shown[] }).listeners.find(
-    ({ name }) => name === 'ssh',
+    ({ name }) => name === called,
   );
 
 /** Who answers on that port; the empty text where nobody does. */
@@ -90,6 +90,13 @@ describe('a listener from a file', () => {
     isthmus.writeManifest('ssh.yaml', listener('edge'));
     await until('the other one answers', async () => (await who(port)) === 'edge-1', 20_000);
     expect(await shown()).toMatchObject({ state: 'serving', listenPort: port });
+  });
+
+  it('has the very port that it names, if that is one of --listener-ports', async () => {
+    isthmus.writeManifest('chosen.yaml', listener('edge', 'chosen', 17_403));
+    await until('it serves', async () => (await shown('chosen'))?.state === 'serving', 20_000);
+    expect(await shown('chosen')).toMatchObject({ listenPort: 17_403 });
+    expect(await who(17_403)).toBe('edge-1');
   });
 
   it('goes with its document', async () => {
