@@ -128,4 +128,27 @@ describe('where nobody serves a listener', () => {
     expect(site.writes.length).toBe(before);
     expect(before).toBeLessThanOrEqual(4);
   });
+
+  test('one that does not know its machines yet leaves it to who has the netns', () => {
+    const site = new Site();
+    const unknown: SiteFacts = { machines: [], snapshot: { machinesKnown: false } };
+    site.run(30_000, { 'net-1': unknown, 'net-2': near });
+    const before = site.writes.length;
+    site.run(120_000, { 'net-1': unknown, 'net-2': near });
+    expect(site.writes.slice(before)).toEqual([]);
+    expect(site.last).toBe('net-2 Unhealthy');
+    site.run(20_000, { 'net-1': unknown });
+    expect(site.last).toBe('net-1 Pending');
+  });
+
+  test('one that hears of no machine any more leaves it to who does, until that one says so too', () => {
+    const site = new Site();
+    site.run(30_000, { 'net-1': empty(far), 'net-2': near });
+    const before = site.writes.length;
+    site.run(120_000, { 'net-1': empty(far), 'net-2': near });
+    expect(site.writes.slice(before)).toEqual([]);
+    expect(site.last).toBe('net-2 Unhealthy');
+    site.run(20_000, { 'net-1': empty(far), 'net-2': empty(near) });
+    expect(site.writes.slice(before)).toEqual(['net-2 NoMembers']);
+  });
 });

@@ -2,10 +2,11 @@
 // it has none. Instances share nothing but the API: who wrote it last is in the status itself, and goes on with it while it lives. Pure.
 //
 // Where nobody has a slice:
-// | what this instance sees                 | writes                                                                     |
-// | something of its own (not ready, …)     | if no living other one has told such a thing; the first by name a bit sooner |
-// | what all see alike (no members, invalid) | the first of the living                                                    |
-// | that it has no netns                    | who wrote last, or the first of the living, when nobody else did for a while |
+// | what this instance sees                  | writes                                                                       |
+// | something of its own (not ready, …)      | if no living other one has told such a thing; the first by name a bit sooner |
+// | what all see alike (no members, invalid) | a living one that has told such a thing, or else the first of the living     |
+// | too little, as after a start             | the same, and to speak for another it waits a while                          |
+// | that it has no netns                     | who wrote last, or the first of the living, when nobody else did for a while |
 import type { ListenerObject } from '../additional-listener.ts';
 import { listenerPublicationKey } from '../listener-marks.ts';
 import type { ListenerStatus } from '../listener-status.ts';
@@ -47,19 +48,22 @@ export function writerTurn(
   const isMine = writer === self.instance;
   const other = writer !== null && !isMine && peers.live.has(writer);
   const isFirst = peers.rank === 0;
+  const told = readyReason(found);
+  const isClose = told !== null && SEEN_CLOSELY.has(told);
+  // Two that see different things for long would otherwise contradict each other for as long.
+  const isWordMine = isClose && (isMine || other) ? isMine : isFirst;
   switch (viewOf(listener)) {
     case 'close': {
-      const told = readyReason(found);
-      if (other && told !== null && (SEEN_CLOSELY.has(told) || told === reason)) return null;
+      if (other && (isClose || told === reason)) return null;
       const waitMs = isMine ? 0 : Math.min(peers.rank * STAGGER_MS, MAX_STAGGER_MS);
       return { waitMs, claims: writer !== null && !isMine && !other };
     }
     case 'blind':
       return isMine || (isFirst && !other) ? { waitMs: FALLBACK_MS, claims: false } : null;
     case 'starting':
-      return isFirst ? { waitMs: other ? FALLBACK_MS : 0, claims: false } : null;
+      return isWordMine ? { waitMs: isFirst && !other ? 0 : FALLBACK_MS, claims: false } : null;
     case 'common':
-      return isFirst ? AT_ONCE : null;
+      return isWordMine ? AT_ONCE : null;
   }
 }
 
