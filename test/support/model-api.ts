@@ -103,6 +103,7 @@ export class ModelApi {
       },
       peers: {
         live: new Set([instance]),
+        fellows: peers.live ?? new Set([instance]),
         collect: new Set(),
         deadLeases: [],
         rank: 0,

@@ -51,7 +51,9 @@ export interface Peers {
   readonly collect: ReadonlySet<string>;
   /** Their Leases, to go after their slices. */
   readonly deadLeases: readonly DeadLease[];
-  /** Our place among the live ones, from 0: what all could do, the first does, and the others some seconds later. */
+  /** Those of the live that look for clusters where we do, this one among them. */
+  readonly fellows: ReadonlySet<string>;
+  /** Our place among those, from 0: what all could do, the first does, and the others some seconds later. */
   readonly rank: number;
   readonly mode: LivenessMode;
   /** Names of slices of magnum-cluster-api-proxy whose time stamp no longer changes. */

@@ -5,6 +5,7 @@ import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/model-api.t
 import { desiredState } from '../desired-state.ts';
 import type { World } from '../world.ts';
 import { diff } from './diff.ts';
+import type { Peers } from './kube-world.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';
 
 const STEP_MS = 100;
@@ -26,8 +27,12 @@ const nearWithoutPort: SiteFacts = {
   up: [keyAt('10.0.0.11')],
   ports: { ssh: { kind: 'failed', reason: 'the range is full' } },
 };
+const serving: SiteFacts = { ...nearWithoutPort, ports: { ssh: { kind: 'open', port: 17_001 } } };
 const far: SiteFacts = { machines: MACHINES, netns: [] };
 const empty = (facts: SiteFacts): SiteFacts => ({ ...facts, machines: [] });
+
+/** What is not facts: it was told to end; it looks for clusters elsewhere by now. */
+type View = SiteFacts & { readonly draining?: boolean; readonly elsewhere?: boolean };
 
 class Site {
   readonly #api = new ModelApi();
@@ -37,10 +42,12 @@ class Site {
   readonly writes: string[] = [];
 
   /** Everybody has turns for so long; those not named are dead. */
-  run(ms: number, views: Readonly<Record<string, SiteFacts>>): void {
+  run(ms: number, views: Readonly<Record<string, View>>): void {
     const names = Object.keys(views).sort();
     for (let passedMs = 0; passedMs < ms; passedMs += STEP_MS) {
-      for (const [rank, name] of names.entries()) this.#turn(name, views[name] as SiteFacts, rank, names);
+      const fellows = names.filter((name) => views[name]?.elsewhere !== true);
+      for (const [rank, name] of fellows.entries())
+        this.#turn(name, views[name] as View, { rank, live: new Set(names), fellows: new Set(fellows) });
       this.#api.nowMs += STEP_MS;
     }
   }
@@ -49,9 +56,9 @@ class Site {
     return this.writes.at(-1) ?? 'nothing';
   }
 
-  #turn(name: string, facts: SiteFacts, rank: number, live: readonly string[]): void {
+  #turn(name: string, { draining = false, ...facts }: View, peers: Partial<Peers>): void {
     const known = this.#instances.get(name) ?? { world: null, memory: NO_MEMORY };
-    const kube = this.#api.seenBy({ instance: name }, { rank, live: new Set(live) });
+    const kube = this.#api.seenBy({ instance: name, draining }, peers);
     const listeners = [listener('ssh', {}, this.#status === null ? {} : { status: this.#status })];
     const world = worldFor({ ...facts, listeners, kube }, known.world);
     const desired = desiredState(world, { namespace: NAMESPACE, defaultCluster: null });
@@ -150,5 +157,30 @@ describe('where nobody serves a listener', () => {
     expect(site.last).toBe('net-2 Unhealthy');
     site.run(20_000, { 'net-1': empty(far), 'net-2': empty(near) });
     expect(site.writes.slice(before)).toEqual(['net-2 NoMembers']);
+  });
+
+  test.each([
+    ['another has the netns', near, 'net-3 Unhealthy'],
+    ['nobody else has it', far, 'net-1 NoNetns'],
+    ['there are no machines left', empty(far), 'net-1 NoMembers'],
+  ])('while the last that served drains, it is not said to be served: %s', (_title, other, last) => {
+    const site = new Site();
+    site.run(20_000, { 'net-1': far, 'net-2': serving, 'net-3': far });
+    expect(site.last).toBe('net-2 Serving');
+    site.run(30_000, {
+      'net-1': other === near ? far : other,
+      'net-2': { ...serving, draining: true },
+      'net-3': other,
+    });
+    expect(site.last).toBe(last);
+    expect(site.writes.filter((each) => each.endsWith('NoNetns')).length).toBe(other === far ? 1 : 0);
+  });
+
+  test('one that looks for clusters elsewhere by now has nothing to say any more', () => {
+    const site = new Site();
+    site.run(20_000, { 'net-1': far, 'net-2': near });
+    expect(site.last).toBe('net-2 Unhealthy');
+    site.run(30_000, { 'net-1': far, 'net-2': { ...near, elsewhere: true } });
+    expect(site.last).toBe('net-1 NoNetns');
   });
 });

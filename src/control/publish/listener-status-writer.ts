@@ -28,8 +28,11 @@ const FALLBACK_MS = 6000;
 const STAGGER_MS = 200;
 const MAX_STAGGER_MS = 4000;
 
-/** Reasons of Ready that only an instance with the netns can have. */
-const SEEN_CLOSELY: ReadonlySet<string> = new Set(['Serving', 'NotPublished', 'Unhealthy']);
+/** So long who said that it serves has to say what is so now that nobody does. While it drains it says nothing any more. */
+const OUTDATED_MS = 1000;
+
+/** Reasons of Ready that only an instance with the netns can have, where nobody has a slice. */
+const SEEN_CLOSELY: ReadonlySet<string> = new Set(['NotPublished', 'Unhealthy']);
 
 /** null: it is another's. `reason` is the one that this instance would give for Ready. */
 export function writerTurn(
@@ -46,22 +49,26 @@ export function writerTurn(
 
   const writer = typeof found?.observedBy === 'string' ? found.observedBy : null;
   const isMine = writer === self.instance;
-  const other = writer !== null && !isMine && peers.live.has(writer);
   const isFirst = peers.rank === 0;
   const told = readyReason(found);
+  const isOutdated = told === 'Serving';
+  const other = writer !== null && !isMine && !isOutdated && peers.fellows.has(writer);
   const isClose = told !== null && SEEN_CLOSELY.has(told);
   // Two that see different things for long would otherwise contradict each other for as long.
   const isWordMine = isClose && (isMine || other) ? isMine : isFirst;
   switch (viewOf(listener)) {
     case 'close': {
       if (other && (isClose || told === reason)) return null;
-      const waitMs = isMine ? 0 : Math.min(peers.rank * STAGGER_MS, MAX_STAGGER_MS);
+      const turnMs = Math.min(peers.rank * STAGGER_MS, MAX_STAGGER_MS) + (isOutdated ? OUTDATED_MS : 0);
+      const waitMs = isMine ? 0 : turnMs;
       return { waitMs, claims: writer !== null && !isMine && !other };
     }
     case 'blind':
       return isMine || (isFirst && !other) ? { waitMs: FALLBACK_MS, claims: false } : null;
     case 'starting':
-      return isWordMine ? { waitMs: isFirst && !other ? 0 : FALLBACK_MS, claims: false } : null;
+      return isWordMine
+        ? { waitMs: isFirst && !other && !isOutdated ? 0 : FALLBACK_MS, claims: false }
+        : null;
     case 'common':
       return isWordMine ? AT_ONCE : null;
   }

@@ -102,7 +102,7 @@ describe('the other instances', () => {
     const elsewhere = lease('a', 1, 'a/1', { clusterNamespace: 'ns-b' });
     const { peers } = look([elsewhere, lease('m', 1)]);
     expect(peers.live.has('a')).toBe(true);
-    expect(peers.rank).toBe(0);
+    expect(peers).toMatchObject({ fellows: new Set(['m']), rank: 0 });
     // We look everywhere, as does this one; and one that does not say is one of us.
     const [alike, mute] = [lease('b', 1, 'b/1', { clusterNamespace: null }), lease('c', 1)];
     expect(look([elsewhere, alike, mute, lease('m', 1)]).peers.rank).toBe(2);

@@ -94,14 +94,15 @@ export class PeerWatch {
       upstream.filter(({ name }) => this.#timestamps.timestampExpired(name)).map(({ name }) => name),
     );
     const upstreamLives = expiredUpstream.size < upstream.length;
+    const fellows = new Set([...live].filter((other) => this.#isOfOurSet(leases, other)));
     const ownLease = leaseName(instance);
     return {
       peers: {
         live,
         collect: new Set(verdict.collect),
         deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
-        rank: [...live].filter((other) => leaseName(other) < ownLease && this.#isOfOurSet(leases, other))
-          .length,
+        fellows,
+        rank: [...fellows].filter((other) => leaseName(other) < ownLease).length,
         mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
         expiredUpstream,
       },
@@ -116,6 +117,7 @@ export class PeerWatch {
 
   /** One that looks for clusters elsewhere does nothing for ours. What does not say where is taken for one of us. */
   #isOfOurSet(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
+    if (instance === this.#deps.instance) return true; // its Lease may still be a predecessor's
     const where = leases.get(leaseName(instance))?.metadata?.annotations?.[CLUSTER_NAMESPACE_ANNOTATION];
     return where === undefined || where === (this.#deps.clusterNamespace ?? EVERYWHERE);
   }
