@@ -1,5 +1,6 @@
 // One AdditionalListener, read into what a pool and its Service are made from, or into every reason why it cannot be used. Pure: the
 // same object always gives the same reading, and no object makes it throw.
+import { refuseUnknownFields } from '../kube/label-requirement.ts';
 import { canonicalCidr } from './cidr.ts';
 import { isClusterName } from './cluster-name.ts';
 import { isRecord, type ManifestFields, manifestFields } from './manifest-fields.ts';
@@ -18,6 +19,8 @@ export const isAdditionalListener = (apiVersion: unknown, kind: unknown): boolea
 export interface ListenerReadingSettings {
   /** `--ignored-selector-labels` */
   readonly ignoredLabels: ReadonlySet<string>;
+  /** It comes from a file, where no API refuses what it does not know: a misspelt allowedCIDRs would let everybody in. */
+  readonly fromFile?: boolean;
 }
 
 /** The object itself, as others refer to it and as its status stands. */
@@ -67,11 +70,21 @@ export interface ListenerReading {
 const CLUSTER_PORT = 6443;
 const POOL_NAME = /^(?:[a-z]|[a-z][-a-z0-9]{0,61}[a-z0-9])$/;
 const MAX_CIDRS = 64;
+const FIELDS: readonly string[] = [
+  'clusterName',
+  'defaultPoolName',
+  'port',
+  'targetPort',
+  'protocol',
+  'selector',
+  'rolloutLabels',
+  'allowedCIDRs',
+];
 
 export function readAdditionalListener(
   object: unknown,
   origin: string,
-  { ignoredLabels }: ListenerReadingSettings,
+  { ignoredLabels, fromFile = false }: ListenerReadingSettings,
 ): ListenerReading {
   const fields = manifestFields(object);
   const name = fields.text('metadata.name') ?? '';
@@ -79,6 +92,7 @@ export function readAdditionalListener(
   if (name === '') fields.refuse('metadata.name', name, 'a name belongs there');
   const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
   const spec = isRecord(object) && isRecord(object.spec) ? object.spec : {};
+  const unknown = fromFile ? unknownParts(fields, spec) : [];
 
   const cluster = fields.text('spec.clusterName') ?? '';
   if (!isClusterName(cluster))
@@ -100,7 +114,7 @@ export function readAdditionalListener(
     { selector: spec.selector, rolloutLabels: spec.rolloutLabels },
     ignoredLabels,
   );
-  const problems = [...fields.problems, ...(pool.kind === 'refused' ? pool.problems : [])];
+  const problems = [...fields.problems, ...unknown, ...(pool.kind === 'refused' ? pool.problems : [])];
   const shown = {
     cluster: isClusterName(cluster) ? cluster : '',
     protocol: protocol === 'TLS' ? ('TLS' as const) : ('TCP' as const),
@@ -128,6 +142,16 @@ export function readAdditionalListener(
           }),
     problems: Object.freeze(problems),
   });
+}
+
+function unknownParts(fields: ManifestFields, spec: Readonly<Record<string, unknown>>): readonly string[] {
+  const apiVersion = fields.text('apiVersion');
+  const known = LISTENER_VERSIONS.map((version) => `${LISTENER_GROUP}/${version}`);
+  if (!known.includes(apiVersion ?? ''))
+    fields.refuse('apiVersion', apiVersion, `known is ${known.join(', ')}`);
+  const problems: string[] = [];
+  refuseUnknownFields(spec, 'spec', FIELDS, problems);
+  return problems;
 }
 
 function readPort(fields: ManifestFields): number {

@@ -109,7 +109,9 @@ export async function lookAtManifest(
         contents: {
           clusters: clusters.map(({ object, origin }) => readOpenStackCluster(object, origin, settings)),
           listeners: listeners.map(
-            found(({ object, origin }) => withoutUid(readAdditionalListener(object, origin, settings))),
+            found(({ object, origin }) =>
+              withoutUid(readAdditionalListener(object, origin, { ...settings, fromFile: true })),
+            ),
           ),
           machines: machines.map(found(({ object }) => readMachine(object))),
         },

@@ -67,6 +67,21 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     expect(source.listeners.snapshot().listeners).toMatchObject([{ problems: [], object: { uid: null } }]);
   });
 
+  test.each([
+    [
+      'port: 22',
+      'port: 22, allowedCidrs: [192.0.2.0/24]',
+      /^spec has a field "allowedCidrs": known are .*allowedCIDRs/,
+    ],
+    ['v1alpha1', 'v2', /^apiVersion is "isthmus.dev\/v2": known is isthmus.dev\/v1alpha1/],
+  ])('what an API would not take is refused: %s → %s', async (right, wrong, problem) => {
+    write('ssh.yaml', LISTENER.replace(right, wrong));
+    const { source } = await started();
+    const [read] = source.listeners.snapshot().listeners;
+    expect(read?.wish).toBeNull();
+    expect(read?.problems).toEqual([expect.stringMatching(problem)]);
+  });
+
   test('follow their files: a label that changes is one change, a file that is touched is none', async () => {
     write('m.yaml', MACHINE);
     write('ssh.yaml', LISTENER);
