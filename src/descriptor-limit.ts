@@ -24,7 +24,8 @@ export function descriptorBudget(limit: number, wantedConnections: number): Desc
     Math.min(most, Math.max(least, Math.floor(limit / part)));
   const probes = share(8, 32, 384); // of API servers and of machines (probesAtOnce in health/health-groups.ts)
   const maxNetnsHandles = share(16, 16, 1024);
-  const maxPipes = share(32, 8, 256);
+  // Not more: 9000 connections and all of this fit into 20 000 descriptors.
+  const maxPipes = share(32, 8, 192);
   const left = limit - OTHERS - probes - maxNetnsHandles - maxPipes * DESCRIPTORS_PER_PIPE;
   const possible = Math.max(1, Math.floor(left / DESCRIPTORS_PER_CONNECTION));
   return { maxConnections: Math.min(wantedConnections, possible), maxNetnsHandles, maxPipes };
