@@ -239,6 +239,16 @@ describe('configuration', () => {
   });
 });
 
+/** Why nobody takes a client at the port; null: somebody does. */
+async function connectError(port: number): Promise<string | null> {
+  try {
+    (await tcpClient(port)).destroy();
+    return null;
+  } catch (error) {
+    return String(error);
+  }
+}
+
 describe('stopping', () => {
   it('on SIGTERM: not ready, nothing new accepted, what is open goes on, then it exits 0', async () => {
     await isthmus.start('--drain-timeout', '10m');
@@ -247,16 +257,17 @@ describe('stopping', () => {
     await readBytes(open, 1);
     isthmus.signal('SIGTERM');
     await until('it drains', () => isthmus.log.some((line) => line.msg.startsWith('stopping')));
-    await expect(tcpClient(isthmus.port)).rejects.toThrow('ECONNREFUSED');
+    // It says so first: who comes in the moment before the port is closed is still taken.
+    await until('the port is closed', async () => (await connectError(isthmus.port)) !== null);
+    expect(await connectError(isthmus.port)).toContain('ECONNREFUSED');
     expect(await isthmus.get('/readyz')).toEqual({ status: 503, body: 'not ready: draining\n' });
     expect((await isthmus.get('/livez')).status).toBe(200);
     open.end();
     open.resume();
     expect(await isthmus.ended()).toBe(0);
-    expect(isthmus.log.find((line) => line.msg === 'all connections finished')).toMatchObject({
-      finished: 1,
-      reset: 0,
-    });
+    const finished = isthmus.log.find((line) => line.msg === 'all connections finished');
+    expect(finished).toMatchObject({ reset: 0 });
+    expect(finished?.finished).toBeGreaterThanOrEqual(1);
   });
 
   it('after the drain timeout resets what is left and exits 0', async () => {
