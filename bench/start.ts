@@ -4,10 +4,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { PROXY_CORE, pause, spawnPinned, stopProcess } from './harness/processes.ts';
+import { cpuTimeNs, PROXY_CORE, pause, spawnPinned, stopProcess } from './harness/processes.ts';
 import { openSite, type Site } from './harness/site.ts';
 import { median } from './harness/statistics.ts';
 import { readTools, root } from './harness/tools.ts';
+import { allServe } from './peers/isthmus.ts';
 import { nextPort } from './peers/running.ts';
 import { ONE_ROUTE } from './scenarios/scenario.ts';
 
@@ -60,21 +61,18 @@ async function start(program: string, site: Site): Promise<Started> {
   child.stderr?.pipe(process.stderr);
   try {
     const pid = child.pid!;
-    const until = async (path: string, holds: (answer: Response) => Promise<boolean>): Promise<number> => {
+    const until = async (what: string, holds: () => Promise<boolean>): Promise<number> => {
       for (;;) {
-        const answer = await fetch(`http://127.0.0.1:${admin}${path}`).catch(() => null);
-        if (answer !== null && (await holds(answer))) return performance.now() - startedMs;
+        // It may not be listening yet.
+        if (await holds().catch(() => false)) return performance.now() - startedMs;
         if (performance.now() - startedMs > DEADLINE_MS || child.exitCode !== null)
-          throw new Error(`${path} was not as wanted after ${DEADLINE_MS} ms`);
+          throw new Error(`waited ${DEADLINE_MS} ms: ${what}`);
         await pause(LOOK_MS);
       }
     };
-    const readyMs = await until('/readyz', async ({ ok }) => ok);
-    const servedMs = await until('/status', async (answer) => {
-      const status = (await answer.json()) as { clusters: { state: string }[] };
-      return status.clusters.filter(({ state }) => state === 'serving').length === clusters;
-    });
-    const cpuMs = sum(threadTimes(pid).values()) / 1e6;
+    const readyMs = await until('ready', async () => (await fetch(`http://127.0.0.1:${admin}/readyz`)).ok);
+    const servedMs = await until('all clusters serve', () => allServe(admin, clusters));
+    const cpuMs = cpuTimeNs([pid]) / 1e6;
     const seconds = Number(values.rest);
     const rest = new Map<string, number>();
     if (seconds > 0) {

@@ -48,7 +48,7 @@ export function isthmus(engine: 'native' | 'streams'): Peer {
 }
 
 /** Ready means that it answers; we also wait until every cluster passed its health checks. */
-async function allServe(admin: number, clusters: number): Promise<boolean> {
+export async function allServe(admin: number, clusters: number): Promise<boolean> {
   const status = (await (await fetch(`http://127.0.0.1:${admin}/status`)).json()) as {
     clusters: { state: string }[];
   };

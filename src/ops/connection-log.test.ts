@@ -1,26 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { servedRecord } from '../../test/support/connection-records.ts';
 import type { ConnectionRecord } from '../proxy/connection-record.ts';
 import { ConnectionLog } from './connection-log.ts';
 import type { Logger } from './logger.ts';
 
-const RECORD: ConnectionRecord = {
-  level: 'info',
-  listener: 'tls',
-  client: '192.0.2.1:40000',
-  via: null,
-  serverName: 'kube.magnum-system',
-  cluster: 'kube',
-  namespace: 'magnum-system',
-  pool: null,
-  netns: '/run/netns/a',
-  backend: '10.0.0.5:6443',
-  bytesFromClient: 1,
-  bytesFromBackend: 2,
-  durationMs: 3,
-  outcome: 'finished',
-  reason: 'finished',
-  failedDials: [],
-};
+const RECORD = servedRecord();
 const WARNING: ConnectionRecord = {
   ...RECORD,
   level: 'warn',

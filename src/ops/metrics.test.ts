@@ -1,27 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { servedRecord } from '../../test/support/connection-records.ts';
 import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
 import type { ListenerStatus, MemberState } from '../control/listener-status.ts';
 import type { ConnectionRecord } from '../proxy/connection-record.ts';
 import { Metrics } from './metrics.ts';
 
-const RECORD: ConnectionRecord = {
-  level: 'info',
-  listener: 'tls',
-  client: '192.0.2.1:40000',
-  via: null,
-  serverName: 'kube.magnum-system',
-  cluster: 'kube',
-  namespace: 'magnum-system',
-  pool: null,
-  netns: '/run/netns/a',
-  backend: '10.0.0.5:6443',
-  bytesFromClient: 10,
-  bytesFromBackend: 200,
-  durationMs: 1500,
-  outcome: 'finished',
-  reason: 'finished',
-  failedDials: [],
-};
+const RECORD = servedRecord();
 
 const cluster = (name: string, state: ClusterState, parts: Partial<ClusterStatus> = {}): ClusterStatus => ({
   name,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { kubernetesView } from '../../test/support/status-views.ts';
 import type { ClusterView, StatusView } from './status.ts';
 import { statusText } from './status-text.ts';
 import { NO_TRAFFIC } from './traffic.ts';
@@ -30,19 +31,10 @@ const STATUS: StatusView = {
   connections: 2,
   pendingDials: 0,
   traffic: NO_TRAFFIC,
-  kubernetes: {
-    server: 'https://10.20.0.10:6443',
+  kubernetes: kubernetesView({
     identity:
       'the service account of this Pod, with the token in /var/run/secrets/kubernetes.io/serviceaccount/token',
-    instance: 'net-3',
-    lease: 'held',
-    liveness: 'lease',
-    instances: 3,
-    takesPart: true,
-    takesPartBecause: 'every node takes part',
-    staleSince: null,
-    calls: {},
-  },
+  }),
   control: { stalledSince: null, lagMs: 0.4, probesAt: null },
   clusters: [
     CLUSTER,

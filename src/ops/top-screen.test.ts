@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clusterView, listenerViewOf, statusOf } from '../../test/support/status-views.ts';
+import { clusterView, kubernetesView, listenerViewOf, statusOf } from '../../test/support/status-views.ts';
 import type { StatusView } from './status.ts';
 import { TOP_SORTS, type TopSort } from './top-order.ts';
 import { lineText, plainText, type TopInput, type TopLine, topScreen } from './top-screen.ts';
@@ -11,18 +11,7 @@ const traffic = (ended: number, bytes: number) => ({
   bytesFromClient: bytes,
   bytesFromBackend: bytes * 10,
 });
-const KUBERNETES: NonNullable<StatusView['kubernetes']> = {
-  server: 'https://10.20.0.10:6443',
-  identity: 'the service account of this Pod',
-  instance: 'net-3',
-  lease: 'held',
-  liveness: 'lease',
-  instances: 3,
-  takesPart: true,
-  takesPartBecause: 'every node takes part',
-  staleSince: null,
-  calls: {},
-};
+const KUBERNETES = kubernetesView();
 const BEFORE = statusOf({
   clusters: [clusterView('alpha'), clusterView('beta'), clusterView('gamma')],
   listeners: [listenerViewOf('ssh')],

@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TopView } from '../../src/ops/top-view.ts';
 import { Isthmus, mainScript } from '../support/isthmus.ts';
+import { isAlive } from '../support/process.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
@@ -168,15 +169,6 @@ class Terminal {
   async stop(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#closed;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }
 

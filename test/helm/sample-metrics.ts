@@ -4,7 +4,7 @@ import type { ClusterState, ClusterStatus } from '../../src/control/cluster-stat
 import type { ListenerStatus, MemberState } from '../../src/control/listener-status.ts';
 import type { KubernetesStatus } from '../../src/control/publish/kubernetes-status.ts';
 import { Metrics } from '../../src/ops/metrics.ts';
-import type { ConnectionRecord } from '../../src/proxy/connection-record.ts';
+import { servedRecord } from '../support/connection-records.ts';
 
 const NAMESPACE = 'magnum-system';
 
@@ -18,24 +18,7 @@ export const TARGET_LABELS = {
   namespace: NAMESPACE,
 } as const;
 
-const RECORD: ConnectionRecord = {
-  level: 'info',
-  listener: 'tls',
-  client: '192.0.2.1:40000',
-  via: null,
-  serverName: `alpha.${NAMESPACE}`,
-  cluster: 'alpha',
-  namespace: NAMESPACE,
-  pool: null,
-  netns: '/run/netns/qdhcp-1',
-  backend: '10.0.0.5:6443',
-  bytesFromClient: 10,
-  bytesFromBackend: 200,
-  durationMs: 1500,
-  outcome: 'finished',
-  reason: 'finished',
-  failedDials: [],
-};
+const RECORD = servedRecord({ serverName: `alpha.${NAMESPACE}`, cluster: 'alpha', namespace: NAMESPACE });
 
 const cluster = (name: string, state: ClusterState): ClusterStatus => ({
   ...{ name, namespace: NAMESPACE, origin: name, state, reason: state, serverNames: [] },

@@ -8,6 +8,7 @@ import { backendKey, type Route, routeTable } from '../../src/routing/route-tabl
 import { clientHello } from '../support/client-hello.ts';
 import { StandInControl } from '../support/stand-in-control.ts';
 import {
+  connectError,
   readAll,
   readBytes,
   type TestServer,
@@ -227,16 +228,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     const { [SSH]: port } = await control.opened(SSH);
     const { socket } = await greeted(port!);
     const drained = control.app.drain();
-    await until('it refuses', async () => {
-      const late = connect({ port: port!, host: '127.0.0.1' });
-      return new Promise((resolve) => {
-        late.once('error', () => resolve(true));
-        late.once('connect', () => {
-          late.destroy();
-          resolve(false);
-        });
-      });
-    });
+    await until('it refuses', async () => (await connectError(port!)) !== null);
     socket.write('bye');
     expect((await readBytes(socket, 3)).toString()).toBe('bye');
     socket.end();

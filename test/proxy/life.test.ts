@@ -6,7 +6,7 @@ import { clientHello } from '../support/client-hello.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { ip, makeNetns } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
-import { readAll, readBytes, tcpClient, until } from '../support/tcp.ts';
+import { connectError, readAll, readBytes, tcpClient, until } from '../support/tcp.ts';
 import { ADDRESS, TwoClusters } from '../support/two-clusters.ts';
 
 const ALERT = (description: number) => Buffer.from([0x15, 3, 1, 0, 2, 2, description]);
@@ -238,16 +238,6 @@ describe('configuration', () => {
     expect((await isthmus.status()).listen).toBe('127.0.0.2:16443');
   });
 });
-
-/** Why nobody takes a client at the port; null: somebody does. */
-async function connectError(port: number): Promise<string | null> {
-  try {
-    (await tcpClient(port)).destroy();
-    return null;
-  } catch (error) {
-    return String(error);
-  }
-}
 
 describe('stopping', () => {
   it('on SIGTERM: not ready, nothing new accepted, what is open goes on, then it exits 0', async () => {

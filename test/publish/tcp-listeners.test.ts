@@ -9,7 +9,7 @@ import { NAMESPACE } from '../support/management.ts';
 import { ip } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
 import { FAST, PublishSite } from '../support/publish-site.ts';
-import { until } from '../support/tcp.ts';
+import { connectError, until } from '../support/tcp.ts';
 import { ADDRESS } from '../support/two-clusters.ts';
 
 const EXAMPLES = new URL('../../deploy/examples/listeners/', import.meta.url);
@@ -211,12 +211,7 @@ describe('a rollout', () => {
   });
 });
 
-const isOpen = (port: number) =>
-  new Promise<boolean>((resolve) => {
-    const probe = connect(port, '127.0.0.1', () => resolve(true));
-    probe.on('error', () => resolve(false));
-    probe.on('connect', () => probe.destroy());
-  });
+const isOpen = async (port: number): Promise<boolean> => (await connectError(port)) === null;
 
 describe('an edit of its protocol', () => {
   it('closes the old port only when nobody is sent there any more, and leaves who is connected', async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { isAlive } from '../support/process.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 
 const script = fileURLToPath(new URL('../../scripts/step.mjs', import.meta.url));
@@ -13,15 +14,6 @@ import { runStep } from ${JSON.stringify(script)};
 const progress = (said) => { console.log(said.trim()); return ''; };
 await runStep('waiting', 'sh', ['-c', 'echo $$; exec sleep 1000'], { progress });
 `;
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 it.each([
   ['SIGINT', 130],

@@ -1,6 +1,15 @@
 // What the kernel says about this process: open descriptors and the netns of each thread. Tests compare it before and after.
 import { readdirSync, readlinkSync } from 'node:fs';
 
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Number of open descriptors (the one that reads the directory itself is in both counts, so differences are exact). */
 export function openDescriptors(pid: number | 'self' = 'self'): number {
   return readdirSync(`/proc/${pid}/fd`).length;

@@ -57,3 +57,19 @@ export const statusOf = (parts: Partial<StatusView> = {}): StatusView => ({
   problems: [],
   ...parts,
 });
+
+export const kubernetesView = (
+  parts: Partial<NonNullable<StatusView['kubernetes']>> = {},
+): NonNullable<StatusView['kubernetes']> => ({
+  server: 'https://10.20.0.10:6443',
+  identity: 'the service account of this Pod',
+  instance: 'net-3',
+  lease: 'held',
+  liveness: 'lease',
+  instances: 3,
+  takesPart: true,
+  takesPartBecause: 'every node takes part',
+  staleSince: null,
+  calls: {},
+  ...parts,
+});

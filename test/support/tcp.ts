@@ -71,6 +71,16 @@ export async function tcpClient(port: number, host = '127.0.0.1'): Promise<Socke
   return socket;
 }
 
+/** Why nobody takes a client at the port; null: somebody does. */
+export async function connectError(port: number): Promise<string | null> {
+  try {
+    (await tcpClient(port)).destroy();
+    return null;
+  } catch (error) {
+    return String(error);
+  }
+}
+
 /** Everything until FIN (`end`) or the end of the socket in another way (`reset: true` when by an error). */
 export function readAll(socket: Socket): Promise<{ bytes: Buffer; reset: boolean }> {
   return within(
