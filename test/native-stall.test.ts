@@ -9,7 +9,7 @@ import { helloFor, NAME } from './conformance/engine-prepared.ts';
 import { clockMs, EchoPair } from './support/echo-pair.ts';
 
 /** Long enough for many turns of others on a machine that is busy with other things. */
-const STALL_MS = 1000;
+const STALL_MS = 3000;
 
 let engine: NativeEngine;
 let pair: EchoPair;

@@ -1,4 +1,5 @@
 // Station 1: a client arrives.
+#include <algorithm>
 #include <utility>
 
 #include "engine/io.h"
@@ -7,6 +8,14 @@
 #include "sys/socket_options.h"
 
 namespace isthmus {
+namespace {
+
+// Whoever is next in the queue stays there, and so would be told of without end.
+bool IsShortage(long result) {
+  return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
+}
+
+}  // namespace
 
 std::optional<SysError> Worker::WatchListener(const ListenerSocket& listener) {
   epoll_event event{};
@@ -22,6 +31,7 @@ void Worker::RemoveListener(std::shared_ptr<ListenerSocket> listener) {
   // The kernel wakes one of all who wait on the socket, in whatever process. If that was us, just before, then nobody else knows
   // of the client, and it would wait until the next one comes.
   if (listener->shared) AcceptFrom(*listener);
+  std::erase(paused_listeners_, listener.get());
   retired_listeners_.push_back(std::move(listener));  // a later event of this batch may point at it
 }
 
@@ -42,6 +52,13 @@ void Worker::ForgetRetired() {
   shared_.listeners_closing.fetch_sub(count, std::memory_order_release);
 }
 
+void Worker::ListenerReady(const ListenerSocket& listener) {
+  // A command of this very batch may have closed it, and the next one ended all that there was: whoever others who hold the socket
+  // can take is theirs now.
+  const auto is_it = [&](const auto& retired) { return retired.get() == &listener; };
+  if (std::ranges::none_of(retired_listeners_, is_it)) AcceptFrom(listener);
+}
+
 void Worker::AcceptFrom(const ListenerSocket& listener) {
   for (int i = 0; i < kAcceptsPerTurn; i += 1) {
     sockaddr_in6 peer{};
@@ -51,19 +68,41 @@ void Worker::AcceptFrom(const ListenerSocket& listener) {
       Adopt(listener, UniqueFd(static_cast<int>(fd)), peer);
       continue;
     }
-    if (fd == -EMFILE || fd == -ENFILE) RefuseForWantOfDescriptors(listener);
     // A client that left before it was accepted is an error of that client, not of the listener.
-    if (fd != -ECONNABORTED && fd != -EPROTO) return;
+    if (fd == -ECONNABORTED || fd == -EPROTO) continue;
+    const bool no_descriptors = fd == -EMFILE || fd == -ENFILE;
+    if (IsShortage(no_descriptors ? RefuseForWantOfDescriptors(listener) : fd)) Pause(listener);
+    return;
   }
 }
 
-void Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
+long Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
   spare_.Reset();
   sockaddr_in6 peer{};
   socklen_t length = sizeof peer;
+  // Another thread may be faster, and have the number that has just come free; then there may be none for the spare either.
   const long fd = io::Accept(listener.fd.Get(), reinterpret_cast<sockaddr*>(&peer), &length);
   if (fd >= 0) Refuse(listener, UniqueFd(static_cast<int>(fd)), peer, Outcome::kRefusedDescriptors);
-  spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  TakeSpare();
+  return fd;
+}
+
+void Worker::TakeSpare() { spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+// Its clients wait in the queue; who is connected is served as before. Taken out, since what is watched exclusively cannot be modified.
+void Worker::Pause(const ListenerSocket& listener) {
+  if (std::ranges::find(paused_listeners_, &listener) != paused_listeners_.end()) return;
+  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, listener.fd.Get(), nullptr));
+  if (paused_listeners_.empty()) accept_again_ns_ = now_ns_ + kAcceptPauseNs;
+  paused_listeners_.push_back(&listener);
+}
+
+void Worker::ResumeAccepting() {
+  if (paused_listeners_.empty() || now_ns_ < accept_again_ns_) return;
+  // First of all: with it a client that cannot be served is at least refused.
+  if (!spare_.Valid()) TakeSpare();
+  accept_again_ns_ = now_ns_ + kAcceptPauseNs;  // for those that cannot be watched even now
+  std::erase_if(paused_listeners_, [this](const ListenerSocket* listener) { return !WatchListener(*listener); });
 }
 
 void Worker::Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome) {

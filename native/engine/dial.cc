@@ -30,6 +30,7 @@ void Worker::DialNext(Connection& connection) {
   if (dial.next == candidates.size()) {
     return PartWith(connection, dial.answer->last_words, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
   }
+  dial.started_ns = now_ns_;
   // None: the address was no address, or its netns is not routed to any more.
   if (!candidates[dial.next]) {
     dial.tried = true;
@@ -48,7 +49,6 @@ void Worker::DialNext(Connection& connection) {
   }
   dial.tried = true;
   dial.pending = &target;
-  dial.started_ns = now_ns_;
 
   if (!home_) {
     auto home = HomeNetns::OfCallingThread();
@@ -116,7 +116,7 @@ void Worker::DialFailed(Connection& connection, const SysError& error) {
   Tell(std::move(event));
 
   connection.timer.Clear();
-  if (connection.backend.fd >= 0) ::close(std::exchange(connection.backend.fd, -1));
+  if (connection.backend.fd >= 0) Close(connection.backend);
   if (dial.pending != nullptr) {
     Leave(std::exchange(dial.pending, nullptr)->pending_dials);
     Leave(shared_.pending_dials);

@@ -9,6 +9,7 @@
 #include "engine/keepalive.h"
 #include "engine/prepared.h"
 #include "engine/tuning.h"
+#include "sys/socket_options.h"
 
 namespace isthmus {
 namespace {
@@ -103,6 +104,8 @@ Result<BoundAddress> Engine::ListenOn(std::uint32_t id, UniqueFd fd, ListenerMod
   // What is accepted from it inherits these; whoever opened it may have known other limits, or none.
   NoDelay(fd.Get());
   KeepAlive(fd.Get(), shared_->limits.dead_peer_timeout_ms);
+  // Of a predecessor that had one: nobody would lift it here for a client whose window is closed, and the kernel would end it.
+  if (shared_->limits.dead_peer_timeout_ms == 0) static_cast<void>(SetUserTimeout(fd.Get(), 0));
   if (::listen(fd.Get(), backlog) != 0) return SysError{errno, "listen"};
   return Serve({id, nullptr, mode, true, std::move(fd)});
 }

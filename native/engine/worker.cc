@@ -1,9 +1,11 @@
 #include "engine/worker.h"
 
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "engine/io.h"
@@ -80,6 +82,8 @@ void Worker::Wake() {
 }
 
 void Worker::Run() {
+  // As for the prober: otherwise both this and JavaScript's thread are "MainThread" in top -H.
+  ::pthread_setname_np(::pthread_self(), ("relay-" + std::to_string(index_)).c_str());
   // On this thread: it is this thread's way home. Without one every dial fails, and says why.
   if (auto home = HomeNetns::OfCallingThread(); home.Ok()) home_.emplace(std::move(home.Value()));
   now_ns_ = NowNs();
@@ -91,12 +95,13 @@ void Worker::Run() {
       // Bit 0 of the pointer tells a listener from a side: both are aligned.
       const auto tagged = reinterpret_cast<std::uintptr_t>(events[i].data.ptr);
       if (tagged == 0) HandleCommands();
-      else if ((tagged & 1) != 0) AcceptFrom(*reinterpret_cast<const ListenerSocket*>(tagged - 1));
+      else if ((tagged & 1) != 0) ListenerReady(*reinterpret_cast<const ListenerSocket*>(tagged - 1));
       else HandleSide(*static_cast<Side*>(events[i].data.ptr), events[i].events);
     }
     HandleBacklog();
     HandleTimers();
     LookAfterPeers();
+    ResumeAccepting();
     FreeDead();
     ForgetRetired();
     SendOutbox();
@@ -239,6 +244,7 @@ int Worker::EpollTimeoutMs() const {
   if (shared_.limits.dead_peer_timeout_ms > 0 && slots_.size() > free_slots_.size() && (first < 0 || next_look_ns_ < first)) {
     first = next_look_ns_;
   }
+  if (!paused_listeners_.empty() && (first < 0 || accept_again_ns_ < first)) first = accept_again_ns_;
   if (!outbox_.empty() && (first < 0 || outbox_since_ns_ + kReportDelayNs < first)) first = outbox_since_ns_ + kReportDelayNs;
   if (first < 0) return -1;
   const std::int64_t wait_ms = (first - NowNs() + kNsPerMs - 1) / kNsPerMs;
@@ -262,6 +268,14 @@ void Worker::Arm(Side& side, std::uint32_t events) {
   static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_MOD, side.fd, &event));
 }
 
+// A socket does not leave epoll by its close while a child process, between fork and exec, holds a copy of it: what it says then would
+// be told as if by whoever has the memory of its record now.
+void Worker::Close(Side& side) {
+  static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, side.fd, nullptr));
+  ::close(std::exchange(side.fd, -1));
+  accept_again_ns_ = now_ns_;  // whoever waits for want of a descriptor may have this one
+}
+
 Connection* Worker::Find(ConnectionId id) {
   if (id.slot >= slots_.size()) return nullptr;
   Connection* connection = slots_[id.slot];
@@ -273,7 +287,7 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   for (Side* side : {&connection.client, &connection.backend}) {
     if (side->fd < 0) continue;
     if (reset) static_cast<void>(SetLinger(side->fd, 0));
-    ::close(std::exchange(side->fd, -1));  // leaves epoll with it
+    Close(*side);
   }
   StopDialling(connection);
   ReleaseFlow(connection.up);
@@ -333,7 +347,7 @@ void Worker::Abort(Connection& connection, Outcome outcome) {
   connection.aborted = true;
   connection.abort_outcome = outcome;
   static_cast<void>(SetLinger(connection.client.fd, 0));
-  ::close(std::exchange(connection.client.fd, -1));
+  Close(connection.client);
 }
 
 }  // namespace isthmus

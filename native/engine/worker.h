@@ -45,6 +45,7 @@ class Worker {
   void Arm(Side& side, std::uint32_t events);
   // False when there is no memory for it: nothing would ever be heard of this socket.
   [[nodiscard]] bool Watch(Side& side, std::uint32_t events);
+  void Close(Side& side);
   Connection* Find(ConnectionId id);
   void End(Connection& connection, Outcome outcome, bool reset);
   void Bury(Connection& connection);
@@ -55,12 +56,17 @@ class Worker {
   void Abort(Connection& connection, Outcome outcome);
 
   // accept.cc
+  void ListenerReady(const ListenerSocket& listener);
   void AcceptFrom(const ListenerSocket& listener);
   void Adopt(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer);
   void RemoveListener(std::shared_ptr<ListenerSocket> listener);
   void ForgetRetired();
   void Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome);
-  void RefuseForWantOfDescriptors(const ListenerSocket& listener);
+  // What the second try to accept said, with the spare descriptor given up.
+  long RefuseForWantOfDescriptors(const ListenerSocket& listener);
+  void TakeSpare();
+  void Pause(const ListenerSocket& listener);
+  void ResumeAccepting();
 
   // hello.cc
   void ReadHello(Connection& connection);
@@ -121,6 +127,8 @@ class Worker {
   bool outbox_urgent_ = false;      // a client waits for the answer
   std::int64_t outbox_since_ns_ = 0;
   std::vector<std::shared_ptr<ListenerSocket>> retired_listeners_;  // until the batch is done
+  std::vector<const ListenerSocket*> paused_listeners_;  // not watched, for want of descriptors or memory, until accept_again_ns_
+  std::int64_t accept_again_ns_ = 0;
   std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener; there are one or two
   std::atomic<std::uint64_t> tables_posted_ = 0;
   std::uint64_t tables_taken_ = 0;

@@ -13,21 +13,13 @@ struct Sides {
   int backend = -1;
 };
 
-bool BringToAsking(Stage& stage, Sides& sides, int receive_buffer = 0) {
-  sides.client = stage.Connect(receive_buffer);
-  return stage.Passed(stage.Say(sides.client, "hello") && stage.Asked("hello"), "asked about the hello");
-}
-
 bool BringToRelaying(Stage& stage, Sides& sides, int receive_buffer = 0) {
-  if (!BringToAsking(stage, sides, receive_buffer)) return false;
-  stage.AnswerCandidates({stage.Live()});
-  sides.backend = stage.AcceptAtBackend();
-  return stage.Passed(stage.Hear(sides.backend, "hello"), "the backend hears the hello");
+  return Relaying(stage, sides.client, sides.backend, receive_buffer);
 }
 
 // Connecting to one that never answers, or, where the backend has to do something, held just after the dial.
 bool BringToConnecting(Stage& stage, Sides& sides, Happening happening) {
-  if (!BringToAsking(stage, sides)) return false;
+  if (!AskAbout(stage, sides.client)) return false;
   const bool backend_acts = happening == Happening::kBackendReady || happening == Happening::kBackendFin ||
                             happening == Happening::kBackendReset;
   if (!backend_acts) {
@@ -68,13 +60,13 @@ bool Bring(Stage& stage, const Scenario& self, Sides& sides) {
       sides.client = stage.Connect();
       return stage.Passed(stage.Settle(), "settled");
     case State::kAsking:
-      return BringToAsking(stage, sides);
+      return AskAbout(stage, sides.client);
     case State::kConnecting:
       return BringToConnecting(stage, sides, self.happening);
     case State::kRelaying:
       return self.happening == Happening::kDeadline ? BringToBroken(stage, sides) : BringToRelaying(stage, sides);
     case State::kParting:
-      if (!BringToAsking(stage, sides)) return false;
+      if (!AskAbout(stage, sides.client)) return false;
       stage.AnswerPart("alert");
       return stage.Passed(stage.HearEnd(sides.client) && stage.Settle(), "the client hears the end");
     case State::kResetting:

@@ -82,6 +82,7 @@ int Run(const std::string& mode, int share, int shares) {
   auto lives = Lives();
   auto others = Cells();
   for (Scenario& trap : Traps()) others.push_back(std::move(trap));
+  for (Scenario& shortage : Shortages()) others.push_back(std::move(shortage));
   int index = 0;
   for (std::vector<Scenario>* list : {&lives, &others}) {
     if (mode == "lives" && list != &lives) continue;

@@ -43,6 +43,7 @@ std::mutex mutex;
 std::condition_variable changed;
 std::vector<Fault> plan;
 std::array<int, static_cast<std::size_t>(Call::kCount)> counts{};
+std::array<int, static_cast<std::size_t>(Call::kCount)> always{};
 int happened = 0;
 int accepted = 0;
 enum class Gate { kOpen, kWhenIdle, kShut } gate = Gate::kOpen;
@@ -58,7 +59,7 @@ int Next(Call call, std::size_t wanted = 0) {
   const std::lock_guard lock(mutex);
   const int nth = ++counts[static_cast<std::size_t>(call)];
   const auto found = std::ranges::find_if(plan, [&](const Fault& each) { return each.call == call && each.nth == nth; });
-  if (found == plan.end()) return kNothing;
+  if (found == plan.end()) return always[static_cast<std::size_t>(call)];
   happened += 1;
   return found->error == kShort && wanted < 2 ? kNothing : found->error;
 }
@@ -96,6 +97,7 @@ void Plan(std::vector<Fault> faults) {
   const std::lock_guard lock(mutex);
   plan = std::move(faults);
   counts.fill(0);
+  always.fill(kNothing);
   happened = accepted = 0;
   gate = Gate::kOpen;
   passes = 0;
@@ -106,6 +108,16 @@ void Plan(std::vector<Fault> faults) {
 void Add(Call call, int error, int nth) {
   const std::lock_guard lock(mutex);
   plan.push_back({call, counts[static_cast<std::size_t>(call)] + nth, error});
+}
+
+void Always(Call call, int error) {
+  const std::lock_guard lock(mutex);
+  always[static_cast<std::size_t>(call)] = error;
+}
+
+void Recover() {
+  const std::lock_guard lock(mutex);
+  always.fill(kNothing);
 }
 
 int CountOf(Call call) {

@@ -58,6 +58,9 @@ std::string NameOf(const Fault& fault);
 void Plan(std::vector<Fault> faults);
 // One more, the `nth` from now.
 void Add(Call call, int error, int nth = 1);
+// From now on every call of this kind, until Recover().
+void Always(Call call, int error);
+void Recover();
 int CountOf(Call call);
 // How many of the planned ones have happened.
 int Happened();

@@ -49,14 +49,6 @@ void BackendSpeaksFirst(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kFinished));
 }
 
-bool Relaying(Stage& stage, int& client, int& backend) {
-  client = stage.Connect();
-  if (!stage.Passed(stage.Say(client, "hello") && stage.Asked("hello"), "asked about the hello")) return false;
-  stage.AnswerCandidates({stage.Live()});
-  backend = stage.AcceptAtBackend();
-  return stage.Passed(stage.Hear(backend, "hello"), "the backend hears the hello");
-}
-
 void BulkUp(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;

@@ -148,10 +148,12 @@ bool Stage::DialsFailed(int count) {
   return Await(-1, 0, [&] { return dials_failed_ >= count; });
 }
 
-void Stage::CloseListener() {
+void Stage::CloseListener(bool leave_open) {
   const fault::Engaged engaged;
-  engine_->CloseListener(kListener);
+  engine_->CloseListener(kListener, leave_open);
 }
+
+int Stage::HandOverListener() { return Keep(::fcntl(engine_->ListenerFd(kListener), F_DUPFD_CLOEXEC, 0)); }
 
 int Stage::OpenAnother() {
   const fault::Engaged engaged;

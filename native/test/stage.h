@@ -33,6 +33,8 @@ class Stage {
   // --- clients and backends; descriptors belong to the stage
   int Connect(int receive_buffer = 0);
   int AcceptAtBackend();
+  // By whoever else holds the listening socket.
+  int AcceptAt(int listener);
   bool Say(int fd, std::string_view bytes);
   // Urgent (MSG_OOB): to be skipped by who reads, and by nothing behind it.
   bool SayUrgently(int fd, char byte);
@@ -74,7 +76,9 @@ class Stage {
   // Refuses, and never answers respectively.
   std::uint32_t Closed() const { return closed_; }
   std::uint32_t Deaf() const { return deaf_; }
-  void CloseListener();
+  void CloseListener(bool leave_open = false);
+  // The listening socket, as another process has it that it is handed over to.
+  int HandOverListener();
   // One more listener, opened and closed; the error that it met.
   int OpenAnother();
   void AbortAll();

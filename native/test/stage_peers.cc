@@ -15,10 +15,12 @@ int Stage::Connect(int receive_buffer) {
   return Keep(ConnectToLoopback(port_, receive_buffer));
 }
 
-int Stage::AcceptAtBackend() {
+int Stage::AcceptAtBackend() { return AcceptAt(backend_.Get()); }
+
+int Stage::AcceptAt(int listener) {
   int fd = -1;
-  Await(backend_.Get(), POLLIN, [&] {
-    fd = ::accept4(backend_.Get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  Await(listener, POLLIN, [&] {
+    fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     return fd >= 0;
   });
   return Keep(fd);

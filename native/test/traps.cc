@@ -1,4 +1,8 @@
 // Where the prototype used what it had freed, freed it twice, or would answer the wrong one; and what is near to that.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
 
 #include "test/fault.h"
@@ -6,18 +10,6 @@
 
 namespace isthmus {
 namespace {
-
-bool AskAbout(Stage& stage, int& client) {
-  client = stage.Connect();
-  return stage.Passed(stage.Say(client, "hello") && stage.Asked("hello"), "asked about the hello");
-}
-
-bool Relaying(Stage& stage, int& client, int& backend) {
-  if (!AskAbout(stage, client)) return false;
-  stage.AnswerCandidates({stage.Live()});
-  backend = stage.AcceptAtBackend();
-  return stage.Passed(stage.Hear(backend, "hello"), "the backend hears the hello");
-}
 
 // A reset, or an abort, while JavaScript decides: it reads the bytes afterwards, and only then answers.
 void ResetWhileAsking(Stage& stage, const Scenario&) {
@@ -159,6 +151,23 @@ void ListenerClosedBeforeItsEvent(Stage& stage, const Scenario&) {
   STEP(stage.Hear(client, "bye"));
 }
 
+// It was closed, and all were ended, by commands of the batch in which its event comes: nobody would end who is accepted then.
+void ListenerClosedThenAborted(Stage& stage, const Scenario&) {
+  const int successor = stage.HandOverListener();
+  STEP(stage.HoldStill());
+  stage.AnswerUnasked(ConnectionId{0, 0, 0}.Packed(), Answer{Answer::Kind::kMore});  // the wake-up is first in the batch
+  stage.Connect();
+  // As if the client came only when both had looked for the last time.
+  fault::Add(fault::Call::kAccept, EAGAIN);
+  fault::Add(fault::Call::kAccept, EAGAIN, 2);
+  stage.CloseListener();
+  stage.AbortAll();
+  fault::Release();
+  STEP(stage.Settle());
+  STEP(fault::Accepted() == 0);
+  STEP(stage.AcceptAt(successor) >= 0);
+}
+
 // Nobody would ever be heard there: who opens it is told, and nothing stays behind.
 void ListenerThatIsNotWatched(Stage& stage, const Scenario&) {
   fault::Add(fault::Call::kEpollAdd, ENOMEM);
@@ -167,6 +176,53 @@ void ListenerThatIsNotWatched(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
   static_cast<void>(Relaying(stage, client, backend));
+}
+
+// A child that was forked and has not called exec yet: it has a copy of every descriptor, but for those of the two peers, which
+// stand for other machines.
+class Child {
+ public:
+  Child(int client, int backend) : pid_(::fork()) {
+    if (pid_ == 0) {
+      ::close(client);
+      ::close(backend);
+      for (;;) ::raise(SIGSTOP);
+    }
+    ::waitpid(pid_, nullptr, WUNTRACED);
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+ private:
+  const pid_t pid_;
+};
+
+// A socket that a child still holds is not gone by a close: it must not be heard of any more, or its events would be those of whoever
+// has its record's memory now.
+void ClosedWhileAChildHoldsIt(Stage& stage, const Scenario&) {
+  int client = -1;
+  int backend = -1;
+  if (!Relaying(stage, client, backend)) return;
+  const Child child(client, backend);
+  stage.AbortAll();
+  STEP(stage.Ended(Outcome::kDrainExpired));
+  STEP(stage.Settle());
+  int next = -1;
+  if (!AskAbout(stage, next)) return;
+  stage.AnswerCandidates({stage.Deaf(), stage.Live()});
+  STEP(stage.Settle());
+  stage.Reset(client);
+  STEP(stage.Say(backend, "x"));
+  stage.Reset(backend);
+  STEP(stage.DialsFailed(1));
+  const int other = stage.AcceptAtBackend();
+  STEP(stage.Hear(other, "hello"));
+  STEP(stage.Say(other, "reply"));
+  STEP(stage.Hear(next, "reply"));
 }
 
 }  // namespace
@@ -182,7 +238,9 @@ std::vector<Scenario> Traps() {
       {"aborted while it waits for its next turn", {}, AbortedInTheBacklog},
       {"an answer for one that is gone", {}, SlotUsedAgain},
       {"gone and replaced in one batch", {}, ReplacedInOneBatch},
+      {"closed while a child process holds a copy", {.connect_timeout_ms = 100}, ClosedWhileAChildHoldsIt},
       {"a listener that is gone when its event comes", {}, ListenerClosedBeforeItsEvent},
+      {"a listener that is gone, and all with it, when its event comes", {}, ListenerClosedThenAborted},
       {"a listener that epoll cannot watch", {}, ListenerThatIsNotWatched},
   };
 }

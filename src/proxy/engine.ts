@@ -191,6 +191,6 @@ export interface Engine {
   shares(): ReadonlyMap<string, number>;
   /** Stops accepting everywhere, lets connections finish, resets after `timeoutMs` what is left. */
   drain(timeoutMs: number): Promise<DrainResult>;
-  /** Ends everything at once. */
+  /** Ends everything at once; from now on no listener opens (ERR_ENGINE_STOPPED). */
   close(): Promise<void>;
 }

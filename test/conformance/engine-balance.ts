@@ -13,12 +13,22 @@ import type {
 import type { Backend } from '../../src/routing/route-table.ts';
 import { ip, makeNetns } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
-import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+import {
+  freePort,
+  readAll,
+  readBytes,
+  type TestServer,
+  tcpClient,
+  tcpServer,
+  until,
+} from '../support/tcp.ts';
 import { backendOf, RecordingPolicy, TEST_LIMITS } from './engine.ts';
 import { backendIn } from './engine-netns.ts';
 import { helloFor, NAME } from './engine-prepared.ts';
 
 const HELLO = helloFor(NAME);
+/** So long a member that could not be reached is asked last: AVOID_MS of src/proxy/streams/loads.ts, and of native/engine/pool.cc. */
+const AVOID_MS = 5000;
 
 export function engineBalanceConformance(name: string, create: (limits: EngineLimits) => Engine): void {
   describe.each(['asked', 'prepared', 'immediate'] as const)(`balance of engine ${name}, %s`, (way) => {
@@ -51,11 +61,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       cleanups.push(() => started.close());
       return started;
     };
-    const closed = async (): Promise<Backend> => {
-      const gone = await tcpServer();
-      await gone.close();
-      return backendOf(gone);
-    };
+    const closed = async (): Promise<Backend> => backendOf({ address: '127.0.0.1', port: await freePort() });
     const dial = async (): Promise<Socket> => {
       const socket = await tcpClient(listener.port);
       cleanups.push(() => socket.destroy());
@@ -156,13 +162,19 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
     it('tries the next when one cannot be reached, tells of it, and then asks it last', async () => {
       const gone = await closed();
       publish([gone, ...servers.map(backendOf)]);
+      const begunMs = performance.now();
       await serve(9);
+      // Once, and on a machine that takes its time once more whenever it would be asked first again.
+      const most = 1 + Math.floor((performance.now() - begunMs) / AVOID_MS);
       expect(counts()).toEqual([3, 3, 3]);
-      expect(await policy.nextDialFailures(1)).toEqual(['ECONNREFUSED']);
+      expect(new Set(await policy.nextDialFailures(1))).toEqual(new Set(['ECONNREFUSED']));
       for (const { sockets } of servers) for (const socket of sockets) socket.resetAndDestroy();
       await policy.nextReport(9);
       const failed = policy.reports.flatMap(failuresOf);
-      expect(failed).toEqual([{ backend: gone, durationMs: expect.any(Number), error: 'ECONNREFUSED' }]);
+      expect(failed.length).toBeLessThanOrEqual(most);
+      for (const each of failed)
+        expect(each).toEqual({ backend: gone, durationMs: expect.any(Number), error: 'ECONNREFUSED' });
+      expect(policy.dialFailures).toHaveLength(failed.length);
     });
 
     it('says farewell when all have been tried, each once, and counts nobody for it', async () => {

@@ -15,7 +15,15 @@ import type { Backend } from '../../src/routing/route-table.ts';
 import { parseClientHello } from '../../src/tls/client-hello.ts';
 import { ip, makeNetns } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
-import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+import {
+  freePort,
+  readAll,
+  readBytes,
+  type TestServer,
+  tcpClient,
+  tcpServer,
+  until,
+} from '../support/tcp.ts';
 import { helloMessage, hostNameExtension, records } from '../tls/hello-builder.ts';
 import { backendOf, RecordingPolicy, TEST_LIMITS } from './engine.ts';
 import { backendIn } from './engine-netns.ts';
@@ -77,11 +85,7 @@ export function enginePreparedConformance(
       expect((await readBytes(far, hello.length)).equals(hello)).toBe(true);
       return { near, far };
     };
-    const closed = async (): Promise<Backend> => {
-      const gone = await tcpServer();
-      await gone.close();
-      return backendOf(gone);
-    };
+    const closed = async (): Promise<Backend> => backendOf({ address: '127.0.0.1', port: await freePort() });
     const another = async (): Promise<TestServer> => {
       const server = await tcpServer();
       cleanups.push(() => server.close());

@@ -2,7 +2,15 @@
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Decision, Engine, EngineLimits, Listener, Share } from '../../src/proxy/engine.ts';
-import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+import {
+  freePort,
+  readAll,
+  readBytes,
+  type TestServer,
+  tcpClient,
+  tcpServer,
+  until,
+} from '../support/tcp.ts';
 import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
 
 export function engineSharesConformance(name: string, create: (limits: EngineLimits) => Engine): void {
@@ -109,9 +117,8 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
     });
 
     it('gives the place back when no candidate can be reached', async () => {
-      const gone = await tcpServer();
-      await gone.close();
-      const policy = new RecordingPolicy(() => of({ key: 'a', limit: 1 }, backendOf(gone)));
+      const gone = backendOf({ address: '127.0.0.1', port: await freePort() });
+      const policy = new RecordingPolicy(() => of({ key: 'a', limit: 1 }, gone));
       const listener = await open(policy);
       for (const count of [1, 2]) {
         const near = await say(listener, 'x');

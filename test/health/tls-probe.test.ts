@@ -84,7 +84,7 @@ describe('the TLS check', () => {
       durations.push(outcome.durationMs);
     }
     expect(backend.count('error') + backend.count('tlsClientError')).toBe(0);
-    expect(openDescriptors()).toBe(before);
+    await expect.poll(() => openDescriptors()).toBeLessThanOrEqual(before);
     console.log(`TLS check: median ${durations.sort((a, b) => a - b)[50]!.toFixed(2)} ms`);
   });
 

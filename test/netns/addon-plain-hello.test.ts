@@ -32,10 +32,12 @@ import { sanitized } from './addon-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-plain-'));
 const program = join(directory, 'plain_hellos');
+/** A bound, for a machine that is busy with other things. */
+const COMPILE_MS = 600_000;
 beforeAll(async () => {
   const sources = ['native/test/plain_hellos.cc', 'native/engine/plain_hello.cc'];
   await buildProgram(sanitized ? 'asan' : 'plain', program, ...sources);
-});
+}, COMPILE_MS);
 afterAll(() => rmSync(directory, { recursive: true }));
 
 /** What the reader says of each. */

@@ -18,7 +18,7 @@ describe('without the right to return', () => {
     '--map-root-user',
     'sh',
     '-c',
-    `unshare --net sleep 60 & helper=$!
+    `unshare --net sleep 600 & helper=$!
      own=$(readlink /proc/self/ns/net)
      while [ "$(readlink /proc/$helper/ns/net)" = "$own" ]; do sleep 0.01; done
      NETNS=/proc/$helper/ns/net "$@"; status=$?

@@ -3,11 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { type Netns, native } from '../../src/netns/native.ts';
 import { inNetns, makeNetns } from '../support/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
+import { until } from '../support/tcp.ts';
 
 const ADDRESS = '10.11.12.13';
 const ADDRESS_6 = 'fd00:11::13';
@@ -62,12 +62,6 @@ async function bannerFrom(netns: Netns, family: 4 | 6 = 4): Promise<string> {
   socket.destroy();
   await once(socket, 'close');
   return data.toString();
-}
-
-async function eventually(condition: () => boolean, milliseconds = 5000): Promise<boolean> {
-  const deadline = Date.now() + milliseconds;
-  while (!condition() && Date.now() < deadline) await sleep(10);
-  return condition();
 }
 
 describe('a socket made in a netns', () => {
@@ -151,7 +145,7 @@ describe('the socket options', () => {
       const socket = dial(fd);
       await once(socket, 'data'); // read, or the kernel resets for the unread bytes
       socket.destroy();
-      await eventually(() => events.includes('closed'));
+      await until('it is closed', () => events.includes('closed'));
       expect(events).toEqual(expected);
     }
   });

@@ -107,6 +107,7 @@ export class Isthmus {
   /** The exit code, once it has ended by itself and all that it wrote has been read. */
   async ended(milliseconds = WAIT_MS): Promise<number | null> {
     await within(milliseconds, 'the end', this.#closed as Promise<unknown>);
+    await heard();
     return (this.#child as ChildProcess).exitCode;
   }
 
@@ -115,6 +116,7 @@ export class Isthmus {
     if (child !== null && child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL');
       await once(child, 'exit');
+      await heard();
     }
     rmSync(this.directory, { recursive: true, force: true });
   }
@@ -122,6 +124,11 @@ export class Isthmus {
   #logged(msg: string): LogLine | undefined {
     return this.log.find((line) => line.msg === msg);
   }
+}
+
+/** Servers in this process have read what a process that is no more had sent them: they hear of its end and of that in any order. */
+async function heard(): Promise<void> {
+  for (let round = 0; round < 5; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function portOf(endpoint: unknown): number {

@@ -13,6 +13,7 @@ import { convertOpenStackCluster } from '../../src/demo/management-api/openstack
 import { neededRules } from '../../src/demo/needed-access.ts';
 import { selfSigned } from './certificates.ts';
 import { Isthmus } from './isthmus.ts';
+import { freePort } from './tcp.ts';
 
 export const NAMESPACE = 'magnum-system';
 
@@ -59,6 +60,8 @@ export class Management {
     ];
     const api = await startManagementApi({
       host,
+      // Clients dial it also while it is stopped: at a port that a connection can have one of them would meet itself sooner or later.
+      port: await freePort(),
       tls: { key, cert, ca: cert },
       tokens: new Map([['admin-token', 'admin']]),
       namespaces: [NAMESPACE],

@@ -54,6 +54,7 @@ const PROGRAMS = {
     'fault',
     'fault_kinds',
     'lives',
+    'shortages',
     'sockets',
     'stage',
     'stage_answers',

@@ -1,5 +1,5 @@
-// What the kernel says about this process: open descriptors and the netns of each thread. Tests compare it before and after.
-import { readdirSync, readlinkSync } from 'node:fs';
+// What the kernel says about this process: open descriptors, the netns and the name of each thread. Tests compare it before and after.
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export function isAlive(pid: number): boolean {
   try {
@@ -32,13 +32,22 @@ export function openSocketsAndPipes(pid: number | 'self' = 'self'): { sockets: n
 
 /** The distinct network namespaces in which threads of a process are: exactly one, or a thread crossed tenants. */
 export function threadNetns(pid: number | 'self' = 'self'): string[] {
-  const seen = new Set<string>();
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
+  return [...new Set(ofThreads(pid, (thread) => readlinkSync(`${thread}/ns/net`)))];
+}
+
+/** As `top -H` shows them. */
+export function threadNames(pid: number): string[] {
+  return ofThreads(pid, (thread) => readFileSync(`${thread}/comm`, 'utf8').trim());
+}
+
+function ofThreads(pid: number | 'self', look: (thread: string) => string): string[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
     try {
-      seen.add(readlinkSync(`/proc/${pid}/task/${task}/ns/net`));
+      return [look(`/proc/${pid}/task/${task}`)];
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // the thread ended while we looked
+      // The thread ended while we looked: before the file was opened, or after.
+      if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      return [];
     }
-  }
-  return [...seen];
+  });
 }

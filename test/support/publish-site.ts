@@ -15,7 +15,7 @@ const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namesp
 export class PublishSite {
   readonly clusters = new TwoClusters();
   readonly management: Management;
-  readonly #watching: NodeJS.Timeout[] = [];
+  readonly #watching: (() => void)[] = [];
 
   private constructor(management: Management) {
     this.management = management;
@@ -73,7 +73,7 @@ export class PublishSite {
       );
   }
 
-  /** Asks a question every few milliseconds, and keeps each answer that is not null. */
+  /** Asks a question now and after each change of an object, and keeps each answer that is not null: no state is too short for it. */
   watch<T>(question: () => T | null): readonly T[] {
     const answers: T[] = [];
     const ask = () => {
@@ -81,8 +81,18 @@ export class PublishSite {
       if (answer !== null) answers.push(answer);
     };
     ask();
-    this.#watching.push(setInterval(ask, 5));
+    this.#watching.push(this.api.store.subscribe(ask));
     return answers;
+  }
+
+  /** Resolves once these have written nothing for so long: whoever writes again and again never comes to rest. */
+  async atRest(milliseconds: number, ...nodes: readonly string[]): Promise<void> {
+    const writes = () => JSON.stringify(nodes.map((node) => this.writesOf(node)));
+    await until(`${nodes} write nothing for ${milliseconds} ms`, async () => {
+      const before = writes();
+      await new Promise((resolve) => setTimeout(resolve, milliseconds));
+      return writes() === before;
+    });
   }
 
   ask(isthmus: Isthmus, { name, certificate }: TestCluster): Promise<string> {
@@ -138,7 +148,7 @@ export class PublishSite {
   }
 
   async stop(): Promise<void> {
-    for (const timer of this.#watching.splice(0)) clearInterval(timer);
+    for (const end of this.#watching.splice(0)) end();
     await this.management.stop();
     await this.clusters.stop();
   }

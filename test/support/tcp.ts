@@ -56,11 +56,26 @@ export async function tcpServer(
   };
 }
 
-/** A port of loopback that was free just now, for programs that must be told one. */
+/** Below those that the kernel gives to connections (ip_local_port_range). */
+let nextPort = 25_000;
+
+/**
+ * A port of loopback that nobody has, for those who must be told one, and for dials that must be refused. The kernel gives it to nobody:
+ * not to another server meanwhile, and not to who dials it, who would meet himself.
+ */
 export async function freePort(): Promise<number> {
-  const { port, close } = await tcpServer();
-  await close();
-  return port;
+  for (; nextPort < 30_000; nextPort += 1) {
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(nextPort, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    nextPort += 1;
+    return nextPort - 1;
+  }
+  throw new Error('no port is free');
 }
 
 /** A connected client; allowHalfOpen, errors recorded instead of thrown. */

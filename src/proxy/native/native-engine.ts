@@ -15,6 +15,7 @@ import type {
   Outcome,
   Peer,
 } from '../engine.ts';
+import { refused } from '../engine-closed.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { OUTCOMES } from './outcomes.ts';
 import { Pools } from './pools.ts';
@@ -52,6 +53,7 @@ export class NativeEngine implements Engine {
   readonly #idle = new IdleGate(() => this.#engine.stats().unreported === 0);
   #nextListener = 1;
   #looks = 0;
+  #closing = false;
   #stopped = false;
 
   constructor(limits: EngineLimits, addon: NativeAddon, threads: number) {
@@ -74,6 +76,7 @@ export class NativeEngine implements Engine {
   }
 
   async openListener(spec: ListenerSpec): Promise<Listener> {
+    if (this.#closing) throw refused(spec);
     const id = this.#nextListener++;
     this.#listeners.set(id, spec);
     try {
@@ -142,6 +145,8 @@ export class NativeEngine implements Engine {
 
   async close(): Promise<void> {
     if (this.#stopped) return;
+    this.#closing = true;
+    // In this order for every worker too: what it accepted before it heard of the first is ended by the second.
     void this.#stopAccepting();
     this.#abortAll('stopped');
     await this.#idle.wait(null);

@@ -15,6 +15,7 @@ import type {
   ListenerSpec,
   Outcome,
 } from '../engine.ts';
+import { EngineClosedError, refused } from '../engine-closed.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { PendingDials } from './dial-backend.ts';
@@ -37,6 +38,7 @@ export class StreamsEngine implements Engine {
   readonly #connections = new Set<Connection>();
   readonly #watch: NodeJS.Timeout;
   #looks = 0;
+  #closing = false;
   readonly #idle = new IdleGate(() => this.#connections.size === 0);
 
   constructor(limits: EngineLimits, addon: NativeAddon) {
@@ -48,7 +50,8 @@ export class StreamsEngine implements Engine {
     this.#watch = setInterval(() => this.#lookAfterPeers(), LOOK_INTERVAL_MS).unref();
   }
 
-  openListener(spec: ListenerSpec): Promise<Listener> {
+  async openListener(spec: ListenerSpec): Promise<Listener> {
+    if (this.#closing) throw refused(spec);
     const context: ConnectionContext = {
       spec,
       limits: this.#limits,
@@ -71,6 +74,11 @@ export class StreamsEngine implements Engine {
         server.off('error', reject);
         // Accepting fails for want of descriptors or memory; libuv then refuses the newcomer, and the others go on.
         server.on('error', () => {});
+        if (this.#closing) {
+          server.close();
+          reject(new EngineClosedError());
+          return;
+        }
         const bound = server.address();
         if (bound === null || typeof bound === 'string') throw new Error('a TCP listener has an address');
         const listener: Listener = {
@@ -118,6 +126,7 @@ export class StreamsEngine implements Engine {
   }
 
   async close(): Promise<void> {
+    this.#closing = true;
     this.#stopAccepting();
     this.#abortAll('stopped');
     await this.#idle.wait(null);
