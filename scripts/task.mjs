@@ -203,11 +203,11 @@ const tasks = {
   },
   release: {
     about:
-      'everything that a release consists of, into release/; publishes nothing (docs/release.md; -- --no-image)',
+      'everything that a release consists of, into release/; publishes nothing (docs/release.md; -- --no-image --unreleased)',
     run: async (args) => {
       await setUp();
       const { release } = await import('./release/release.mjs');
-      return release({ withImage: !args.includes('--no-image') });
+      return release(args);
     },
   },
   check: {

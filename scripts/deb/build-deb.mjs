@@ -73,6 +73,9 @@ function stageSystem(tree, version) {
   put('deploy/debian/copyright', 'usr/share/doc/isthmus/copyright');
   for (const page of ['docs/install/systemd.md', 'docs/upgrade.md'])
     if (existsSync(join(root, page))) put(page, `usr/share/doc/isthmus/${basename(page)}`);
+  // There both lie in one directory.
+  const guide = join(tree, 'usr/share/doc/isthmus/systemd.md');
+  writeFileSync(guide, readFileSync(guide, 'utf8').replaceAll('(../upgrade.md)', '(upgrade.md)'));
   const licence = join(pinnedNodeHome, 'LICENSE');
   if (existsSync(licence)) cpSync(licence, join(tree, 'usr/share/doc/isthmus/LICENSE.node'));
   writeFileSync(
@@ -106,7 +109,7 @@ function stageControl(tree, version, binaries) {
     text.replaceAll(/@([A-Z]+)@/g, (_, name) => values[name]),
   );
   writeFileSync(join(tree, 'DEBIAN', 'conffiles'), '/etc/default/isthmus\n');
-  for (const script of ['postinst', 'prerm', 'postrm']) {
+  for (const script of ['preinst', 'postinst', 'prerm', 'postrm']) {
     cpSync(join(root, 'deploy/debian', script), join(tree, 'DEBIAN', script));
     chmodSync(join(tree, 'DEBIAN', script), 0o755);
   }

@@ -294,6 +294,11 @@ describe('values that contradict each other are refused with a sentence', () => 
       { hostNetwork: false, handover: { enabled: true } },
       "sockets of a Pod's own network end with the Pod",
     ],
+    [
+      'probes of a loopback that is another’s',
+      { hostNetwork: false, health: { address: '127.0.0.1' } },
+      'would end the Pod again and again',
+    ],
     ['a policy for the host', { networkPolicy: { enabled: true } }, "does not filter the host's network"],
     [
       'two monitors',

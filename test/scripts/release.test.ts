@@ -1,6 +1,15 @@
 // What a release is made with, as far as it can be told in seconds; `npm run release` itself installs what it packed and starts it.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +20,8 @@ const scripts = (name: string) => new URL(`../../scripts/${name}`, import.meta.u
 const json = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'));
 const { billOfMaterials, npmComponent, productionPackages } = await import(scripts('sbom.mjs'));
 const { toolchain } = await import(scripts('addon-flavours.mjs'));
-const { changesOf } = await import(scripts('release/release.mjs'));
+const { changesOf, releaseProblems } = await import(scripts('release/release.mjs'));
+const { packChart } = await import(scripts('release/chart.mjs'));
 
 describe('package-lock.json', () => {
   test('knows the hash of every package that it installs', () => {
@@ -55,13 +65,66 @@ describe('the bill of materials', () => {
 
 describe('the section of a version in the changelog', () => {
   const text =
-    '# Changelog\n\n## Unreleased\n\n- new\n\n## [0.2.0] - 2026-01-01\n\n- two\n\n## 0.1.0\n\n- one\n';
+    '# Changelog\n\n## Unreleased\n\n- new\n\n## [0.2.0] - 2026-01-01\n\n- two\n\n## 0.1.0\n\n- one\n\n' +
+    '## 0.0.9\n\n### Added\n\n## 0.0.8';
   test.each([
     ['0.1.0', '- one'],
     ['0.2.0', '- two'],
-    ['0.3.0', '- new'],
+    ['Unreleased', '- new'],
   ])('of %s', (version, expected) => {
     expect(changesOf(version, text)).toContain(expected);
+  });
+
+  test.each(['0.3.0', '0.2', '0.0.9', '0.0.8'])('is none of %s, and none in its place', (version) => {
+    expect(changesOf(version, text)).toBeNull();
+  });
+});
+
+describe('a release', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-release-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  const chart = join(directory, 'Chart.yaml');
+  const version = '0.2.0';
+
+  test('is none without a section of its version, or with a chart of another', () => {
+    writeFileSync(chart, 'version: 0.1.0\n');
+    const old = { version, section: version, changes: null, copies: new Map([[chart, 'version: 0.2.0\n']]) };
+    expect(releaseProblems(old)).toEqual([
+      expect.stringContaining('CHANGELOG.md has no section "## 0.2.0"'),
+      expect.stringMatching(/Chart\.yaml is not that of 0\.2\.0: npm run manifests writes it$/),
+    ]);
+    writeFileSync(chart, 'version: 0.2.0\n');
+    expect(releaseProblems({ ...old, changes: '0.2.0\n\n- two\n' })).toEqual([]);
+  });
+
+  test('has the chart under a name of its own, rendered once: Helm would give it that of the npm package', () => {
+    const helm = join(directory, 'helm');
+    const said = join(directory, 'said');
+    const script = `#!/bin/sh
+echo "$@" >> ${said}
+if [ "$1" = package ]; then echo a chart > "$4/isthmus-${version}.tgz"; fi
+if [ "$1" = template ]; then test -e "$3"; fi
+`;
+    writeFileSync(helm, script, { mode: 0o755 });
+    const into = join(directory, 'release');
+    mkdirSync(into);
+    expect(packChart({ helm, directory: into, name: 'isthmus', version })).toBe(
+      join(into, 'isthmus-0.2.0-chart.tgz'),
+    );
+    expect(readdirSync(into)).toEqual(['isthmus-0.2.0-chart.tgz']);
+    expect(readFileSync(said, 'utf8')).toMatch(
+      /^package .*\/deploy\/helm\/isthmus .*\ntemplate isthmus .*\n$/,
+    );
+  });
+
+  test('says what Helm said when it cannot be rendered', () => {
+    const helm = join(directory, 'broken-helm');
+    writeFileSync(helm, '#!/bin/sh\necho "Error: values do not meet the schema" >&2\nexit 1\n', {
+      mode: 0o755,
+    });
+    expect(() => packChart({ helm, directory, name: 'isthmus', version })).toThrow(
+      'helm package: Error: values do not meet the schema',
+    );
   });
 });
 

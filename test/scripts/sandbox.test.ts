@@ -59,7 +59,7 @@ describe('the sandbox', () => {
 
   it.each(['SIGINT', 'SIGTERM'] as const)('hands %s to the command exactly once', async (signal) => {
     // Not a shell script: a shell cannot trap a signal that was ignored when it started, as background jobs of a shell are.
-    const script = `process.on('${signal}', () => { console.log('got ${signal}'); setTimeout(() => process.exit(3), 500) }); setTimeout(() => {}, 15000); console.log('ready')`;
+    const script = `process.on('${signal}', () => { console.log('got ${signal}'); setTimeout(() => process.exit(3), 500) }); setTimeout(() => {}, 150000); console.log('ready')`;
     const child = sandbox(`exec ${process.execPath} -e "${script}"`);
     let said = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {

@@ -181,7 +181,13 @@ describe.runIf(base)('the package', () => {
     expect(root.told()).toEqual(['disable --now isthmus.service isthmus.socket', 'daemon-reload']);
     expect([root.has('usr/lib/isthmus'), root.has('usr/bin/isthmus')]).toEqual([false, false]);
     expect([root.has('etc/default/isthmus'), root.has('etc/isthmus/kubeconfig')]).toEqual([true, true]);
+    // It comes again: to dpkg that is no first installation, since settings were left.
+    const again = root.install(next, '--force-confold');
+    expect(again.status).toBe(0);
+    expect(again.text).toContain('isthmus doctor');
+    expect(root.told().slice(0, 2)).toEqual(['daemon-reload', 'enable isthmus.service']);
     expect(root.run('dpkg', '-P', 'isthmus').status).toBe(0);
+    root.told();
     expect([root.has('etc/default/isthmus'), root.has('etc/isthmus')]).toEqual([false, false]);
     expect(root.run('dpkg', '-s', 'isthmus').status).not.toBe(0);
   });

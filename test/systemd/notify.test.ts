@@ -37,7 +37,7 @@ const ANY = ['--listen', '127.0.0.1:0'];
 describe('systemd is told', () => {
   it('when clients are served and by whom, what there is to say, and that it ends', async () => {
     const { unit, flags, manifests } = newUnit();
-    const child = await unit.ready(...flags, ...ANY);
+    const child = await unit.ready(...flags, ...ANY, '--drain-timeout', '2m');
     const ready = await unit.notify.until('ready', ({ fields }) => fields.READY === '1');
     expect(ready.fields).toEqual({
       READY: '1',
@@ -50,7 +50,9 @@ describe('systemd is told', () => {
     );
     await unit.notify.until('one has no netns', ({ fields }) => /, 1 no-netns$/.test(fields.STATUS ?? ''));
     child.kill('SIGTERM');
-    await unit.notify.until('stopping', ({ fields }) => fields.STOPPING === '1');
+    const stopping = await unit.notify.until('stopping', ({ fields }) => fields.STOPPING === '1');
+    // More than the unit's TimeoutStopSec= allows, where the settings do: 5 s of propagation, 120 of drain, and room.
+    expect(stopping.fields.EXTEND_TIMEOUT_USEC).toBe('135000000');
     const [code] = (await once(child, 'exit')) as [number];
     expect(code).toBe(0);
   });
@@ -118,7 +120,7 @@ describe('sockets of systemd', () => {
     async (engine) => {
       const { unit, flags } = newUnit();
       const port = await unit.openSocket('tls');
-      const args = [...flags, '--engine', engine, '--drain-timeout', '5s'];
+      const args = [...flags, '--engine', engine, '--drain-timeout', '2m'];
       const first = await unit.ready(...args);
       const traffic = new Traffic({ port, cluster: clusters.alpha });
       traffic.visitors(4);

@@ -5,15 +5,12 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { mainScript } from '../support/isthmus.ts';
 import { until } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
-
-// Programs start one after the other, while clients come: a busy machine takes its time.
-vi.setConfig({ testTimeout: 90_000 });
 
 const NOBODY = 65_534;
 /** Not in a user namespace that knows one user only. */
@@ -82,11 +79,12 @@ describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
     // The one in between had no residents, and is gone.
     const [, between] = [...new Set(unit.notify.all.map(({ pid }) => pid))];
     await unit.ended(between as number);
-    expect((await unit.status()).ready).toBe(true);
+    await expect.poll(async () => (await unit.status()).ready).toBe(true);
     expect(traffic.residing).toBe(4);
     await traffic.stop();
     expect(traffic.problems).toEqual([]);
     await unit.ended(old.pid as number);
+    await until('their last words are read', () => unit.logged('all connections finished').length >= 2);
     expect(unit.logged('all connections finished').map(({ reset }) => reset)).toEqual([0, 0]);
   });
 });
@@ -136,7 +134,8 @@ describe('an upgrade', () => {
   });
 
   it('ends the connections of the old process only at --handover-drain', async () => {
-    const { unit, flags } = newUnit('--handover-drain', '2s');
+    // Longer than it takes to look whether they are all there.
+    const { unit, flags } = newUnit('--handover-drain', '10s');
     const old = await unit.ready(...flags);
     const traffic = await busy(unit, 2);
     expect((await unit.reload()).code).toBe(0);
@@ -147,6 +146,7 @@ describe('an upgrade', () => {
     await traffic.goesOn(3);
     await traffic.stop();
     expect(traffic.problems.every((problem) => problem.startsWith('resident: '))).toBe(true);
+    await until('its last words are read', () => unit.logged('drain timeout: reset the rest').length > 0);
     expect(unit.logged('drain timeout: reset the rest')).toHaveLength(1);
   });
 

@@ -122,6 +122,9 @@ for a slow node. After a hand-over nothing is withdrawn, and connections have ha
 {{- if and .Values.handover.enabled (not .Values.hostNetwork) }}
 {{- fail "handover.enabled: sockets of a Pod's own network end with the Pod; set hostNetwork: true, or leave it out: with an address of its own each Pod can surge without it" }}
 {{- end }}
+{{- if and (not .Values.hostNetwork) (or (hasPrefix "127." .Values.health.address) (eq .Values.health.address "::1")) }}
+{{- fail "health.address: on a Pod's own network the kubelet, which asks there, is elsewhere, and would end the Pod again and again; leave it empty, or set hostNetwork: true" }}
+{{- end }}
 {{- if and .Values.networkPolicy.enabled .Values.hostNetwork }}
 {{- fail "networkPolicy.enabled: Kubernetes does not filter the host's network; set hostNetwork: false, or use the host's own firewall" }}
 {{- end }}
