@@ -43,7 +43,10 @@ export interface AppDeps {
 
 /** Sockets that listen already, and who listens on them until we do. */
 export interface Handover {
-  take(name: string, wanted: Endpoint & { readonly range?: PortRange }): number | undefined;
+  take(
+    name: string,
+    wanted: Endpoint & { readonly range?: PortRange; readonly except?: ReadonlySet<number> },
+  ): number | undefined;
   readonly hasPredecessor: boolean;
   /** We accept: resolves when the predecessor does no longer. */
   accepting(): Promise<void>;
@@ -109,7 +112,8 @@ export class App {
         new PortPolicy({ route, maxConnections: config.maxConnectionsPerCluster, ...seen }),
       report: (outcomes) => this.#control.portsOpened(outcomes),
       retryMs: config.intervalMs,
-      inherited: (name, range) => handover?.take(name, { host: config.listen.host, port: 0, range }),
+      inherited: (name, range, except) =>
+        handover?.take(name, { host: config.listen.host, port: 0, range, except }),
     });
     this.#metrics = new Metrics({
       version,
@@ -166,7 +170,7 @@ export class App {
     this.#listener.prepare(this.#policy.prepared());
     if (this.#stopping) return; // told to stop while it opened: the drain has closed it, or will
     if (this.#handover?.hasPredecessor) {
-      this.#ports.want(this.#control.desired.ports);
+      this.#wantPorts(this.#control.desired);
       await this.#ports.settled();
     }
     adminAddress ??= await this.#serveAll();
@@ -174,7 +178,7 @@ export class App {
     if (this.#stopping) return;
     this.#notReadyBecause = null;
     this.#control.listening(this.#listener.address, this.#listener.port);
-    this.#ports.want(this.#control.desired.ports);
+    this.#wantPorts(this.#control.desired);
     this.#logger.info(
       { listen: endpointText(this.#listener), admin: endpointText(adminAddress), version: this.#version },
       'serving',
@@ -248,7 +252,8 @@ export class App {
     if (changes.routes !== undefined) this.#listener?.prepare(this.#policy.prepared());
     if (changes.backends !== undefined) this.#retainNetns(desired.backends);
     // Before we are ready nobody is served on any port.
-    if (changes.ports !== undefined && this.#listener !== null) this.#ports.want(desired.ports);
+    const isNew = changes.ports !== undefined || changes.heldPorts !== undefined;
+    if (isNew && this.#listener !== null) this.#wantPorts(desired);
     if (changes.listeners !== undefined) this.#listenerLog.write(desired.listeners);
     this.#metrics.routesSwapped(desired.clusters, desired.listeners);
     this.#clusterLog.write(desired.clusters);
@@ -257,6 +262,10 @@ export class App {
     for (const { origin, reason } of appeared)
       this.#logger.warn({ origin, reason }, 'something cannot be used');
     for (const origin of recovered) this.#logger.info({ origin }, `${origin}: well again`);
+  }
+
+  #wantPorts({ ports, heldPorts }: Desired): void {
+    this.#ports.want(ports, heldPorts);
   }
 
   #retainNetns(backends: Desired['backends']): void {

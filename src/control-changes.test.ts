@@ -60,6 +60,7 @@ function desired(clusters: readonly Cluster[], problems: readonly string[], byDe
       preferredPort: number,
       route: pooled(number, route),
     })),
+    heldPorts: byDefault > 5 ? [] : [byDefault, 17_000],
     listeners: clusters.map(({ number, backends, reason }) => ({
       name: `l${number}`,
       namespace: 'ns',
@@ -135,7 +136,8 @@ describe('what arrives', () => {
       fc.property(states, (following) => {
         let before: { sent: Desired; arrived: Desired } | null = null;
         for (const now of told(following)) {
-          for (const part of ['routes', 'clusters', 'backends', 'problems', 'ports', 'listeners'] as const) {
+          const lists = ['clusters', 'backends', 'problems', 'ports', 'heldPorts', 'listeners'] as const;
+          for (const part of ['routes', ...lists] as const) {
             if (before?.sent[part] === now.sent[part]) expect(now.arrived[part]).toBe(before.arrived[part]);
           }
           for (const [name, route] of now.sent.routes.byServerName) {

@@ -27,6 +27,7 @@ export interface DesiredChanges {
   readonly backends?: ListChanges<ItemOf<'backends'>>;
   readonly problems?: ListChanges<ItemOf<'problems'>>;
   readonly ports?: ListChanges<PartChange<ItemOf<'ports'>>>;
+  readonly heldPorts?: readonly number[];
   readonly listeners?: ListChanges<PartChange<ItemOf<'listeners'>>>;
 }
 
@@ -37,6 +38,7 @@ export const NOTHING_DESIRED: Desired = Object.freeze({
   backends: Object.freeze([]),
   problems: Object.freeze([]),
   ports: Object.freeze([]),
+  heldPorts: Object.freeze([]),
   listeners: Object.freeze([]),
 });
 
@@ -50,6 +52,7 @@ export function desiredChanges(before: Desired, after: Desired): DesiredChanges 
     ...(before.backends !== after.backends && { backends: listChanges(before.backends, after.backends) }),
     ...(before.problems !== after.problems && { problems: listChanges(before.problems, after.problems) }),
     ...(before.ports !== after.ports && { ports: partChanges(before.ports, after.ports, PORTS) }),
+    ...(before.heldPorts !== after.heldPorts && { heldPorts: after.heldPorts }),
     ...(before.listeners !== after.listeners && {
       listeners: partChanges(before.listeners, after.listeners, LISTENERS),
     }),
@@ -58,7 +61,7 @@ export function desiredChanges(before: Desired, after: Desired): DesiredChanges 
 
 /** `before` must say the same as the state from which the changes were made. */
 export function changedDesired(before: Desired, changes: DesiredChanges): Desired {
-  const { complete, routes, clusters, backends, problems, ports, listeners } = changes;
+  const { complete, routes, clusters, backends, problems, ports, heldPorts, listeners } = changes;
   return Object.freeze({
     complete,
     routes: routes === undefined ? before.routes : changedTable(before.routes, routes),
@@ -66,6 +69,7 @@ export function changedDesired(before: Desired, changes: DesiredChanges): Desire
     backends: backends === undefined ? before.backends : changedList(before.backends, backends),
     problems: problems === undefined ? before.problems : changedList(before.problems, problems),
     ports: ports === undefined ? before.ports : changedParts(before.ports, ports, PORTS),
+    heldPorts: heldPorts === undefined ? before.heldPorts : Object.freeze(heldPorts),
     listeners:
       listeners === undefined ? before.listeners : changedParts(before.listeners, listeners, LISTENERS),
   });

@@ -2,12 +2,13 @@
 // about that. Part of the control thread; nothing else imports it.
 import { hostname } from 'node:os';
 import type { RunConfig } from './config/config.ts';
-import { advertisedAddress } from './control/advertise-address.ts';
+import { type AdvertisedAddress, advertisedAddress } from './control/advertise-address.ts';
 import type { DefaultRouteAddress } from './control/default-route.ts';
 import { readDefaultRouteAddress } from './control/default-route-address.ts';
 import { hostIdentity } from './control/host-identity.ts';
 import { instanceName } from './control/instance-name.ts';
 import { KubeSource } from './control/kube-source.ts';
+import { isHeardAt, unheard } from './control/listen-reach.ts';
 import { ListenerSource } from './control/listener-source.ts';
 import type { Outcome } from './control/publish/apply.ts';
 import { KubePublisher } from './control/publish/kube-publisher.ts';
@@ -38,6 +39,8 @@ export class ControlKubernetes {
   readonly #instance: string;
   #defaultRoute: DefaultRouteAddress;
   #addressTimer: NodeJS.Timeout | null = null;
+  #listen: string | null = null;
+  #unheard: string | null = null;
 
   /** Throws KubeconfigError when there are no usable credentials; that the API answers is not asked. */
   static async open(deps: ControlKubernetesDependencies): Promise<ControlKubernetes> {
@@ -105,12 +108,7 @@ export class ControlKubernetes {
         allowMassDelete: config.allowMassDelete,
         tags: config.resourceTags,
       },
-      advertised: () =>
-        advertisedAddress({
-          flag: config.advertiseAddress,
-          podIp: config.podIp,
-          defaultRoute: this.#defaultRoute,
-        }),
+      advertised: () => this.#advertised(),
       routesLive: deps.routesLive,
       onChange: deps.onChange,
       onOutcome: (outcome: Outcome) => publishLog.write(outcome),
@@ -122,6 +120,13 @@ export class ControlKubernetes {
   async start(): Promise<void> {
     this.#addressTimer = setInterval(() => void this.#lookAtAddress(), ADDRESS_EVERY_MS);
     await Promise.all([this.publisher.start(), this.listeners.start()]);
+  }
+
+  /** Clients are served there. */
+  listening(address: string, port: number): void {
+    this.#listen = address;
+    this.#tellUnheard();
+    this.publisher.listening(port);
   }
 
   status(): KubernetesStatus {
@@ -156,9 +161,28 @@ export class ControlKubernetes {
     this.#deps.log('info', { reason }, message);
   }
 
+  #advertised(): AdvertisedAddress {
+    const { advertiseAddress: flag, podIp } = this.#deps.config;
+    return advertisedAddress({ flag, podIp, defaultRoute: this.#defaultRoute });
+  }
+
+  /** Once for each address. What was given and is certain was a problem of the configuration: here is what may be meant, or was found. */
+  #tellUnheard(): void {
+    const choice = this.#advertised();
+    if (this.#listen === null || choice.kind === 'none') return;
+    const doubt = isHeardAt(this.#listen, choice.address)
+      ? null
+      : unheard(this.#listen, choice.address, choice.from);
+    if (doubt !== null && doubt.found !== this.#unheard)
+      this.#deps.log('warn', { fix: doubt.fix }, doubt.found);
+    this.#unheard = doubt?.found ?? null;
+  }
+
   async #lookAtAddress(): Promise<void> {
     const before = this.#defaultRoute;
     this.#defaultRoute = await readDefaultRouteAddress();
-    if (JSON.stringify(before) !== JSON.stringify(this.#defaultRoute)) this.#deps.onChange();
+    if (JSON.stringify(before) === JSON.stringify(this.#defaultRoute)) return;
+    this.#tellUnheard();
+    this.#deps.onChange();
   }
 }

@@ -78,7 +78,7 @@ class ControlThread {
         void this.#start(); // what it throws is a bug, and ends the thread and with it the process
         return;
       case 'listening':
-        this.#kubernetes?.publisher.listening(message.port);
+        this.#kubernetes?.listening(message.address, message.port);
         return;
       case 'dials-failed':
         for (const backend of message.backends) this.#health.dialFailed(backend);

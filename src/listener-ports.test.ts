@@ -68,8 +68,9 @@ function make(range: { from: number; to: number } | null, retryMs = 60_000): voi
       return policy;
     },
     report: (outcomes) => reports.push(Object.fromEntries(outcomes)),
-    inherited: (name) => {
+    inherited: (name, _range, except) => {
       const fd = handed.get(name);
+      if (fd !== undefined && except.has(fd)) return undefined;
       handed.delete(name);
       return fd;
     },
@@ -88,7 +89,7 @@ const settled = async () => {
   await new Promise((resolve) => setImmediate(resolve));
 };
 const want = async (...wishes: PortRoute[]) => {
-  ports.want(wishes);
+  ports.want(wishes, []);
   await settled();
 };
 const isOpen = (port: number) => ({ kind: 'open', port });
@@ -132,7 +133,7 @@ test('two that had the same port before: the first by name has it', async () => 
 test('a route that changes never closes its port, and is followed', async () => {
   await want(wish('a', null, routeTo('10.0.0.5')));
   const spec = engine.specs.get(100);
-  ports.want([wish('a', 103, routeTo('10.0.0.6'))]);
+  ports.want([wish('a', 103, routeTo('10.0.0.6'))], []);
   expect(routes.get('0')?.().backends[0]?.address).toBe('10.0.0.6'); // at once
   await settled();
   expect(engine.specs.get(100)).toBe(spec);
@@ -161,6 +162,31 @@ test('a full range: who is there stays, the others are told in a sentence, and g
   });
   await want(wish('b'), wish('c'), wish('d'));
   expect(reports.at(-1)?.['ns/d']).toEqual(isOpen(100));
+});
+
+test('one that clients of another may still be sent to is given to nobody but whose it was', async () => {
+  ports.want([wish('a'), wish('b', 102), wish('c')], [100, 102, 9000]);
+  await settled();
+  expect(engine.open).toEqual({ 'listener:ns/a': 101, 'listener:ns/b': 102, 'listener:ns/c': 103 });
+  ports.want([wish('a'), wish('c'), wish('d')], [100, 102, 9000]);
+  await settled();
+  expect(reports.at(-1)?.['ns/d']).toEqual({
+    kind: 'failed',
+    reason:
+      'no port of --listener-ports 100-103 is free: 2 taken by other listeners, 0 by other programs or not permitted, ' +
+      '2 that clients of another listener may still be sent to',
+  });
+  ports.want([wish('a'), wish('c'), wish('d')], [100]);
+  await settled();
+  expect(reports.at(-1)?.['ns/d']).toEqual(isOpen(102));
+});
+
+test('nor is it taken over from a predecessor, where it was that of another under the same name', async () => {
+  handed.set('listener:ns/a', 100).set('listener:ns/b', 102).set('listener:ns/c', 103);
+  ports.want([wish('a'), wish('b', 102), wish('c', 101)], [100, 101, 102]);
+  await settled();
+  expect(engine.open).toEqual({ 'listener:ns/b': 102, 'listener:ns/c': 103 });
+  expect(Array.from(engine.specs.values(), ({ fd }) => fd)).toEqual([102, 103]);
 });
 
 test('what could not be opened is tried again after a while', async () => {
@@ -198,16 +224,16 @@ test('without a range there is a reason for everybody, and nothing is tried', as
 
 describe('what comes while a port is being opened', () => {
   test('is looked at afterwards, and only the last of it', async () => {
-    ports.want([wish('a', null, routeTo('10.0.0.5'))]);
-    ports.want([wish('a', null, routeTo('10.0.0.6')), wish('b')]);
-    ports.want([wish('a', null, routeTo('10.0.0.7'))]);
+    ports.want([wish('a', null, routeTo('10.0.0.5'))], []);
+    ports.want([wish('a', null, routeTo('10.0.0.6')), wish('b')], []);
+    ports.want([wish('a', null, routeTo('10.0.0.7'))], []);
     await settled();
     expect(engine.open).toEqual({ 'listener:ns/a': 100 });
     expect(routes.get('0')?.().backends[0]?.address).toBe('10.0.0.7');
   });
 
   test('a stop ends it: nothing more is opened or told', async () => {
-    ports.want([wish('a'), wish('b')]);
+    ports.want([wish('a'), wish('b')], []);
     await ports.stop();
     await want(wish('c'));
     expect(Object.keys(engine.open).length).toBeLessThanOrEqual(1);

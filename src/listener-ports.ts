@@ -16,8 +16,8 @@ export interface ListenerPortsDeps {
   /** All outcomes, whenever one of them changed. */
   readonly report: (outcomes: ReadonlyMap<string, PortOutcome>) => void;
   readonly retryMs: number;
-  /** A socket under this name, within the range, that a predecessor handed over. */
-  readonly inherited?: (name: string, range: PortRange) => number | undefined;
+  /** A socket under this name, within the range and none of the exceptions, that a predecessor handed over. */
+  readonly inherited?: (name: string, range: PortRange, except: ReadonlySet<number>) => number | undefined;
 }
 
 interface OpenPort {
@@ -30,6 +30,7 @@ export class ListenerPorts {
   readonly #deps: ListenerPortsDeps;
   readonly #open = new Map<string, OpenPort>();
   #wanted: readonly PortRoute[] = [];
+  #held: ReadonlySet<number> = new Set();
   #outcomes: ReadonlyMap<string, PortOutcome> = new Map();
   #working: Promise<void> | null = null;
   #again = false;
@@ -45,10 +46,14 @@ export class ListenerPorts {
     return this.#outcomes;
   }
 
-  /** These are wanted from now on. Routes of open ports are swapped before it returns. */
-  want(ports: readonly PortRoute[]): void {
+  /**
+   * These are wanted from now on. Routes of open ports are swapped before it returns. Nobody gets one of `held` but who had it before:
+   * clients of another may still come by it.
+   */
+  want(ports: readonly PortRoute[], held: readonly number[]): void {
     if (this.#stopped) return;
     this.#wanted = ports;
+    this.#held = new Set(held);
     for (const { name, route } of ports) {
       const open = this.#open.get(name);
       if (open !== undefined) open.route = route;
@@ -123,9 +128,8 @@ export class ListenerPorts {
       else if (!(await this.#tookPreferred(wish, range, taken, busy))) others.push(wish);
     }
     if (range === null) return failures;
-    const promised = new Set(others.flatMap(({ preferredPort }) => preferredPort ?? []));
     for (const wish of others) {
-      const failure = await this.#openAny(wish, range, taken, busy, promised);
+      const failure = await this.#openAny(wish, range, taken, busy);
       if (failure !== null) failures.set(wish.name, failure);
     }
     return failures;
@@ -137,7 +141,9 @@ export class ListenerPorts {
     taken: Set<number>,
     busy: Set<number>,
   ): Promise<boolean> {
-    const fd = this.#deps.inherited?.(listenerKey(wish.name), range);
+    const except = new Set(this.#held);
+    if (wish.preferredPort !== null) except.delete(wish.preferredPort);
+    const fd = this.#deps.inherited?.(listenerKey(wish.name), range, except);
     return fd !== undefined && (await this.#tryPort(wish, 0, taken, busy, fd)) === null;
   }
 
@@ -152,25 +158,28 @@ export class ListenerPorts {
     return (await this.#tryPort(wish, port, taken, busy)) === null;
   }
 
-  /** null when it has one. One that another had before and could not get now is left to it as long as there are others. */
+  /** null when it has one. */
   async #openAny(
     wish: PortRoute,
     { from, to }: PortRange,
     taken: Set<number>,
     busy: Set<number>,
-    promised: ReadonlySet<number>,
   ): Promise<string | null> {
-    for (const isLast of [false, true]) {
-      for (let port = from; port <= to && !this.#stopped; port += 1) {
-        if (taken.has(port) || busy.has(port) || promised.has(port) !== isLast) continue;
-        const error = await this.#tryPort(wish, port, taken, busy);
-        if (error === null) return null;
-        // No other port would fare better.
-        if (error !== 'EADDRINUSE' && error !== 'EACCES') return `port ${port} cannot be opened (${error})`;
+    let held = 0;
+    for (let port = from; port <= to && !this.#stopped; port += 1) {
+      if (taken.has(port) || busy.has(port)) continue;
+      if (this.#held.has(port)) {
+        held += 1;
+        continue;
       }
+      const error = await this.#tryPort(wish, port, taken, busy);
+      if (error === null) return null;
+      // No other port would fare better.
+      if (error !== 'EADDRINUSE' && error !== 'EACCES') return `port ${port} cannot be opened (${error})`;
     }
     const used = `${taken.size} taken by other listeners, ${busy.size} by other programs or not permitted`;
-    return `no port of --listener-ports ${from}-${to} is free: ${used}`;
+    const kept = held === 0 ? '' : `, ${held} that clients of another listener may still be sent to`;
+    return `no port of --listener-ports ${from}-${to} is free: ${used}${kept}`;
   }
 
   /** null when it is open now, else the code of the error. */

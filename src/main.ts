@@ -115,6 +115,8 @@ async function run(args: readonly string[]): Promise<number> {
 
 /** To end in order is worth so long to somebody who has asked twice. */
 const AT_ONCE_MS = 1000;
+/** For what ends around the drain: requests to an API that may not answer, the threads. */
+const ENDING_ROOM_MS = 10_000;
 /** From the moment that a successor serves until the kubelet ends the Pod that it replaces: a probe, and a turn of the DaemonSet's. */
 const REPLACED_WITHIN_MS = 120_000;
 
@@ -152,7 +154,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   ]);
   const drained = async () => {
     await service?.beforeStop();
-    service?.stopping();
+    service?.stopping(config.propagationWaitMs + config.drainTimeoutMs + ENDING_ROOM_MS);
     await app.drain();
     // Who is a container's first process, and ends by itself, is started again: and would take back what a successor has just got. So
     // does one whose health port answers no more.

@@ -48,7 +48,7 @@ const SERVICE_PORT = 6443;
 /** kube-proxy matches a slice's port to the Service's by this name; target ports count for nothing without a selector. */
 const PORT_NAME = 'https';
 const LISTENER_PORT_NAME = 'listener';
-const LEASE_SECONDS = 30;
+export const LEASE_SECONDS = 30;
 export const EVERYWHERE = '*';
 
 export interface ServiceFacts {

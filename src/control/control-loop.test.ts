@@ -85,12 +85,17 @@ function harness(intervalMs = 60_000) {
   return { loop, state, flip };
 }
 
+/** What was triggered has had its turn: counted in rounds of the event loop, and not in milliseconds, which others may use up. */
+const turned = async () => {
+  for (let round = 0; round < 3; round += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+};
+
 describe('a control loop', () => {
   test('has a backend probed before it routes to it', async () => {
     const { loop, state, flip } = harness();
     await loop.start();
     flip(true);
-    await sleep(5);
+    await turned();
     expect(state.log).toEqual(['targets 1', 'publish a:unhealthy', 'publish a:serving']);
     expect(loop.last()).toBe(state.published.at(-1));
     expect(loop.last()?.routes.byServerName.get('a')?.backends).toHaveLength(1);
@@ -112,7 +117,7 @@ describe('a control loop', () => {
       loop.trigger('netns');
       state.onChange();
     }
-    await sleep(5);
+    await turned();
     expect(state.looks).toBe(looks + 1);
   });
 
@@ -123,7 +128,7 @@ describe('a control loop', () => {
       state.source = structuredClone(state.source);
       state.netns = structuredClone(state.netns);
       loop.trigger('source');
-      await sleep(5);
+      await turned();
     }
     expect(state.log).toEqual(['targets 1', 'publish a:unhealthy']);
     expect(state.looks).toBeGreaterThan(5);
@@ -134,7 +139,7 @@ describe('a control loop', () => {
     await loop.start();
     state.source = { ...state.source, problems: [{ origin: 'bad.yaml', reason: 'not YAML' }] };
     state.onChange();
-    await sleep(5);
+    await turned();
     const [before, after] = state.published;
     expect(after?.problems).toHaveLength(1);
     expect(after?.routes).toBe(before?.routes);
@@ -149,7 +154,7 @@ describe('a control loop', () => {
       const lastProbe = { atMs: performance.now(), ok: false, durationMs: 1, error };
       for (const { key } of state.targets) state.health.set(key, { up: false, sinceMs: 0, lastProbe });
       loop.trigger('tick');
-      await sleep(5);
+      await turned();
     };
     await fail('ECONNREFUSED');
     await fail('ECONNREFUSED');
@@ -176,12 +181,12 @@ describe('a control loop', () => {
     const last = loop.last();
     state.failSource = true;
     flip(true);
-    await sleep(5);
+    await turned();
     expect(state.errors).toEqual([new Error('source broke')]);
     expect(loop.last()).toBe(last);
     state.failSource = false;
     loop.trigger('tick');
-    await sleep(5);
+    await turned();
     expect(state.published.at(-1)?.clusters[0]?.state).toBe('serving');
   });
 
@@ -193,7 +198,7 @@ describe('a control loop', () => {
     expect(loop.last()).toBeNull();
     state.failPublish = false;
     loop.trigger('tick');
-    await sleep(5);
+    await turned();
     expect(state.published).toHaveLength(1);
   });
 
@@ -201,21 +206,21 @@ describe('a control loop', () => {
     const { loop, state, flip } = harness();
     await loop.start();
     flip(true);
-    await sleep(5);
+    await turned();
     state.netns = { complete: false, entries: [], problems: [] };
     loop.trigger('netns');
-    await sleep(5);
+    await turned();
     expect(loop.last()).toMatchObject({ complete: false, clusters: [{ state: 'serving' }] });
     state.netns = { complete: true, entries: [], problems: [] };
     loop.trigger('netns');
-    await sleep(5);
+    await turned();
     expect(loop.last()).toMatchObject({ complete: true, clusters: [{ state: 'no-netns' }], backends: [] });
   });
 
   test('does nothing before it is started or after it was stopped', async () => {
     const { loop, state, flip } = harness(5);
     loop.trigger('backend-up');
-    await sleep(5);
+    await turned();
     expect(state.looks).toBe(0);
     await loop.start();
     flip(true);

@@ -20,6 +20,9 @@ export function settledDesired(before: Desired | null, next: Desired): Desired {
   const backends = settledList(before.backends, next.backends, ({ key }) => key, sameTarget);
   const problems = settledList(before.problems, next.problems, problemKey, sameProblem);
   const ports = settledList(before.ports, next.ports, ({ name }) => name, samePort);
+  const heldPorts = sameList(before.heldPorts, next.heldPorts, (a, b) => a === b)
+    ? before.heldPorts
+    : next.heldPorts;
   const listeners = settledList(before.listeners, next.listeners, listenerKey, sameListener, settledMembers);
   const same =
     before.complete === next.complete &&
@@ -28,10 +31,20 @@ export function settledDesired(before: Desired | null, next: Desired): Desired {
     backends === before.backends &&
     problems === before.problems &&
     ports === before.ports &&
+    heldPorts === before.heldPorts &&
     listeners === before.listeners;
   return same
     ? before
-    : Object.freeze({ complete: next.complete, routes, clusters, backends, problems, ports, listeners });
+    : Object.freeze({
+        complete: next.complete,
+        routes,
+        clusters,
+        backends,
+        problems,
+        ports,
+        heldPorts,
+        listeners,
+      });
 }
 
 /** Where two items have one key, the later is found, and compared like any other: at worst the same is handed on again. */

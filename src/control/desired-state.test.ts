@@ -42,6 +42,10 @@ const down: TargetHealth = {
   sinceMs: 1,
   lastProbe: { atMs: 2, ok: false, durationMs: 1, error: 'ECONNREFUSED' },
 };
+const failed = (error: string): TargetHealth => ({
+  ...down,
+  lastProbe: { atMs: 2, ok: false, durationMs: 1, error },
+});
 
 interface Given {
   readonly clusters: readonly ClusterReading[];
@@ -103,6 +107,8 @@ describe('a proxied cluster', () => {
   test.each<[string, TargetHealth | undefined, string]>([
     ['never probed', undefined, '(not checked yet)'],
     ['refusing', down, '(ECONNREFUSED)'],
+    ['silent by our own deadline', failed('ETIMEDOUT'), '(ETIMEDOUT)'],
+    ['silent by the kernel’s, in turns with ours: no other reason', failed('EHOSTUNREACH'), '(ETIMEDOUT)'],
     ['passing for the first time', { ...up, up: false }, '(coming up)'],
   ])('with a backend %s is unhealthy, routed to nothing and still known by name', (_title, health, why) => {
     const name = `qdhcp-${ID}`;

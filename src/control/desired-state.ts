@@ -37,6 +37,8 @@ export interface Desired {
   readonly problems: readonly Problem[];
   /** Ports of their own, one for each TCP listener that may have one; sorted by name. */
   readonly ports: readonly PortRoute[];
+  /** Ports that clients may still be sent to by a slice of ours: only for the one that had it before. Sorted. */
+  readonly heldPorts: readonly number[];
   /** Additional listeners, sorted by namespace and name. */
   readonly listeners: readonly ListenerStatus[];
 }
@@ -98,6 +100,7 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   return Object.freeze({
     complete: world.complete,
     ports: listeners.ports,
+    heldPorts: listeners.heldPorts,
     listeners: listeners.statuses,
     reserved: listeners.reserved,
     listenersComplete: world.listeners.complete,

@@ -1,9 +1,10 @@
 // Clusters, additional listeners and machines from a directory of manifests, read again whenever it changes. One file's trouble stays
 // that file's: what it last said well stands until it is well again or deleted, and no other file notices.
-import { type FSWatcher, watch } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import type { ListenerReadingSettings } from './additional-listener.ts';
 import type { ClusterSource, Problem, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
+import { givingWay } from './giving-way.ts';
 import { type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
 import {
   lookAtManifest,
@@ -126,11 +127,13 @@ export class FileSource implements ClusterSource {
     let changed = false;
     const problems: Problem[] = [];
     try {
-      // Watch first, list second: what happens in between raises an event.
+      // By Node's thread pool, and only this: a network file system that hangs holds up a thread there, and this one goes on.
       const { dev, ino } = await stat(directory, { bigint: true });
+      if (this.#stopped) return;
+      // Watch first, list second: what happens in between raises an event.
       const identity = `${dev}:${ino}`;
       problems.push(...this.#watchDirectory(identity));
-      const names = manifestNames(await readdir(directory));
+      const names = manifestNames(readdirSync(directory));
       if (names.length === 0 && this.#files.size > 0 && identity !== this.#listedIdentity) {
         // A volume that was unmounted shows the empty directory below it: that says nothing about the clusters.
         throw new Error('another directory has taken its place, without a single manifest');
@@ -143,7 +146,9 @@ export class FileSource implements ClusterSource {
       }
       for (const name of this.#files.keys())
         if (!read.has(name)) changed = this.#files.delete(name) || changed;
+      const giveWay = givingWay();
       for (const name of read) {
+        await giveWay();
         if (this.#stopped) return;
         const outcome = await this.#scanFile(name);
         changed ||= outcome === 'changed';

@@ -115,6 +115,14 @@ export class LivenessJudge {
     return this.#expired(this.#now(), own).map(([, { instance }]) => instance);
   }
 
+  /** Whether any renewed within its time: such a one takes an instance that does not for dead. */
+  anyRenews(): boolean {
+    const now = this.#now();
+    return [...this.#entries.values()].some(
+      ({ observed, changedAtMs, durationMs }) => observed !== ABSENT && now - changedAtMs < durationMs,
+    );
+  }
+
   /** When the next one is dead if nothing is heard of it; null when none can be. */
   nextExpiryMs(own: OwnRenewals): number | null {
     const now = this.#now();

@@ -28,6 +28,8 @@ export interface ListenerStates {
   readonly entries: readonly RouteEntry[];
   /** Sorted by name. */
   readonly ports: readonly PortRoute[];
+  /** Sorted. */
+  readonly heldPorts: readonly number[];
   /** Sorted by namespace and name. */
   readonly statuses: readonly ListenerStatus[];
   readonly targets: readonly ProbeTarget[];
@@ -39,6 +41,7 @@ export interface ListenerStates {
 const NOTHING: ListenerStates = Object.freeze({
   entries: [],
   ports: Object.freeze([]),
+  heldPorts: Object.freeze([]),
   statuses: Object.freeze([]),
   targets: [],
   publications: [],
@@ -60,7 +63,7 @@ export function listenerStates(
   namespace: string,
 ): ListenerStates {
   const { listeners, departing } = world.listeners;
-  if (listeners.length === 0 && departing.size === 0) return NOTHING;
+  if (listeners.length === 0 && departing.size === 0 && world.listeners.advertised.size === 0) return NOTHING;
   const context = { world, index, claims, namespace };
   const clusters = clustersByName(world.clusters, claims);
   const all = [
@@ -74,11 +77,13 @@ export function listenerStates(
     const found = clusters.get(`${listener.reading.namespace}/${cluster}`) ?? null;
     return placedListener(listener, leaving, service, found, context);
   });
+  const ports = placed
+    .flatMap(({ port }) => (port === null ? [] : [port]))
+    .sort((a, b) => byText(a.name, b.name));
   return {
     entries: placed.flatMap(({ entry }) => (entry === null ? [] : [entry])),
-    ports: Object.freeze(
-      placed.flatMap(({ port }) => (port === null ? [] : [port])).sort((a, b) => byText(a.name, b.name)),
-    ),
+    ports: Object.freeze(ports),
+    heldPorts: Object.freeze(heldPorts(ports, world)),
     statuses: Object.freeze(
       placed
         .flatMap(({ status }) => (status === null ? [] : [status]))
@@ -283,6 +288,16 @@ function portOfBefore({ cluster, listener }: Publication, { kube }: World): numb
   const slices = sliceIndex(kube.slices).ours.get(listenerPublicationKey(cluster, listener.service)) ?? [];
   const own = slices.find(({ instance }) => instance === kube.self.instance);
   return own?.object.ports?.[0]?.port ?? null;
+}
+
+/** One that is open and stays so needs no word: it is taken. */
+function heldPorts(ports: readonly PortRoute[], { listeners, ports: outcomes }: World): number[] {
+  const held = new Set(listeners.advertised.keys());
+  for (const { name } of ports) {
+    const outcome = outcomes.get(name);
+    if (outcome?.kind === 'open') held.delete(outcome.port);
+  }
+  return [...held].sort((a, b) => a - b);
 }
 
 /** By what they say themselves: the cluster may be what was edited. */

@@ -194,6 +194,34 @@ describe('a listener that goes', () => {
     expect(desiredFor(world).listeners).toEqual([]);
   });
 
+  test('and is made anew for another cluster gets its port only when nobody is sent to the old machines by it', () => {
+    const api = new ModelApi();
+    const clusters = [pendingCluster('kube-1'), pendingCluster('kube-2')];
+    const machines = [
+      ...(site.machines ?? []),
+      machine('x-1', '10.0.0.12', { role: 'worker' }, { cluster: 'kube-2' }),
+    ];
+    const both = { ...site, clusters, machines };
+    const anew = { ...both, listeners: [listener('ssh', { clusterName: 'kube-2' }, { uid: 'another' })] };
+    const published = (world: ReturnType<typeof worldFor>) =>
+      desiredFor(world).publications.filter(({ listener: of }) => of);
+    for (const between of [null, { ...both, listeners: [] }]) {
+      let world = worldFor({ ...both, kube: kube(api) });
+      if (between !== null) world = worldFor({ ...between, kube: kube(api) }, world);
+      for (const waitMs of [0, 4999]) {
+        api.nowMs += waitMs;
+        world = worldFor({ ...anew, kube: kube(api) }, world);
+        expect(routed(world)).toEqual(['10.0.0.11']);
+        expect(published(world)).toMatchObject([{ cluster: 'kube-1', want: 'leaving' }]);
+      }
+      api.nowMs += 1;
+      world = worldFor({ ...anew, kube: kube(api) }, world);
+      world = worldFor({ ...anew, kube: kube(api) }, world);
+      expect(routed(world)).toEqual(['10.0.0.12']);
+      expect(published(world)).toMatchObject([{ cluster: 'kube-2', want: 'live' }]);
+    }
+  });
+
   test('and comes back meanwhile is as it was', () => {
     const api = new ModelApi();
     const before = worldFor({ ...site, kube: kube(api) });

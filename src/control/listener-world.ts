@@ -2,6 +2,7 @@
 // be used, and those that are being taken back. Pure.
 import type { ListenerReading, ListenerWish } from './additional-listener.ts';
 import type { Problem } from './cluster-source.ts';
+import { type AdvertisedPorts, advertisedPorts } from './listener-advertised-ports.ts';
 import { type FormerWay, formerWays } from './listener-former-way.ts';
 import { listenerMarks, markedSelector } from './listener-marks.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot } from './listener-snapshot.ts';
@@ -35,6 +36,8 @@ export interface ListenerWorld {
   readonly departing: ReadonlyMap<string, ListenerDeparture>;
   /** By key: the way in that an edit has replaced, while clients may still come by it. */
   readonly former: ReadonlyMap<string, FormerWay>;
+  /** Where clients of listeners may still be sent to, of whichever listener. */
+  readonly advertised: AdvertisedPorts;
   readonly machines: readonly MachineFacts[];
   readonly machinesKnown: boolean;
   readonly machinesProblem: string | null;
@@ -65,9 +68,11 @@ export function listenerWorld(
   const marked = markedSelectors(kube);
   const listeners = snapshot.listeners
     .filter(({ deleting }) => !deleting)
-    .map((reading) => judged(reading, before.get(reading.key), marked.get(reading.key)));
+    .map((reading) => judged(reading, before.get(reading.key), marked.get(reading.key)))
+    .filter((each) => kube === null || !isOfAnotherCluster(each, before, previous));
   const present = new Set(listeners.map(({ reading }) => reading.key));
-  const deleting = new Set(snapshot.listeners.filter((each) => each.deleting).map(({ key }) => key));
+  // What there was under this name goes, whether or not the list says of everything.
+  const deleting = new Set(snapshot.listeners.map(({ key }) => key).filter((key) => !present.has(key)));
   const missing = [...before.values()].filter(({ reading: { key } }) => !present.has(key));
   // What cannot be heard may be there; what is being deleted says so itself.
   const gone = missing.filter(({ reading: { key } }) => snapshot.complete || deleting.has(key));
@@ -99,6 +104,7 @@ export function listenerWorld(
     listeners: Object.freeze([...listeners, ...kept].sort((a, b) => byText(a.reading.key, b.reading.key))),
     departing,
     former,
+    advertised: advertisedPorts(kube, previous?.advertised ?? new Map(), settings.departureMs),
     ...machinesOf(snapshot, previous, present.size + kept.length + departing.size > 0),
     machinesProblem: snapshot.machinesProblem,
     problems: breaker.trip
@@ -197,6 +203,19 @@ function judged(
     return { reading, wish: kept, problems: [reason] };
   }
   return settled(reading, wish, known);
+}
+
+/**
+ * Made anew for another cluster, while the one before still has clients to send elsewhere: by its port they would reach machines of a
+ * cluster that they never asked for. So the one before goes first, in order.
+ */
+function isOfAnotherCluster(
+  { reading, wish }: JudgedListener,
+  before: ReadonlyMap<string, JudgedListener>,
+  previous: ListenerWorld | null,
+): boolean {
+  const was = before.get(reading.key) ?? previous?.departing.get(reading.key)?.listener;
+  return wish !== null && was?.wish != null && was.wish.cluster !== wish.cluster;
 }
 
 /** The same object as before where nothing is new. */

@@ -1,10 +1,10 @@
 // The text of one manifest file, taken apart into objects. Pure but for giving way to other work between documents: YAML
-// parses at some 1.4 MB/s here, and connections wait for the same thread.
-import { setImmediate as turn } from 'node:timers/promises';
+// parses at some 1.4 MB/s here.
 import { Composer, type Document, LineCounter, Parser } from 'yaml';
 import { isAdditionalListener } from './additional-listener.ts';
 import type { Problem } from './cluster-source.ts';
 import { duplicateKey } from './duplicate-key.ts';
+import { givingWay } from './giving-way.ts';
 import { isMachine } from './machine.ts';
 import { isRecord } from './manifest-fields.ts';
 import { isOpenStackCluster } from './openstack-cluster-layout.ts';
@@ -30,7 +30,6 @@ export interface ManifestFile {
 const MAX_LIST_DEPTH = 4;
 /** yaml's own count: aliases times what they expand to. Manifests have none; a "billion laughs" has 10^9. */
 const MAX_ALIAS_COUNT = 100;
-const MAX_BLOCKING_MS = 8;
 
 export async function manifestFile(fileName: string, text: string): Promise<ManifestFile> {
   const clusters: FoundObject[] = [];
@@ -78,7 +77,7 @@ async function yamlDocuments(fileName: string, text: string): Promise<Documents>
   const errors: Problem[] = [];
   const lines = new LineCounter();
   let count = 0;
-  let since = performance.now();
+  const giveWay = givingWay();
   try {
     const tokens = new Parser(lines.addNewLine).parse(text);
     for (const document of new Composer({ prettyErrors: false, uniqueKeys: false }).compose(tokens)) {
@@ -87,10 +86,7 @@ async function yamlDocuments(fileName: string, text: string): Promise<Documents>
       const found = yamlObject(document, lines);
       if (found.kind === 'object') documents.push({ origin, object: found.object });
       else errors.push({ origin, reason: found.reason });
-      if (performance.now() - since > MAX_BLOCKING_MS) {
-        await turn();
-        since = performance.now();
-      }
+      await giveWay();
     }
   } catch (error) {
     // Nesting so deep that the parser runs out of stack.

@@ -1,7 +1,7 @@
 // One manifest file from disk: what it is, whether it changed, what is in it. Every failure is a value; nothing here
-// blocks on what is no regular file, and nothing larger than its limit is read.
-import { constants } from 'node:fs';
-import { lstat, open, stat } from 'node:fs/promises';
+// blocks on what is no regular file, and nothing larger than its limit is read. The disk is asked without a detour over Node's
+// thread pool: this is the control thread, and six hand-overs for a small file cost more than all that is done with it.
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type ListenerReading,
@@ -72,7 +72,7 @@ export async function lookAtManifest(
   });
 
   try {
-    const before = await stat(path, { bigint: true });
+    const before = statSync(path, { bigint: true });
     const stamp = stampOf(before);
     if (stamp === knownStamp) return { kind: 'unchanged' };
     if (!before.isFile()) return unreadable(stamp, 'not a regular file');
@@ -89,14 +89,14 @@ export async function lookAtManifest(
     }
 
     // O_NONBLOCK: should a FIFO have taken the file's place since, opening it must not hang.
-    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     let bytes: Buffer;
     try {
-      if (stampOf(await handle.stat({ bigint: true })) !== stamp) return { kind: 'unsteady' };
-      bytes = await handle.readFile();
-      if (stampOf(await handle.stat({ bigint: true })) !== stamp) return { kind: 'unsteady' };
+      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'unsteady' };
+      bytes = readFileSync(fd);
+      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'unsteady' };
     } finally {
-      await handle.close();
+      closeSync(fd);
     }
 
     const text = textOf(bytes);
@@ -121,7 +121,7 @@ export async function lookAtManifest(
     };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && !(await exists(path))) return { kind: 'unsteady' };
+    if (code === 'ENOENT' && !exists(path)) return { kind: 'unsteady' };
     return unreadable(null, code === 'ENOENT' ? 'a symbolic link to a file that is not there' : message);
   }
 }
@@ -153,9 +153,6 @@ function textOf(bytes: Buffer): string | null {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

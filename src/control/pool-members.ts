@@ -1,7 +1,7 @@
 // The machines of a pool as members: each with the best way to it that answers, and as Ready, NotReady or Ignored. All ways are probed,
 // also to those that are ignored; only Ready members get into a route. Pure.
 import type { ProbeTarget } from '../health/probe-target.ts';
-import type { TargetHealth } from '../health/target-health.ts';
+import { settledError, type TargetHealth } from '../health/target-health.ts';
 import type { NetnsEntry } from '../netns/netns-snapshot.ts';
 import { endpointText } from '../routing/endpoint.ts';
 import { type Backend, backendKey } from '../routing/route-table.ts';
@@ -153,5 +153,5 @@ const placeOf = ({ backend, netnsName }: Way): string => `${endpointText(backend
 function failureOf({ backend: { key } }: Way, health: ReadonlyMap<string, TargetHealth>): string {
   const probe = health.get(key)?.lastProbe ?? null;
   if (probe === null) return '(not checked yet)';
-  return probe.error === null ? '(coming up)' : `(${probe.error})`;
+  return probe.error === null ? '(coming up)' : `(${settledError(probe.error)})`;
 }

@@ -1,5 +1,7 @@
 // The sentences of status: why a cluster is in its state and what would change that, for somebody who was woken by it.
 // They hold no clock, so that an unchanged world gives an unchanged status.
+
+import { settledError } from '../health/target-health.ts';
 import { endpointText } from '../routing/endpoint.ts';
 import { type Candidate, isUp } from './cluster-candidates.ts';
 import type { ClusterFacts } from './cluster-source.ts';
@@ -49,7 +51,7 @@ function failures(candidates: readonly Candidate[]): string {
 function failureOf({ health }: Candidate): string {
   if (health?.lastProbe == null) return '(not checked yet)';
   // Passed but not often enough to count as up.
-  return health.lastProbe.error === null ? '(coming up)' : `(${health.lastProbe.error})`;
+  return health.lastProbe.error === null ? '(coming up)' : `(${settledError(health.lastProbe.error)})`;
 }
 
 function placeOf({ backend: { address, port }, netnsName }: Candidate): string {

@@ -5,7 +5,8 @@ import { advertisedAddress } from '../control/advertise-address.ts';
 import { readDefaultRouteAddress } from '../control/default-route-address.ts';
 import { hostIdentity } from '../control/host-identity.ts';
 import { instanceName } from '../control/instance-name.ts';
-import { type Check, ok, problem } from './check.ts';
+import { isHeardAt, unheard } from '../control/listen-reach.ts';
+import { type Check, ok, problem, warning } from './check.ts';
 import { apiCheck, clockCheck, credentialsCheck, definitionCheck, loginCheck } from './kubernetes-checks.ts';
 import { KubernetesVisit } from './kubernetes-visit.ts';
 import {
@@ -115,18 +116,23 @@ function kubernetesChecks(
   ];
 }
 
-function addressCheck({ advertiseAddress, podIp }: RunConfig): Check {
+function addressCheck({ advertiseAddress, podIp, listen }: RunConfig): Check {
   return {
     name: 'address',
     run: async () => {
       const defaultRoute = await readDefaultRouteAddress();
       const choice = advertisedAddress({ flag: advertiseAddress, podIp, defaultRoute });
-      return choice.kind === 'address'
-        ? ok(`clients are sent to ${choice.address}, from ${choice.from}`)
-        : problem(
-            `nobody can be sent here: ${choice.reason}`,
-            'Set --advertise-address (in a Pod: POD_IP from status.podIP) to an address that every node reaches.',
-          );
+      if (choice.kind === 'none')
+        return problem(
+          `nobody can be sent here: ${choice.reason}`,
+          'Set --advertise-address (in a Pod: POD_IP from status.podIP) to an address that every node reaches.',
+        );
+      const { address, from } = choice;
+      if (listen.host === undefined || isHeardAt(listen.host, address))
+        return ok(`clients are sent to ${address}, from ${from}`);
+      // No more than a warning: somebody in front of us may pass them on, and a socket of systemd listens where its unit says.
+      const { found, fix } = unheard(listen.host, address, from);
+      return warning(found, fix);
     },
   };
 }

@@ -1,4 +1,4 @@
-// What is known about the health of one backend, as plain data.
+// What is known about the health of one backend, as plain data, and how its failure is told.
 
 export interface ProbeResult {
   readonly atMs: number;
@@ -14,3 +14,9 @@ export interface TargetHealth {
   readonly sinceMs: number;
   readonly lastProbe: ProbeResult | null;
 }
+
+/**
+ * For sentences that are compared with those of the turn before. A neighbour that is silent fails in turns by our own deadline and by the
+ * kernel's, which gives up on ARP after three seconds: told as two things, one dead machine would be news for ever.
+ */
+export const settledError = (error: string): string => (error === 'EHOSTUNREACH' ? 'ETIMEDOUT' : error);

@@ -1,4 +1,5 @@
-// The connections to one endpoint: few for plain requests, all of them kept and shared, and one for each open watch. It knows
+// The connections to one endpoint: few for plain requests, all of them kept and shared, a few for those that must not wait behind them,
+// and one for each open watch. It knows
 // neither credentials nor the API; what it hands out is an HTTP answer whose body has not been read.
 import type { Agent, IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
@@ -15,6 +16,8 @@ export interface HttpQuestion {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: Buffer | null;
   readonly isWatch: boolean;
+  /** Not behind plain requests, which may all hang. */
+  readonly isUrgent: boolean;
   /** Ends it at any time; the error it is given is what the answer's reader sees where Node allows it. */
   readonly signal: AbortSignal;
 }
@@ -27,6 +30,8 @@ export interface HttpAnswer {
 
 /** Writes of a turn go out side by side, but an API server has others to serve. */
 const MAX_PLAIN = 8;
+/** Beside those. Each is made when it is needed, and closed when nobody has needed it for a while. */
+const MAX_URGENT = 12;
 export const MAX_WATCHES = 64;
 /** Below the 90 s after which the API server closes idle connections, and below the minute of most load balancers. */
 const IDLE_CONNECTION_MS = 50_000;
@@ -39,6 +44,7 @@ export class Connections {
   readonly #port: number;
   readonly #basePath: string;
   readonly #plain: Agent;
+  readonly #urgent: Agent;
   readonly #watches: Agent;
 
   constructor(endpoint: ApiEndpoint) {
@@ -48,11 +54,13 @@ export class Connections {
     this.#port = Number(url.port) || (endpoint.tls === null ? 80 : 443);
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#plain = agentFor(endpoint, MAX_PLAIN);
+    // The one of a proxy has room for all.
+    this.#urgent = endpoint.agent === null ? agentFor(endpoint, MAX_URGENT) : this.#plain;
     this.#watches = endpoint.agent === null ? agentFor(endpoint, MAX_WATCHES) : this.#plain;
   }
 
   /** Rejects with Node's own error when there is no answer. */
-  ask({ method, path, headers, body, isWatch, signal }: HttpQuestion): Promise<HttpAnswer> {
+  ask({ method, path, headers, body, isWatch, isUrgent, signal }: HttpQuestion): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const options: RequestOptions = {
@@ -61,7 +69,7 @@ export class Connections {
         method,
         path: `${this.#basePath}${path}`,
         headers: headers as Record<string, string | string[]>,
-        agent: isWatch ? this.#watches : this.#plain,
+        agent: isWatch ? this.#watches : isUrgent ? this.#urgent : this.#plain,
       };
       const send = this.endpoint.tls === null ? http.request : https.request;
       const request = send(options);
@@ -77,7 +85,7 @@ export class Connections {
 
   /** Nothing new begins here; what is under way goes on, and its connections close behind it. */
   retire(): void {
-    for (const agent of new Set([this.#plain, this.#watches])) {
+    for (const agent of new Set([this.#plain, this.#urgent, this.#watches])) {
       Object.assign(agent, { keepAlive: false });
       for (const sockets of Object.values(agent.freeSockets))
         for (const socket of sockets ?? []) socket.destroy();
@@ -86,12 +94,17 @@ export class Connections {
 
   destroy(): void {
     this.#plain.destroy();
+    this.#urgent.destroy();
     this.#watches.destroy();
   }
 
-  /** Open now: for plain requests, for watches. */
+  /** Open now: for requests, for watches. */
   get count(): { readonly plain: number; readonly watches: number } {
-    return { plain: openSockets(this.#plain), watches: openSockets(this.#watches) };
+    const plain = new Set([this.#plain, this.#urgent]);
+    return {
+      plain: [...plain].reduce((sum, agent) => sum + openSockets(agent), 0),
+      watches: openSockets(this.#watches),
+    };
   }
 }
 
@@ -101,7 +114,7 @@ function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): Agent {
     return Object.assign(agent, {
       keepAlive: true,
       keepAliveMsecs: TCP_KEEPALIVE_MS,
-      maxSockets: MAX_PLAIN + MAX_WATCHES,
+      maxSockets: MAX_PLAIN + MAX_URGENT + MAX_WATCHES,
     });
   }
   const shared = {

@@ -23,6 +23,8 @@ export interface KubeRequest {
   readonly patch?: 'merge' | 'json' | 'apply';
   /** `text/…` makes the answer a string. */
   readonly accept?: string;
+  /** It waits for no other request, however many hang: what others wait for, and is rare. */
+  readonly urgent?: boolean;
   /** For all of it, from the first byte of the handshake to the last of the answer. */
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
@@ -99,6 +101,7 @@ interface Call extends CallSubject {
   readonly accept: string;
   readonly body: Buffer | null;
   readonly isWatch: boolean;
+  readonly isUrgent: boolean;
   readonly onHeaders: ((headers: IncomingHttpHeaders) => void) | null;
 }
 
@@ -276,6 +279,7 @@ function callOf(request: KubeRequest, isWatch: boolean): Call {
     accept,
     body: bytes,
     isWatch,
+    isUrgent: request.urgent ?? false,
     onHeaders: request.onHeaders ?? null,
   };
 }

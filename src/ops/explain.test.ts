@@ -77,6 +77,17 @@ const without = (publication: Partial<PublicationStatus>) => ({
   publication: { ...PUBLISHED, ...publication },
 });
 
+test.each([
+  ['ECONNREFUSED', /^Nothing listens there/],
+  ['ETIMEDOUT', /^Packets get lost/],
+  ['EHOSTUNREACH', /^Packets get lost/],
+  ['ECONNRESET', /^Somebody answers there, and does not speak TLS/],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', /^Somebody answers there, and does not speak TLS/],
+  ['EMFILE', /^This node itself cannot dial: isthmus doctor/],
+])('a backend that fails with %s has advice of its own', (error, advice) => {
+  expect(explained({ cluster: { state: 'unhealthy', ...down(error) } }).broken?.next).toMatch(advice);
+});
+
 test('a cluster whose every link holds', () => {
   const { reachable, broken, summary, chain } = explained({});
   expect({ reachable, broken, summary }).toEqual({

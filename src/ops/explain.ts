@@ -120,8 +120,20 @@ function backendNext({ backends, netns, backend }: ClusterView): string {
   if (errors.size === 1 && errors.has(null)) return 'Wait for the next checks: it takes a few that pass.';
   if (errors.has('ECONNREFUSED'))
     return `Nothing listens there: is the API server, or its load balancer, up? ${byHand}`;
-  return `Packets get lost: security groups, or with OVN a node that does not host it (then another node serves it). ${byHand}`;
+  const codes = [...errors].filter((code) => code !== null);
+  if (codes.some((code) => LOST.has(code)))
+    return `Packets get lost: security groups, or with OVN a node that does not host it (then another node serves it). ${byHand}`;
+  // Only a check with --health tls comes so far.
+  if (
+    codes.some(
+      (code) => code === 'ECONNRESET' || code === 'EPIPE' || code === 'EPROTO' || code.startsWith('ERR_'),
+    )
+  )
+    return `Somebody answers there, and does not speak TLS to the end: a load balancer without members, or another service? ${byHand}`;
+  return `This node itself cannot dial: isthmus doctor looks for what is missing here. ${byHand}`;
 }
+
+const LOST: ReadonlySet<string> = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
 
 function summaryOf(cluster: ClusterView, instance: string, served: boolean, broken: Link | null): string {
   const { name, publication } = cluster;

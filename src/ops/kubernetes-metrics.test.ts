@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { kubernetesView } from '../../test/support/status-views.ts';
 import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterStatus } from '../control/cluster-status.ts';
 import { MASS_DELETE } from '../control/mass-delete-breaker.ts';
@@ -7,18 +8,7 @@ import { addKubernetesMetrics } from './kubernetes-metrics.ts';
 import { Registry } from './prometheus.ts';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
-const KUBERNETES: KubernetesStatus = {
-  server: 'https://api',
-  identity: 'user "a"',
-  instance: 'net-1',
-  lease: 'held',
-  liveness: 'lease',
-  instances: 3,
-  takesPart: true,
-  takesPartBecause: 'every node takes part',
-  staleSince: null,
-  calls: { list: 5, watch: 7 },
-};
+const KUBERNETES = kubernetesView({ calls: { list: 5, watch: 7 } });
 const published = (slice: 'ready' | 'terminating' | 'absent'): ClusterStatus => ({
   name: slice,
   namespace: 'magnum-system',

@@ -36,6 +36,12 @@ describe('a socket is taken', () => {
       { host: undefined, port: 0, range: { from: 100, to: 200 } },
       true,
     ],
+    [
+      'within the range, but one of those that it must not be',
+      socket('::', 100),
+      { host: undefined, port: 0, range: { from: 100, to: 200 }, except: new Set([100]) },
+      false,
+    ],
     ['wherever systemd opened it', socket('10.0.0.1', 1, true), { host: undefined, port: 6443 }, true],
   ])('%s', (_title, given, wanted, taken) => {
     const sockets = new InheritedSockets([given], () => {});

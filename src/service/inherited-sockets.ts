@@ -16,6 +16,8 @@ export interface WantedEndpoint {
   readonly port: number;
   /** Where the port is 0: any of these. */
   readonly range?: { readonly from: number; readonly to: number };
+  /** None of these. */
+  readonly except?: ReadonlySet<number>;
 }
 
 export class InheritedSockets {
@@ -59,6 +61,7 @@ export class InheritedSockets {
 
 function isThere({ address, port }: HandedSocket, wanted: WantedEndpoint): boolean {
   const { from, to } = wanted.range ?? { from: 1, to: 65_535 };
+  if (wanted.except?.has(port)) return false;
   if (wanted.port === 0 ? port < from || port > to : port !== wanted.port) return false;
   // No address means all of them: on a machine without IPv6 those of IPv4.
   if (wanted.host === undefined) return address === '::' || address === '0.0.0.0';

@@ -228,9 +228,11 @@ export class Service {
     clearTimeout(timer);
   }
 
-  /** We end. After a hand-over the supervisor listens to our successor only. */
-  stopping(): void {
-    if (!this.#isOver) this.#notify.send({ STOPPING: 1, STATUS: 'stopping' });
+  /** We end, and may take so long. After a hand-over the supervisor listens to our successor only. */
+  stopping(withinMs: number): void {
+    // A unit's TimeoutStopSec= cannot know the settings: those who drain for longer say so.
+    const EXTEND_TIMEOUT_USEC = withinMs * 1000;
+    if (!this.#isOver) this.#notify.send({ STOPPING: 1, EXTEND_TIMEOUT_USEC, STATUS: 'stopping' });
     this.#end();
     this.#started?.kill(); // nobody wants one of us to begin now
     this.#server?.close();

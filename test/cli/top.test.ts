@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TopView } from '../../src/ops/top-view.ts';
 import { Isthmus, mainScript } from '../support/isthmus.ts';
 import { isAlive } from '../support/process.ts';
-import { until, WAIT_MS, within } from '../support/tcp.ts';
+import { freePort, until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 
@@ -60,7 +60,10 @@ describe('in a pipe', () => {
     expect(out).toMatch(/^! .*broken\.yaml/m);
     expect(out).toMatch(/^cluster +state +open\* +new\/s +fail\/s +in\/s +out\/s +up +netns$/m);
     const [beta, alpha] = out.trim().split('\n').slice(-2);
-    expect(beta).toMatch(/^beta +serving +[23] +\S+ +0 +\S+ +\S+ +1\/1 +ovnmeta-[-0-9a-f]{36}$/);
+    // Two stay, and one comes again and again: those of its connections that are over may not all be known to be.
+    const [, open = ''] =
+      /^beta +serving +(\d+) +\S+ +0 +\S+ +\S+ +1\/1 +ovnmeta-[-0-9a-f]{36}$/.exec(beta ?? '') ?? [];
+    expect([beta, Number(open) >= 2]).toEqual([beta, true]);
     expect(alpha).toMatch(/^alpha +serving +0 +0 +0 +0 +0 +1\/1 +qdhcp-/);
   });
 
@@ -266,8 +269,11 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   it('says that the proxy has gone, goes on trying, and claims no rate of the next one too early', async () => {
     const other = new Isthmus();
     other.writeManifest('alpha.yaml', clusters.alpha.manifest);
+    // At a port that no connection can have: also while nobody is there it is asked, and the next one wants it again.
+    const port = `127.0.0.1:${await freePort()}`;
+    const { launch } = other;
+    other.launch = (args) => launch(args.map((each, index) => (args[index - 1] === '--admin' ? port : each)));
     await other.start();
-    const port = `127.0.0.1:${other.adminPort}`;
     const terminal = new Terminal(['--admin', port, '--interval', '300ms']);
     try {
       await terminal.shows('rates', (screen) => screen[1]?.includes(', 0 new/s') === true);
@@ -279,9 +285,6 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       expect(rowOf(terminal.screen, 'alpha')).toMatch(/serving/);
       await other.ended();
       other.log.length = 0;
-      const { launch } = other;
-      other.launch = (args) =>
-        launch(args.map((each, index) => (args[index - 1] === '--admin' ? port : each)));
       await other.start();
       await terminal.shows('that it is back', (screen) => /^isthmus .*: ready/.test(screen[0] ?? ''));
       await terminal.shows('rates again', (screen) => screen[1]?.includes(', 0 new/s') === true);

@@ -127,7 +127,8 @@ describe('the control thread', () => {
       if (i > 0) await link.settled;
       await link.stop();
     }
-    expect({ threads: threads(), descriptors: openDescriptors() }).toEqual(before);
+    // A thread that has ended is in /proc a moment longer.
+    await expect.poll(() => ({ threads: threads(), descriptors: openDescriptors() })).toEqual(before);
     expect(log.join()).not.toContain('does not end by itself');
     expect(await link.health()).toMatchObject({ atMs: null });
   });

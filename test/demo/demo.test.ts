@@ -9,7 +9,8 @@ import { parse } from 'yaml';
 import { until, within } from '../support/tcp.ts';
 
 const task = fileURLToPath(new URL('../../scripts/task.mjs', import.meta.url));
-const STORY_MS = 60_000;
+/** A bound, for a machine that is busy with other things: here it takes some ten seconds. */
+const STORY_MS = 300_000;
 
 class Demo {
   readonly #child: ChildProcess;
@@ -50,7 +51,7 @@ describe('npm run demo', () => {
     demo = new Demo();
     await demo.says('leaves one line each');
     kubeconfigFile = demo.matched(/export KUBECONFIG=(.+)/);
-  }, STORY_MS);
+  }, STORY_MS + 10_000);
   afterAll(() => demo.ended('SIGKILL'));
 
   it('tells all of its story', () => {
@@ -86,7 +87,7 @@ describe('npm run demo', () => {
     expect(JSON.parse(shell(version))).toMatchObject({ cluster: 'alpha', user: 'system:anonymous' });
   });
 
-  it('ends well on Ctrl-C, and leaves nothing behind', async () => {
+  it('ends well on Ctrl-C, and leaves nothing behind', { timeout: STORY_MS }, async () => {
     expect(existsSync(kubeconfigFile)).toBe(true);
     expect(await demo.ended('SIGINT')).toBe(0);
     expect(demo.output).toContain('withdrawn: EndpointSlice magnum-system/alpha-net-1');

@@ -55,9 +55,25 @@ class CrowdedSite {
     await site.proxiedKubeconfig(`c${count - 1}`);
   }
 
+  /** Of Isthmus, its Leases aside. */
+  #lastWriteMs(): number {
+    return auditedRequests(this.site.management.controlPlane.auditLog)
+      .filter((each) => each.user === ISTHMUS_USER && isWrite(each) && each.resource !== 'leases')
+      .reduce((last, { at }) => Math.max(last, at), 0);
+  }
+
   /** What this user asks for in a minute, by each of `publishers`, once everything has settled. */
   async atRest(user: string): Promise<Counts> {
     await pause(SETTLE_S);
+    // Of the last kubeconfigs and Events some may be under way for longer: what is counted begins when nothing was written for so long.
+    await this.site.until(
+      'Isthmus has come to rest',
+      async () => {
+        await pause(1);
+        return Date.now() - this.#lastWriteMs() >= SETTLE_S * 1000;
+      },
+      300_000,
+    );
     const from = Date.now();
     await pause(WINDOW_S);
     const until = Date.now();

@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 
 const [host, port, everyMs] = process.argv.slice(2) as [string, string, string];
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 30_000;
 
 let over = false;
 process.stdin.on('end', () => {
@@ -17,7 +17,7 @@ function greet(): Promise<void> {
     let text = '';
     let error: string | undefined;
     const socket = connect({ host, port: Number(port) });
-    socket.setTimeout(DEADLINE_MS, () => socket.destroy(new Error('no answer in 10 s')));
+    socket.setTimeout(DEADLINE_MS, () => socket.destroy(new Error('no answer in 30 s')));
     socket.on('data', (chunk) => {
       text += chunk;
       if (text.includes('\n')) socket.end();

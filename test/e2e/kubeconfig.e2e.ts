@@ -66,6 +66,12 @@ test('renewals one after the other are never overwritten by what was read before
 
 test('it is put back when the cluster is proxied no more, with the certificate of the last renewal', async () => {
   const certificate = certificateOf(await site.management.kubeconfig('alpha'));
+  // A request is in the audit log a moment after it was answered, and that of the other instance a little later.
+  await site.until('all that was written is in the audit log', async () => {
+    const known = ours().length;
+    await pause(3000);
+    return ours().length === known;
+  });
   const before = ours().length;
   await site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
   await site.until('it is direct again', async () =>
@@ -74,5 +80,6 @@ test('it is put back when the cluster is proxied no more, with the certificate o
   expect(certificateOf(await site.management.kubeconfig('alpha'))).toBe(certificate);
   await site.until('the Service is gone', async () => (await site.management.service('alpha')) === null);
   await site.until('its slices are gone', async () => (await site.management.slices('alpha')).length === 0);
+  await site.until('that write is in the audit log', () => ours().length > before);
   expect(ours()).toHaveLength(before + 1);
 });

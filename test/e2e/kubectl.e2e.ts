@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startManagementApi } from '../../src/demo/management-api/management-api.ts';
 import { selfSigned } from '../support/certificates.ts';
-import { until, within } from '../support/tcp.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { componentCommand } from './component.ts';
 import { ControlPlane } from './control-plane.ts';
 
@@ -84,7 +84,7 @@ describe.each([
     writeFileSync(manifest, 'apiVersion: v1\nkind: Namespace\nmetadata: {name: magnum-system}\n');
     await kubectl('apply', '-f', manifest);
     await kubectl('apply', '-f', CRDS);
-    await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+    await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=100s');
     await until(
       'the kinds are served',
       async () => (await kubectl('get', 'openstackclusters,machines', '-A').catch(() => 'no')) !== 'no',
@@ -160,7 +160,7 @@ describe.each([
       'wait',
       'osc/alpha-x7k2p',
       '--for=jsonpath={.status.network.id}=n-1',
-      '--timeout=10s',
+      '--timeout=100s',
       ...inNamespace,
     );
     writeFileSync(manifest, MANIFEST('two'));
@@ -176,13 +176,13 @@ describe.each([
     const seen: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => seen.push(line));
     try {
-      await until('the first line', () => seen.length === 1, 60_000);
+      await until('the first line', () => seen.length === 1);
       await kubectl('create', '-n', 'magnum-system', '-f', await leaseFile('isthmus-node-2'));
-      await until('the second line', () => seen.length === 2, 60_000);
+      await until('the second line', () => seen.length === 2);
       expect(seen.map((line) => line.split('/').at(-1))).toEqual(['isthmus-node-1', 'isthmus-node-2']);
     } finally {
       child.kill();
-      await within(5000, 'the end of kubectl', once(child, 'exit'));
+      await within(WAIT_MS, 'the end of kubectl', once(child, 'exit'));
     }
   });
 

@@ -70,7 +70,9 @@ test('when its API server dies nobody is sent there any more, and Service and ku
   });
   expect(await site.management.service('alpha')).not.toBeNull();
   expect(await site.management.kubeconfig('alpha')).toBe(kubeconfig);
-  expect(await site.instance('net-1').ask('explain', 'alpha')).toContain('BROKEN');
+  await site.until('it is explained', async () =>
+    (await site.instance('net-1').ask('explain', 'alpha')).includes('BROKEN'),
+  );
 });
 
 test('when it is back, so is everything', async () => {
@@ -80,7 +82,10 @@ test('when it is back, so is everything', async () => {
     'it answers through name and Service (nftables)': () => answers(site.client('nftables')),
     'it answers through name and Service (iptables)': () => answers(site.client('iptables')),
   });
-  expect(await site.instance('net-1').ask('explain', 'alpha')).not.toContain('BROKEN');
+  await site.until(
+    'it is explained',
+    async () => !(await site.instance('net-1').ask('explain', 'alpha')).includes('BROKEN'),
+  );
 });
 
 test('when its namespace is made anew under the same name it is reached again', async () => {

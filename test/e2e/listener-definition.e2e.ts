@@ -63,7 +63,7 @@ describe('with kubectl', () => {
           () => true,
           () => false,
         ),
-      30_000,
+      120_000,
     );
     const applied = await kubectl('apply', '-f', join(DEPLOY, 'examples', 'listeners'));
     expect(applied.trim().split('\n').length).toBe(5);

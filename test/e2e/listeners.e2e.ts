@@ -69,7 +69,7 @@ async function addMachine(name: string, address: string, labels: object): Promis
 
 const kubectl = (...args: readonly string[]) => site.management.kubectl('-n', NAMESPACE, ...args);
 const isReady = (...names: readonly string[]) =>
-  kubectl('wait', '--for=condition=Ready', '--timeout=60s', ...names.map((name) => `al/${name}`));
+  kubectl('wait', '--for=condition=Ready', '--timeout=150s', ...names.map((name) => `al/${name}`));
 const greetings = ({ all }: Lines): Greeting[] => all.map((line) => JSON.parse(line) as Greeting);
 const failed = (lines: Lines) => greetings(lines).filter(({ who }) => who === '');
 
@@ -92,14 +92,11 @@ async function whoAnswers(service: string, port: number, count = 8): Promise<str
 
 test('the definition may come while Isthmus runs, and every example is served', async () => {
   await kubectl('apply', '-f', join(DEPLOY, 'crds'));
-  await site.until(
-    'listeners can be written',
-    () =>
-      kubectl('apply', '-f', join(DEPLOY, 'examples', 'listeners')).then(
-        () => true,
-        () => false,
-      ),
-    30_000,
+  await site.until('listeners can be written', () =>
+    kubectl('apply', '-f', join(DEPLOY, 'examples', 'listeners')).then(
+      () => true,
+      () => false,
+    ),
   );
   // Everybody may come: the example lets in the networks of an office.
   await kubectl(
@@ -131,7 +128,10 @@ test('port 22 reaches the bootstrap machine alone, by name, also while the API s
     async () => (await site.management.slices('kube-1')).length === 0,
   );
   expect(await whoAnswers('kube-1-bootstrap-ssh', 22)).toEqual(['boot']);
-  expect(await site.management.slices('kube-1-bootstrap-ssh')).toHaveLength(2);
+  await site.until(
+    'both lead there',
+    async () => (await site.management.slices('kube-1-bootstrap-ssh')).length === 2,
+  );
   await cluster.revive();
 });
 
@@ -193,11 +193,7 @@ test('an instance that ends in order takes no connection with it', async () => {
   console.log(`SIGTERM of one of two: ${load.all.length} connections, ${failed(load).length} failed`);
   expect(failed(load)).toEqual([]);
   site.instance('net-1').start();
-  await site.until(
-    'it is back',
-    async () => (await site.management.slices('kube-1-web')).length === 2,
-    60_000,
-  );
+  await site.until('it is back', async () => (await site.management.slices('kube-1-web')).length === 2);
 });
 
 test('the selector stays what it was, and what is asked for in vain is told', async () => {
@@ -214,24 +210,18 @@ test('the selector stays what it was, and what is asked for in vain is told', as
   const accepted = () =>
     kubectl('get', 'al', 'web', '-o', 'jsonpath={.status.conditions[?(@.type=="Accepted")].message}');
   await site.until('it says why', async () => (await accepted()).includes('--ignored-selector-labels'));
-  expect(
-    await kubectl('get', 'events', '--field-selector', 'involvedObject.kind=AdditionalListener'),
-  ).toContain('Invalid');
+  const events = () => kubectl('get', 'events', '--field-selector', 'involvedObject.kind=AdditionalListener');
+  await site.until('an Event tells', async () => (await events()).includes('Invalid'));
 });
 
 test('with the listeners everything of theirs goes, and nothing of the cluster', async () => {
   // Most of what there is, gone at once, would not be believed at first.
   await kubectl('delete', 'al', 'web', 'web-preview', 'konnectivity');
-  await site.until(
-    'three are gone',
-    async () => (await site.management.names('services')).length === 3,
-    60_000,
-  );
+  await site.until('three are gone', async () => (await site.management.names('services')).length === 3);
   await kubectl('delete', 'al', '--all');
   await site.until(
     'only the cluster is left',
     async () => (await site.management.names('services')).join() === 'kube-1',
-    60_000,
   );
   expect(
     (await site.management.names('endpointslices')).filter((name) => !/^kube-1-net-\d$/.test(name)),

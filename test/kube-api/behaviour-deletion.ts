@@ -142,8 +142,11 @@ export function deletionBehaviour(suite: Suite): void {
       blockOwnerDeletion: true,
     };
     await create('blocking', { ownerReferences: [owner], finalizers: ['example.com/keep'] });
-    // The collector must know the dependent before the owner goes, as it would in any cluster that is up for a while.
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    // The collector must know the dependent before the owner goes, as it would in any cluster that is up for a while: it hears of one
+    // thing after the other, and this one it takes away.
+    const nobody = { ...owner, name: 'never-was', uid: '11111111-2222-3333-4444-666666666666' };
+    await create('witness', { ownerReferences: [nobody] });
+    await until('it knows', async () => (await suite.client.get(at('witness'))).status === 404);
     expectStatus(await suite.client.delete(path, { propagationPolicy: 'Foreground' }), 200);
     const { body: waiting } = expectStatus(await suite.client.get(path), 200);
     expect(waiting.metadata.finalizers).toEqual(['foregroundDeletion']);

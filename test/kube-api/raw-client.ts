@@ -26,7 +26,7 @@ export interface RequestSettings {
   readonly token?: string | null;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 export class RawClient {
   readonly #agent: Agent;

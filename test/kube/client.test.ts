@@ -73,6 +73,21 @@ describe('a request', () => {
     expect(api.connections).toBeLessThanOrEqual(8);
   });
 
+  test('that is urgent does not wait for others that hang', async () => {
+    api.handler = ({ method }, response) => {
+      if (method !== 'POST') json(response, {});
+    };
+    const hanging = Array.from({ length: 20 }, () =>
+      client.request({ method: 'POST', path: SERVICES, body: {}, timeoutMs: 120_000 }).catch(() => {}),
+    );
+    await client.request({ method: 'DELETE', path: `${SERVICES}/a`, urgent: true, timeoutMs: 60_000 });
+    const hung = () => api.asked.filter(({ method }) => method === 'POST').length;
+    await expect.poll(hung).toBeGreaterThanOrEqual(8);
+    expect(hung()).toBe(8); // the others wait for them
+    await client.close();
+    await Promise.all(hanging);
+  });
+
   test('understands a compressed list, and refuses one that unpacks to too much', async () => {
     const body = gzipSync(JSON.stringify({ items: ['x'.repeat(1_000_000)] }));
     api.handler = (_, response) =>

@@ -69,7 +69,14 @@ describe('a reflector on a real connection', () => {
     for (let each = 0; each < 25; each++) collection.put(`o${each}`, each);
     const one = reflector({ pageSize: 5 });
     await converged(one);
-    expect(api.asked.map(({ isWatch }) => isWatch)).toEqual([false, false, false, false, false, true]);
+    await eventually(() => api.asked.map(({ isWatch }) => isWatch)).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+      true,
+    ]);
     await eventually(() => api.openConnections).toBe(2);
     collection.put('new', 1);
     await converged(one);

@@ -8,11 +8,12 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { type Certificate, selfSigned } from '../support/certificates.ts';
+import { freePort } from '../support/tcp.ts';
 
 export interface Asked {
   readonly method: string;
@@ -51,6 +52,7 @@ export class ScriptedApi {
 
   async start(): Promise<this> {
     const { cert, key } = apiCertificate();
+    this.port ||= await freePort();
     const listener = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response);
     const server: Server = this.#tls
       ? (createServer({ cert, key, ...this.#serverOptions }, listener) as unknown as Server)
@@ -65,7 +67,6 @@ export class ScriptedApi {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject).listen(this.port, '127.0.0.1', resolve);
     });
-    this.port = (server.address() as AddressInfo).port;
     this.#server = server;
     return this;
   }

@@ -133,7 +133,7 @@ describe('a watch fails after what was whole', () => {
 
   test('when it falls silent', async () => {
     says((response) => response.write(line('a')));
-    const { events, error } = await outcome(100);
+    const { events, error } = await outcome(1000);
     expect(events).toHaveLength(1);
     expect(error).toMatchObject({ code: 'timeout', retryable: true });
   });

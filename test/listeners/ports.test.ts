@@ -122,6 +122,17 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect((await greeted(from + 1)).by).toBe('a');
   });
 
+  it('a port that clients of another may still be sent to stays shut until it is held no more', async () => {
+    const from = await start(1);
+    const route = routeTo([await server('a')]);
+    control.publish({ ports: [portRoute(SSH, route)], heldPorts: [from] });
+    await expect
+      .poll(() => control.outcomes.at(-1)?.[SSH])
+      .toMatchObject({ reason: expect.stringContaining('1 that clients of another listener') });
+    control.publish({ heldPorts: [] });
+    expect(await control.opened(SSH)).toEqual({ [SSH]: from });
+  });
+
   it('a member that goes under load costs nobody a connection', async () => {
     await start();
     const servers = [await server('a'), await server('b'), await server('c')];
@@ -149,7 +160,8 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     const more = load(60);
     control.publish({ ports: [portRoute(SSH, routeTo([servers[0]!, servers[2]!]))] });
     await more;
-    expect(control.failedDials).toContain(routeTo([servers[1]!]).backends[0]!.key);
+    const { key } = routeTo([servers[1]!]).backends[0]!;
+    await until('the control side is told', () => control.failedDials.includes(key));
     expect(new Set(seen.slice(-10))).toEqual(new Set(['a', 'c']));
   });
 
@@ -223,7 +235,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
   });
 
   it('a drain closes the port, lets connections finish, and opens nothing more', async () => {
-    await start(4, '--drain-timeout=20s');
+    await start(4, '--drain-timeout=10m');
     control.publish({ ports: [portRoute(SSH, routeTo([await server('a')]))] });
     const { [SSH]: port } = await control.opened(SSH);
     const { socket } = await greeted(port!);

@@ -5,6 +5,7 @@ import { get } from 'node:https';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Isthmus } from '../support/isthmus.ts';
 import { readAll, tcpClient } from '../support/tcp.ts';
@@ -20,6 +21,15 @@ beforeAll(async () => {
   isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
   await isthmus.start('--hello-timeout', '60s');
 });
+/** A bound: where nothing is cached the compiler compiles all of Go's TLS first. */
+const COMPILE_MS = 900_000;
+beforeAll(async () => {
+  if (!clients.go?.there) return;
+  const file = join(scratch, 'client.go');
+  writeFileSync(file, GO);
+  const { code, output } = await run('go', ['build', '-o', join(scratch, 'client'), file], '', COMPILE_MS);
+  if (code !== 0) throw new Error(output);
+}, COMPILE_MS);
 afterAll(async () => {
   await isthmus.stop();
   await clusters.stop();
@@ -30,9 +40,10 @@ function run(
   command: string,
   args: readonly string[],
   input = '',
+  timeout = 150_000,
 ): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    const child = execFile(command, [...args], { timeout: 150_000 }, (error, stdout, stderr) => {
+    const child = execFile(command, [...args], { timeout }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
       resolve({ code, output: stdout + stderr });
     });
@@ -47,7 +58,7 @@ const PYTHON = `
 import socket, ssl, sys
 port, name, ca = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 context = ssl.create_default_context(cafile=ca)
-with context.wrap_socket(socket.create_connection(("127.0.0.1", port), 10), server_hostname=name) as s:
+with context.wrap_socket(socket.create_connection(("127.0.0.1", port), 120), server_hostname=name) as s:
     s.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
     data = b""
     while chunk := s.recv(4096): data += chunk
@@ -119,11 +130,8 @@ const clients: Record<string, { readonly there: boolean; readonly ask: Client }>
   },
   go: {
     there: available('go', 'version'),
-    ask: ({ certificate }, serverName) => {
-      const file = join(scratch, 'client.go');
-      writeFileSync(file, GO);
-      return run('go', ['run', file, String(isthmus.port), serverName, certificate.certFile]);
-    },
+    ask: ({ certificate }, serverName) =>
+      run(join(scratch, 'client'), [String(isthmus.port), serverName, certificate.certFile]),
   },
   node: {
     there: true,
@@ -224,9 +232,20 @@ describe('what is not a routed TLS client', () => {
   });
 });
 
+/** Reads to the end and then says goodbye. (https.get() closes once it has the body; what comes after that is answered with a reset.) */
+function askToTheEnd({ certificate }: TestCluster, servername: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTls({ host: '127.0.0.1', port: isthmus.port, servername, ca: certificate.cert });
+    socket.on('error', reject);
+    socket.on('close', () => resolve());
+    socket.resume();
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  });
+}
+
 describe('what is told about a connection', () => {
   it('is one record with where it came from, where it went, how much, and how it ended', async () => {
-    await clients.node?.ask(clusters.beta, 'beta.magnum-system.svc');
+    await askToTheEnd(clusters.beta, 'beta.magnum-system.svc');
     const record = await isthmus.record((line) => line.serverName === 'beta.magnum-system.svc');
     expect(record).toMatchObject({
       level: 'info',

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
-import { threadNetns } from '../support/process.ts';
-import { readAll, readBytes, tcpClient } from '../support/tcp.ts';
+import { threadNames, threadNetns } from '../support/process.ts';
+import { readAll, readBytes, tcpClient, until, WAIT_MS } from '../support/tcp.ts';
 import { ADDRESS, TwoClusters } from '../support/two-clusters.ts';
 
 const clusters = new TwoClusters();
@@ -19,10 +19,10 @@ beforeEach(() => {
 });
 afterEach(() => isthmus.stop());
 
-/** One cluster, and over 1 MiB of who changed what: a second of parsing or more, for a single line in the log. */
+/** One cluster, and over 2 MiB of who changed what: a second of parsing or so, for a single line in the log. */
 function hugeManifest(name: string): string {
   const fields = Array.from(
-    { length: 15_000 },
+    { length: 25_000 },
     (_, index) =>
       `  - manager: "controller number ${index}"\n    operation: Update\n    time: "2026-01-02T03:04:05Z"`,
   );
@@ -33,37 +33,46 @@ function hugeManifest(name: string): string {
 it('clients connect while a huge manifest is parsed, as if nothing was', async () => {
   await isthmus.start();
   const hello = await clientHello('alpha.magnum-system');
-  const connectMs = async () => {
-    const startedMs = performance.now();
+  const served: { readonly fromMs: number; readonly toMs: number }[] = [];
+  const connect = async () => {
+    const fromMs = performance.now();
     const socket = await tcpClient(isthmus.port);
     socket.write(hello);
     expect((await readBytes(socket, 1))[0]).toBe(0x16); // a ServerHello: decided, dialled, relayed
     socket.destroy();
-    return performance.now() - startedMs;
+    served.push({ fromMs, toMs: performance.now() });
   };
-  for (let i = 0; i < 20; i++) await connectMs();
+  for (let i = 0; i < 20; i++) await connect();
 
   const huge = hugeManifest('huge');
-  expect(huge.length).toBeGreaterThan(1024 * 1024);
+  expect(huge.length).toBeGreaterThan(2 * 1024 * 1024);
   isthmus.writeManifest('huge.yaml', huge);
   const found = () => isthmus.log.some((line) => line.msg === 'cluster found' && line.cluster === 'huge');
-  const tookMs: number[] = [];
   let lagSeconds = 0;
-  const end = performance.now() + 25_000;
+  let meanwhile: number[] = [];
+  const end = performance.now() + WAIT_MS;
   while (!found()) {
-    if (performance.now() > end) throw new Error('the huge manifest was not read in 25 s');
-    tookMs.push(await connectMs());
+    if (performance.now() > end) throw new Error(`the huge manifest was not read in ${WAIT_MS} ms`);
+    await connect();
+    const askedMs = performance.now();
     const { body } = await isthmus.get('/metrics');
-    lagSeconds = Math.max(lagSeconds, Number(/^isthmus_control_loop_lag_seconds (.*)$/m.exec(body)?.[1]));
+    const lag = Number(/^isthmus_control_loop_lag_seconds (.*)$/m.exec(body)?.[1]);
+    if (lag <= lagSeconds) continue; // it stays what it was once the silence is over
+    lagSeconds = lag;
+    // Silent since then at the latest: those that came and were served while it was.
+    const sinceMs = performance.now() - lag * 1000;
+    meanwhile = served
+      .filter(({ fromMs, toMs }) => fromMs >= sinceMs && toMs <= askedMs)
+      .map(({ fromMs, toMs }) => toMs - fromMs);
   }
-  tookMs.sort((a, b) => a - b);
-  const p99 = tookMs[Math.floor(tookMs.length * 0.99)] as number;
+  meanwhile.sort((a, b) => a - b);
   console.log(
-    `the control thread was silent for ${lagSeconds.toFixed(2)} s; ${tookMs.length} connections meanwhile: ` +
-      `p50 ${tookMs[tookMs.length >> 1]?.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, slowest ${tookMs.at(-1)?.toFixed(1)} ms`,
+    `the control thread was silent for ${lagSeconds.toFixed(2)} s; ${meanwhile.length} connections meanwhile: ` +
+      `p50 ${meanwhile[meanwhile.length >> 1]?.toFixed(1)} ms, slowest ${meanwhile.at(-1)?.toFixed(1)} ms`,
   );
   expect(lagSeconds).toBeGreaterThan(0.3); // it was really blocked
-  expect(p99).toBeLessThan((lagSeconds * 1000) / 3);
+  // Counted, not timed: whoever had to wait for it would be one, at the end.
+  expect(meanwhile.length).toBeGreaterThan(5);
 });
 
 it('every thread is in its own netns after probes and connections through others', async () => {
@@ -71,6 +80,14 @@ it('every thread is in its own netns after probes and connections through others
   await isthmus.start('--health-interval', '100ms');
   await isthmus.untilState('beta', 'serving');
   expect(threadNetns(isthmus.pid)).toHaveLength(1);
+});
+
+it('every thread of ours is told by its name, so that an operator sees which one is busy', async () => {
+  await isthmus.start('--threads', '2');
+  const names = threadNames(isthmus.pid);
+  expect(names).toEqual(expect.arrayContaining(['control', 'prober', 'relay-0', 'relay-1']));
+  // The others are Node's: of its own name there is only the one that runs JavaScript.
+  expect(names.filter((name) => name === 'MainThread')).toHaveLength(1);
 });
 
 it('a bug in it ends the program with a fatal line and exit code 1, rather than half of it', async () => {
@@ -107,8 +124,7 @@ it('a thread in the middle of a huge manifest does not make the end a failure', 
   isthmus.writeManifest('huge.yaml', hugeManifest('huge'));
   const lag = async () =>
     Number(/^isthmus_control_loop_lag_seconds (.*)$/m.exec((await isthmus.get('/metrics')).body)?.[1]);
-  const end = performance.now() + 10_000;
-  while ((await lag()) < 0.2) if (performance.now() > end) throw new Error('it was never busy');
+  await until('it is busy', async () => (await lag()) >= 0.2);
   isthmus.signal('SIGTERM');
   expect(await isthmus.ended()).toBe(0);
   expect(isthmus.log.filter(({ level }) => level === 'fatal')).toEqual([]);

@@ -66,6 +66,8 @@ describe('a store that is taken back to a backup', () => {
           holderIdentity?: string;
         }
       )?.holderIdentity;
+    // A write that is under way would make beta's slice anew after the backup is back, and nobody would see that beta is gone for a while.
+    await site.atRest(1500, 'net-1');
     const before = holder();
     site.api.restore(backup);
     await until('it is watched again', () => site.api.openWatches >= 5);
@@ -95,7 +97,8 @@ describe('a token', () => {
     await site.published('alpha-net-2');
     site.api.tokens.delete('first-token');
     site.api.faults.cutWatches({ user: 'system:isthmus:net-2' });
-    expect(await site.problem(second, /unauthorized/)).toMatch(/cannot (list|watch)/);
+    // Its Lease may be refused before.
+    await site.problem(second, /unauthorized: cannot (list|watch)|cannot (list|watch).*unauthorized/);
     expect(await site.ask(second, site.clusters.alpha)).toContain('alpha');
     site.api.tokens.set('second-token', 'system:isthmus:net-2');
     writeFileSync(file, 'second-token');

@@ -125,9 +125,9 @@ describe('a cluster', () => {
     await until('the slice is gone', () => site.slice('beta-net-1') === null);
     site.management.patchStatus('beta', { network: { id: site.clusters.beta.networkId } });
     await site.published('beta-net-1');
-    const owners = site.management.get('v1', 'Service', 'beta')?.metadata.ownerReferences;
+    const owners = () => site.management.get('v1', 'Service', 'beta')?.metadata.ownerReferences;
     const { uid } = site.api.store.get({ ...KIND, namespace: NAMESPACE, name: 'beta-abcde' })?.metadata ?? {};
-    expect(owners).toMatchObject([{ uid }]);
+    await expect.poll(owners).toMatchObject([{ uid }]);
     await alphaIsUntouched();
   });
 
@@ -171,12 +171,7 @@ describe('all OpenStackClusters gone at once', () => {
     await until('all Services are there', () => site.management.services().length === all.length);
     expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
     // Their kubeconfigs may still be under way; but it comes to rest, and nothing is written again and again.
-    const isAtRest = async (): Promise<boolean> => {
-      const before = JSON.stringify(site.writesOf('net-1'));
-      await new Promise((resolve) => setTimeout(resolve, 1500));
-      return JSON.stringify(site.writesOf('net-1')) === before;
-    };
-    await expect.poll(isAtRest).toBe(true);
+    await site.atRest(1500, 'net-1');
     for (const name of all)
       site.api.store.delete({
         apiVersion: 'v1',

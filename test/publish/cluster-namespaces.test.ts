@@ -34,7 +34,7 @@ beforeAll(async () => {
   });
   await site.instance('net-1');
   await site.instance('net-2', '--cluster-namespace', TENANTS);
-}, 60_000);
+});
 afterAll(() => site.stop());
 
 it('neither takes the clusters of the other for gone, also while nobody serves them', async () => {
@@ -58,4 +58,4 @@ it('neither takes the clusters of the other for gone, also while nobody serves t
   });
   await until('its own set takes it back', () => !site.management.services().includes('beta'));
   expect(site.management.services()).toContain('alpha');
-}, 90_000);
+});

@@ -3,14 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ip } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
 import { FAST, PublishSite } from '../support/publish-site.ts';
 import { until } from '../support/tcp.ts';
 import { ADDRESS } from '../support/two-clusters.ts';
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 const MACHINE = '10.0.0.11';
 const SLICE = 'kube-1-ssh-net-1';

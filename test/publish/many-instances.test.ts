@@ -1,4 +1,6 @@
 // Several instances side by side, the built program: they share nothing but the API, and each can go without the others' doing.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../support/isthmus.ts';
 import { PublishSite } from '../support/publish-site.ts';
@@ -33,9 +35,7 @@ describe('instances that reach the same clusters', () => {
     await until('both kubeconfigs lead here', () =>
       ['alpha', 'beta'].every((name) => site.management.kubeconfig(name).includes(`https://${name}.magnum`)),
     );
-    const before = [site.writesOf('net-1'), site.writesOf('net-2')];
-    await new Promise((resolve) => setTimeout(resolve, 1500));
-    expect([site.writesOf('net-1'), site.writesOf('net-2')]).toEqual(before);
+    await site.atRest(1500, 'net-1', 'net-2');
   });
 });
 
@@ -47,7 +47,11 @@ describe('a restart on the same node', () => {
     const uid = site.slice('alpha-net-1')?.metadata.uid;
     first.signal('SIGKILL');
     await first.ended();
+    // Or the next one might be given it again.
+    const squatter = createServer().listen(port, '127.0.0.1');
+    await once(squatter, 'listening');
     first = await site.instance('net-1');
+    squatter.close();
     expect(first.port).not.toBe(port);
     await until('the slices lead to the new process', () =>
       ['alpha-net-1', 'beta-net-1'].every((name) =>

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Explanation } from '../../src/ops/explanation.ts';
 import { mainScript } from '../support/isthmus.ts';
 import { Management } from '../support/management.ts';
+import { WAIT_MS } from '../support/tcp.ts';
 import { traced } from '../support/traced.ts';
 import { ADDRESS, TwoClusters } from '../support/two-clusters.ts';
 
@@ -25,10 +26,24 @@ beforeAll(async () => {
   await vi.waitFor(
     async () => {
       expect((await isthmus.get('/explain/alpha')).body).toMatch(/^alpha is reachable through net-1\n/);
+      const { clusters: known, kubernetes, problems } = await isthmus.status();
+      expect(known.map(({ name, state }) => [name, state])).toEqual([
+        ['alpha', 'serving'],
+        ['far', 'no-netns'],
+        ['public', 'not-proxied'],
+      ]);
+      expect(known[0]?.publication).toMatchObject({
+        slice: 'ready',
+        readyInstances: 1,
+        kubeconfig: 'proxied',
+      });
+      expect(problems).toEqual([]);
       // How it stands with Kubernetes is told once a second: later than a client is served.
-      expect((await isthmus.status()).kubernetes?.lease).toBe('held');
+      expect(kubernetes).toMatchObject({ lease: 'held', instances: 1 });
+      expect(await metric('isthmus_kubernetes_lease_held')).toBe(1);
+      expect(await metric('isthmus_kubernetes_instances')).toBe(1);
     },
-    { timeout: 15_000, interval: 100 },
+    { timeout: WAIT_MS, interval: 100 },
   );
 });
 afterAll(async () => {
@@ -120,6 +135,16 @@ it('metrics tell how we stand with Kubernetes', async () => {
   expect(await metric('isthmus_kubernetes_requests_total{verb="watch"}')).toBeGreaterThan(3);
 });
 
+it('the log says once that nobody listens at the address of the slices', () => {
+  expect(isthmus.log.filter(({ msg }) => msg.startsWith('clients are sent to'))).toEqual([
+    expect.objectContaining({
+      level: 'warn',
+      msg: 'clients are sent to 192.0.2.1, from --advertise-address, but this instance listens at 127.0.0.1 only',
+      fix: expect.stringContaining('--listen'),
+    }),
+  ]);
+});
+
 it('isthmus doctor beside it finds its ports and its Lease in the right hands', async () => {
   const flags = ['--listen', `127.0.0.1:${isthmus.port}`, '--advertise-address', '192.0.2.1', ...admin()];
   const { out } = await run('doctor', ...flags);
@@ -132,7 +157,7 @@ it('isthmus doctor beside it finds its ports and its Lease in the right hands', 
 it('an API that is gone shows in status, explain and metrics, and the cluster stays reachable', async () => {
   await management.api.stop();
   await expect.poll(() => metric('isthmus_kubernetes_stale_seconds')).toBeGreaterThan(0);
-  expect(await metric('isthmus_problems')).toBeGreaterThan(0);
+  await expect.poll(() => metric('isthmus_problems')).toBeGreaterThan(0);
   expect((await run('status', ...admin())).out).toMatch(/^ {2}not heard since \d{4}-/m);
   const explanation = JSON.parse((await isthmus.get('/explain/alpha?format=json')).body) as Explanation;
   expect(explanation).toMatchObject({

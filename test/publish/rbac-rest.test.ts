@@ -93,6 +93,7 @@ const told = async (verb: string, resource: string) => {
   );
   // Everything else goes on.
   await site.published('alpha-net-1');
+  await isthmus.untilState('alpha', 'serving'); // the slice may be of the one before
   expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
 };
 

@@ -117,6 +117,7 @@ describe('without the right to', () => {
     for (const name of site.management.slices()) site.api.store.delete({ ...SLICE, name });
     const running = await start('patch', 'leases');
     await site.problem(running, forbidden('patch', 'leases'));
+    await running.untilState('alpha', 'serving');
     expect(await site.ask(running, site.clusters.alpha)).toContain('alpha');
     expect(site.management.slices()).toEqual([]);
     grant();

@@ -92,6 +92,7 @@ describe('without the right to', () => {
       expect((await running.get('/readyz')).status).toBe(200);
       if (resource !== 'openstackclusters') {
         // Clients that come are served whatever cannot be written.
+        await running.untilState('alpha', 'serving');
         expect(await site.ask(running, site.clusters.alpha)).toContain('alpha');
       }
       grant();

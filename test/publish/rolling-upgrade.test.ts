@@ -61,9 +61,8 @@ describe('a rolling upgrade', () => {
 
   it('tags their Services by annotation only, and does not fight about labels', async () => {
     const labels = () => JSON.stringify(service('alpha')?.metadata.labels);
-    await until(
-      'it is tagged',
-      () => service('alpha')?.metadata.annotations?.['isthmus.dev/resource-owner'] === 'alpha',
+    await until('both are tagged', () =>
+      CLUSTERS.every((name) => service(name)?.metadata.annotations?.['isthmus.dev/resource-owner'] === name),
     );
     const turns = old[1]?.turns ?? 0;
     const writes = site.writesOf('net-1')['patch services'];

@@ -20,11 +20,10 @@ it('the older serves whoever hears late where to go, and then ends', async () =>
   const younger = site.management.instance('net-1');
   await older.start('--advertise-address', '192.0.2.1', ...TIMES);
   await site.published('alpha-net-1');
-  const ports: { readonly at: number; readonly port: number }[] = [];
-  const look = setInterval(() => {
+  const ports = site.watch(() => {
     const [first] = (site.slice('alpha-net-1')?.ports ?? []) as { port: number }[];
-    if (first !== undefined) ports.push({ at: performance.now(), port: first.port });
-  }, 5);
+    return first === undefined ? null : { at: performance.now(), port: first.port };
+  });
   const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'nobody is ready'));
   const answers: string[] = [];
   let done = false;
@@ -44,8 +43,8 @@ it('the older serves whoever hears late where to go, and then ends', async () =>
   try {
     await younger.start('--advertise-address', '192.0.2.2', ...TIMES);
     expect(await older.ended()).toBe(0);
+    await until('clients go to the younger', () => answers.includes('younger'));
   } finally {
-    clearInterval(look);
     done = true;
     await client;
   }

@@ -91,9 +91,11 @@ describe('tags, as docs/tags.md tells', () => {
       (await isthmus?.status())?.clusters.find((each) => each.name === name)?.publication?.problem;
     await expect.poll(() => problemOf('alpha')).toContain('keys of kubernetes.io are reserved');
     await until('beta is published', () => management.slices().includes('beta-net-1'));
-    expect(await problemOf('beta')).toBeNull();
+    await expect.poll(() => problemOf('beta')).toBeNull();
     expect(tagsOn('Service')).toBe(sorted(CLUSTER_TAGS));
-    expect((await isthmus?.status())?.clusters.map(({ state }) => state)).toEqual(['serving', 'serving']);
+    await expect
+      .poll(async () => (await isthmus?.status())?.clusters.map(({ state }) => state))
+      .toEqual(['serving', 'serving']);
   });
 
   it('go when nobody wants them any more, also after a restart without the flag; what others put there stays', async () => {

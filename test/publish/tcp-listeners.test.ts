@@ -80,6 +80,15 @@ function open(service: string): Promise<Socket> {
   });
 }
 
+/** A connection that has reached its machine, and what it said line by line. Connected alone is the kernel's word: nobody has chosen yet. */
+async function through(service: string): Promise<{ socket: Socket; lines: string[] }> {
+  const socket = await open(service);
+  const lines: string[] = [];
+  socket.on('data', (chunk) => lines.push(String(chunk).trim()));
+  await until('it is through', () => lines.length === 1);
+  return { socket, lines };
+}
+
 /** Who answers there; the empty text where nobody does. */
 async function who(service: string): Promise<string> {
   const socket = await open(service).catch(() => null);
@@ -161,7 +170,8 @@ describe('a port', () => {
       'both are told',
       () => ready('web')?.reason === 'Pending' && ready('web-preview')?.reason === 'Pending',
     );
-    expect(ready('web')?.message).toMatch(/17300.*: 1 of 1 machines answers/);
+    // Before its machine has been asked, none of them answers.
+    await expect.poll(() => ready('web')?.message).toMatch(/17300.*: 1 of 1 machines answers/);
     expect([site.slice('kube-1-web-net-1'), site.slice('kube-1-web-preview-net-1')]).toEqual([null, null]);
     for (const server of busy.splice(0)) server.close();
     await site.published('kube-1-web-net-1', 'kube-1-web-preview-net-1');
@@ -171,9 +181,7 @@ describe('a port', () => {
 describe('a rollout', () => {
   it('moves clients to the next generation without one failed connection; who is connected stays', async () => {
     expect([await who('kube-1-web'), await who('kube-1-web-preview')]).toEqual(['blue', 'green']);
-    const old = await open('kube-1-web');
-    const lines: string[] = [];
-    old.on('data', (chunk) => lines.push(String(chunk).trim()));
+    const { socket: old, lines } = await through('kube-1-web');
     const answers: string[] = [];
     let going = true;
     const load = Array.from({ length: 8 }, async () => {
@@ -199,15 +207,14 @@ describe('a rollout', () => {
   });
 
   it('shows in /status who is what', async () => {
-    const { listeners } = (await isthmus.status()) as unknown as {
-      listeners: { name: string; state: string; members: { machine: string; state: string }[] }[];
+    const shown = async () => {
+      const { listeners } = (await isthmus.status()) as unknown as {
+        listeners: { name: string; state: string; members: { machine: string; state: string }[] }[];
+      };
+      const web = listeners.find(({ name }) => name === 'web');
+      return [web?.state, ...(web?.members.map(({ machine, state }) => `${machine} ${state}`) ?? [])];
     };
-    const web = listeners.find(({ name }) => name === 'web');
-    expect(web?.state).toBe('serving');
-    expect(web?.members.map(({ machine, state }) => `${machine} ${state}`)).toEqual([
-      'blue Ready',
-      'green Ignored',
-    ]);
+    await expect.poll(shown).toEqual(['serving', 'blue Ready', 'green Ignored']);
   });
 });
 
@@ -215,10 +222,7 @@ const isOpen = async (port: number): Promise<boolean> => (await connectError(por
 
 describe('an edit of its protocol', () => {
   it('closes the old port only when nobody is sent there any more, and leaves who is connected', async () => {
-    const socket = await open('kube-1-http');
-    const lines: string[] = [];
-    socket.on('data', (chunk) => lines.push(String(chunk).trim()));
-    await until('it is through', () => lines.length === 1);
+    const { socket, lines } = await through('kube-1-http');
     const port = portOf('kube-1-http');
     const answers: boolean[] = [];
     let going = true;
@@ -242,10 +246,7 @@ describe('an edit of its protocol', () => {
 
 describe('its end', () => {
   it('takes slice, Service and port away, and leaves who is connected', async () => {
-    const socket = await open('kube-1-http');
-    const lines: string[] = [];
-    socket.on('data', (chunk) => lines.push(String(chunk).trim()));
-    await until('it is through', () => lines.length === 1);
+    const { socket, lines } = await through('kube-1-http');
     const port = portOf('kube-1-http');
     site.management.deleteListener('workers-http');
     await until('the Service is gone', () => !site.management.services().includes('kube-1-http'));
@@ -254,6 +255,21 @@ describe('its end', () => {
     await until('it answers', () => lines.length === 2);
     socket.destroy();
     expect(site.management.names('discovery.k8s.io/v1', 'EndpointSlice')).not.toContain('kube-1-http-net-1');
+  });
+
+  it('while nobody was here leaves its port to nobody: clients may still be sent there', async () => {
+    const port = portOf('kube-1-bootstrap-ssh');
+    expect(port).toBe(RANGE[0]); // the first that another would get
+    isthmus.signal('SIGKILL');
+    await isthmus.ended();
+    site.management.deleteListener('bootstrap-ssh');
+    apply('workers-http.yaml');
+    isthmus = site.management.instance('net-1');
+    await isthmus.start(...FAST, ...FLAGS);
+    await until('the other one is open', () => portOf('kube-1-http') > 0);
+    expect(portOf('kube-1-http')).not.toBe(port);
+    await until('the slice is gone', () => portOf('kube-1-bootstrap-ssh') === 0);
+    expect(await isOpen(port)).toBe(false);
   });
 
   it('of the program withdraws all of them', async () => {

@@ -19,6 +19,12 @@ const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.
 
 /** OpenStackClusters, AdditionalListeners, Services, slices, Leases, Secrets. */
 const WATCHES = 6;
+const allOpen = () => until('all are open', () => site.api.openWatches === WATCHES);
+/** How often one was asked for. */
+const asked = () =>
+  Object.entries(site.management.requestsOf('net-1'))
+    .filter(([what]) => what.startsWith('watch '))
+    .reduce((sum, [, count]) => sum + count, 0);
 
 describe('watches', () => {
   it.each([
@@ -34,11 +40,14 @@ describe('watches', () => {
     ['that are cut', () => site.api.faults.cutWatches()],
   ])('%s are opened again, and what happened meanwhile is seen', async (_title, break_) => {
     await site.untilWell(isthmus);
-    const before = versions();
+    await allOpen();
+    const [before, opened] = [versions(), asked()];
     expect(break_()).toBe(WATCHES);
     site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
+    // Each of them: who has not noticed yet that his is broken would do so in the midst of the next test.
+    await until('each is asked for again', () => asked() >= opened + WATCHES);
     await site.untilWell(isthmus);
-    await until('all are open', () => site.api.openWatches === WATCHES);
+    await allOpen();
     expect(versions()).toEqual(before);
     await serves();
   });

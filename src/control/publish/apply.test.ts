@@ -308,6 +308,27 @@ describe('carrying out a plan', () => {
       expect(outcomes).toMatchObject([{ kind: 'done', changed: false }]);
     });
 
+    test('that somebody led elsewhere after us is not given back over that: only our mark goes', async () => {
+      const back: Action = { ...action, server: 'https://192.0.2.7:6443', mark: false };
+      const marked = {
+        metadata: {
+          resourceVersion: '3',
+          annotations: { 'isthmus.dev/kubeconfig-server': 'https://a.ns:6443' },
+        },
+      };
+      await begin(back);
+      await asked[0]?.answer(secret(kubeconfig('https://vpn.example:6443'), marked));
+      expect(asked[1]?.body).toEqual({
+        metadata: { resourceVersion: '3', annotations: { 'isthmus.dev/kubeconfig-server': null } },
+      });
+      await asked[1]?.answer(secret('', { metadata: { resourceVersion: '4' } }));
+      expect(findings.get('ns/a-kubeconfig')?.server).toBe('https://vpn.example:6443');
+      await begin({ ...back, name: 'b-kubeconfig' });
+      await asked[2]?.answer(secret(kubeconfig('https://a.ns:6443'), marked));
+      const { data } = asked[3]!.body as { data: { value: string } };
+      expect(Buffer.from(data.value, 'base64').toString()).toBe(kubeconfig('https://192.0.2.7:6443'));
+    });
+
     test('that leads to us already is only marked, so that it is given back one day', async () => {
       await begin(action);
       await asked[0]?.answer(secret(kubeconfig('https://a.ns:6443')));

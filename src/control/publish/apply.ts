@@ -224,7 +224,9 @@ export class Applier {
       case 'delete': {
         const { uid, resourceVersion } = action;
         const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
-        await client.request({ method: 'DELETE', path, body, timeoutMs: REQUEST_MS, signal });
+        // Its place here would be worth nothing if it had to wait for a connection.
+        const urgent = isWithdrawal(action);
+        await client.request({ method: 'DELETE', path, body, urgent, timeoutMs: REQUEST_MS, signal });
         this.#record(resource, name, null, resourceVersion);
         return true;
       }

@@ -57,6 +57,23 @@ describe('in doubt', () => {
     expect([...api.services.keys()]).toEqual([]);
   });
 
+  test('whether we live, because our Lease is not renewed, no slice is made; what is there stays, and goes as ever', () => {
+    const lapsed = (self: Partial<KubeWorld['self']> = {}) => ({
+      self: { ...api.seenBy({}).self, lapsed: true, ...self },
+    });
+    const live = [publication('prod')];
+    const plan = pass(live, 5, lapsed());
+    expect(plan.actions).toEqual([]);
+    expect({ services: api.services.size, slices: api.slices.size }).toEqual({ services: 1, slices: 0 });
+    expect(plan.clusters.get('prod')?.problem).toContain('our Lease is not renewed');
+    settle(live);
+    expect(api.slices.size).toBe(1);
+    expect(planned(live, lapsed()).actions).toEqual([]);
+    const kinds = ({ actions }: Plan) => actions.map(({ kind, name }) => `${kind} ${name}`);
+    expect(kinds(planned(live, lapsed({ draining: true })))).toEqual(['patch prod-net-1']);
+    expect(kinds(planned([publication('prod', { want: 'down' })], lapsed()))).toEqual(['delete prod-net-1']);
+  });
+
   test('and so it does when the one that was seen without our mark may have got it since', () => {
     api.putSecret(SECRET, DIRECT);
     settle([publication('prod', { want: 'down' })]);

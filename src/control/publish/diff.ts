@@ -51,6 +51,7 @@ export function diff(
   const clusters = new Map<string, PublicationStatus>();
   const listeners = new Map<string, PublicationStatus>();
   const terminatingSince = new Map<string, number>();
+  const kubeconfigWaits = new Map<string, number>();
   const released = new Set<string>();
   let lookAgainAtMs: number | null = null;
   const lookAgain = (atMs: number | null) => {
@@ -62,9 +63,13 @@ export function diff(
     const { cluster, listener, want } = publication;
     const key = publicationKey(publication);
     const all = slices.ours.get(key) ?? NONE;
-    const plan = publicationPlan(publication, all, kube, settings, memory.terminatingSince, context);
+    const plan = publicationPlan(publication, all, kube, settings, memory, context);
     for (const action of plan.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
     if (plan.terminating !== null) terminatingSince.set(plan.terminating.name, plan.terminating.sinceMs);
+    if (plan.waiting !== null) {
+      kubeconfigWaits.set(plan.waiting.kubeconfig, plan.waiting.sinceMs);
+      if (plan.waiting.untilMs > kube.nowMs) lookAgain(plan.waiting.untilMs);
+    }
     lookAgain(plan.lookAgainAtMs);
     if (want === 'leaving' && !plan.leadsHere) released.add(key);
     if (listener === undefined) clusters.set(cluster, plan.status);
@@ -104,6 +109,7 @@ export function diff(
     memory: {
       ...collection.memory,
       terminatingSince,
+      kubeconfigWaits,
       ...(mayWrite
         ? statuses.memory
         : { listenerStatus: memory.listenerStatus, listenerStatusDue: memory.listenerStatusDue }),

@@ -11,7 +11,11 @@ const PATH = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
 class LeaseStore implements Requester {
   lease: LeaseObject | null = null;
   broken: KubeErrorCode | null = null;
+  /** A webhook refuses changes: unlike a missing right, only of what is there. */
+  refusing = false;
   hanging = false;
+  /** A proxy in between says this instead, with status 200. */
+  nonsense: { readonly answer: unknown } | null = null;
   readonly calls: string[] = [];
   #version = 0;
 
@@ -19,6 +23,7 @@ class LeaseStore implements Requester {
     this.calls.push(method);
     if (this.hanging)
       return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    if (this.nonsense !== null) return this.nonsense.answer as T;
     const refuse = (code: KubeErrorCode) => new KubeError({ code, verb: method, path, detail: '' });
     if (this.broken !== null) throw refuse(this.broken);
     if (method === 'POST') {
@@ -29,6 +34,7 @@ class LeaseStore implements Requester {
     if (path !== `${PATH}/isthmus-net-1`) throw new Error(`another Lease: ${path}`);
     if (this.lease === null) throw refuse('not-found');
     if (method === 'GET') return this.lease as T;
+    if (this.refusing && method === 'PATCH') throw refuse('forbidden');
     const { resourceVersion } =
       method === 'DELETE'
         ? (body as { preconditions: { resourceVersion: string } }).preconditions
@@ -196,6 +202,75 @@ describe('the Lease of an instance', () => {
       'net-1/a well again',
     ]);
   });
+
+  test('that was not renewed for as long as it lasts has lapsed; it is ours all the same, and the next renewal tells', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.broken = 'forbidden';
+    await pass(29_999);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: false });
+    await pass(1);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: true });
+    store.broken = null;
+    events.length = 0;
+    await pass(2000);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: false });
+    expect(events).toContain('net-1/a changed');
+  });
+
+  test('that lapsed while this process stood still is told of too', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    nowMs += 60_000;
+    expect(lease.state().lapsed).toBe(true);
+    events.length = 0;
+    await pass(10_000);
+    expect(lease.state().lapsed).toBe(false);
+    expect(events).toEqual(['net-1/a changed']);
+  });
+
+  test('that can be made but not renewed has lapsed although it was made anew: the others delete it each time', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.refusing = true;
+    await pass(40_000);
+    store.lease = null;
+    await pass(2000);
+    expect(store.lease).not.toBeNull();
+    expect(lease.state()).toMatchObject({ held: true, lapsed: true, okSinceMs: null });
+    store.refusing = false;
+    store.lease = null;
+    await pass(2000);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: false, okSinceMs: nowMs });
+  });
+
+  test.each([undefined, 'text', {}, { metadata: null }, []])(
+    'takes %j for an answer for a failure, and goes on',
+    async (answer) => {
+      const lease = leaseOf('net-1/a');
+      store.nonsense = { answer };
+      lease.start();
+      await pass(0);
+      expect(lease.state().held).toBe(false);
+      store.nonsense = null;
+      await pass(2000);
+      expect(lease.state().held).toBe(true);
+      store.nonsense = { answer };
+      await pass(10_000);
+      store.nonsense = null;
+      await pass(2000);
+      expect(events).toEqual([
+        'net-1/a bad-answer',
+        'net-1/a well again',
+        'net-1/a changed',
+        'net-1/a bad-answer',
+        'net-1/a well again',
+      ]);
+    },
+  );
 
   test('holds up nobody who ends while the API does not answer', async () => {
     const lease = leaseOf('net-1/a');

@@ -4,12 +4,14 @@
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { isOlderVersion } from '../../kube/kube-object.ts';
-import { type LeaseObject, leaseOf, microTime } from '../cluster-shape.ts';
+import { LEASE_SECONDS, type LeaseObject, leaseOf, microTime } from '../cluster-shape.ts';
+import type { Problem } from '../cluster-source.ts';
 import { leaseName } from '../instance-name.ts';
 import type { OwnRenewals } from '../lease-liveness.ts';
 import type { Tags } from '../resource-tags.ts';
 import { LeaseRival, NameTakenError } from './lease-rival.ts';
 import { metadataPatch } from './metadata-patch.ts';
+import { objectIn } from './object-answer.ts';
 import type { Requester } from './requester.ts';
 
 export interface InstanceLeaseDependencies {
@@ -24,7 +26,7 @@ export interface InstanceLeaseDependencies {
   readonly tags: Tags;
   readonly now: () => number;
   readonly wallNow: () => number;
-  /** Held or lost. */
+  /** Held, lost, or renewed after it had run out. */
   readonly onChange: () => void;
   /** null: it could be renewed again. */
   readonly onProblem: (error: KubeError | NameTakenError | null) => void;
@@ -32,10 +34,13 @@ export interface InstanceLeaseDependencies {
 
 export interface LeaseState extends OwnRenewals {
   readonly held: boolean;
+  /** Ours, and not renewed for as long as it lasts: whoever can renew takes us for dead. */
+  readonly lapsed: boolean;
   /** Who took it over; null while nobody did. */
   readonly lostTo: string | null;
 }
 
+const DURATION_MS = LEASE_SECONDS * 1000;
 const RENEW_MS = 10_000;
 const RETRY_MS = 2000;
 const REQUEST_MS = 8000;
@@ -95,6 +100,7 @@ export class InstanceLease {
   state(): LeaseState {
     return {
       held: this.#held && !this.#contested,
+      lapsed: this.#hasLapsed(),
       lostTo: this.#lostTo,
       okSinceMs: this.#okSinceMs,
       lastRenewOkMs: this.#lastRenewOkMs,
@@ -113,7 +119,7 @@ export class InstanceLease {
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
     const { client } = this.#deps;
     try {
-      await client.request({ method: 'DELETE', path: this.#path, body, timeoutMs: RELEASE_MS });
+      await client.request({ method: 'DELETE', path: this.#path, body, urgent: true, timeoutMs: RELEASE_MS });
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       // It expires by itself.
@@ -141,12 +147,13 @@ export class InstanceLease {
       this.#held = true;
       // Seen while we asked: the next look at the watch tells whether it is still so.
       const doubted = this.#contested;
+      const lapsed = this.#hasLapsed();
       this.#contested = false;
       this.#okSinceMs ??= askedAtMs;
       this.#lastRenewOkMs = askedAtMs;
       if (this.#problem) onProblem(null);
       this.#problem = false;
-      if (!before || doubted) onChange();
+      if (!before || doubted || lapsed) onChange();
       return true;
     } catch (error) {
       if (this.#stopped) return false;
@@ -183,11 +190,15 @@ export class InstanceLease {
     try {
       if (found === null) {
         const path = this.#path.slice(0, this.#path.lastIndexOf('/'));
-        return await this.#request<LeaseObject>({ method: 'POST', path, body: lease });
+        const made = await this.#request({ method: 'POST', path, body: lease });
+        if (!this.#held || !this.#problem) return made;
+        // Where it may be made and not renewed, the others delete it again and again: only a renewal tells that we are well.
+        this.#known = knownOf(made);
+        return await this.#prolong(this.#known.resourceVersion);
       }
       const { resourceVersion } = found.metadata ?? {};
       const metadata = { ...metadataPatch(found.metadata, lease.metadata), resourceVersion };
-      return await this.#request<LeaseObject>({
+      return await this.#request({
         method: 'PATCH',
         patch: 'merge',
         body: { metadata, spec: lease.spec },
@@ -200,9 +211,8 @@ export class InstanceLease {
   }
 
   async #renew(resourceVersion: string): Promise<LeaseObject | null> {
-    const body = { metadata: { resourceVersion }, spec: { renewTime: microTime(this.#deps.wallNow()) } };
     try {
-      return await this.#request<LeaseObject>({ method: 'PATCH', patch: 'merge', body });
+      return await this.#prolong(resourceVersion);
     } catch (error) {
       if (!(error instanceof KubeError) || (error.code !== 'conflict' && error.code !== 'not-found'))
         throw error;
@@ -220,6 +230,17 @@ export class InstanceLease {
     return this.#take();
   }
 
+  #prolong(resourceVersion: string): Promise<LeaseObject> {
+    const body = { metadata: { resourceVersion }, spec: { renewTime: microTime(this.#deps.wallNow()) } };
+    return this.#request({ method: 'PATCH', patch: 'merge', body });
+  }
+
+  #hasLapsed(): boolean {
+    return (
+      this.#held && this.#lastRenewOkMs !== null && this.#deps.now() - this.#lastRenewOkMs >= DURATION_MS
+    );
+  }
+
   /**
    * Whether it is as it was before we took it: an API server that was taken back to a backup shows our predecessor again, who is
    * long gone. Both times are of this host's clock, which may have been set back; then the count of changes of hand tells.
@@ -233,22 +254,35 @@ export class InstanceLease {
 
   async #read(): Promise<LeaseObject | null> {
     try {
-      return await this.#request<LeaseObject>({ method: 'GET' });
+      return await this.#request({ method: 'GET' });
     } catch (error) {
       if (error instanceof KubeError && error.code === 'not-found') return null;
       throw error;
     }
   }
 
-  #request<T>(request: {
-    method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  async #request(request: {
+    method: 'GET' | 'POST' | 'PATCH';
     path?: string;
     patch?: 'merge';
     body?: object;
-  }): Promise<T> {
+  }): Promise<LeaseObject> {
     const { signal } = this.#abort;
-    return this.#deps.client.request<T>({ path: this.#path, timeoutMs: REQUEST_MS, signal, ...request });
+    const path = request.path ?? this.#path;
+    // Urgent: whoever cannot renew is dead to the others, whatever else hangs here.
+    const limits = { timeoutMs: REQUEST_MS, signal, urgent: true };
+    const answer = await this.#deps.client.request<LeaseObject>({ ...request, path, ...limits });
+    return objectIn(answer, request.method.toLowerCase(), path);
   }
+}
+
+/** For an operator. `failure`: why the last renewal failed; null where it did not. */
+export function leaseProblems(failure: string | null, takenForDead: boolean): readonly Problem[] {
+  if (!takenForDead) return failure === null ? [] : [{ origin: 'lease', reason: failure }];
+  const reason =
+    `${failure ?? 'it was not renewed'}; the other instances renew theirs and take this instance for dead, so it ` +
+    'publishes nothing anew until a renewal succeeds: let it patch its Lease (RBAC, admission webhooks)';
+  return [{ origin: 'lease', reason }];
 }
 
 interface Known {

@@ -19,7 +19,7 @@ import { Applier, type Outcome } from './apply.ts';
 import { ChangeEvents } from './change-events.ts';
 import { diff } from './diff.ts';
 import { EventWriter } from './event-writer.ts';
-import { InstanceLease } from './instance-lease.ts';
+import { InstanceLease, leaseProblems } from './instance-lease.ts';
 import type { KubeconfigFinding, KubeconfigSecret, KubeWorld, Peers, Self } from './kube-world.ts';
 import { EVERY_NODE, type Participation } from './node-participation.ts';
 import { NodeWatch, type NodeWatchDependencies } from './node-watch.ts';
@@ -290,7 +290,7 @@ export class KubePublisher implements Publisher {
       ].flatMap(({ what, snapshot }) =>
         snapshot.problem === null ? [] : [{ origin: `watch of ${what}`, reason: snapshot.problem.message }],
       ),
-      ...(this.#leaseProblem === null ? [] : [{ origin: 'lease', reason: this.#leaseProblem }]),
+      ...leaseProblems(this.#leaseProblem, this.#isTakenForDead()),
       ...(this.#eventProblem === null ? [] : [{ origin: 'events', reason: this.#eventProblem }]),
       ...this.#node.problems(),
       ...(view.waiting === null ? [] : [{ origin: 'instances', reason: view.waiting }]),
@@ -342,9 +342,15 @@ export class KubePublisher implements Publisher {
           : { reason: address.reason },
       started: this.#port !== null,
       holder: this.#lease.state().held,
+      lapsed: this.#isTakenForDead(),
       participation: this.#node.participation() ?? EVERY_NODE,
       draining: this.#draining,
     };
+  }
+
+  /** Where nobody can renew, nobody is dead. */
+  #isTakenForDead(): boolean {
+    return this.#lease.state().lapsed && (this.#lastPeers?.anyRenews ?? false);
   }
 
   #isSynced(): boolean {

@@ -16,6 +16,8 @@ export interface Self {
   readonly started: boolean;
   /** Only the holder of this node's Lease writes: a successor may have taken it over. */
   readonly holder: boolean;
+  /** The others take us for dead, and take away what we publish: nothing is opened, so that nobody takes it away again. */
+  readonly lapsed: boolean;
   /** Whether the Node of this instance is one that publishes. Only publishing asks; taking back and tidying up never do. */
   readonly participation: Participation;
   /** We are stopping: every slice of ours is on its way out. */
@@ -55,6 +57,8 @@ export interface Peers {
   readonly fellows: ReadonlySet<string>;
   /** Our place among those, from 0: what all could do, the first does, and the others some seconds later. */
   readonly rank: number;
+  /** Some other one renews its Lease, whether or not we can. */
+  readonly anyRenews: boolean;
   readonly mode: LivenessMode;
   /** Names of slices of magnum-cluster-api-proxy whose time stamp no longer changes. */
   readonly expiredUpstream: ReadonlySet<string>;

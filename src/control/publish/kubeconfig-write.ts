@@ -55,10 +55,13 @@ export async function writeKubeconfigServer(
   if (text === null) return leftAlone(`its key ${KEY} holds no UTF-8 text`);
   const found = kubeconfigServer(text);
   if (found.kind === 'unusable') return leftAlone(found.reason);
-  const edited = withKubeconfigServer(text, server);
+  const written = secret.metadata.annotations?.[KUBECONFIG_MARK] ?? null;
+  // Only what we wrote is given back: where somebody has led it elsewhere since, only the mark goes.
+  const wanted = mark || found.server === written ? server : found.server;
+  const edited = withKubeconfigServer(text, wanted);
   if (edited.kind === 'unusable') return leftAlone(edited.reason);
-  const marked = (secret.metadata.annotations?.[KUBECONFIG_MARK] ?? null) === (mark ? server : null);
-  if (edited.kind === 'unchanged' && marked) return unchanged({ server, leftAlone: null });
+  const marked = written === (mark ? server : null);
+  if (edited.kind === 'unchanged' && marked) return unchanged({ server: wanted, leftAlone: null });
 
   const answer = await client.request<SecretObject>({
     method: 'PATCH',
@@ -71,11 +74,11 @@ export async function writeKubeconfigServer(
         : {}),
     },
   });
-  const written = objectIn(answer, 'patch', path);
-  const resourceVersion = written.metadata.resourceVersion ?? '';
+  const after = objectIn(answer, 'patch', path);
+  const resourceVersion = after.metadata.resourceVersion ?? '';
   return {
-    finding: { resourceVersion, server, leftAlone: null },
-    secret: observedSecret(written),
+    finding: { resourceVersion, server: wanted, leftAlone: null },
+    secret: observedSecret(after),
     replaced: version,
     changed: edited.kind === 'changed',
   };

@@ -98,6 +98,25 @@ describe('the other instances', () => {
     expect(peers).toMatchObject({ rank: 1, mode: 'lease', deadLeases: [] });
   });
 
+  test('renew while a Lease changed within its time, also for one that cannot renew itself', () => {
+    const failing = (leases: readonly [string, LeaseObject][]) =>
+      watch.look(
+        new Map(leases),
+        new Map([slice('prod', 'gone')]),
+        { okSinceMs: null, lastRenewOkMs: 0 },
+        true,
+      ).peers;
+    expect(failing([lease('m', 1)]).anyRenews).toBe(false);
+    expect(failing([lease('a', 1), lease('m', 1)]).anyRenews).toBe(true);
+    nowMs += 20_000;
+    failing([lease('a', 20), lease('m', 1)]);
+    nowMs += 29_999;
+    expect(failing([lease('a', 20), lease('m', 1)]).anyRenews).toBe(true);
+    nowMs += 1;
+    const { anyRenews, live } = failing([lease('a', 20), lease('m', 1)]);
+    expect({ anyRenews, lives: live.has('a') }).toEqual({ anyRenews: false, lives: true });
+  });
+
   test('that look for clusters elsewhere live too, and leave the work on ours to us', () => {
     const elsewhere = lease('a', 1, 'a/1', { clusterNamespace: 'ns-b' });
     const { peers } = look([elsewhere, lease('m', 1)]);

@@ -103,6 +103,7 @@ export class PeerWatch {
         deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
         fellows,
         rank: [...fellows].filter((other) => leaseName(other) < ownLease).length,
+        anyRenews: this.#judge.anyRenews(),
         mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
         expiredUpstream,
       },

@@ -51,6 +51,8 @@ export interface PlanMemory {
   readonly collectibleSince: ReadonlyMap<string, number>;
   /** Since when a slice of ours has been terminating, by its name. */
   readonly terminatingSince: ReadonlyMap<string, number>;
+  /** Since when a kubeconfig has waited for instances whose turn comes before ours, by `<namespace>/<name>`. */
+  readonly kubeconfigWaits: ReadonlyMap<string, number>;
   /** Since when the breaker against deleting most of what there is has been open. */
   readonly breakerSinceMs: number | null;
   /** What we last wanted each AdditionalListener to say, by `<namespace>/<name>`. */
@@ -68,6 +70,7 @@ export interface ToldStatus {
 export const NO_MEMORY: PlanMemory = Object.freeze({
   collectibleSince: new Map(),
   terminatingSince: new Map(),
+  kubeconfigWaits: new Map(),
   breakerSinceMs: null,
   listenerStatus: new Map(),
   listenerStatusDue: new Map(),

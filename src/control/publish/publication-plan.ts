@@ -3,7 +3,7 @@
 import type { KubeWorld } from './kube-world.ts';
 import { type KubeconfigPlan, kubeconfigPlan } from './kubeconfig-plan.ts';
 import { unreadTagsProblem } from './object-tags.ts';
-import type { Action, PublicationStatus } from './plan.ts';
+import type { Action, PlanMemory, PublicationStatus } from './plan.ts';
 import { kubeconfigName, type Publication, serviceNameOf } from './publication.ts';
 import { servicePlan } from './service-plan.ts';
 import type { OwnedSlice } from './slice-index.ts';
@@ -14,13 +14,23 @@ export interface PublicationPlan {
   readonly actions: readonly Action[];
   readonly status: PublicationStatus;
   readonly terminating: { readonly name: string; readonly sinceMs: number } | null;
+  /** The kubeconfig that others may be about to write, and since when; null: none. */
+  readonly waiting: (NonNullable<KubeconfigPlan['waiting']> & { readonly kubeconfig: string }) | null;
   readonly lookAgainAtMs: number | null;
   /** A kubeconfig still leads to us: the Service must stay. */
   readonly leadsHere: boolean;
 }
 
 /** A kubeconfig leads to an API server, and to nothing else. */
-const NO_KUBECONFIG: KubeconfigPlan = { state: 'absent', action: null, leadsHere: false, problem: null };
+const NO_KUBECONFIG: KubeconfigPlan = {
+  state: 'absent',
+  action: null,
+  leadsHere: false,
+  problem: null,
+  waiting: null,
+};
+
+type Waits = Pick<PlanMemory, 'terminatingSince' | 'kubeconfigWaits'>;
 
 interface Settled {
   readonly plan: PublicationPlan;
@@ -35,7 +45,7 @@ export function publicationPlan(
   slices: readonly OwnedSlice[],
   kube: KubeWorld,
   settings: SliceSettings,
-  terminatingSince: ReadonlyMap<string, number>,
+  memory: Waits,
   common: PlanContext,
 ): PublicationPlan {
   const { cluster, namespace } = publication;
@@ -49,28 +59,31 @@ export function publicationPlan(
   ];
   const known = settled.get(publication);
   if (known?.madeFrom.every((part, i) => part === madeFrom[i])) return known.plan;
-  const plan = newPlan(publication, slices, kube, settings, terminatingSince);
+  const plan = newPlan(publication, secret, slices, kube, settings, memory);
   if (isSettled(plan)) settled.set(publication, { plan, madeFrom });
   return plan;
 }
 
 /** Only what waits for something looks at a clock. */
-const isSettled = ({ actions, terminating, lookAgainAtMs }: PublicationPlan): boolean =>
-  actions.length === 0 && terminating === null && lookAgainAtMs === null;
+const isSettled = ({ actions, terminating, waiting, lookAgainAtMs }: PublicationPlan): boolean =>
+  actions.length === 0 && terminating === null && waiting === null && lookAgainAtMs === null;
 
 function newPlan(
   publication: Publication,
+  /** Of its kubeconfig, `<namespace>/<name>`. */
+  secret: string,
   slices: readonly OwnedSlice[],
   kube: KubeWorld,
   settings: SliceSettings,
-  terminatingSince: ReadonlyMap<string, number>,
+  memory: Waits,
 ): PublicationPlan {
   const own = slices.filter(({ instance }) => instance === kube.self.instance);
   const service = servicePlan(publication, kube, settings);
-  const slice = slicePlan(publication, service.usable, own, kube, settings, terminatingSince);
+  const slice = slicePlan(publication, service.usable, own, kube, settings, memory.terminatingSince);
+  const waits = memory.kubeconfigWaits.get(secret) ?? null;
   const kubeconfig =
     publication.listener === undefined
-      ? kubeconfigPlan(publication, slices, kube, settings.namespace)
+      ? kubeconfigPlan(publication, slices, kube, settings.namespace, waits)
       : NO_KUBECONFIG;
   return {
     actions: [service.action, ...slice.actions, kubeconfig.action].filter((action) => action !== null),
@@ -82,6 +95,7 @@ function newPlan(
       problem: service.problem ?? slice.problem ?? kubeconfig.problem ?? unreadTagsProblem(publication),
     }),
     terminating: slice.terminating,
+    waiting: kubeconfig.waiting && { kubeconfig: secret, ...kubeconfig.waiting },
     lookAgainAtMs: slice.lookAgainAtMs,
     leadsHere: kubeconfig.leadsHere,
   };

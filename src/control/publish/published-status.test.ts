@@ -29,6 +29,7 @@ test('only the object that has the right to a name is shown as published, and al
     clusters: [status('a', 'first', ['a.ns']), status('a', 'second', []), status('b', 'third', ['b.ns'])],
     problems: [{ origin: 'm', reason: 'x' }],
     ports: [],
+    heldPorts: [17_001],
     listeners: [],
   };
   const plan: Plan = {
@@ -47,5 +48,5 @@ test('only the object that has the right to a name is shown as published, and al
   expect(shown.clusters.map((each) => each.publication ?? null)).toEqual([publication, null, null]);
   expect(shown.clusters[1]).toBe(desired.clusters[1]);
   expect(shown.problems.map(({ origin, reason }) => origin + reason)).toEqual(['ax', 'ay', 'mx', 'zx']);
-  expect(shown).toMatchObject({ complete: true, routes: EMPTY_ROUTE_TABLE });
+  expect(shown).toMatchObject({ complete: true, routes: EMPTY_ROUTE_TABLE, heldPorts: [17_001] });
 });

@@ -20,6 +20,7 @@ export function withPublications(desired: Desired, plan: Plan): Desired {
     }),
     problems,
     ports: desired.ports,
+    heldPorts: desired.heldPorts,
     listeners: desired.listeners,
   };
 }

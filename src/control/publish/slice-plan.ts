@@ -32,6 +32,9 @@ export interface SlicePlan {
 /** Old instances take a slice for dead after 30 s: two of three writes may fail. */
 const REFRESH_MS = 10_000;
 
+/** What is there stays, and stays right: only what would come again and again does not come. */
+const LAPSED = 'not published: our Lease is not renewed, so the other instances would take it away again';
+
 type Wanted = 'ready' | 'terminating' | 'absent' | 'as-it-is';
 
 export function slicePlan(
@@ -61,6 +64,8 @@ export function slicePlan(
   const nothing = { terminating: null, lookAgainAtMs: null, problem };
 
   if (found === undefined) {
+    if (wanted === 'ready' && kube.self.lapsed)
+      return { ...nothing, state: 'absent', actions, problem: LAPSED };
     if (wanted !== 'ready' || 'reason' in endpoint) return { ...nothing, state: 'absent', actions };
     const object = wantedSlice(publication, endpoint, null, false, kube, settings);
     const name = object.metadata?.name as string;

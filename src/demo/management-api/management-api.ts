@@ -51,6 +51,8 @@ export interface AdminStore {
   delete(ref: ObjectRef): void;
   get(ref: ObjectRef): KubeObject | null;
   list(of: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string }): KubeObject[];
+  /** Called after each change, whoever made it, before the next one is made. Returns how to end that. */
+  subscribe(listener: () => void): () => void;
 }
 
 export interface ObjectRef {
@@ -251,6 +253,7 @@ function adminStore(deps: {
       const target = targetOf(of);
       return store.list(target.type.key, of.namespace ?? null).map((entry) => shown(target, entry));
     },
+    subscribe: (listener) => store.subscribeAll(() => listener()),
   };
 }
 

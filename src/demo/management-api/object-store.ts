@@ -138,8 +138,9 @@ export class ObjectStore {
     return () => listeners.delete(listener);
   }
 
-  subscribeAll(listener: ChangeListener): void {
+  subscribeAll(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** As a restarted API server does: what happened before is known only as the state it led to. */

@@ -1,0 +1,35 @@
+// Whether clients that are sent to an address find us there: who listens at a single one is nowhere else. Pure.
+import { isIPv4, SocketAddress } from 'node:net';
+import { addressRefusal } from './address-refusal.ts';
+
+/** `listen`: undefined for all addresses. */
+export function isHeardAt(listen: string | undefined, advertised: string): boolean {
+  if (listen === undefined) return true;
+  const [here, there] = [canonical(listen), canonical(advertised)];
+  if (here === '::') return true; // IPv4 too: both engines listen so
+  return here === '0.0.0.0' ? isIPv4(there) : here === there;
+}
+
+/** That we are not heard, and what to change. `from` says who named the address. */
+export function unheard(
+  listen: string,
+  advertised: string,
+  from: string,
+): { readonly found: string; readonly fix: string } {
+  const where = listen === '0.0.0.0' ? 'at IPv4 addresses only' : `at ${listen} only`;
+  const other =
+    addressRefusal(listen) === null ? `, or set --advertise-address ${listen} if every node reaches it` : '';
+  return {
+    found: `clients are sent to ${advertised}, from ${from}, but this instance listens ${where}`,
+    fix: `Give --listen the port alone, which is all addresses${other}.`,
+  };
+}
+
+function canonical(address: string): string {
+  const [bare = ''] = address.replace(/^::ffff:(?=[\d.]+$)/i, '').split('%');
+  try {
+    return new SocketAddress({ address: bare, family: isIPv4(bare) ? 'ipv4' : 'ipv6' }).address;
+  } catch {
+    return address; // no address, and so like no other
+  }
+}
