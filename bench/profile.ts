@@ -7,22 +7,25 @@ import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Load, type Timing } from './harness/load.ts';
 import { LOAD_CORE, PROXY_CORE, pause, spawnPinned } from './harness/processes.ts';
-import { openSite } from './harness/site.ts';
+import { openSite, type Site } from './harness/site.ts';
 import { cache, readTools } from './harness/tools.ts';
 import { chosenPeers } from './peers/chosen.ts';
 import { flameGraph, folded, hottest } from './report/flame-graph.ts';
+import { whileRoutesChange } from './scenarios/churn.ts';
 import { ONE_ROUTE, withCpu } from './scenarios/scenario.ts';
 
 /** Prime, so that it does not beat with anything periodic; virtual machines often have no better clock than the timer's. */
 const SAMPLES_PER_SECOND = '1999';
 const WORKS: Readonly<
-  Record<string, (load: Load, target: string, hello: string, timing: Timing) => Promise<object>>
+  Record<string, (load: Load, target: string, hello: string, timing: Timing, site: Site) => Promise<object>>
 > = {
   connections: (load, target, hello, timing) => load.connections(target, hello, timing),
   rate: (load, target, hello, timing) => load.connections(target, hello, timing, { rate: 4000 }),
   requests: (load, target, hello, timing) => load.requests(target, hello, timing, 64),
   'bulk-down': (load, target, hello, timing) => load.bulk(target, hello, timing, 'down', 16),
   'bulk-up': (load, target, hello, timing) => load.bulk(target, hello, timing, 'up', 16),
+  churn: (load, target, hello, timing, site) =>
+    whileRoutesChange(values.peer, site, () => load.requests(target, hello, timing, 64)),
 };
 
 const { values } = parseArgs({
@@ -64,7 +67,7 @@ const site = await openSite(
 const running = await peer.start(site);
 const load = new Load(tools.load);
 const hello = site.hellos('classic');
-await work(load, running.target, hello, { seconds: 1, warmup: 0 });
+await work(load, running.target, hello, { seconds: 1, warmup: 0 }, site);
 
 mkdirSync(cache, { recursive: true });
 const data = join(cache, 'perf.data');
@@ -88,7 +91,7 @@ const perf = spawn(
 const ended = once(perf, 'close');
 await pause(300);
 const [result, cpu] = await withCpu(running, () =>
-  work(load, running.target, hello, { seconds, warmup: 0.3 }),
+  work(load, running.target, hello, { seconds, warmup: 0.3 }, site),
 );
 perf.kill('SIGINT');
 await ended;

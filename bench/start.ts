@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cpuTimeNs, PROXY_CORE, pause, spawnPinned, stopProcess } from './harness/processes.ts';
-import { openSite, type Site } from './harness/site.ts';
+import { manifestsOf, openSite, type Site } from './harness/site.ts';
 import { median } from './harness/statistics.ts';
 import { readTools, root } from './harness/tools.ts';
 import { allServe } from './peers/isthmus.ts';
@@ -54,7 +54,7 @@ async function start(program: string, site: Site): Promise<Started> {
   const [port, admin] = [nextPort(), nextPort()];
   const startedMs = performance.now();
   const child = spawnPinned(PROXY_CORE, process.execPath, [
-    ...[program, 'run', '--source', `file:${join(site.directory, 'manifests')}`],
+    ...[program, 'run', '--source', `file:${manifestsOf(site, 'start')}`],
     ...['--listen', `127.0.0.1:${port}`, '--admin', `127.0.0.1:${admin}`, '--log-level', 'warn'],
   ]);
   child.stdout?.resume();

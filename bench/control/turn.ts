@@ -157,6 +157,7 @@ function turn(kind: string): number {
         endpoint: { address: '192.0.2.7', family: 'IPv4', port: 6443 },
         started: true,
         holder: true,
+        lapsed: false,
         participation: { takesPart: true, reason: '', problem: null },
         draining: false,
       },

@@ -28,6 +28,8 @@ export interface RequestsResult {
   readonly errors: number;
   readonly perSecond: number;
   readonly latency: Latency;
+  /** [milliseconds since 1970, requests done by then]…; empty unless asked for. */
+  readonly progress: readonly (readonly [number, number])[];
 }
 
 export interface BulkResult {
@@ -89,14 +91,15 @@ export class Load {
     hello: string,
     timing: Timing,
     connections: number,
-    mayBreak = false,
+    extra: { mayBreak?: boolean; tickMs?: number } = {},
   ): Promise<RequestsResult> {
     const result = await this.#run<RequestsResult>(
       'requests',
-      { target, hello, ...timing, connections },
+      { target, hello, ...timing, connections, tick: extra.tickMs ?? 0 },
       timing.seconds,
     );
-    if (result.errors > 0 && !mayBreak) throw new LoadError(`${result.errors} kept connections broke`);
+    if (result.errors > 0 && extra.mayBreak !== true)
+      throw new LoadError(`${result.errors} kept connections broke`);
     return result;
   }
 

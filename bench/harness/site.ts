@@ -2,9 +2,10 @@
 // process that listens in each of them and on loopback (for those who cannot enter a netns).
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stringify } from 'yaml';
 import { clusterName, type HelloKind, writeHellos } from './hellos.ts';
 import { LOAD_CORE, spawnPinned, stopProcess } from './processes.ts';
 
@@ -108,8 +109,7 @@ function siteOf(
   clusters: readonly Cluster[],
   close: () => Promise<void>,
 ): Site {
-  mkdirSync(join(directory, 'manifests'), { recursive: true });
-  writeFileSync(join(directory, 'manifests', 'clusters.yaml'), clusters.map(manifest).join('---\n'));
+  mkdirSync(directory, { recursive: true });
   const names = clusters.map(({ name }) => name);
   return {
     wish,
@@ -122,26 +122,38 @@ function siteOf(
   };
 }
 
-export function manifest({ name, networkId }: Cluster): string {
-  return `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
-kind: OpenStackCluster
-metadata:
-  name: ${name}-bench
-  namespace: magnum-system
-  labels:
-    cluster.x-k8s.io/cluster-name: ${name}
-spec:
-  disableAPIServerFloatingIP: true
-  apiServerPort: ${TENANT_PORT}
-  controlPlaneEndpoint:
-    host: ${TENANT_ADDRESS}
-    port: ${TENANT_PORT}
-status:
-  ready: true
-  network:
-    id: ${networkId}
-    name: k8s-clusterapi-cluster-magnum-system-${name}
-  apiServerLoadBalancer:
-    internalIP: ${TENANT_ADDRESS}
-`;
+/**
+ * The directory from which one instance of Isthmus reads its clusters, made when it is first asked for. Each has its own: when the routes
+ * of one are changed, the others on the same core have nothing to do.
+ */
+export function manifestsOf(site: Pick<Site, 'directory' | 'clusters'>, instance: string): string {
+  const directory = join(site.directory, 'manifests', instance);
+  const file = join(directory, 'clusters.yaml');
+  if (!existsSync(file)) {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(file, site.clusters.map((cluster) => stringify(manifest(cluster))).join('---\n'));
+  }
+  return directory;
+}
+
+export function manifest({ name, networkId }: Pick<Cluster, 'name' | 'networkId'>): object {
+  return {
+    apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+    kind: 'OpenStackCluster',
+    metadata: {
+      name: `${name}-bench`,
+      namespace: 'magnum-system',
+      labels: { 'cluster.x-k8s.io/cluster-name': name },
+    },
+    spec: {
+      disableAPIServerFloatingIP: true,
+      apiServerPort: TENANT_PORT,
+      controlPlaneEndpoint: { host: TENANT_ADDRESS, port: TENANT_PORT },
+    },
+    status: {
+      ready: true,
+      network: { id: networkId, name: `k8s-clusterapi-cluster-magnum-system-${name}` },
+      apiServerLoadBalancer: { internalIP: TENANT_ADDRESS },
+    },
+  };
 }

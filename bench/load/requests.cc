@@ -1,4 +1,6 @@
-// Small requests on kept connections: each connection sends one and waits for its echo, without pause.
+// Small requests on kept connections: each connection sends one and waits for its echo, without pause. With `--tick`, how many
+// were done is written down every so many milliseconds, so that stretches of one run can be compared.
+#include <utility>
 #include <vector>
 
 #include "clock.h"
@@ -22,8 +24,11 @@ int run_requests(const Options& options) {
   std::vector<int64_t> started(count, 0);
   Histogram latency;
   uint64_t completed = 0, errors = 0;
+  int64_t tick = int64_t(options.number("tick", 0) * 1e6);
+  std::vector<std::pair<int64_t, uint64_t>> progress;
   int64_t from = now_ns() + int64_t(options.number("warmup", 0.3) * 1e9);
   int64_t to = from + int64_t(options.number("seconds", 1) * 1e9);
+  int64_t next_tick = tick > 0 ? from : INT64_MAX;
   for (size_t i = 0; i < count; ++i) {
     watch(epoll, EPOLL_CTL_ADD, fds[i], EPOLLIN, i);
     started[i] = now_ns();
@@ -33,6 +38,10 @@ int run_requests(const Options& options) {
   epoll_event events[256];
   while (now_ns() < to && errors < count) {
     int n = epoll_wait(epoll, events, 256, 100);
+    if (int64_t now = now_ns(); now >= next_tick) {
+      progress.emplace_back(unix_ns(), completed);
+      next_tick = now + tick;
+    }
     for (int e = 0; e < n; ++e) {
       size_t i = size_t(events[e].data.u64);
       ssize_t got = recv(fds[i], buffer.data(), buffer.size(), 0);
@@ -59,6 +68,9 @@ int run_requests(const Options& options) {
   std::printf("{\"completed\":%llu,\"errors\":%llu,\"seconds\":%.6f,\"perSecond\":%.2f,", (unsigned long long)completed,
               (unsigned long long)errors, elapsed, double(completed) / elapsed);
   latency.print("latency");
-  std::printf("}\n");
+  std::printf(",\"progress\":[");
+  for (size_t i = 0; i < progress.size(); ++i)
+    std::printf("%s[%.3f,%llu]", i == 0 ? "" : ",", double(progress[i].first) / 1e6, (unsigned long long)progress[i].second);
+  std::printf("]}\n");
   return 0;
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { manifestsOf } from '../harness/site.ts';
 import type { Peer } from './peer.ts';
 import { nextPort, startProcess } from './running.ts';
 
@@ -36,7 +37,7 @@ export function isthmus(engine: 'native' | 'streams'): Peer {
           join(root, 'dist', 'main.js'),
           'run',
           ...['--engine', engine, '--threads', String(site.wish.threads)],
-          ...['--source', `file:${join(site.directory, 'manifests')}`],
+          ...['--source', `file:${manifestsOf(site, name)}`],
           ...['--listen', `127.0.0.1:${port}`, '--admin', `127.0.0.1:${admin}`],
           ...['--max-connections', '9300', '--max-connections-per-cluster', '9300'],
           ...['--log-level', 'warn', '--log-format', 'json'],

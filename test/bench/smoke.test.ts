@@ -22,6 +22,7 @@ const able = ['c++', 'taskset'].every((tool) => spawnSync(tool, ['--version']).s
 
 test.skipIf(!able)(
   'one round of new connections, with the correctness of the native engine (needs c++)',
+  { timeout: 900_000 }, // a bound: it compiles its peers
   () => {
     const results = mkdtempSync(join(tmpdir(), 'bench-smoke-'));
     execFileSync(process.execPath, [file('prepare.ts'), ...args], { stdio: 'ignore' });
