@@ -12,6 +12,7 @@ import { ensureHelm, ensureMonitoringDefinitions } from './helm.mjs';
 import { MissingError, requireTools } from './problems.mjs';
 import { ensurePromtool } from './promtool.mjs';
 import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
+import { runVitest } from './second-look.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
 import { ensureTestbed } from './testbed.mjs';
 import { ensureUpstream } from './upstream.mjs';
@@ -86,7 +87,7 @@ const tasks = {
     run: async (args) => {
       requireSandbox();
       await setUp();
-      return sandboxed([vitest, 'run', ...args]);
+      return runVitest(sandboxed, [vitest, 'run'], args);
     },
   },
   'test:sanitize': {
@@ -128,7 +129,8 @@ const tasks = {
         ...(await ensureMonitoringDefinitions()),
       };
       await setUp({ addon: false, compiled: false });
-      return sandboxed([vitest, 'run', '--config', 'vitest.helm.config.ts', ...args], testbed);
+      const config = ['--config', 'vitest.helm.config.ts'];
+      return runVitest((each) => sandboxed(each, testbed), [vitest, 'run', ...config], args);
     },
   },
   manifests: {
@@ -189,7 +191,8 @@ const tasks = {
       await setUp();
       const { prepareImage } = await import('./image/test.mjs');
       const prepared = await prepareImage();
-      return sandboxed([vitest, 'run', '--config', 'vitest.image.config.ts', ...args], prepared);
+      const config = ['--config', 'vitest.image.config.ts'];
+      return runVitest((each) => sandboxed(each, prepared), [vitest, 'run', ...config], args);
     },
   },
   seccomp: {
