@@ -364,7 +364,7 @@ function engineLimits(config: RunConfig, logger: Logger): EngineLimits {
       'the limit on open files allows fewer connections than --max-connections (raise LimitNOFILE or ulimit -n)',
     );
   } else {
-    logger.debug(facts, 'limits');
+    logger.info(facts, 'limits');
   }
   return {
     ...budget,

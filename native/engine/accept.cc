@@ -60,6 +60,8 @@ void Worker::ListenerReady(const ListenerSocket& listener) {
 }
 
 void Worker::AcceptFrom(const ListenerSocket& listener) {
+  // JavaScript stands still, and what it is to be told would grow without end. Whoever waits in the kernel's queue costs us nothing.
+  if (shared_.unreported.load(std::memory_order_relaxed) >= shared_.limits.max_unreported) return Pause(listener);
   for (int i = 0; i < kAcceptsPerTurn; i += 1) {
     sockaddr_in6 peer{};
     socklen_t length = sizeof peer;

@@ -56,6 +56,7 @@ struct Side {
   bool kept_alive = true;    // has its keepalive options; a backend gets them when it has lived for a while
   bool hang_up = false;      // RDHUP, HUP or urgent data seen: a short read no longer means drained
   bool urgent = false;       // a read stops at an urgent byte, and a splice never gets past it
+  std::uint8_t error = 0;    // a send met it: told once by the kernel, and kept until it is dealt with
   bool slow = false;         // its window is closed: TCP_USER_TIMEOUT is off, or the kernel would take it for dead
 };
 

@@ -1,5 +1,6 @@
 // Pipes for splicing, as large as an unprivileged process may have them: with 512 KB, 16 connections up were 1.07 of HAProxy, with
 // 1 MB 1.18, and down no worse (bench/README.md has the rest, and how sure that is). A pipe that still holds bytes is never used again.
+// A connection has one only while bytes of it are on their way: thousands that were bulk once and are silent now must not keep them all.
 #pragma once
 
 #include <fcntl.h>
@@ -53,7 +54,7 @@ class PipePool {
   }
 
  private:
-  static constexpr std::size_t kMostFree = 32;
+  static constexpr std::size_t kMostFree = 64;
 
   static void Close(int in, int out) {
     ::close(in);

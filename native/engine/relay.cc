@@ -30,6 +30,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
       // After a break the sink gets a reset in place of the FIN; and if this was the last direction, closing says FIN too.
       const Flow& other = &flow == &connection.up ? connection.down : connection.up;
       if (!connection.broken && !other.closed) static_cast<void>(::shutdown(to.fd, SHUT_WR));
+      pipes_.Give(flow.pipe, true);
       return;
     }
     if (!from.readable) return;
@@ -37,6 +38,8 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
     const long moved = flow.splicing ? MoveBySplice(flow, from, to) : MoveOnce(flow, from, to);
     if (io::WouldBlock(moved)) {
       from.readable = false;
+      // Whoever is silent needs none, for hours perhaps, and there are few.
+      pipes_.Give(flow.pipe, true);
       return;
     }
     if (moved < 0) return Broken(connection, from, static_cast<int>(-moved));
@@ -63,8 +66,9 @@ void Worker::GoOnLater(Connection& connection) {
 bool Worker::Flush(Connection& connection, Flow& flow, Side& from, Side& to) {
   while (flow.Pending()) {
     const bool spilled = flow.spill_begin < flow.spill_end;
-    const long sent = spilled ? io::Send(to.fd, flow.spill + flow.spill_begin, flow.spill_end - flow.spill_begin)
-                              : io::SpliceOut(flow.pipe[0], to.fd, flow.in_pipe);
+    const long sent = to.error != 0 ? -long{to.error}
+                      : spilled     ? io::Send(to.fd, flow.spill + flow.spill_begin, flow.spill_end - flow.spill_begin)
+                                    : io::SpliceOut(flow.pipe[0], to.fd, flow.in_pipe);
     if (io::WouldBlock(sent)) {
       Arm(to, to.armed | EPOLLOUT);
       Arm(from, from.armed & ~static_cast<std::uint32_t>(EPOLLIN));
@@ -86,12 +90,14 @@ bool Worker::Flush(Connection& connection, Flow& flow, Side& from, Side& to) {
   return true;
 }
 
-// What was read, 0 at the end, -errno; an error of the sink is found by the next flush.
+// What was read, 0 at the end, -errno; an error of the sink is dealt with by the next flush, which has what was not taken.
 long Worker::MoveOnce(Flow& flow, Side& from, Side& to) {
   const long got = io::Receive(from.fd, scratch_.get(), kScratchBytes);
   if (got <= 0) return got;
   const auto count = static_cast<std::uint32_t>(got);
   const long sent = io::Send(to.fd, scratch_.get(), count);
+  // The next send would only say EPIPE, of a peer that stopped answering too.
+  if (sent < 0 && !io::WouldBlock(sent)) to.error = static_cast<std::uint8_t>(-sent);
   const auto done = static_cast<std::uint32_t>(std::max(0L, sent));
   if (done < count) Spill(flow, scratch_.get() + done, count - done);
   return got;

@@ -14,6 +14,7 @@ namespace isthmus {
 
 struct EngineLimits {
   int max_connections;
+  int max_unreported;  // those that have ended included, of which JavaScript does not know yet
   int max_pending_dials;
   int max_pending_dials_per_backend;
   std::int64_t hello_timeout_ms;

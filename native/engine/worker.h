@@ -127,7 +127,7 @@ class Worker {
   bool outbox_urgent_ = false;      // a client waits for the answer
   std::int64_t outbox_since_ns_ = 0;
   std::vector<std::shared_ptr<ListenerSocket>> retired_listeners_;  // until the batch is done
-  std::vector<const ListenerSocket*> paused_listeners_;  // not watched, for want of descriptors or memory, until accept_again_ns_
+  std::vector<const ListenerSocket*> paused_listeners_;  // not watched, for want of something, until accept_again_ns_
   std::int64_t accept_again_ns_ = 0;
   std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener; there are one or two
   std::atomic<std::uint64_t> tables_posted_ = 0;

@@ -83,6 +83,7 @@ int Run(const std::string& mode, int share, int shares) {
   auto others = Cells();
   for (Scenario& trap : Traps()) others.push_back(std::move(trap));
   for (Scenario& shortage : Shortages()) others.push_back(std::move(shortage));
+  for (Scenario& ending : Endings()) others.push_back(std::move(ending));
   int index = 0;
   for (std::vector<Scenario>* list : {&lives, &others}) {
     if (mode == "lives" && list != &lives) continue;

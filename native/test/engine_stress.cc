@@ -175,6 +175,7 @@ class JavaScript {
  private:
   static EngineLimits Limits() {
     return {.max_connections = 200,
+            .max_unreported = 4000,
             .max_pending_dials = 100,
             .max_pending_dials_per_backend = 100,
             .hello_timeout_ms = 100,

@@ -40,7 +40,9 @@ std::vector<Scenario> Lives();
 std::vector<Scenario> Cells();
 // Where the prototype used what it had freed.
 std::vector<Scenario> Traps();
-// Out of descriptors.
+// Out of descriptors, or of what else there is only so much of.
 std::vector<Scenario> Shortages();
+// How an end is called.
+std::vector<Scenario> Endings();
 
 }  // namespace isthmus

@@ -107,6 +107,33 @@ void ClosedMeanwhile(Stage& stage, const Scenario&) {
   STEP(stage.AcceptAt(successor) >= 0);
 }
 
+// JavaScript does not look: who comes now waits in the kernel's queue, and is served when it does.
+void ReportsThatNobodyTakes(Stage& stage, const Scenario& self) {
+  for (int i = 0; i < self.options.max_unreported; i += 1) stage.Finish(stage.Connect());
+  STEP(stage.Settle());
+  STEP(fault::Accepted() == self.options.max_unreported);
+  const int next = stage.Connect();
+  STEP(stage.Say(next, "next"));
+  const int before = fault::CountOf(fault::Call::kEpollWait);
+  stage.Sleep(kLookMs);
+  STEP(fault::CountOf(fault::Call::kEpollWait) - before <= kMostWakeUps);
+  STEP(fault::Accepted() == self.options.max_unreported);
+  STEP(Served(stage, next));
+}
+
+// There is one, and whoever had it last is silent since: it is there for the next.
+void PipesOfTheSilent(Stage& stage, const Scenario&) {
+  constexpr std::size_t kBulk = 2 << 20;
+  for (int i = 0; i < 2; i += 1) {
+    int client = -1;
+    int backend = -1;
+    if (!Relaying(stage, client, backend)) return;
+    const int before = fault::CountOf(fault::Call::kSpliceIn);
+    STEP(stage.Transfer(client, backend, kBulk, true));
+    STEP(fault::CountOf(fault::Call::kSpliceIn) > before);
+  }
+}
+
 }  // namespace
 
 std::vector<Scenario> Shortages() {
@@ -116,6 +143,8 @@ std::vector<Scenario> Shortages() {
       {"no descriptor left, then one", {}, RefusedWithTheFirst},
       {"no descriptor left, until a connection ends", {}, GoesOnWhenOneEnds},
       {"no descriptor left, and the listener closes", {}, ClosedMeanwhile},
+      {"reports that nobody takes", {.max_unreported = 3}, ReportsThatNobodyTakes},
+      {"one pipe, and its last owner is silent", {.max_pipes = 1}, PipesOfTheSilent},
   };
 }
 

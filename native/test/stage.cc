@@ -34,6 +34,7 @@ void Ring(void* bell) {
 
 EngineLimits LimitsOf(const StageOptions& options) {
   return {.max_connections = 16,
+          .max_unreported = options.max_unreported,
           .max_pending_dials = 16,
           .max_pending_dials_per_backend = 16,
           .hello_timeout_ms = options.hello_timeout_ms,
@@ -43,7 +44,7 @@ EngineLimits LimitsOf(const StageOptions& options) {
           .dead_peer_timeout_ms = 0,
           .linger_ms = options.linger_ms,
           .max_netns_handles = 4,
-          .max_pipes = 8};
+          .max_pipes = options.max_pipes};
 }
 
 }  // namespace

@@ -44,7 +44,10 @@ lines.once('line', (line) => {
   lines.once('line', (times) => {
     going = false;
     const [from, to] = times.split(' ').map(Number);
-    say({ turns: spans.length, within: spans.filter(([begin, end]) => begin >= from && end <= to).length });
+    const ends = spans.map(([, end]) => end).filter((end) => end > from && end < to);
+    const gaps = [from, ...ends].map((end, index) => (ends[index] ?? to) - end);
+    const within = spans.filter(([begin, end]) => begin >= from && end <= to).length;
+    say({ turns: spans.length, within, gapMs: gaps.reduce((most, gap) => Math.max(most, gap), 0) });
   });
 });
 `;
@@ -88,9 +91,9 @@ export class EchoPair {
   }
 
   /** Ends it. `within` counts the turns that began and ended between these two times of `clockMs`. */
-  async result(fromMs: number, toMs: number): Promise<{ turns: number; within: number }> {
+  async result(fromMs: number, toMs: number): Promise<{ turns: number; within: number; gapMs: number }> {
     this.#child.stdin.write(`${fromMs} ${toMs}\n`);
-    return JSON.parse(await next(this.#lines)) as { turns: number; within: number };
+    return JSON.parse(await next(this.#lines)) as { turns: number; within: number; gapMs: number };
   }
 
   async stop(): Promise<void> {

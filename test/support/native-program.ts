@@ -54,6 +54,7 @@ const PROGRAMS = {
     'fault',
     'fault_kinds',
     'lives',
+    'endings',
     'shortages',
     'sockets',
     'stage',
