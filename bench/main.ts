@@ -10,10 +10,11 @@ import { grouped, openStage, participantsOf, type Stage } from './harness/stage.
 import { readTools } from './harness/tools.ts';
 import { chosenPeers } from './peers/chosen.ts';
 import type { Peer } from './peers/peer.ts';
-import { verdicts } from './report/goals.ts';
+import { checkOf } from './report/check.ts';
 import { markdown } from './report/markdown.ts';
 import type { PeerFacts, Report } from './report/report.ts';
-import { RESULTS, writeReport } from './report/write.ts';
+import { verdicts } from './report/verdicts.ts';
+import { writeReport } from './report/write.ts';
 import { SCENARIOS } from './scenarios/all.ts';
 import { type Correctness, testCorrectness } from './scenarios/correctness.ts';
 import { ONE_ROUTE, type Scenario } from './scenarios/scenario.ts';
@@ -110,6 +111,8 @@ const facts: PeerFacts[] = [
   })),
   ...[...missing].map(([name, problem]) => ({ name, version: '–', entersNetns: false, problem })),
 ];
+const absent = new Map(problems);
+for (const { peer, disqualified } of correctness) if (disqualified !== null) absent.set(peer, disqualified);
 const report: Report = {
   machine,
   command: process.argv.slice(2),
@@ -118,26 +121,14 @@ const report: Report = {
   peers: facts,
   correctness,
   results,
-  goals: verdicts(results, SCENARIOS),
+  goals: verdicts(results, SCENARIOS, absent),
 };
-writeReport(report);
+const { directory, partial } = writeReport(report);
 progress.say('');
-console.log(markdown(report));
-console.log(`\nWritten to ${RESULTS}`);
-const missed = report.goals.filter(({ verdict }) => verdict === 'missed');
-const unjudged = report.goals.filter(({ verdict }) => verdict === 'disturbed');
-if (options.check) {
-  for (const { title } of unjudged)
-    console.log(`NOT JUDGED ${title}: the machine was disturbed, measure again`);
-  for (const { title, must, measured, missedBy } of missed)
-    console.log(
-      `MISSED ${title}: ${measured!.median.toFixed(3)}, goal ${must.toFixed(2)}, by ${(missedBy * 100).toFixed(1)} %`,
-    );
-  for (const { peer, disqualified } of correctness)
-    if (disqualified !== null && peer.startsWith('isthmus-'))
-      console.log(`INCORRECT ${peer}: ${disqualified}`);
-}
-const incorrect = correctness.some(
-  ({ peer, disqualified }) => disqualified !== null && peer === 'isthmus-native',
+console.log(`${markdown(report)}\n`);
+const check = checkOf(report.goals, correctness);
+if (options.check) for (const line of check.lines) console.log(line);
+console.log(
+  `Written to ${directory}${partial === null ? ' and README.md' : `, not to bench/results and README.md: ${partial}`}`,
 );
-process.exit(options.check && (missed.length > 0 || unjudged.length > 0 || incorrect) ? 1 : 0);
+process.exit(options.check && !check.passes ? 1 : 0);

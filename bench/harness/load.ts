@@ -17,6 +17,8 @@ export interface ConnectionsResult {
   readonly total: number;
   readonly errors: number;
   readonly open: number;
+  /** Of the open loop: due, but never begun since every slot was taken. In `latency` and `lag` with the time they had waited. */
+  readonly unbegun: number;
   readonly perSecond: number;
   readonly latency: Latency;
   /** How late the generator itself started connections of the open loop. */

@@ -90,7 +90,12 @@ export async function runScenario(
     }
   };
 
-  await scenario.prepare?.([...running.values()], { load, site, timing, facts });
+  try {
+    await scenario.prepare?.([...running.values()], { load, site, timing, facts });
+  } catch (error) {
+    // The other scenarios can still be measured; this one has no results.
+    for (const { name } of participants) failures[name] = `not prepared: ${(error as Error).message}`;
+  }
   const kept: Round[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     const measurements: Record<string, Measurement> = {};

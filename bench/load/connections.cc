@@ -3,6 +3,7 @@
 // and whose latency counts from the *intended* start: a slow proxy cannot slow the clock that measures it.
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -144,22 +145,39 @@ class Generator {
   }
 
   void report() {
-    double elapsed = double(now_ns() - measure_from_) / 1e9;
-    uint64_t open = 0;
+    int64_t now = now_ns();
+    double elapsed = double(now - measure_from_) / 1e9;
+    uint64_t open = 0, unbegun = record_unbegun(now);
     for (Slot& slot : slots_) {
       if (slot.fd < 0) continue;
       ++open;
       // Answered or not, what is waiting has waited this long already: leaving it out would be omission by the back door.
-      if (rate_ > 0 && slot.received == 0 && slot.start >= measure_from_) latency_.record(now_ns() - slot.start);
+      if (rate_ > 0 && slot.received == 0 && slot.start >= measure_from_) latency_.record(now - slot.start);
       reset_socket(slot.fd);
     }
-    std::printf("{\"completed\":%llu,\"total\":%llu,\"errors\":%llu,\"open\":%llu,\"seconds\":%.6f,\"perSecond\":%.2f,",
+    std::printf("{\"completed\":%llu,\"total\":%llu,\"errors\":%llu,\"open\":%llu,\"unbegun\":%llu,\"seconds\":%.6f,\"perSecond\":%.2f,",
                 (unsigned long long)completed_, (unsigned long long)total_, (unsigned long long)errors_,
-                (unsigned long long)open, elapsed, double(completed_) / elapsed);
+                (unsigned long long)open, (unsigned long long)unbegun, elapsed, double(completed_) / elapsed);
     latency_.print("latency");
     std::printf(",");
     lag_.print("lag");
     std::printf("}\n");
+  }
+
+  /**
+   * Arrivals that were due and found every slot taken have waited too, from when they were meant to begin. Bounded by the rate and the
+   * length of the run: each step goes on in time, and none goes past its end.
+   */
+  uint64_t record_unbegun(int64_t now) {
+    if (rate_ <= 0) return 0;
+    uint64_t count = 0;
+    for (double until = double(std::min(now, measure_to_)); next_ < until; next_ += gap_(random_) * 1e9 / rate_) {
+      if (int64_t(next_) < measure_from_) continue;
+      latency_.record(now - int64_t(next_));
+      lag_.record(now - int64_t(next_));
+      ++count;
+    }
+    return count;
   }
 
   sockaddr_in target_;

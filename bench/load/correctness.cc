@@ -72,15 +72,24 @@ class Cases {
     return expect_ending(command.id, kUp, 1, true);
   }
 
+  /** What was said before the reset was said: it arrives, and the reset behind it. */
   std::string backend_reset() {
+    constexpr uint64_t kSaid = 1000;
     Talk talk(target_);
-    if (!talk.send_all(Hellos::with(hellos_.first(), ask(Ask::Reset, 1000)))) return "the hello was not taken";
+    if (!talk.send_all(Hellos::with(hellos_.first(), ask(Ask::Reset, kSaid)))) return "the hello was not taken";
+    std::string got;
     char buffer[4096];
     ssize_t n;
-    while ((n = recv(talk.fd(), buffer, sizeof buffer, 0)) > 0) {
-    }
-    if (n == 0) return "the backend's reset arrived as an orderly end";
-    return errno == ECONNRESET ? "" : std::string("the backend's reset did not arrive: ") + strerror(errno);
+    while (got.size() <= kSaid && (n = recv(talk.fd(), buffer, sizeof buffer, 0)) > 0) got.append(buffer, size_t(n));
+    int why = errno;
+    if (got.size() > kSaid) return "more bytes than were sent";
+    if (got.find_first_not_of('r') != std::string::npos) return "other bytes than were sent";
+    std::string ended;
+    if (n == 0) ended = "the backend's reset arrived as an orderly end";
+    else if (why != ECONNRESET) ended = std::string("the backend's reset did not arrive: ") + strerror(why);
+    if (got.size() == kSaid) return ended;
+    std::string lost = std::to_string(kSaid - got.size()) + " of the " + std::to_string(kSaid) + " bytes before the reset were lost";
+    return ended.empty() ? lost : lost + ", and " + ended;
   }
 
   std::string client_reset() {

@@ -1,5 +1,7 @@
 // Small requests on kept connections: each connection sends one and waits for its echo, without pause. With `--tick`, how many
-// were done is written down every so many milliseconds, so that stretches of one run can be compared.
+// were done is written down every so many milliseconds, so that stretches of one run can be compared. A connection counts as broken
+// once: when it ends, takes no request, or has not answered for half a second when the run is over.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,6 +10,10 @@
 #include "histogram.h"
 #include "modes.h"
 #include "opened.h"
+
+namespace {
+constexpr int64_t kSilentNs = 500'000'000;
+}
 
 int run_requests(const Options& options) {
   size_t count = size_t(options.number("connections", 64));
@@ -22,11 +28,13 @@ int run_requests(const Options& options) {
   std::string request(size, 'q');
   std::vector<size_t> received(count, 0);
   std::vector<int64_t> started(count, 0);
+  std::vector<bool> broken(count, false);
   Histogram latency;
   uint64_t completed = 0, errors = 0;
   int64_t tick = int64_t(options.number("tick", 0) * 1e6);
   std::vector<std::pair<int64_t, uint64_t>> progress;
-  int64_t from = now_ns() + int64_t(options.number("warmup", 0.3) * 1e9);
+  int64_t begin = now_ns();
+  int64_t from = begin + int64_t(options.number("warmup", 0.3) * 1e9);
   int64_t to = from + int64_t(options.number("seconds", 1) * 1e9);
   int64_t next_tick = tick > 0 ? from : INT64_MAX;
   for (size_t i = 0; i < count; ++i) {
@@ -34,6 +42,11 @@ int run_requests(const Options& options) {
     started[i] = now_ns();
     if (send(fds[i], request.data(), size, MSG_NOSIGNAL) != ssize_t(size)) fail("a fresh connection takes no request");
   }
+  auto gives_up = [&](size_t i) {
+    broken[i] = true;
+    ++errors;
+    epoll_ctl(epoll, EPOLL_CTL_DEL, fds[i], nullptr);
+  };
   std::string buffer(65536, 0);
   epoll_event events[256];
   while (now_ns() < to && errors < count) {
@@ -47,8 +60,7 @@ int run_requests(const Options& options) {
       ssize_t got = recv(fds[i], buffer.data(), buffer.size(), 0);
       if (got < 0 && errno == EAGAIN) continue;
       if (got <= 0) {
-        ++errors;
-        epoll_ctl(epoll, EPOLL_CTL_DEL, fds[i], nullptr);
+        gives_up(i);
         continue;
       }
       received[i] += size_t(got);
@@ -60,10 +72,15 @@ int run_requests(const Options& options) {
         ++completed;
       }
       started[i] = now;
-      if (send(fds[i], request.data(), size, MSG_NOSIGNAL) != ssize_t(size)) ++errors;
+      if (send(fds[i], request.data(), size, MSG_NOSIGNAL) != ssize_t(size)) gives_up(i);
     }
   }
-  double elapsed = double(now_ns() - from) / 1e9;
+  int64_t end = now_ns();
+  double elapsed = double(end - from) / 1e9;
+  // One that hangs says nothing at all. A run shorter than a second has less time to tell the silent from the slow.
+  int64_t silent = std::min(kSilentNs, (to - begin) / 2);
+  for (size_t i = 0; i < count; ++i)
+    if (!broken[i] && end - started[i] > silent) ++errors;
   for (int fd : fds) reset_socket(fd);
   std::printf("{\"completed\":%llu,\"errors\":%llu,\"seconds\":%.6f,\"perSecond\":%.2f,", (unsigned long long)completed,
               (unsigned long long)errors, elapsed, double(completed) / elapsed);

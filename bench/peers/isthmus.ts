@@ -18,14 +18,13 @@ export function isthmus(engine: 'native' | 'streams'): Peer {
     start: async (site) => {
       const port = nextPort();
       const admin = nextPort();
-      const isReady = async (): Promise<boolean> => {
+      const missing = async (): Promise<string | null> => {
         try {
-          return (
-            (await fetch(`http://127.0.0.1:${admin}/readyz`)).ok &&
-            (await allServe(admin, site.clusters.length))
-          );
-        } catch {
-          return false; // not listening yet
+          const ready = await fetch(`http://127.0.0.1:${admin}/readyz`, { signal: patience() });
+          const unserved = await notServed(admin, site.clusters.length);
+          return ready.ok ? unserved : `/readyz says ${ready.status}; ${unserved ?? 'all clusters serve'}`;
+        } catch (error) {
+          return `its admin port does not answer: ${(error as Error).message}`; // not listening yet
         }
       };
       return startProcess(
@@ -42,16 +41,33 @@ export function isthmus(engine: 'native' | 'streams'): Peer {
           ...['--max-connections', '9300', '--max-connections-per-cluster', '9300'],
           ...['--log-level', 'warn', '--log-format', 'json'],
         ],
-        isReady,
+        missing,
       );
     },
   };
 }
 
-/** Ready means that it answers; we also wait until every cluster passed its health checks. */
-export async function allServe(admin: number, clusters: number): Promise<boolean> {
-  const status = (await (await fetch(`http://127.0.0.1:${admin}/status`)).json()) as {
-    clusters: { state: string }[];
-  };
-  return status.clusters.filter(({ state }) => state === 'serving').length === clusters;
+/** Whoever does not answer for so long is not ready; without a bound one hung answer would be the end of the run. */
+const patience = (): AbortSignal => AbortSignal.timeout(5000);
+
+interface Status {
+  readonly clusters: readonly { readonly state: string }[];
 }
+
+/** Ready means that it answers; we also wait until every cluster passed its health checks. Null: all do. */
+export function unservedOf({ clusters }: Status, wanted: number): string | null {
+  const counts = new Map<string, number>();
+  for (const { state } of clusters) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const serving = counts.get('serving') ?? 0;
+  if (serving === wanted) return null;
+  const others = [...counts].filter(([state]) => state !== 'serving').map(([state, n]) => `${n} ${state}`);
+  return [`${serving} of ${wanted} clusters serve`, ...others].join(', ');
+}
+
+async function notServed(admin: number, clusters: number): Promise<string | null> {
+  const answer = await fetch(`http://127.0.0.1:${admin}/status`, { signal: patience() });
+  return unservedOf((await answer.json()) as Status, clusters);
+}
+
+export const allServe = async (admin: number, clusters: number): Promise<boolean> =>
+  (await notServed(admin, clusters)) === null;

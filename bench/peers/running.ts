@@ -19,16 +19,22 @@ export function nextPort(): number {
   return lastPort;
 }
 
-function answers(port: number): Promise<boolean> {
+/** What is still missing before a peer can be measured; null: nothing. */
+export type Missing = () => Promise<string | null>;
+
+function answers(port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });
     socket.on('connect', () => {
       socket.destroy();
-      resolve(true);
+      resolve(null);
     });
-    socket.on('error', () => resolve(false));
+    socket.on('error', ({ message }) => resolve(message));
   });
 }
+
+/** A thousand clusters are a thousand backends to check before all are served, on a core that may have to be shared. */
+export const startSeconds = (clusters: number): number => (clusters >= 1000 ? 90 : 30);
 
 export async function startProcess(
   name: string,
@@ -36,7 +42,7 @@ export async function startProcess(
   port: number,
   program: Program,
   args: readonly string[],
-  isReady: () => Promise<boolean> = () => answers(port),
+  missing: Missing = () => answers(port),
 ): Promise<RunningPeer> {
   const child = spawnPinned(proxyCores(site), program.path, args, environmentOf(program));
   let said = '';
@@ -47,15 +53,21 @@ export async function startProcess(
   child.on('error', (error) => {
     said += error.message;
   });
-  const deadline = Date.now() + 30_000;
-  while (!(await isReady())) {
-    if (child.exitCode !== null || child.pid === undefined)
-      throw new PeerError(`${name} ended with ${child.exitCode}: ${said.trim()}`);
+  const seconds = startSeconds(site.clusters.length);
+  const deadline = Date.now() + 1000 * seconds;
+  for (;;) {
+    const lacks = await missing();
+    if (lacks === null) break;
+    // One that was killed has a signal in place of a code.
+    const end = child.exitCode ?? child.signalCode;
+    if (end !== null || child.pid === undefined)
+      throw new PeerError(`${name} ended with ${end}: ${said.trim()}`);
     if (Date.now() > deadline) {
       await stopProcess(child);
-      throw new PeerError(`${name} was not ready after 30 s: ${said.trim()}`);
+      throw new PeerError(`${name} was not ready after ${seconds} s: ${lacks}; ${said.trim()}`);
     }
-    await pause(50);
+    // To ask for the state of a thousand clusters costs the core on which they are being checked.
+    await pause(site.clusters.length >= 1000 ? 250 : 50);
   }
   return {
     name,

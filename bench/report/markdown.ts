@@ -1,35 +1,19 @@
 // The result as Markdown. Whoever is disqualified by correctness appears in that table and in no other.
 import { SCENARIOS } from '../scenarios/all.ts';
-import type { Verdict } from './goals.ts';
-import { cellsOf } from './ratios.ts';
+import { goalSection } from './goal-table.ts';
+import { BASELINE, type Cell, cellsOf, participantsIn } from './ratios.ts';
 import type { Report } from './report.ts';
+import { number, row, table } from './table.ts';
 
-function number(value: number): string {
-  if (!Number.isFinite(value)) return '–';
-  const size = Math.abs(value);
-  if (size >= 1000) return Math.round(value).toLocaleString('en').replaceAll(',', ' ');
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
-}
+/** Before a number that disturbed measurements are in. No tilde of ours begins a number otherwise. */
+const MARK = '~';
 
-const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`;
-const table = (head: readonly string[], rows: readonly string[]): string =>
-  [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
-
-function goalRow({ title, kind, must, aim, measured, againstBest, verdict, missedBy }: Verdict): string {
-  const sign = kind === 'most' ? '≤' : '≥';
-  const seen =
-    measured === null
-      ? '–'
-      : `**${number(measured.median)}** [${number(measured.q1)}, ${number(measured.q3)}]`;
-  const words = {
-    aim: 'reaches the aim',
-    must: 'met',
-    missed: `missed by ${number(missedBy * 100)} %`,
-    disturbed: 'the machine was disturbed: **not judged**',
-    'not measured': 'not measured',
-  };
-  const other = againstBest === null ? '–' : `${number(againstBest.ratio.median)} (${againstBest.peer})`;
-  return row(title, seen, other, `${sign} ${number(must)}`, `${sign} ${number(aim)}`, words[verdict]);
+function shownCell({ participant, median, ratio, disturbed, ratioDisturbed }: Cell): string {
+  const isBaseline = participant === BASELINE || participant.startsWith(`${BASELINE}@`);
+  const value = `${disturbed ? MARK : ''}${number(median)}`;
+  if (isBaseline || ratio === null || !Number.isFinite(ratio.median)) return value;
+  const compared = `**${number(ratio.median)}** [${number(ratio.q1)}, ${number(ratio.q3)}]`;
+  return `${value} = ${ratioDisturbed ? MARK : ''}${compared}`;
 }
 
 function scenarioSection(report: Report, name: string): string[] {
@@ -37,21 +21,12 @@ function scenarioSection(report: Report, name: string): string[] {
   const scenario = SCENARIOS.find((each) => each.name === name);
   if (result === undefined || scenario === undefined) return [];
   const lines = [`## ${scenario.title}`, ''];
-  const names = [...new Set(result.rounds.flatMap(({ measurements }) => Object.keys(measurements)))].sort();
+  const names = participantsIn(result);
   const rows = scenario.metrics.map((metric) => {
     const cells = cellsOf(result, metric);
     const shown = names.map((participant) => {
       const cell = cells.find((each) => each.participant === participant);
-      if (cell === undefined) return '–';
-      const { ratio } = cell;
-      const compared =
-        ratio.count === 0 ||
-        participant.startsWith('haproxy@') ||
-        participant === 'haproxy' ||
-        !Number.isFinite(ratio.median)
-          ? ''
-          : ` = **${number(ratio.median)}** [${number(ratio.q1)}, ${number(ratio.q3)}]`;
-      return `${number(cell.median)}${compared}`;
+      return cell === undefined ? '–' : shownCell(cell);
     });
     return row(`${metric.title}${metric.unit === '' ? '' : `, ${metric.unit}`}`, ...shown);
   });
@@ -67,6 +42,11 @@ function scenarioSection(report: Report, name: string): string[] {
     ].join(', '),
     '',
   );
+  if (rows.some((each) => each.includes(MARK)))
+    lines.push(
+      `${MARK}: more than half of what is behind this number was measured on a disturbed machine.`,
+      '',
+    );
   for (const [peer, reason] of Object.entries(result.failures))
     lines.push(`- ${peer}: **no result**, ${reason}`);
   return [...lines, ''];
@@ -97,13 +77,6 @@ function correctnessSection(report: Report): string[] {
   ];
 }
 
-export function goalTable(goals: readonly Verdict[]): string {
-  return table(
-    ['goal (isthmus-native)', 'measured', 'against the HAProxy that does best here', 'must', 'aim', ''],
-    goals.map(goalRow),
-  );
-}
-
 export function markdown(report: Report): string {
   const { machine } = report;
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
@@ -116,7 +89,7 @@ export function markdown(report: Report): string {
       .map(([key, value]) => `${key}=${value}`)
       .join(', ')} (host: ${machine.hostCongestionControl}).`,
     '',
-    `Each cell: the median, and where it says so **the median of same-round ratios to HAProxy** with its quartiles; above 1 is better than HAProxy, whatever the metric. Rounds of ${report.seconds} s, peers in random order. [How it is measured, and what not to conclude](../README.md).`,
+    `Each cell: the median, and where it says so **the median of same-round ratios to HAProxy** with its quartiles; above 1 is better than HAProxy, whatever the metric. ${report.rounds} rounds of ${report.seconds} s, peers in random order. [How it is measured, and what not to conclude](../README.md).`,
     '',
     '![Ratios to HAProxy](throughput.svg)',
     '',
@@ -124,7 +97,7 @@ export function markdown(report: Report): string {
     '',
     '## Goals',
     '',
-    goalTable(report.goals),
+    goalSection(report.goals),
     '',
     '## Peers',
     '',

@@ -4,21 +4,29 @@ import { median, type Spread, spread } from '../harness/statistics.ts';
 import type { Metric } from '../scenarios/scenario.ts';
 
 export const BASELINE = 'haproxy';
-/** HAProxy with settings that are better for some of the work and worse for the rest. */
-export const OTHER_BASELINES = ['haproxy-nosplice', 'haproxy-pipes'] as const;
 
 /** `isthmus-native@1000` is compared with `haproxy@1000`. */
 const baselineOf = (participant: string): string =>
   BASELINE + (participant.includes('@') ? participant.slice(participant.indexOf('@')) : '');
 
-/** The rounds in which none of these was disturbed; all rounds, where those are fewer than half. */
-function usableRounds(result: ScenarioResult, ...names: string[]): readonly Round[] {
-  const quiet = quietRounds(result, ...names);
-  return 2 * quiet.length >= result.rounds.length ? quiet : result.rounds;
-}
+export const participantsIn = (result: ScenarioResult): string[] =>
+  [...new Set(result.rounds.flatMap(({ measurements }) => Object.keys(measurements)))].sort();
 
-export const quietRounds = (result: ScenarioResult, ...names: string[]): readonly Round[] =>
-  result.rounds.filter(({ disturbed }) => names.every((name) => !disturbed.includes(name)));
+/** The rounds in which each of these was measured. Who failed on the way is in none of the later ones. */
+export const measuredRounds = (result: ScenarioResult, ...names: string[]): readonly Round[] =>
+  result.rounds.filter(({ measurements }) => names.every((name) => measurements[name] !== undefined));
+
+const quietRounds = (result: ScenarioResult, ...names: string[]): readonly Round[] =>
+  measuredRounds(result, ...names).filter(({ disturbed }) =>
+    names.every((name) => !disturbed.includes(name)),
+  );
+
+/** Of the rounds in which each was measured, at least half had nobody disturbed. */
+export const isQuiet = (result: ScenarioResult, ...names: string[]): boolean =>
+  2 * quietRounds(result, ...names).length >= measuredRounds(result, ...names).length;
+
+const usableRounds = (result: ScenarioResult, ...names: string[]): readonly Round[] =>
+  (isQuiet(result, ...names) ? quietRounds : measuredRounds)(result, ...names);
 
 export function valuesOf(result: ScenarioResult, participant: string, metric: string): number[] {
   return usableRounds(result, participant).flatMap(
@@ -40,19 +48,25 @@ export function ratioTo(result: ScenarioResult, participant: string, base: strin
 export interface Cell {
   readonly participant: string;
   readonly median: number;
-  readonly ratio: Spread;
+  /** Null for a metric that is not a peer's merit. */
+  readonly ratio: Spread | null;
+  /** Of `median` and of `ratio`: too few measurements were quiet, so that all of them had to count. */
+  readonly disturbed: boolean;
+  readonly ratioDisturbed: boolean;
 }
 
 export function cellsOf(result: ScenarioResult, metric: Metric): Cell[] {
-  const names = [...new Set(result.rounds.flatMap(({ measurements }) => Object.keys(measurements)))].sort();
-  return names.flatMap((participant) => {
+  return participantsIn(result).flatMap((participant) => {
     const values = valuesOf(result, participant, metric.name);
     if (values.length === 0) return [];
+    const base = baselineOf(participant);
     return [
       {
         participant,
         median: median(values),
-        ratio: ratioTo(result, participant, baselineOf(participant), metric),
+        ratio: metric.incomparable === true ? null : ratioTo(result, participant, base, metric),
+        disturbed: !isQuiet(result, participant),
+        ratioDisturbed: !isQuiet(result, participant, base),
       },
     ];
   });

@@ -2,7 +2,7 @@
 import type { Machine } from '../harness/machine.ts';
 import type { ScenarioResult } from '../harness/runner.ts';
 import type { Correctness } from '../scenarios/correctness.ts';
-import type { Verdict } from './goals.ts';
+import type { Verdict } from './verdicts.ts';
 
 export interface PeerFacts {
   readonly name: string;

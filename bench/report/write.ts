@@ -1,32 +1,38 @@
-// Writes the result where the README looks for it.
+// Writes the result: a whole run's where the README looks for it, any other's into the cache.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../harness/tools.ts';
-import { goalTable, markdown } from './markdown.ts';
+import { cache, root } from '../harness/tools.ts';
+import { goalSection } from './goal-table.ts';
+import { markdown } from './markdown.ts';
 import { readmeWith } from './readme.ts';
 import type { Report } from './report.ts';
 import { latencyPlot, throughputPlot } from './svg.ts';
+import { partialBecause } from './whole.ts';
 
-export const RESULTS = process.env.BENCH_RESULTS ?? join(root, 'bench', 'results');
+export interface Written {
+  readonly directory: string;
+  /** Why this is not the project's last result; null when it is. */
+  readonly partial: string | null;
+}
 
-export function writeReport(report: Report): void {
-  mkdirSync(RESULTS, { recursive: true });
+export function writeReport(report: Report): Written {
+  // A run whose results are sent elsewhere is nobody's last result.
+  const elsewhere = process.env.BENCH_RESULTS;
+  const partial = elsewhere === undefined ? partialBecause(report) : 'BENCH_RESULTS says where';
+  const directory = partial === null ? join(root, 'bench', 'results') : (elsewhere ?? join(cache, 'results'));
+  mkdirSync(directory, { recursive: true });
   const files = {
     'latest.json': `${JSON.stringify(report, null, 1)}\n`,
     'latest.md': `${markdown(report).trimEnd()}\n`,
     'throughput.svg': throughputPlot(report),
     'latency.svg': latencyPlot(report),
   };
-  for (const [name, content] of Object.entries(files)) replace(join(RESULTS, name), content);
-  // A run whose results go elsewhere is nobody's last result.
-  if (process.env.BENCH_RESULTS !== undefined) return;
+  for (const [name, content] of Object.entries(files)) replace(join(directory, name), content);
+  if (partial !== null) return { directory, partial };
   const path = join(root, 'README.md');
-  const shown = readmeWith(
-    readFileSync(path, 'utf8'),
-    report,
-    goalTable(report.goals.filter(({ measured }) => measured !== null)),
-  );
+  const shown = readmeWith(readFileSync(path, 'utf8'), report, goalSection(report.goals));
   if (shown !== null) replace(path, shown);
+  return { directory, partial };
 }
 
 function replace(path: string, content: string): void {

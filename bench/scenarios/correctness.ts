@@ -22,14 +22,16 @@ export interface Correctness {
   readonly disqualified: string | null;
 }
 
-export async function testCorrectness(peer: RunningPeer, load: Load, site: Site): Promise<Correctness> {
-  const result = await load.correctness(peer.target, {
-    hello: site.hellos('classic'),
-    large: site.hellos('post-quantum'),
-    unknown: writeHellos(site.directory, 'classic', [clusterName(99_999), clusterName(99_998)]),
-  });
+export async function testCorrectness(
+  peer: RunningPeer,
+  load: Pick<Load, 'correctness'>,
+  site: Pick<Site, 'directory' | 'hellos'>,
+): Promise<Correctness> {
+  const said = await allCases(peer, load, site);
+  if (typeof said === 'string')
+    return { peer: peer.name, cases: [], disqualified: `it could not be tested: ${said}` };
   // No proxy, no names: the case means nothing to `direct`.
-  const cases = result.cases.filter(({ name }) => peer.name !== 'direct' || name !== 'unknown name');
+  const cases = said.filter(({ name }) => peer.name !== 'direct' || name !== 'unknown name');
   const failed = cases.filter(({ problem }) => problem !== '');
   const fatal = failed.filter(({ name }) => peer.name.startsWith('isthmus-') || ESSENTIAL.includes(name));
   const [first] = fatal;
@@ -38,4 +40,22 @@ export async function testCorrectness(peer: RunningPeer, load: Load, site: Site)
     cases,
     disqualified: first === undefined ? null : `${first.name}: ${first.problem}`,
   };
+}
+
+/** Or why there are none: a peer that takes the tester down is out, the run goes on with the others. */
+async function allCases(
+  peer: RunningPeer,
+  load: Pick<Load, 'correctness'>,
+  site: Pick<Site, 'directory' | 'hellos'>,
+): Promise<CorrectnessResult['cases'] | string> {
+  const hellos = {
+    hello: site.hellos('classic'),
+    large: site.hellos('post-quantum'),
+    unknown: writeHellos(site.directory, 'classic', [clusterName(99_999), clusterName(99_998)]),
+  };
+  try {
+    return (await load.correctness(peer.target, hellos)).cases;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }

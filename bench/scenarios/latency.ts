@@ -16,6 +16,13 @@ export const latency: Scenario = {
     { name: 'p99', title: 'connect→first byte p99', unit: 'µs', better: 'lower' },
     { name: 'p999', title: 'connect→first byte p999', unit: 'µs', better: 'lower' },
     { name: 'cpu', title: 'proxy CPU per connection', unit: 'µs', better: 'lower' },
+    {
+      name: 'lag99',
+      title: 'how late the generator itself was, p99',
+      unit: 'µs',
+      better: 'lower',
+      incomparable: true,
+    },
   ],
   seconds: ({ seconds, warmup }) => 2 * seconds + warmup,
   prepare: async (running, { load, site, timing, facts }) => {

@@ -9,6 +9,8 @@ export interface Metric {
   readonly title: string;
   readonly unit: string;
   readonly better: 'higher' | 'lower';
+  /** It tells of the harness while this peer was measured: a ratio to HAProxy's would mean nothing. */
+  readonly incomparable?: boolean;
 }
 
 export interface Measurement {

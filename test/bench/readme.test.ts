@@ -1,27 +1,70 @@
-// The README shows the last result between two marks, and only a result that has the main things in it.
-import { expect, test } from 'vitest';
+// The README shows the last result between two marks, and only a whole run is one.
+import { describe, expect, it, test } from 'vitest';
+import { PEER_NAMES } from '../../bench/harness/options.ts';
 import { readmeWith } from '../../bench/report/readme.ts';
 import type { Report } from '../../bench/report/report.ts';
+import type { Verdict } from '../../bench/report/verdicts.ts';
+import { type Extent, partialBecause } from '../../bench/report/whole.ts';
 
 const README = 'before\n<!-- bench: written by npm run bench -->\nold\n<!-- bench: end -->\nafter\n';
-const MAIN = ['new-connections', 'latency', 'requests', 'bulk', 'idle-memory'];
 
-const report = (scenarios: readonly string[]): Report =>
-  ({
-    machine: { date: '2026-11-16T08:58:00.936Z', commit: 'abc', cores: 2, cpu: 'a CPU', kernel: '6.18' },
-    results: scenarios.map((name) => ({ name })),
-  }) as unknown as Report;
+const report = {
+  machine: { date: '2026-11-16T08:58:00.936Z', commit: 'abc', cores: 2, cpu: 'a CPU', kernel: '6.18' },
+  rounds: 5,
+  seconds: 1,
+} as unknown as Report;
 
 test('what is between the marks is replaced, the rest stays', () => {
-  const shown = readmeWith(README, report(MAIN), '| new |')!;
+  const shown = readmeWith(README, report, '| new |')!;
   expect(shown.startsWith('before\n')).toBe(true);
   expect(shown.endsWith('<!-- bench: end -->\nafter\n')).toBe(true);
-  expect(shown).toContain('| new |\n\n2026-11-16, commit abc');
+  expect(shown).toContain('| new |\n\n2026-11-16, 5 rounds × 1 s, commit abc');
   expect(shown).not.toContain('old');
-  expect(readmeWith(shown, report(MAIN), '| new |')).toBe(shown);
+  expect(readmeWith(shown, report, '| new |')).toBe(shown);
 });
 
-test('a run that measured too little, or a README without the marks, changes nothing', () => {
-  expect(readmeWith(README, report(MAIN.slice(1)), '| new |')).toBeNull();
-  expect(readmeWith('no marks', report(MAIN), '| new |')).toBeNull();
+test('a README without the marks stays as it is', () => {
+  expect(readmeWith('no marks', report, '| new |')).toBeNull();
+});
+
+describe('a run', () => {
+  const goal = (verdict: Verdict['verdict']) => ({ title: 'a goal', verdict }) as Verdict;
+  const peer = (name: string, problem: string | null = null) => ({
+    name,
+    version: '1',
+    entersNetns: true,
+    problem,
+  });
+  const peers = PEER_NAMES.map((name) => peer(name));
+  const whole: Extent = {
+    rounds: 5,
+    seconds: 1,
+    peers,
+    goals: [goal('aim'), goal('missed'), goal('disturbed')],
+  };
+
+  it.each<[string, Partial<Extent>, string | null]>([
+    ['by default is whole, whatever came of it', {}, null],
+    [
+      'of more rounds, for longer, with one more HAProxy is whole',
+      { rounds: 11, seconds: 2, peers: [...peers, peer('haproxy-2')] },
+      null,
+    ],
+    [
+      'without the scenario of a goal is not',
+      { goals: [goal('aim'), goal('not measured')] },
+      "'a goal' was not measured",
+    ],
+    ['in which a goal failed is not', { goals: [goal('failed')] }, "'a goal' failed"],
+    ['of fewer rounds is not', { rounds: 3 }, 'fewer than 5 rounds'],
+    ['of shorter rounds is not', { seconds: 0.6 }, 'rounds of less than 1 s'],
+    ['without a peer is not', { peers: peers.slice(0, -1) }, 'envoy took no part'],
+    [
+      'with a peer that was not to be had is not',
+      { peers: [...peers.slice(0, -1), peer('envoy', 'no wheel')] },
+      'envoy took no part, or not in everything',
+    ],
+  ])('%s', (_, differs, reason) => {
+    expect(partialBecause({ ...whole, ...differs })).toBe(reason);
+  });
 });

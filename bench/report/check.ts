@@ -1,0 +1,28 @@
+// What `--check` says and whether it passes. Pure: what was asked for and could not be judged does not pass.
+import type { Correctness } from '../scenarios/correctness.ts';
+import { OURS, type Verdict } from './verdicts.ts';
+
+export interface Check {
+  readonly lines: readonly string[];
+  readonly passes: boolean;
+}
+
+function lineOf({ title, must, measured, verdict, missedBy, reason }: Verdict): string[] {
+  if (verdict === 'failed') return [`FAILED ${title}: ${reason}`];
+  if (verdict === 'disturbed') return [`NOT JUDGED ${title}: the machine was disturbed, measure again`];
+  if (verdict !== 'missed') return [];
+  const by = (missedBy * 100).toFixed(1);
+  return [`MISSED ${title}: ${measured!.median.toFixed(3)}, goal ${must.toFixed(2)}, by ${by} %`];
+}
+
+export function checkOf(goals: readonly Verdict[], correctness: readonly Correctness[]): Check {
+  const unmet = goals.flatMap(lineOf);
+  const incorrect = correctness.filter(
+    ({ peer, disqualified }) => disqualified !== null && peer.startsWith('isthmus-'),
+  );
+  return {
+    lines: [...unmet, ...incorrect.map(({ peer, disqualified }) => `INCORRECT ${peer}: ${disqualified}`)],
+    // The other engine has no goals: it is told of, and decides nothing.
+    passes: unmet.length === 0 && incorrect.every(({ peer }) => peer !== OURS),
+  };
+}

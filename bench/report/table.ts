@@ -1,0 +1,16 @@
+// Tables in Markdown, and numbers as they are written in them.
+
+export function number(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  if (size >= 1000) return Math.round(value).toLocaleString('en').replaceAll(',', ' ');
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+}
+
+export const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`;
+export const table = (head: readonly string[], rows: readonly string[]): string =>
+  [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
+
+/** What a program said may have lines and bars, which a table cannot hold. */
+export const inCell = (said: string): string =>
+  said.replace(/\s+/g, ' ').replaceAll('|', '\\|').slice(0, 200);

@@ -1,0 +1,196 @@
+// No goal passes by silence: what was asked for is met, missed, not judged or failed, and each of these is told.
+import { describe, expect, it } from 'vitest';
+import type { Round, ScenarioResult } from '../../bench/harness/runner.ts';
+import { checkOf } from '../../bench/report/check.ts';
+import { goalSection, goalSummary } from '../../bench/report/goal-table.ts';
+import { type Verdict, verdicts } from '../../bench/report/verdicts.ts';
+import { SCENARIOS } from '../../bench/scenarios/all.ts';
+
+type Values = Readonly<Record<string, number>>;
+
+const round = (perSecond: Values, disturbed: readonly string[] = []): Round => ({
+  measurements: Object.fromEntries(
+    Object.entries(perSecond).map(([name, value]) => [name, { values: { perSecond: value } }]),
+  ),
+  disturbance: { steal: 0, foreign: 0 },
+  disturbed,
+});
+
+const result = (
+  name: string,
+  rounds: readonly Round[],
+  failures: Readonly<Record<string, string>> = {},
+): ScenarioResult => ({ name, rounds, repeated: 0, failures, facts: {} });
+
+const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
+const judged = (one: ScenarioResult, absent?: ReadonlyMap<string, string>): Verdict =>
+  verdicts([one], SCENARIOS, absent).find(
+    ({ title }) =>
+      title ===
+      (one.name === 'requests' ? 'small requests/s' : '1000 namespaces against 1, new connections/s'),
+  )!;
+
+const BOTH = round({ 'isthmus-native': 130, haproxy: 100 });
+const ALONE = round({ haproxy: 100 });
+const OURS_ALONE = round({ 'isthmus-native': 130 });
+const LOUD = round({ 'isthmus-native': 130, haproxy: 100 }, ['haproxy']);
+
+describe('a goal', () => {
+  it.each<[string, ScenarioResult, Verdict['verdict'], string | null]>([
+    ['reaches its aim', result('requests', times(5, BOTH)), 'aim', null],
+    [
+      'is missed by the median',
+      result('requests', times(5, round({ 'isthmus-native': 105, haproxy: 100 }))),
+      'missed',
+      null,
+    ],
+    ['is not judged on a disturbed machine', result('requests', times(5, LOUD)), 'disturbed', null],
+    [
+      'is judged by the quiet rounds when they are half of all',
+      result('requests', [...times(2, BOTH), ...times(2, LOUD)]),
+      'aim',
+      null,
+    ],
+    [
+      'has failed when our engine failed after a good round',
+      result('requests', [BOTH, ...times(4, ALONE)], { 'isthmus-native': '64 kept connections broke' }),
+      'failed',
+      'isthmus-native: 64 kept connections broke',
+    ],
+    [
+      'has failed when our engine failed in the last of many rounds',
+      result('requests', [...times(10, BOTH), ALONE], { 'isthmus-native': 'it crashed' }),
+      'failed',
+      'isthmus-native: it crashed',
+    ],
+    [
+      'has failed when HAProxy, to which it refers, did',
+      result('requests', [BOTH, ...times(4, OURS_ALONE)], { haproxy: 'it crashed' }),
+      'failed',
+      'haproxy: it crashed',
+    ],
+    [
+      'does not care for the failure of somebody else',
+      result('requests', times(5, BOTH), { nginx: 'it crashed' }),
+      'aim',
+      null,
+    ],
+    [
+      'has failed when fewer than half of the rounds have both sides',
+      result('requests', [BOTH, BOTH, ALONE, OURS_ALONE, ALONE]),
+      'failed',
+      'isthmus-native and haproxy: measured in 2 of 5 rounds',
+    ],
+    [
+      'has failed when nobody was measured at all',
+      result('requests', times(5, round({}))),
+      'failed',
+      'isthmus-native and haproxy: measured in 0 of 5 rounds',
+    ],
+    [
+      'has failed when HAProxy did nothing: to be infinitely better is no result',
+      result('requests', times(5, round({ 'isthmus-native': 130, haproxy: 0 }))),
+      'failed',
+      'isthmus-native and haproxy: not a number',
+    ],
+    [
+      'of Isthmus against itself has failed when one of the two did not start',
+      result('namespaces', times(5, round({ 'isthmus-native@1': 100 })), {
+        'isthmus-native@1000': 'not ready after 90 s',
+      }),
+      'failed',
+      'isthmus-native@1000: not ready after 90 s',
+    ],
+  ])('%s', (_, one, verdict, reason) => {
+    expect(judged(one)).toMatchObject({ verdict, reason });
+  });
+
+  it('has failed, with its reason, when our engine never started', () => {
+    const absent = new Map([['isthmus-native', 'ended with 1: no addon']]);
+    expect(judged(result('requests', times(5, ALONE)), absent)).toMatchObject({
+      verdict: 'failed',
+      reason: 'isthmus-native: ended with 1: no addon',
+    });
+  });
+
+  it('is not measured when nobody asked for its scenario, and never otherwise', () => {
+    expect(verdicts([], SCENARIOS).every(({ verdict }) => verdict === 'not measured')).toBe(true);
+    const asked = SCENARIOS.map(({ name }) => result(name, times(5, round({}))));
+    expect(verdicts(asked, SCENARIOS).every(({ verdict }) => verdict === 'failed')).toBe(true);
+  });
+});
+
+describe('the HAProxy that does best', () => {
+  const against = (others: Values): Verdict =>
+    judged(result('requests', times(5, round({ 'isthmus-native': 130, haproxy: 100, ...others }))));
+
+  it('is any that took part, one of --haproxy too', () => {
+    expect(against({ 'haproxy-pipes': 110, 'haproxy-2': 131, nginx: 200 }).againstBest).toMatchObject({
+      peer: 'haproxy-2',
+      of: 3,
+      ratio: { median: 130 / 131 },
+    });
+  });
+
+  it('is named in the verdict where the goal would be missed against it', () => {
+    expect(goalSection([against({ 'haproxy-pipes': 131 })])).toContain(
+      '| reaches the aim; not against haproxy-pipes (0.99) |',
+    );
+    expect(goalSection([against({ 'haproxy-pipes': 110 })])).toContain('| reaches the aim |');
+    const missed = round({ 'isthmus-native': 105, haproxy: 100, 'haproxy-pipes': 110 });
+    expect(goalSection([judged(result('requests', times(5, missed)))])).toContain(
+      '| missed by 4.55 %; against haproxy-pipes (0.95) by 13.2 % |',
+    );
+  });
+
+  it('has its own count of missed goals below the table', () => {
+    const missed = against({ haproxy: 200, 'haproxy-pipes': 100 });
+    const onlyAgainstBest = against({ 'haproxy-pipes': 131 });
+    expect(goalSummary([missed, onlyAgainstBest, against({})])).toBe(
+      '1 of 3 goals missed; against the best of 2 HAProxy configurations 2.',
+    );
+    expect(
+      goalSummary([missed, judged(result('requests', [])), ...verdicts([], SCENARIOS).slice(0, 2)]),
+    ).toBe('1 of 4 goals missed, 1 failed, 2 not measured; against the best of 2 HAProxy configurations 1.');
+  });
+});
+
+describe('--check', () => {
+  const passes = (one: ScenarioResult): boolean => checkOf([judged(one)], []).passes;
+
+  it('passes when what was asked for is met', () => {
+    expect(passes(result('requests', times(5, BOTH)))).toBe(true);
+    expect(checkOf(verdicts([], SCENARIOS), [])).toEqual({ lines: [], passes: true });
+  });
+
+  it.each<[string, ScenarioResult, RegExp]>([
+    [
+      'is missed',
+      result('requests', times(5, round({ 'isthmus-native': 99, haproxy: 100 }))),
+      /^MISSED small requests\/s: 0\.990, goal 1\.10, by 10\.0 %$/,
+    ],
+    ['could not be judged', result('requests', times(5, LOUD)), /^NOT JUDGED small requests\/s/],
+    [
+      'has failed',
+      result('requests', times(5, ALONE), { 'isthmus-native': 'it crashed' }),
+      /^FAILED small requests\/s: isthmus-native: it crashed$/,
+    ],
+  ])('does not pass when a goal %s, and says so', (_, one, line) => {
+    const check = checkOf([judged(one)], []);
+    expect(check.passes).toBe(false);
+    expect(check.lines).toEqual([expect.stringMatching(line)]);
+  });
+
+  it('does not pass when the native engine is incorrect; the other one is only told of', () => {
+    const incorrect = (peer: string) => checkOf([], [{ peer, cases: [], disqualified: 'integrity: stuck' }]);
+    expect(incorrect('isthmus-native')).toEqual({
+      lines: ['INCORRECT isthmus-native: integrity: stuck'],
+      passes: false,
+    });
+    expect(incorrect('isthmus-streams')).toEqual({
+      lines: ['INCORRECT isthmus-streams: integrity: stuck'],
+      passes: true,
+    });
+    expect(incorrect('sniproxy')).toEqual({ lines: [], passes: true });
+  });
+});
