@@ -12,7 +12,8 @@ export function proxyCores(site: Site): string {
 export const environmentOf = ({ libraries }: Program): NodeJS.ProcessEnv =>
   libraries === '' ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries };
 
-let lastPort = 10_000;
+/** Above all that fetch() refuses to call, of which 10080 is the last: an instance whose admin port it was never seemed to be ready. */
+let lastPort = 20_000;
 /** The sandbox's loopback is ours alone: ports are simply counted. */
 export function nextPort(): number {
   lastPort += 1;
