@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { MissingError } from './problems.mjs';
 import { runInSandbox } from './sandbox.mjs';
-import { secondLook } from './second-look.mjs';
+import { failedFiles, isCi, readReport, reporting, secondLook } from './second-look.mjs';
 import { childEnvironment, pinnedNode, root } from './setup.mjs';
 
 /** Those that take minutes come first, so that the others fill the gaps; all others follow by name. */
@@ -51,24 +51,26 @@ export async function runEndToEnd(args, env) {
   const outcomes = [];
   let interrupted = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => (interrupted = true));
-  const runFile = async (name) => {
-    const logs = join(LOGS, name);
+  const runFile = async (name, logs = join(LOGS, name)) => {
     mkdirSync(logs, { recursive: true });
     const from = Date.now();
     process.stderr.write(`· ${name} begins\n`);
-    const own = { ...env, ISTHMUS_E2E_LOGS: logs };
+    const report = join(logs, 'report.json');
+    const own = { ...env, ISTHMUS_E2E_LOGS: logs, ...reporting.env(report) };
     const command = [
       vitest,
       'run',
       '--config',
       'vitest.e2e.config.ts',
+      ...reporting.args,
       ...forVitest,
       `test/e2e/${name}${suffix}`,
     ];
     const code = await runInSandbox(pinnedNode, command, { cwd: root, env: childEnvironment(own) });
+    const failed = code === 0 ? [] : failedFiles(readReport(report));
     if (code === 0) rmSync(logs, { recursive: true, force: true });
     process.stderr.write(`${code === 0 ? '✓' : '✗'} ${name} took ${inMinutes(Date.now() - from)}\n`);
-    return { name, code, logs };
+    return { name, code, logs, failed };
   };
   const lane = async () => {
     for (let name = waiting.shift(); name !== undefined && !interrupted; name = waiting.shift())
@@ -87,8 +89,14 @@ export async function runEndToEnd(args, env) {
       `✗ ${name}: the logs of etcd, kube-apiserver, Isthmus and the others are in ${logs}\n`,
     );
   if (failed.length === 0 && waiting.length === 0) return 0;
-  if (interrupted || waiting.length > 0 || words.length > 0 || !process.env.CI) return 1;
-  const again = async (name) => (await runFile(name)).code;
-  const asFiles = failed.map(({ name }) => ({ file: name, tests: [] }));
+  if (interrupted || waiting.length > 0 || words.length > 0 || !isCi()) return 1;
+  // More than tests failed in one of them.
+  if (failed.some((each) => each.failed.length === 0)) return 1;
+  // The logs of the failure stay.
+  const again = async (name) => (await runFile(name, join(LOGS, `${name}-again`))).code;
+  const asFiles = failed.map((each) => ({
+    file: each.name,
+    tests: each.failed.flatMap(({ tests }) => tests),
+  }));
   return secondLook(asFiles, again, { times: 2 }); // each takes minutes
 }

@@ -9,14 +9,36 @@ import { root } from './setup.mjs';
 export const MOST_FILES = 3;
 /** How often each of them has to pass, one after the other. */
 export const TIMES = 3;
+export const isCi = () => !['', '0', 'false'].includes(process.env.CI ?? '');
 
-/** The files of a vitest JSON report that failed, each with its failed tests (none: it failed as a whole). */
+/** What vitest is told so that readReport() finds something at `file`; `file` goes with it in the environment. */
+export const reporting = {
+  args: ['--reporter=default', `--reporter=${join(root, 'scripts', 'run-reporter.mjs')}`],
+  env: (file) => ({ ISTHMUS_TEST_REPORT: file }),
+};
+
+/** null: it did not come to a report. */
+export function readReport(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The files of a report that failed, each with its failed tests (none: it failed as a whole). Nothing, where more than tests has failed:
+ * an error that nobody handled, a worker that died, a run that was cut short.
+ */
 export function failedFiles(report) {
-  return report.testResults
-    .filter(({ status }) => status === 'failed')
-    .map(({ name, assertionResults }) => ({
-      file: relative(root, name),
-      tests: assertionResults.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName),
+  if (report === null || report.reason === 'interrupted' || report.unhandledErrors > 0) return [];
+  const isOver = ({ state }) => state === 'passed' || state === 'failed' || state === 'skipped';
+  if (!report.files.every((each) => isOver(each) && each.tests.every(isOver))) return [];
+  return report.files
+    .filter(({ state }) => state === 'failed')
+    .map(({ file, tests }) => ({
+      file: relative(root, file),
+      tests: tests.filter(({ state }) => state === 'failed').map(({ name }) => name),
     }));
 }
 
@@ -42,21 +64,15 @@ export async function secondLook(
   return 0;
 }
 
-/** Runs vitest by `run(args)`; in CI, and only when all files are asked for, with a second look. */
-export async function runVitest(run, args, chosen) {
-  if (!process.env.CI || chosen.length > 0) return run([...args, ...chosen]);
+/** Runs vitest by `run(args, env)`; in CI, and only when all files are asked for, with a second look. */
+export async function runVitest(run, args, chosen, options = {}) {
+  if (!isCi() || chosen.length > 0) return run([...args, ...chosen], {});
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-report-'));
   try {
     const file = join(directory, 'report.json');
-    const code = await run([...args, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]);
+    const code = await run([...args, ...reporting.args], reporting.env(file));
     if (code === 0) return 0;
-    let report;
-    try {
-      report = JSON.parse(readFileSync(file, 'utf8'));
-    } catch {
-      return code; // it did not come to a report
-    }
-    return await secondLook(failedFiles(report), (each) => run([...args, each]));
+    return await secondLook(failedFiles(readReport(file)), (each) => run([...args, each], {}), options);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

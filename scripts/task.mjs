@@ -130,7 +130,11 @@ const tasks = {
       };
       await setUp({ addon: false, compiled: false });
       const config = ['--config', 'vitest.helm.config.ts'];
-      return runVitest((each) => sandboxed(each, testbed), [vitest, 'run', ...config], args);
+      return runVitest(
+        (each, env) => sandboxed(each, { ...testbed, ...env }),
+        [vitest, 'run', ...config],
+        args,
+      );
     },
   },
   manifests: {
@@ -192,7 +196,11 @@ const tasks = {
       const { prepareImage } = await import('./image/test.mjs');
       const prepared = await prepareImage();
       const config = ['--config', 'vitest.image.config.ts'];
-      return runVitest((each) => sandboxed(each, prepared), [vitest, 'run', ...config], args);
+      return runVitest(
+        (each, env) => sandboxed(each, { ...prepared, ...env }),
+        [vitest, 'run', ...config],
+        args,
+      );
     },
   },
   seccomp: {

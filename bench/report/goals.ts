@@ -8,6 +8,8 @@ export interface Goal {
   readonly aim: number;
   /** `ratio` to HAProxy, above 1 better; `most`: the value itself, at most; `least`: at least; `self`: 1000 netns to 1. */
   readonly kind: 'ratio' | 'most' | 'least' | 'self';
+  /** Judged by the worst of all rounds, disturbed or not: once is too often. */
+  readonly byWorst?: true;
 }
 
 const ratio = (title: string, scenario: string, metric: string, must: number, aim: number): Goal => ({
@@ -52,6 +54,7 @@ export const GOALS: readonly Goal[] = [
     must: 0,
     aim: 0,
     kind: 'most',
+    byWorst: true,
   },
   {
     title: 'throughput of established connections while routes change',

@@ -34,6 +34,10 @@ export function valuesOf(result: ScenarioResult, participant: string, metric: st
   );
 }
 
+/** Of disturbed rounds too. */
+export const allValuesOf = (result: ScenarioResult, participant: string, metric: string): number[] =>
+  result.rounds.flatMap(({ measurements }) => measurements[participant]?.values[metric] ?? []);
+
 /** Above 1: `participant` is better than `base`. */
 export function ratioTo(result: ScenarioResult, participant: string, base: string, metric: Metric): Spread {
   const ratios = usableRounds(result, participant, base).flatMap(({ measurements }) => {

@@ -4,7 +4,15 @@ import type { ScenarioResult } from '../harness/runner.ts';
 import { type Spread, spread } from '../harness/statistics.ts';
 import type { Metric, Scenario } from '../scenarios/scenario.ts';
 import { GOALS, type Goal } from './goals.ts';
-import { BASELINE, isQuiet, measuredRounds, participantsIn, ratioTo, valuesOf } from './ratios.ts';
+import {
+  allValuesOf,
+  BASELINE,
+  isQuiet,
+  measuredRounds,
+  participantsIn,
+  ratioTo,
+  valuesOf,
+} from './ratios.ts';
 
 export const OURS = 'isthmus-native';
 
@@ -44,6 +52,8 @@ function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Sp
     case 'self':
       return ratioTo(result, `${OURS}@1000`, `${OURS}@1`, metric);
     case 'most':
+      if (goal.byWorst === true) return spread([Math.max(...allValuesOf(result, OURS, goal.metric))]);
+      return spread(valuesOf(result, OURS, goal.metric));
     case 'least':
       return spread(valuesOf(result, OURS, goal.metric));
   }
@@ -102,7 +112,8 @@ export function verdicts(
     const seen = { ...nothing, measured: Number.isFinite(found.median) ? found : null, againstBest };
     const reason = failureOf(goal, result, found, absent);
     if (reason !== null) return { ...seen, verdict: 'failed', reason };
-    if (!isQuiet(result, ...comparedIn(goal))) return { ...seen, verdict: 'disturbed' };
+    if (goal.byWorst !== true && !isQuiet(result, ...comparedIn(goal)))
+      return { ...seen, verdict: 'disturbed' };
     const meets = (limit: number): boolean =>
       kind === 'most' ? found.median <= limit : found.median >= limit;
     if (meets(must)) return { ...seen, verdict: meets(aim) ? 'aim' : 'must' };

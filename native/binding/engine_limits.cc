@@ -3,17 +3,15 @@
 namespace isthmus {
 namespace {
 
-// Reports that wait for JavaScript: some 15 MB of them, and seconds of the highest rate there is.
-constexpr int kMostUntold = 65'536;
+// Some 12 MB of them, and seconds of the highest rate there is.
+constexpr std::size_t kMostWaitingEvents = 65'536;
 
 }  // namespace
 
 EngineLimits EngineLimitsFrom(const Napi::Object& given, int threads) {
   const auto field = [&](const char* name) { return given.Get(name).ToNumber().DoubleValue(); };
-  const auto max_connections = static_cast<int>(field("maxConnections"));
   return {
-      .max_connections = max_connections,
-      .max_unreported = max_connections + kMostUntold,
+      .max_connections = static_cast<int>(field("maxConnections")),
       .max_pending_dials = static_cast<int>(field("maxPendingDials")),
       .max_pending_dials_per_backend = static_cast<int>(field("maxPendingDialsPerBackend")),
       .hello_timeout_ms = static_cast<std::int64_t>(field("helloTimeoutMs")),
@@ -24,6 +22,7 @@ EngineLimits EngineLimitsFrom(const Napi::Object& given, int threads) {
       .linger_ms = static_cast<std::int64_t>(field("lingerMs")),
       .max_netns_handles = static_cast<int>(field("maxNetnsHandles")),
       .max_pipes = static_cast<std::size_t>(field("maxPipes") / threads),
+      .max_waiting_events = kMostWaitingEvents,
   };
 }
 

@@ -56,12 +56,13 @@ void Worker::ListenerReady(const ListenerSocket& listener) {
   // A command of this very batch may have closed it, and the next one ended all that there was: whoever others who hold the socket
   // can take is theirs now.
   const auto is_it = [&](const auto& retired) { return retired.get() == &listener; };
-  if (std::ranges::none_of(retired_listeners_, is_it)) AcceptFrom(listener);
+  if (std::ranges::any_of(retired_listeners_, is_it)) return;
+  // JavaScript stands still, and what it is to be told would grow without end. Whoever waits in the kernel's queue costs us nothing.
+  if (shared_.events.Waiting() + outbox_.size() >= shared_.limits.max_waiting_events) return Pause(listener);
+  AcceptFrom(listener);
 }
 
 void Worker::AcceptFrom(const ListenerSocket& listener) {
-  // JavaScript stands still, and what it is to be told would grow without end. Whoever waits in the kernel's queue costs us nothing.
-  if (shared_.unreported.load(std::memory_order_relaxed) >= shared_.limits.max_unreported) return Pause(listener);
   for (int i = 0; i < kAcceptsPerTurn; i += 1) {
     sockaddr_in6 peer{};
     socklen_t length = sizeof peer;

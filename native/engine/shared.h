@@ -14,7 +14,6 @@ namespace isthmus {
 
 struct EngineLimits {
   int max_connections;
-  int max_unreported;  // those that have ended included, of which JavaScript does not know yet
   int max_pending_dials;
   int max_pending_dials_per_backend;
   std::int64_t hello_timeout_ms;
@@ -25,6 +24,7 @@ struct EngineLimits {
   std::int64_t linger_ms;
   int max_netns_handles;
   std::size_t max_pipes;  // for each worker
+  std::size_t max_waiting_events;  // for JavaScript: beyond that nobody is accepted
 };
 
 // Events for JavaScript. The bell rings once for all that come until it is answered.
@@ -40,6 +40,7 @@ class EventQueue {
       const std::lock_guard lock(mutex_);
       ring = !std::exchange(rung_, true);
       for (Event& event : events) events_.push_back(std::move(event));
+      waiting_.store(events_.size(), std::memory_order_relaxed);
     }
     events.clear();
     if (ring) bell_(data_);
@@ -49,13 +50,17 @@ class EventQueue {
     events.clear();
     const std::lock_guard lock(mutex_);
     events.swap(events_);
+    waiting_.store(0, std::memory_order_relaxed);
     if (events.empty()) rung_ = false;
     return !events.empty();
   }
 
+  std::size_t Waiting() const { return waiting_.load(std::memory_order_relaxed); }
+
  private:
   std::mutex mutex_;
   std::vector<Event> events_;
+  std::atomic<std::size_t> waiting_ = 0;
   bool rung_ = false;
   const Bell bell_;
   void* const data_;

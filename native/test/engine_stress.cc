@@ -175,7 +175,6 @@ class JavaScript {
  private:
   static EngineLimits Limits() {
     return {.max_connections = 200,
-            .max_unreported = 4000,
             .max_pending_dials = 100,
             .max_pending_dials_per_backend = 100,
             .hello_timeout_ms = 100,
@@ -185,7 +184,8 @@ class JavaScript {
             .dead_peer_timeout_ms = 500,
             .linger_ms = 50,
             .max_netns_handles = 4,
-            .max_pipes = 16};
+            .max_pipes = 16,
+            .max_waiting_events = 512};
   }
   static void Ring(void* bell) {
     const std::uint64_t one = 1;

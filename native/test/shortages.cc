@@ -108,16 +108,19 @@ void ClosedMeanwhile(Stage& stage, const Scenario&) {
 }
 
 // JavaScript does not look: who comes now waits in the kernel's queue, and is served when it does.
-void ReportsThatNobodyTakes(Stage& stage, const Scenario& self) {
-  for (int i = 0; i < self.options.max_unreported; i += 1) stage.Finish(stage.Connect());
-  STEP(stage.Settle());
-  STEP(fault::Accepted() == self.options.max_unreported);
+void EventsThatNobodyTakes(Stage& stage, const Scenario& self) {
+  const int most = static_cast<int>(self.options.max_waiting_events);
+  for (int i = 0; i < most; i += 1) {
+    stage.Finish(stage.Connect());
+    STEP(stage.Settle());
+  }
+  STEP(fault::Accepted() == most);
   const int next = stage.Connect();
   STEP(stage.Say(next, "next"));
   const int before = fault::CountOf(fault::Call::kEpollWait);
   stage.Sleep(kLookMs);
   STEP(fault::CountOf(fault::Call::kEpollWait) - before <= kMostWakeUps);
-  STEP(fault::Accepted() == self.options.max_unreported);
+  STEP(fault::Accepted() == most);
   STEP(Served(stage, next));
 }
 
@@ -143,7 +146,7 @@ std::vector<Scenario> Shortages() {
       {"no descriptor left, then one", {}, RefusedWithTheFirst},
       {"no descriptor left, until a connection ends", {}, GoesOnWhenOneEnds},
       {"no descriptor left, and the listener closes", {}, ClosedMeanwhile},
-      {"reports that nobody takes", {.max_unreported = 3}, ReportsThatNobodyTakes},
+      {"events that nobody takes", {.max_waiting_events = 3}, EventsThatNobodyTakes},
       {"one pipe, and its last owner is silent", {.max_pipes = 1}, PipesOfTheSilent},
   };
 }

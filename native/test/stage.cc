@@ -34,7 +34,6 @@ void Ring(void* bell) {
 
 EngineLimits LimitsOf(const StageOptions& options) {
   return {.max_connections = 16,
-          .max_unreported = options.max_unreported,
           .max_pending_dials = 16,
           .max_pending_dials_per_backend = 16,
           .hello_timeout_ms = options.hello_timeout_ms,
@@ -44,7 +43,8 @@ EngineLimits LimitsOf(const StageOptions& options) {
           .dead_peer_timeout_ms = 0,
           .linger_ms = options.linger_ms,
           .max_netns_handles = 4,
-          .max_pipes = options.max_pipes};
+          .max_pipes = options.max_pipes,
+          .max_waiting_events = options.max_waiting_events};
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct StageOptions {
   std::int64_t hello_timeout_ms = 2'000;
   std::int64_t connect_timeout_ms = 2'000;
   std::int64_t linger_ms = 2'000;
-  int max_unreported = 4096;
   std::size_t max_pipes = 8;
+  std::size_t max_waiting_events = 4096;
 };
 
 class Stage {

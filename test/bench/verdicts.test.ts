@@ -194,3 +194,26 @@ describe('--check', () => {
     expect(incorrect('sniproxy')).toEqual({ lines: [], passes: true });
   });
 });
+
+describe('established connections broken by route changes', () => {
+  const churn = (broken: number, disturbed: readonly string[] = []): Round => ({
+    measurements: { 'isthmus-native': { values: { broken, requests: 0.99, connections: 1 } } },
+    disturbance: { steal: 0, foreign: 0 },
+    disturbed,
+  });
+  it.each<[title: string, rounds: readonly Round[], verdict: Verdict['verdict']]>([
+    ['none in any round reaches the aim', times(5, churn(0)), 'aim'],
+    [
+      'some in one round of five is a miss, whatever the median',
+      [churn(64), ...times(4, churn(0))],
+      'missed',
+    ],
+    ['and so it is in a disturbed round', [churn(1, ['isthmus-native']), ...times(4, churn(0))], 'missed'],
+    ['none on a disturbed machine is none', times(5, churn(0, ['isthmus-native'])), 'aim'],
+  ])('%s', (_title, rounds, verdict) => {
+    const judgedGoals = verdicts([result('churn', rounds)], SCENARIOS);
+    expect(judgedGoals.find(({ title }) => title.startsWith('established connections'))?.verdict).toBe(
+      verdict,
+    );
+  });
+});

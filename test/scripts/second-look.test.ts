@@ -1,4 +1,6 @@
 // What CI forgives: a few files that fail beside others and pass three times alone. Nothing else.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
@@ -7,13 +9,16 @@ interface Failed {
   readonly file: string;
   readonly tests: readonly string[];
 }
+type Say = { readonly say: (line: string) => void };
+type Run = (args: readonly string[], env: Record<string, string>) => Promise<number>;
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { failedFiles, secondLook } = (await import(join(root, 'scripts', 'second-look.mjs'))) as {
+const { failedFiles, runVitest, secondLook } = (await import(join(root, 'scripts', 'second-look.mjs'))) as {
   failedFiles: (report: unknown) => Failed[];
+  runVitest: (run: Run, args: readonly string[], chosen: readonly string[], options: Say) => Promise<number>;
   secondLook: (
     failed: readonly Failed[],
     again: (file: string) => Promise<number>,
-    options: { say: (line: string) => void },
+    options: Say,
   ) => Promise<number>;
 };
 
@@ -47,25 +52,109 @@ it.each([
   if (expected === 0) expect(said).toContain('a: waits');
 });
 
+const ended = { reason: 'failed', unhandledErrors: 0 };
+const passed = {
+  file: join(root, 'test/a.test.ts'),
+  state: 'passed',
+  tests: [{ name: 'x', state: 'passed' }],
+};
+const broken = {
+  file: join(root, 'test/b.test.ts'),
+  state: 'failed',
+  tests: [
+    { name: 'y', state: 'skipped' },
+    { name: 'z breaks', state: 'failed' },
+  ],
+};
+const asWhole = { file: join(root, 'test/c.test.ts'), state: 'failed', tests: [] };
+
 it('the failed files are those of the report, with their failed tests', () => {
-  const testResults = [
-    {
-      name: join(root, 'test/a.test.ts'),
-      status: 'passed',
-      assertionResults: [{ status: 'passed', fullName: 'x' }],
-    },
-    {
-      name: join(root, 'test/b.test.ts'),
-      status: 'failed',
-      assertionResults: [
-        { status: 'passed', fullName: 'y' },
-        { status: 'failed', fullName: 'z breaks' },
-      ],
-    },
-    { name: join(root, 'test/c.test.ts'), status: 'failed', assertionResults: [] },
-  ];
-  expect(failedFiles({ testResults })).toEqual([
+  expect(failedFiles({ ...ended, files: [passed, broken, asWhole] })).toEqual([
     { file: 'test/b.test.ts', tests: ['z breaks'] },
     { file: 'test/c.test.ts', tests: [] },
   ]);
+});
+
+it.each<[title: string, report: unknown]>([
+  ['there is none', null],
+  ['there was an error that nobody handled', { ...ended, unhandledErrors: 1, files: [broken] }],
+  ['it was cut short', { ...ended, reason: 'interrupted', files: [broken] }],
+  ['a file did not begin', { ...ended, files: [broken, { ...passed, state: 'queued' }] }],
+  [
+    'a test did not end',
+    { ...ended, files: [broken, { ...passed, tests: [{ name: 'x', state: 'pending' }] }] },
+  ],
+])('a report has no failed files to look at where %s', (_title, report) => {
+  expect(failedFiles(report)).toEqual([]);
+});
+
+/** A real run of vitest on these files, in CI. */
+async function runOf(
+  sources: Readonly<Record<string, string>>,
+): Promise<{ code: number; runs: number; unsteady: boolean }> {
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  const directory = mkdtempSync(join(root, '.cache', 'second-look-'));
+  const { CI } = process.env;
+  process.env.CI = 'true';
+  try {
+    for (const [name, source] of Object.entries(sources))
+      writeFileSync(
+        join(directory, `${name}.test.ts`),
+        `import { existsSync, writeFileSync } from 'node:fs';\nimport { expect, it } from 'vitest';\n${source}\n`,
+      );
+    const config = join(directory, 'vitest.config.ts');
+    writeFileSync(
+      config,
+      `export default { test: { include: ['${directory}/*.test.ts'], pool: 'forks', testTimeout: 60_000 } };`,
+    );
+    const bare = Object.entries(process.env).filter(([name]) => !/^VITEST/.test(name));
+    let runs = 0;
+    let said = '';
+    const run: Run = async (args, env) => {
+      runs += 1;
+      const options = { cwd: root, env: { ...Object.fromEntries(bare), ...env }, stdio: 'ignore' } as const;
+      return spawnSync(process.execPath, args, options).status ?? 1;
+    };
+    const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+    const code = await runVitest(run, [vitest, 'run', '--config', config], [], {
+      say: (line) => {
+        said += line;
+      },
+    });
+    return { code, runs, unsteady: said.includes('UNSTEADY') };
+  } finally {
+    if (CI === undefined) delete process.env.CI;
+    else process.env.CI = CI;
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const FLAKES = `it('flakes', () => {
+  const mark = import.meta.filename + '.mark';
+  const was = existsSync(mark);
+  writeFileSync(mark, '');
+  expect(was).toBe(true);
+});`;
+const PASSES = `it('passes', () => expect(1).toBe(1));`;
+
+it.each<[title: string, sources: Record<string, string>, code: number, runs: number]>([
+  ['one that flakes is forgiven', { a: FLAKES, b: PASSES }, 0, 4],
+  ['one that fails is not', { a: `it('fails', () => expect(1).toBe(2));`, b: PASSES }, 1, 2],
+  [
+    'one that flakes is not while another has an error that nobody handles',
+    { a: FLAKES, b: `it('leaves', async () => { void Promise.reject(new Error('x')); });` },
+    1,
+    1,
+  ],
+  [
+    'nor while the process of another dies',
+    {
+      a: FLAKES,
+      b: `it('dies', async () => { process.kill(process.pid, 'SIGSEGV'); await new Promise(() => {}); });`,
+    },
+    1,
+    1,
+  ],
+])('of real files, %s', async (_title, sources, code, runs) => {
+  expect(await runOf(sources)).toEqual({ code, runs, unsteady: code === 0 });
 });
