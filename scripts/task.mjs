@@ -33,6 +33,10 @@ function run(args, env = {}) {
 const sandboxed = (args, env = {}) =>
   runInSandbox(pinnedNode, args, { cwd: root, env: childEnvironment(env) });
 
+/** All test files of a configuration, or those that are chosen; what fails in CI is looked at twice. */
+const tests = (config, chosen, env = {}) =>
+  runVitest((args, own) => sandboxed([vitest, 'run', ...args], { ...env, ...own }), config, chosen);
+
 /** Both we and a sandbox see it, and it goes with us: the sandbox has a /run of its own, everything else it shares. */
 function sharedDirectory() {
   const preferred = realpathSync(tmpdir());
@@ -87,7 +91,7 @@ const tasks = {
     run: async (args) => {
       requireSandbox();
       await setUp();
-      return runVitest(sandboxed, [vitest, 'run'], args);
+      return tests([], args);
     },
   },
   'test:sanitize': {
@@ -129,12 +133,7 @@ const tasks = {
         ...(await ensureMonitoringDefinitions()),
       };
       await setUp({ addon: false, compiled: false });
-      const config = ['--config', 'vitest.helm.config.ts'];
-      return runVitest(
-        (each, env) => sandboxed(each, { ...testbed, ...env }),
-        [vitest, 'run', ...config],
-        args,
-      );
+      return tests(['--config', 'vitest.helm.config.ts'], args, testbed);
     },
   },
   manifests: {
@@ -195,12 +194,7 @@ const tasks = {
       await setUp();
       const { prepareImage } = await import('./image/test.mjs');
       const prepared = await prepareImage();
-      const config = ['--config', 'vitest.image.config.ts'];
-      return runVitest(
-        (each, env) => sandboxed(each, { ...prepared, ...env }),
-        [vitest, 'run', ...config],
-        args,
-      );
+      return tests(['--config', 'vitest.image.config.ts'], args, prepared);
     },
   },
   seccomp: {

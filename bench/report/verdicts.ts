@@ -52,9 +52,8 @@ function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Sp
     case 'self':
       return ratioTo(result, `${OURS}@1000`, `${OURS}@1`, metric);
     case 'most':
-      if (goal.byWorst === true) return spread([Math.max(...allValuesOf(result, OURS, goal.metric))]);
-      return spread(valuesOf(result, OURS, goal.metric));
     case 'least':
+      if (goal.byWorst === true) return spread([Math.max(...allValuesOf(result, OURS, goal.metric))]);
       return spread(valuesOf(result, OURS, goal.metric));
   }
 }

@@ -18,7 +18,8 @@ constexpr int kMovesPerTurn = 16;
 constexpr int kMovesOfASplice = 2;
 constexpr int kAcceptsPerTurn = 64;
 constexpr int kMostTakenAtClose = 4096;  // a whole queue: our backlog
-// For so long nobody is taken from a queue whose clients can be neither taken nor refused, unless a descriptor of ours comes free.
+// For so long nobody is taken from a queue whose clients can be neither taken nor refused, or while too much waits for JavaScript, unless
+// a descriptor of ours comes free.
 constexpr std::int64_t kAcceptPauseNs = 100'000'000;
 // How often a side that is to be reset is looked at for bytes that are still on their way to it.
 constexpr std::int64_t kFlushLookMs = 5;

@@ -26,6 +26,16 @@ bool BringToShortage(Stage& stage, int& client, int& backend, int& next) {
   return stage.Passed(stage.Say(next, "next") && stage.HoldStill(), "the worker has something else to do than to spin");
 }
 
+// Somebody comes who cannot be taken, and the worker does not spin over it.
+bool WaitsInPeace(Stage& stage, int& next) {
+  next = stage.Connect();
+  const bool said = stage.Say(next, "next");
+  const int before = fault::CountOf(fault::Call::kEpollWait);
+  stage.Sleep(kLookMs);
+  return stage.Passed(said, "the next one says something") &&
+         stage.Passed(fault::CountOf(fault::Call::kEpollWait) - before <= kMostWakeUps, "few wake-ups");
+}
+
 bool Served(Stage& stage, int next) {
   if (!stage.Asked("next")) return false;
   stage.AnswerPart("bye");
@@ -37,11 +47,8 @@ void FewWakeUps(Stage& stage, const Scenario&) {
   int backend = -1;
   if (!Relaying(stage, client, backend)) return;
   RunOut();
-  const int next = stage.Connect();
-  STEP(stage.Say(next, "next"));
-  const int before = fault::CountOf(fault::Call::kEpollWait);
-  stage.Sleep(kLookMs);
-  STEP(fault::CountOf(fault::Call::kEpollWait) - before <= kMostWakeUps);
+  int next = -1;
+  if (!WaitsInPeace(stage, next)) return;
   STEP(stage.Say(client, "meanwhile"));
   STEP(stage.Hear(backend, "meanwhile"));
   fault::Recover();
@@ -51,11 +58,8 @@ void FewWakeUps(Stage& stage, const Scenario&) {
 // The same for want of memory: nobody is refused then, but for a moment nobody can be taken.
 void FewWakeUpsForWantOfMemory(Stage& stage, const Scenario&) {
   fault::Always(fault::Call::kAccept, ENOBUFS);
-  const int next = stage.Connect();
-  STEP(stage.Say(next, "next"));
-  const int before = fault::CountOf(fault::Call::kEpollWait);
-  stage.Sleep(kLookMs);
-  STEP(fault::CountOf(fault::Call::kEpollWait) - before <= kMostWakeUps);
+  int next = -1;
+  if (!WaitsInPeace(stage, next)) return;
   fault::Recover();
   STEP(Served(stage, next));
 }
@@ -115,11 +119,8 @@ void EventsThatNobodyTakes(Stage& stage, const Scenario& self) {
     STEP(stage.Settle());
   }
   STEP(fault::Accepted() == most);
-  const int next = stage.Connect();
-  STEP(stage.Say(next, "next"));
-  const int before = fault::CountOf(fault::Call::kEpollWait);
-  stage.Sleep(kLookMs);
-  STEP(fault::CountOf(fault::Call::kEpollWait) - before <= kMostWakeUps);
+  int next = -1;
+  if (!WaitsInPeace(stage, next)) return;
   STEP(fault::Accepted() == most);
   STEP(Served(stage, next));
 }
