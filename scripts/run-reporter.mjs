@@ -2,6 +2,9 @@
 // knows nothing of unhandled errors, and calls a file whose worker died "passed".
 import { writeFileSync } from 'node:fs';
 
+/** A process that a test left behind may hold the output of its worker, and vitest would wait for its end without a bound. */
+const EXIT_MS = Number(process.env.ISTHMUS_TEST_EXIT_MS ?? 60_000);
+
 export default class RunReporter {
   onTestRunEnd(modules, unhandledErrors, reason) {
     const files = modules.map((module) => ({
@@ -14,5 +17,11 @@ export default class RunReporter {
     }));
     const report = { reason, unhandledErrors: unhandledErrors.length, files };
     writeFileSync(process.env.ISTHMUS_TEST_REPORT, JSON.stringify(report));
+    setTimeout(() => {
+      process.stderr.write(
+        `\n! UNSTEADY: all tests have ended, and a process that one left behind keeps the run open\n`,
+      );
+      process.exit(reason === 'passed' ? 0 : 1);
+    }, EXIT_MS).unref();
   }
 }

@@ -88,6 +88,8 @@ it.each<[title: string, report: unknown]>([
   expect(failedFiles(report)).toEqual([]);
 });
 
+const LONGEST_RUN_MS = 120_000;
+
 /** A real run of vitest on these files, in CI. */
 async function runOf(
   sources: Readonly<Record<string, string>>,
@@ -112,7 +114,8 @@ async function runOf(
     let said = '';
     const run: Run = async (args, env) => {
       runs += 1;
-      const options = { cwd: root, env: { ...Object.fromEntries(bare), ...env }, stdio: 'ignore' } as const;
+      const environment = { ...Object.fromEntries(bare), ISTHMUS_TEST_EXIT_MS: '2000', ...env };
+      const options = { cwd: root, env: environment, stdio: 'ignore', timeout: LONGEST_RUN_MS } as const;
       return spawnSync(process.execPath, args, options).status ?? 1;
     };
     const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
@@ -157,4 +160,12 @@ it.each<[title: string, sources: Record<string, string>, code: number, runs: num
   ],
 ])('of real files, %s', async (_title, sources, code, runs) => {
   expect(await runOf(sources)).toEqual({ code, runs, unsteady: code === 0 });
+});
+
+it('of real files, one that leaves a process behind does not keep the run open', async () => {
+  const leaves = `import { spawn } from 'node:child_process';
+it('leaves', () => {
+  spawn('sleep', ['${(2 * LONGEST_RUN_MS) / 1000}'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true }).unref();
+});`;
+  expect(await runOf({ a: leaves, b: PASSES })).toMatchObject({ code: 0, runs: 1 });
 });

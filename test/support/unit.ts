@@ -2,7 +2,7 @@
 // knows the main process by what it is told; ends everything that belongs to the unit.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -155,8 +155,34 @@ export class Unit {
       child.kill('SIGKILL');
       await within(WAIT_MS, 'its end', once(child, 'exit'));
     }
+    if (this.#notify !== null) await until('no process of the unit is left', () => this.#killAll() === 0);
     for (const fd of this.sockets.values()) closeSync(fd);
     await this.#notify?.stop();
     rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** As systemd does by the cgroup. A successor that has not notified yet is known by nothing else, and would keep the test's stderr open. */
+  #killAll(): number {
+    const mark = `NOTIFY_SOCKET=${this.notify.address}\0`;
+    const pids = readdirSync('/proc').filter(
+      (name) => /^\d+$/.test(name) && environmentOf(name).includes(mark),
+    );
+    for (const pid of pids) {
+      try {
+        process.kill(Number(pid), 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    }
+    return pids.length;
+  }
+}
+
+/** Empty for one that has ended, and for one of another user. */
+function environmentOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1');
+  } catch {
+    return '';
   }
 }
