@@ -40,6 +40,7 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
       Napi::PropertyDescriptor::Function(env, exports, "ownIdentity", OwnIdentityFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "setUserTimeout", SetUserTimeoutFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "setLinger", SetLingerFunction, napi_enumerable),
+      Napi::PropertyDescriptor::Function(env, exports, "boundQueues", BoundQueuesFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "tcpState", TcpStateFunction, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "releaseFreeMemory", ReleaseFreeMemory, napi_enumerable),
       Napi::PropertyDescriptor::Function(env, exports, "notify", NotifyFunction, napi_enumerable),

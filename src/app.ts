@@ -6,24 +6,28 @@ import { blockList, type Endpoint, type PortRange } from './config/values.ts';
 import type { Desired } from './control/desired-state.ts';
 import type { DesiredChanges } from './control-changes.ts';
 import type { ControlLink } from './control-link.ts';
-import { descriptorBudget, descriptorLimit } from './descriptor-limit.ts';
+import { type DescriptorBudget, descriptorBudget, descriptorLimit } from './descriptor-limit.ts';
+import { fallenBackends } from './fallen-backends.ts';
 import { ListenerPorts } from './listener-ports.ts';
 import { native } from './netns/native.ts';
 import type { NetnsRef } from './netns/netns-ref.ts';
-import { type AdminPages, AdminServer } from './ops/admin-server.ts';
+import { type AdminPages, AdminServer, type AdminServerOptions } from './ops/admin-server.ts';
 import { ClusterLog } from './ops/cluster-log.ts';
 import { ConnectionLog } from './ops/connection-log.ts';
+import { EvictionLog } from './ops/eviction-log.ts';
 import { explain } from './ops/explain.ts';
 import { explanationText } from './ops/explain-text.ts';
 import { ListenerLog } from './ops/listener-log.ts';
 import type { Logger } from './ops/logger.ts';
-import { Metrics } from './ops/metrics.ts';
+import { type AdminPort, Metrics } from './ops/metrics.ts';
+import { PageTurns } from './ops/page-turns.ts';
 import { problemChanges } from './ops/problem-changes.ts';
 import { type StatusView, statusView } from './ops/status.ts';
 import type { Engine, EngineLimits, Listener } from './proxy/engine.ts';
 import { NativeEngine } from './proxy/native/native-engine.ts';
 import { PortPolicy } from './proxy/port-policy.ts';
 import { connectionsByKind } from './proxy/share-key.ts';
+import { routedGroups, slotShares } from './proxy/slot-shares.ts';
 import { SniPolicy, type SniPolicyDependencies } from './proxy/sni-policy.ts';
 import { StreamsEngine } from './proxy/streams/streams-engine.ts';
 import { endpointText } from './routing/endpoint.ts';
@@ -31,6 +35,8 @@ import { dropStartGarbage } from './start-garbage.ts';
 import { MAX_HELLO_BYTES } from './tls/client-hello.ts';
 
 const PROXY_HEADER_ROOM = 4096;
+/** A healthy backend answers within milliseconds, so that 16 at a time are thousands a second. */
+const RESERVED_DIALS_PER_BACKEND = 16;
 
 export interface AppDeps {
   readonly config: RunConfig;
@@ -66,6 +72,11 @@ export class App {
   readonly #handover: Handover | null;
   readonly #startedAtMs = Date.now() - process.uptime() * 1000;
   readonly #servers = new Map<string, AdminServer>();
+  readonly #maxConnections: number;
+  #lastPublished: Pick<Desired, 'clusters' | 'listeners'> = { clusters: [], listeners: [] };
+  readonly #pageTurns = new PageTurns();
+  readonly #evictionLog: EvictionLog;
+  readonly #maxAdminConnections: number;
   #problems: Desired['problems'] = [];
   #listener: Listener | null = null;
   #notReadyBecause: string | null = 'starting';
@@ -80,8 +91,11 @@ export class App {
     this.#logger = logger;
     this.#version = version;
     this.#control = control;
-    const limits = engineLimits(config, logger);
+    const { maxAdminConnections, ...limits } = engineLimits(config, logger);
+    this.#maxAdminConnections = maxAdminConnections;
+    this.#maxConnections = limits.maxConnections;
     const connectionLog = new ConnectionLog(logger);
+    this.#evictionLog = new EvictionLog(logger);
     this.#clusterLog = new ClusterLog(logger);
     this.#listenerLog = new ListenerLog(logger);
     this.#engine =
@@ -95,7 +109,8 @@ export class App {
       },
       onDialFailed: (backend, error) => {
         this.#metrics.dialFailed(error);
-        this.#control.dialFailed(backend.key);
+        // That verdict came from the health checks: they need not be told.
+        if (error !== 'EBACKENDDOWN') this.#control.dialFailed(backend.key);
       },
     };
     this.#policy = new SniPolicy({
@@ -151,10 +166,10 @@ export class App {
     });
     if (this.#stopping) return; // told to stop before there was anything to serve
     // A connection that was decided by the last table may open a netns that the new one no longer names.
-    this.#retainTimer = setInterval(
-      () => this.#retainNetns(this.#control.desired.backends),
-      this.#config.intervalMs,
-    );
+    this.#retainTimer = setInterval(() => {
+      this.#retainNetns(this.#control.desired.backends);
+      this.#shareSlots(this.#control.desired);
+    }, this.#config.intervalMs);
     this.#notReadyBecause = 'the first health checks are under way';
     await this.#control.settled;
     if (this.#stopping) return; // told to stop before we were ready
@@ -250,6 +265,10 @@ export class App {
 
   #published(desired: Desired, changes: DesiredChanges): void {
     if (changes.routes !== undefined) this.#listener?.prepare(this.#policy.prepared());
+    if (changes.routes !== undefined || changes.ports !== undefined) this.#shareSlots(desired);
+    // After the routes: no dial to a fallen backend begins any more.
+    this.#engine.abortDials(fallenBackends(this.#lastPublished, desired));
+    this.#lastPublished = desired;
     if (changes.backends !== undefined) this.#retainNetns(desired.backends);
     // Before we are ready nobody is served on any port.
     const isNew = changes.ports !== undefined || changes.heldPorts !== undefined;
@@ -264,6 +283,10 @@ export class App {
     for (const origin of recovered) this.#logger.info({ origin }, `${origin}: well again`);
   }
 
+  #shareSlots({ routes, ports }: Desired): void {
+    this.#engine.shareSlots(slotShares(this.#maxConnections, routedGroups(routes, ports)));
+  }
+
   #wantPorts({ ports, heldPorts }: Desired): void {
     this.#ports.want(ports, heldPorts);
   }
@@ -276,12 +299,21 @@ export class App {
 
   async #serveAll(): Promise<{ address: string; port: number }> {
     const { admin, healthListen } = this.#config;
+    // kubelet and Prometheus know the health port by any name; it tells nothing of tenants' networks.
     if (healthListen !== null) await this.#serve('health', this.#healthPages(), healthListen);
     return this.#serve('admin', this.#adminPages(), admin);
   }
 
-  #serve(name: string, pages: AdminPages, endpoint: Endpoint): Promise<{ address: string; port: number }> {
-    const server = new AdminServer(pages);
+  #serve(name: AdminPort, pages: AdminPages, endpoint: Endpoint): Promise<{ address: string; port: number }> {
+    const options: AdminServerOptions = {
+      anyHost: name === 'health',
+      maxConnections: this.#maxAdminConnections,
+      onEvicted: (sources) => {
+        this.#metrics.adminConnectionsEvicted(name, sources.length);
+        this.#evictionLog.write(name, sources);
+      },
+    };
+    const server = new AdminServer(pages, options);
     this.#servers.set(name, server);
     return server.listen(endpoint, this.#handover?.take(name, endpoint));
   }
@@ -296,28 +328,33 @@ export class App {
           ? { status: 200, type: 'text', body: 'ok\n' }
           : { status: 503, type: 'text', body: `not ready: ${because}\n` };
       },
-      '/metrics': async () => ({
-        status: 200,
-        type: 'metrics',
-        body: await this.#metrics.registry.metrics(),
-      }),
+      '/metrics': () =>
+        this.#pageTurns.page('metrics', async () => ({
+          status: 200,
+          type: 'metrics',
+          body: await this.#metrics.registry.metrics(),
+        })),
     };
   }
 
   #adminPages(): AdminPages {
     return {
       ...this.#healthPages(),
-      '/status': async () => ({
-        status: 200,
-        type: 'json',
-        body: `${JSON.stringify(await this.#status(), null, 2)}\n`,
-      }),
-      '/explain/<cluster>': async ({ subject, query }) => {
-        const explanation = explain(await this.#status(), subject);
-        const status = explanation.kind === 'unknown' ? 404 : 200;
-        return query.get('format') === 'json'
-          ? { status, type: 'json', body: `${JSON.stringify(explanation, null, 2)}\n` }
-          : { status, type: 'text', body: explanationText(explanation) };
+      '/status': () =>
+        this.#pageTurns.page('status', async () => ({
+          status: 200,
+          type: 'json',
+          body: `${JSON.stringify(await this.#status(), null, 2)}\n`,
+        })),
+      '/explain/<cluster>': ({ subject, query }) => {
+        const isJson = query.get('format') === 'json';
+        return this.#pageTurns.page(`explain ${subject} ${isJson}`, async () => {
+          const explanation = explain(await this.#status(), subject);
+          const status = explanation.kind === 'unknown' ? 404 : 200;
+          return isJson
+            ? { status, type: 'json', body: `${JSON.stringify(explanation, null, 2)}\n` }
+            : { status, type: 'text', body: explanationText(explanation) };
+        });
       },
     };
   }
@@ -337,6 +374,7 @@ export class App {
       notReadyBecause: this.#notReadyBecause,
       connections: stats.connections,
       pendingDials: stats.pendingDials,
+      pressure: this.#metrics.pressure,
       traffic: this.#metrics.traffic,
       kubernetes: this.#control.kubernetes,
       control: {
@@ -354,7 +392,10 @@ export class App {
   }
 }
 
-function engineLimits(config: RunConfig, logger: Logger): EngineLimits {
+function engineLimits(
+  config: RunConfig,
+  logger: Logger,
+): EngineLimits & Pick<DescriptorBudget, 'maxAdminConnections'> {
   const descriptors = descriptorLimit();
   const budget = descriptorBudget(descriptors, config.maxConnections);
   const facts = { ...budget, wanted: config.maxConnections, descriptors };
@@ -370,6 +411,7 @@ function engineLimits(config: RunConfig, logger: Logger): EngineLimits {
     ...budget,
     maxPendingDials: config.maxPendingDials,
     maxPendingDialsPerBackend: Math.max(1, Math.floor(config.maxPendingDials / 4)),
+    reservedDialsPerBackend: RESERVED_DIALS_PER_BACKEND,
     helloTimeoutMs: config.helloTimeoutMs,
     maxHelloBytes: MAX_HELLO_BYTES + PROXY_HEADER_ROOM,
     maxHelloMemoryBytes: 64 * 1024 * 1024,

@@ -80,7 +80,7 @@ export class ControlKubernetes {
     this.source = new KubeSource({
       client,
       namespace: config.clusterNamespace,
-      settings: { proxyAlways: config.proxyAlways },
+      settings: { proxyAlways: config.proxyAlways, trustSpecNetwork: config.trustSpecNetwork },
     });
     this.listeners = new ListenerSource({
       client,

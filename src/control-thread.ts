@@ -140,9 +140,9 @@ class ControlThread {
   }
 
   async #openSource(): Promise<void> {
-    const { source, proxyAlways, ignoredSelectorLabels, intervalMs } = this.#config;
+    const { source, proxyAlways, trustSpecNetwork, ignoredSelectorLabels, intervalMs } = this.#config;
     if (source.kind === 'file') {
-      const settings = { proxyAlways, ignoredLabels: new Set(ignoredSelectorLabels) };
+      const settings = { proxyAlways, trustSpecNetwork, ignoredLabels: new Set(ignoredSelectorLabels) };
       const files = new FileSource({ directory: source.directory, settings, intervalMs });
       this.#loop = this.#newLoop(files, files.listeners, null);
       return;
@@ -171,7 +171,8 @@ class ControlThread {
     listeners: { snapshot(): ListenerSnapshot },
     publisher: Publisher | null,
   ): ControlLoop {
-    const { namespace, defaultCluster, intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
+    const { namespace, defaultCluster, clusterNamespace, netnsPrefixes } = this.#config;
+    const { intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
     return new ControlLoop({
       source,
       publisher,
@@ -179,7 +180,7 @@ class ControlThread {
       netns: this.#netns,
       health: this.#health,
       ports: () => this.#ports,
-      settings: { namespace, defaultCluster },
+      settings: { namespace, defaultCluster, clusterNamespace, netnsPrefixes },
       worldSettings: { departureMs: propagationWaitMs, allowMassDelete },
       intervalMs,
       publish: (desired) => this.#outbox.put(desired),

@@ -35,6 +35,15 @@ test.each<[title: string, wanted: number, descriptors: number, connections: numb
   expect(descriptorBudget(descriptors, wanted).maxConnections).toBe(connections);
 });
 
+test.each<[title: string, wanted: number, descriptors: number, connections: number]>([
+  ['1024, where there is room', 8192, 131_072, 1024],
+  ['1024, without a limit', 8192, Number.POSITIVE_INFINITY, 1024],
+  ['half of what clients leave', 8192, 20_000, 784],
+  ['128, where clients leave nothing', 9300, 20_000, 128],
+])('the connections of the admin port are %s', (_title, wanted, descriptors, connections) => {
+  expect(descriptorBudget(descriptors, wanted).maxAdminConnections).toBe(connections);
+});
+
 test('what is shared out never exceeds the limit', () => {
   for (let limit = 320; limit < 30_000; limit += 7) {
     const { maxConnections, maxNetnsHandles, maxPipes } = descriptorBudget(limit, 1_000_000);

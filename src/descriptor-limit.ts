@@ -12,8 +12,15 @@ export interface DescriptorBudget {
   readonly maxNetnsHandles: number;
   /** Pipes through which bulk is spliced: two descriptors each; without one, bytes are copied. */
   readonly maxPipes: number;
+  /** On the admin port and on the health port, each: of what the others leave, so that a flood there takes nothing from clients. */
+  readonly maxAdminConnections: number;
 }
 
+const LEAST_ADMIN_CONNECTIONS = 128;
+const MOST_ADMIN_CONNECTIONS = 1024;
+const ADMIN_PORTS = 2;
+/** Beyond its limit, for a moment (SLACK in src/ops/connection-guard.ts). */
+const ADMIN_SLACK = 64;
 const OTHERS = 128; // the program itself, its listeners, the admin port, files being read
 const DESCRIPTORS_PER_CONNECTION = 2;
 const DESCRIPTORS_PER_PIPE = 2;
@@ -28,5 +35,8 @@ export function descriptorBudget(limit: number, wantedConnections: number): Desc
   const maxPipes = share(32, 8, 192);
   const left = limit - OTHERS - probes - maxNetnsHandles - maxPipes * DESCRIPTORS_PER_PIPE;
   const possible = Math.max(1, Math.floor(left / DESCRIPTORS_PER_CONNECTION));
-  return { maxConnections: Math.min(wantedConnections, possible), maxNetnsHandles, maxPipes };
+  const maxConnections = Math.min(wantedConnections, possible);
+  const spare = Math.floor((left - maxConnections * DESCRIPTORS_PER_CONNECTION) / ADMIN_PORTS) - ADMIN_SLACK;
+  const maxAdminConnections = Math.max(LEAST_ADMIN_CONNECTIONS, Math.min(spare, MOST_ADMIN_CONNECTIONS));
+  return { maxConnections, maxNetnsHandles, maxPipes, maxAdminConnections };
 }

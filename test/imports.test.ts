@@ -59,10 +59,12 @@ const RULES: Readonly<Record<string, Allowed>> = {
     types: ['config', 'control', 'control-messages.ts', 'health', 'routing'],
   },
   'listener-ports.ts': { anything: ['proxy'], types: ['config', 'routing'] },
+  'fallen-backends.ts': { types: ['control'] },
   'app.ts': {
     anything: [
       'config',
       'descriptor-limit.ts',
+      'fallen-backends.ts',
       'listener-ports.ts',
       'netns',
       'ops',

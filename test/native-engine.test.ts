@@ -6,6 +6,7 @@ import { engineBalanceConformance } from './conformance/engine-balance.ts';
 import { engineInheritedConformance } from './conformance/engine-inherited.ts';
 import { engineNetnsConformance } from './conformance/engine-netns.ts';
 import { enginePreparedConformance } from './conformance/engine-prepared.ts';
+import { enginePressureConformance } from './conformance/engine-pressure.ts';
 import { engineSharesConformance } from './conformance/engine-shares.ts';
 
 for (const threads of [1, 3]) {
@@ -14,6 +15,7 @@ for (const threads of [1, 3]) {
   engineNetnsConformance(`native, ${threads} threads`, create);
   engineInheritedConformance(`native, ${threads} threads`, create);
   engineSharesConformance(`native, ${threads} threads`, create);
+  enginePressureConformance(`native, ${threads} threads`, create, threads === 1);
   engineBalanceConformance(`native, ${threads} threads`, create);
   enginePreparedConformance(`native, ${threads} threads`, create, true);
 }

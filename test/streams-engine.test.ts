@@ -5,6 +5,7 @@ import { engineBalanceConformance } from './conformance/engine-balance.ts';
 import { engineInheritedConformance } from './conformance/engine-inherited.ts';
 import { engineNetnsConformance } from './conformance/engine-netns.ts';
 import { enginePreparedConformance } from './conformance/engine-prepared.ts';
+import { enginePressureConformance } from './conformance/engine-pressure.ts';
 import { engineSharesConformance } from './conformance/engine-shares.ts';
 
 engineConformance('streams', (limits) => new StreamsEngine(limits, native));
@@ -13,3 +14,4 @@ engineBalanceConformance('streams', (limits) => new StreamsEngine(limits, native
 engineSharesConformance('streams', (limits) => new StreamsEngine(limits, native));
 enginePreparedConformance('streams', (limits) => new StreamsEngine(limits, native), false);
 engineInheritedConformance('streams', (limits) => new StreamsEngine(limits, native));
+enginePressureConformance('streams', (limits) => new StreamsEngine(limits, native), true);

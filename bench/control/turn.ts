@@ -49,7 +49,15 @@ const slices = new Mirror({ project: observedSlice, keyOf, onRejected: fail });
 const leases = new Mirror({ project: observedLease, keyOf, onRejected: fail });
 let version = 0;
 for (const cluster of names) {
-  const facts = { cluster, namespace: NAMESPACE, owner: ownerOf(cluster), mode: 'lease', tags: {} } as const;
+  const facts = {
+    cluster,
+    namespace: NAMESPACE,
+    clusterNamespace: NAMESPACE,
+    holder: `${NAMESPACE}/${cluster}-abcde`,
+    owner: ownerOf(cluster),
+    mode: 'lease',
+    tags: {},
+  } as const;
   services.put(stored(serviceOf(facts), ++version));
   for (const instance of instances) slices.put(stored(sliceOf(cluster, instance), ++version));
 }
@@ -162,6 +170,7 @@ function turn(kind: string): number {
         draining: false,
       },
       peers: view.peers,
+      servicesSeen: true,
       services: snapshots.services,
       slices: snapshots.slices,
       kubeconfigs: secrets,

@@ -14,6 +14,7 @@ EngineLimits EngineLimitsFrom(const Napi::Object& given, int threads) {
       .max_connections = static_cast<int>(field("maxConnections")),
       .max_pending_dials = static_cast<int>(field("maxPendingDials")),
       .max_pending_dials_per_backend = static_cast<int>(field("maxPendingDialsPerBackend")),
+      .reserved_dials_per_backend = static_cast<int>(field("reservedDialsPerBackend")),
       .hello_timeout_ms = static_cast<std::int64_t>(field("helloTimeoutMs")),
       .max_hello_bytes = static_cast<std::uint32_t>(field("maxHelloBytes")),
       .max_hello_memory_bytes = static_cast<std::size_t>(field("maxHelloMemoryBytes")),

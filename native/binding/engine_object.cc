@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "binding/engine_handlers.h"
@@ -40,6 +41,8 @@ class EngineObject {
   static Napi::Value Part(const Napi::CallbackInfo& info);
   static Napi::Value PolicyError(const Napi::CallbackInfo& info);
   static Napi::Value AbortAll(const Napi::CallbackInfo& info);
+  static Napi::Value AbortDials(const Napi::CallbackInfo& info);
+  static Napi::Value ShareSlots(const Napi::CallbackInfo& info);
   static Napi::Value PrepareAnswer(const Napi::CallbackInfo& info);
   static Napi::Value PrepareEquals(const Napi::CallbackInfo& info);
   static Napi::Value Prepare(const Napi::CallbackInfo& info);
@@ -128,6 +131,8 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   method("part", Part);
   method("policyError", PolicyError);
   method("abortAll", AbortAll);
+  method("abortDials", AbortDials);
+  method("shareSlots", ShareSlots);
   method("prepareAnswer", PrepareAnswer);
   method("prepareEquals", PrepareEquals);
   method("prepare", Prepare);
@@ -191,11 +196,32 @@ Napi::Value EngineObject::DropTarget(const Napi::CallbackInfo& info) {
   return {};
 }
 
+std::vector<std::uint32_t> NumbersOf(const Napi::Value& value) {
+  const auto given = value.As<Napi::Uint32Array>();
+  return {given.Data(), given.Data() + given.ElementLength()};
+}
+
 Napi::Value EngineObject::AddPool(const Napi::CallbackInfo& info) {
   if (Ended(info)) return {};
-  const auto given = info[0].As<Napi::Uint32Array>();
-  const std::vector<std::uint32_t> targets(given.Data(), given.Data() + given.ElementLength());
-  return Napi::Number::New(info.Env(), Of(info).engine_->AddPool(targets));
+  return Napi::Number::New(info.Env(), Of(info).engine_->AddPool(NumbersOf(info[0])));
+}
+
+Napi::Value EngineObject::AbortDials(const Napi::CallbackInfo& info) {
+  if (auto& engine = Of(info).engine_) engine->AbortDials(NumbersOf(info[0]));
+  return {};
+}
+
+Napi::Value EngineObject::ShareSlots(const Napi::CallbackInfo& info) {
+  if (auto& engine = Of(info).engine_) {
+    const auto names = info[2].As<Napi::Array>();
+    std::unordered_set<std::string> groups;
+    for (std::uint32_t i = 0; i < names.Length(); i += 1) {
+      const Napi::HandleScope scope(info.Env());
+      groups.insert(Napi::Value(names[i]).As<Napi::String>());
+    }
+    engine->ShareSlots(info[0].As<Napi::Number>().Int32Value(), info[1].As<Napi::Number>().Int32Value(), groups);
+  }
+  return {};
 }
 
 Napi::Value EngineObject::DropPool(const Napi::CallbackInfo& info) {
@@ -217,12 +243,12 @@ Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
   return {};
 }
 
-// (farewell, shareKey, shareLimit, …), from argument `first` on.
+// (farewell, shareKey, shareLimit, shareGroup, …), from argument `first` on.
 Answer EngineObject::RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const {
   Answer answer{Answer::Kind::kCandidates};
   answer.last_words = BytesOf(info[first]);
   if (info[first + 1].IsString()) {
-    answer.share = engine_->ShareOf(info[first + 1].As<Napi::String>());
+    answer.share = engine_->ShareOf(info[first + 1].As<Napi::String>(), info[first + 3].As<Napi::String>());
     answer.share_limit = info[first + 2].As<Napi::Number>().Int32Value();
   }
   return answer;
@@ -231,7 +257,7 @@ Answer EngineObject::RoutedFrom(const Napi::CallbackInfo& info, std::size_t firs
 // (…, ...targets)
 Answer EngineObject::CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const {
   Answer answer = RoutedFrom(info, first);
-  for (std::size_t i = first + 3; i < info.Length(); i += 1) {
+  for (std::size_t i = first + 4; i < info.Length(); i += 1) {
     answer.candidates.push_back(engine_->FindTarget(info[i].As<Napi::Number>().Uint32Value()));
   }
   return answer;
@@ -240,7 +266,7 @@ Answer EngineObject::CandidatesFrom(const Napi::CallbackInfo& info, std::size_t 
 // (…, pool)
 Answer EngineObject::EqualsFrom(const Napi::CallbackInfo& info, std::size_t first) const {
   Answer answer = RoutedFrom(info, first);
-  answer.pool = engine_->FindPool(info[first + 3].As<Napi::Number>().Uint32Value());
+  answer.pool = engine_->FindPool(info[first + 4].As<Napi::Number>().Uint32Value());
   return answer;
 }
 

@@ -4,6 +4,7 @@
 
 #include "binding/arguments.h"
 #include "binding/throw.h"
+#include "engine/queue_bounds.h"
 #include "sys/socket_options.h"
 #include "sys/tcp_state.h"
 
@@ -32,6 +33,15 @@ Napi::Value SetLingerFunction(const Napi::CallbackInfo& info) {
   const auto seconds = IntArgument(info, 1, "seconds");
   if (!seconds) return {};
   return Finish(info, SetLinger(*fd, *seconds));
+}
+
+Napi::Value BoundQueuesFunction(const Napi::CallbackInfo& info) {
+  const auto from = IntArgument(info, 0, "from");
+  if (!from) return {};
+  const auto to = IntArgument(info, 1, "to");
+  if (!to) return {};
+  BoundQueues(*from, *to);
+  return {};
 }
 
 Napi::Value TcpStateFunction(const Napi::CallbackInfo& info) {

@@ -7,6 +7,7 @@ namespace isthmus {
 
 Napi::Value SetUserTimeoutFunction(const Napi::CallbackInfo& info);
 Napi::Value SetLingerFunction(const Napi::CallbackInfo& info);
+Napi::Value BoundQueuesFunction(const Napi::CallbackInfo& info);
 Napi::Value TcpStateFunction(const Napi::CallbackInfo& info);
 
 }  // namespace isthmus

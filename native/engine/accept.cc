@@ -74,6 +74,7 @@ void Worker::AcceptFrom(const ListenerSocket& listener) {
     // A client that left before it was accepted is an error of that client, not of the listener.
     if (fd == -ECONNABORTED || fd == -EPROTO) continue;
     const bool no_descriptors = fd == -EMFILE || fd == -ENFILE;
+    if (no_descriptors && EvictOne()) continue;
     if (IsShortage(no_descriptors ? RefuseForWantOfDescriptors(listener) : fd)) Pause(listener);
     return;
   }
@@ -122,7 +123,7 @@ void Worker::Refuse(const ListenerSocket& listener, UniqueFd client, const socka
 }
 
 void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer) {
-  if (!Enter(shared_.connections, shared_.limits.max_connections)) {
+  if (!TakeSlot()) {
     return Refuse(listener, std::move(client), peer, Outcome::kRefusedConnections);
   }
   shared_.unreported.fetch_add(1, std::memory_order_relaxed);
@@ -154,6 +155,7 @@ void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockad
   }
   hello_timers_.Set(connection->timer, now_ns_);
   ReadHello(*connection);  // often it is there already
+  if (connection->state == State::kHello) BeginUnserved(*connection);
 }
 
 }  // namespace isthmus

@@ -13,6 +13,8 @@
 // | Resetting  | left in the kernel | left there | the deadline finds it | left in the kernel | left there | left there | all is sent, peer gone, or linger over → End | ignored | → End |
 // | Dead       | ignored | ignored | ignored | ignored | ignored | ignored | – | – | – |
 //
+// Under pressure a connection in Hello or Parting is evicted (evict.cc): → End, as by an abort.
+//
 // A dead record is freed after the batch of events in which it died: later events of that batch may point at it. Its slot is free
 // at once, and gets another generation.
 // A connection aborted while JavaScript decides (Asking) closes its socket at once and lives on as a record until the answer
@@ -27,6 +29,7 @@
 
 #include "engine/hello_pool.h"
 #include "engine/message.h"
+#include "engine/source_queue.h"
 #include "engine/timer_list.h"
 
 namespace isthmus {
@@ -70,6 +73,7 @@ struct Flow {
   std::uint32_t in_pipe = 0;
   std::uint8_t streak = 0;         // big reads in a row; while splicing, small ones
   bool splicing = false;
+  bool bounded = false;            // what the kernel may hold for it
   bool ended = false;              // the source said FIN
   bool closed = false;             // and so did we to the sink
 
@@ -86,6 +90,14 @@ struct Dial {
   std::unique_ptr<Choice> choice;  // among equals
 };
 
+// Where a connection stands among those that are not served yet; freed once it is.
+struct Unserved {
+  explicit Unserved(Connection& connection) : any(connection), large(connection) {}
+
+  SourcePlace any;    // in its hello, or being sent away
+  SourcePlace large;  // its hello holds memory that all share
+};
+
 struct Connection {
   ConnectionId id{};
   State state = State::kHello;
@@ -94,6 +106,7 @@ struct Connection {
   Outcome parting = Outcome::kClosed;  // how it ends, once that is decided
   bool broken = false;        // one side is gone by a reset; what it had said still flows, then the other is reset too
   bool in_backlog = false;    // its turn was cut short; it is in the worker's list to go on
+  bool in_common_slot = false;  // else in one that is kept for the group of its share
   bool asked = false;         // JavaScript knows of it: from then on it alone decides
   std::int32_t connected = -1;
   float dial_ms = 0;
@@ -108,6 +121,7 @@ struct Connection {
   Flow down;  // backend to client
   HelloBuffer hello;
   TimerNode timer;
+  std::unique_ptr<Unserved> unserved;
   std::unique_ptr<Dial> dial;
   std::uint32_t tag = 0;         // of the prepared answer, if it was one
   std::shared_ptr<Share> share;  // counted among its connections; with a tag it also keeps the prepared answer, share or not

@@ -1,5 +1,7 @@
 // Station 3: the candidates are tried, each inside its own netns: in order, or the one with the fewest connections first.
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "engine/io.h"
 #include "engine/keepalive.h"
@@ -10,16 +12,36 @@ namespace isthmus {
 
 void Worker::TakeCandidates(Connection& connection, std::shared_ptr<const Answer> answer) {
   connection.timer.Clear();
-  const bool counted = answer->share != nullptr && Enter(answer->share->connections, answer->share_limit);
-  Share* const share = counted ? answer->share.get() : nullptr;
+  EndUnserved(connection);
+  const std::optional<Outcome> refusal = answer->share ? EnterShare(connection, *answer) : std::nullopt;
+  Share* const share = refusal ? nullptr : answer->share.get();
   connection.tag = answer->tag;
   if (answer->tag != 0) connection.share = std::shared_ptr<Share>(answer, share);
-  else if (counted) connection.share = answer->share;
-  if (answer->share != nullptr && !counted) return PartWith(connection, answer->last_words, Outcome::kRefusedShare);
+  else if (share != nullptr) connection.share = answer->share;
+  if (refusal) return PartWith(connection, answer->last_words, *refusal);
   connection.dial = std::make_unique<Dial>();
   if (answer->pool) connection.dial->choice = std::make_unique<Choice>();
   connection.dial->answer = std::move(answer);
   DialNext(connection);
+}
+
+// Counts it among its share and takes a slot for it; absent: it may go on.
+std::optional<Outcome> Worker::EnterShare(Connection& connection, const Answer& answer) {
+  Share& share = *answer.share;
+  if (!Enter(share.connections, answer.share_limit)) return Outcome::kRefusedShare;
+  connection.in_common_slot = !Enter(share.group->reserved, shared_.reserved_slots.load(std::memory_order_relaxed));
+  if (!connection.in_common_slot) return std::nullopt;
+  if (Enter(shared_.in_common_slots, shared_.common_slots.load(std::memory_order_relaxed))) return std::nullopt;
+  Leave(share.connections);
+  return Outcome::kRefusedSlots;
+}
+
+// Its slot is another connection's from now on. A prepared answer is kept all the same: JavaScript will be told of its tag.
+void Worker::LeaveShare(Connection& connection) {
+  if (!connection.share) return;
+  Leave(connection.share->connections);
+  Leave(connection.in_common_slot ? shared_.in_common_slots : connection.share->group->reserved);
+  connection.share = std::shared_ptr<Share>(connection.share, nullptr);
 }
 
 void Worker::DialNext(Connection& connection) {
@@ -37,12 +59,17 @@ void Worker::DialNext(Connection& connection) {
     return DialFailed(connection, SysError{EINVAL, "connect"});
   }
   Target& target = *candidates[dial.next];
-  if (!Enter(shared_.pending_dials, shared_.limits.max_pending_dials)) {
-    Uncount(connection);
-    return PartWith(connection, dial.answer->last_words, Outcome::kRefusedDials);
+  const int waiting = target.pending_dials.fetch_add(1, std::memory_order_relaxed);
+  if (waiting >= shared_.limits.max_pending_dials_per_backend) {
+    // So many wait for this backend already that it gets no more: the next one may be healthy.
+    Leave(target.pending_dials);
+    dial.next += 1;
+    return DialNext(connection);
   }
-  if (!Enter(target.pending_dials, shared_.limits.max_pending_dials_per_backend)) {
-    // So many wait for this one already that it gets no more: the next one may be well.
+  const int in_total = shared_.pending_dials.fetch_add(1, std::memory_order_relaxed);
+  if (in_total >= shared_.limits.max_pending_dials && waiting >= shared_.limits.reserved_dials_per_backend) {
+    // The next candidate may have some of its own left.
+    Leave(target.pending_dials);
     Leave(shared_.pending_dials);
     dial.next += 1;
     return DialNext(connection);
@@ -124,6 +151,25 @@ void Worker::DialFailed(Connection& connection, const SysError& error) {
   if (connection.load) connection.load->avoided_until_ns.store(now_ns_ + kAvoidNs, std::memory_order_relaxed);
   dial.next += 1;
   DialNext(connection);
+}
+
+void Worker::AbortFallenDials() {
+  if (fallen_.empty()) return;
+  std::unordered_set<const Load*> fallen;
+  for (const auto& places : fallen_) {
+    for (const LoadRef& place : *places) fallen.insert(place.Get());
+  }
+  const SysError down{ECONNABORTED, "connect", "EBACKENDDOWN", "the health checks found the backend down"};
+  const auto waits = [&](const Connection* connection) {
+    if (connection == nullptr || connection->state != State::kConnecting) return false;
+    const Target* const target = connection->dial->pending;
+    return target != nullptr && fallen.contains(target->load.Get());
+  };
+  for (std::size_t slot = 0; slot < slots_.size(); slot += 1) {
+    // The next candidate may have fallen too. Each failure leads to a later one, or to none.
+    while (waits(slots_[slot])) DialFailed(*slots_[slot], down);
+  }
+  fallen_.clear();
 }
 
 void Worker::Connected(Connection& connection, std::uint32_t sent_bytes) {

@@ -60,6 +60,7 @@ Result<UniqueFd> OpenListening(const ParsedAddress& where, int backlog, int dead
 
 Engine::Engine(std::shared_ptr<Shared> shared, int threads) : shared_(std::move(shared)) {
   for (int i = 0; i < threads; i += 1) workers_.push_back(std::make_unique<Worker>(static_cast<std::uint32_t>(i), *shared_));
+  for (const auto& worker : workers_) shared_->workers.push_back(worker.get());
 }
 
 std::optional<SysError> Engine::Start() {
@@ -75,6 +76,7 @@ void Engine::Stop() {
   if (!std::exchange(running_, false)) return;
   for (const auto& worker : workers_) worker->Post(Command{Command::Kind::kStop}, true);
   for (const auto& worker : workers_) worker->Join();
+  shared_->workers.clear();
   workers_.clear();
   listeners_.clear();
   uses_.clear();
@@ -237,7 +239,7 @@ LoadRef Engine::LoadOf(const std::string& key) {
   return loads_[key] = LoadRef(new Load);
 }
 
-std::shared_ptr<Share> Engine::ShareOf(const std::string& key) {
+std::shared_ptr<Share> Engine::ShareOf(const std::string& key, const std::string& group) {
   const auto found = shares_.find(key);
   if (found != shares_.end()) return found->second;
   if (shares_.size() >= most_shares_) {
@@ -245,7 +247,44 @@ std::shared_ptr<Share> Engine::ShareOf(const std::string& key) {
     std::erase_if(shares_, [](const auto& entry) { return entry.second.use_count() == 1; });
     most_shares_ = std::max(most_shares_, 2 * shares_.size());
   }
-  return shares_[key] = std::make_shared<Share>();
+  return shares_[key] = std::make_shared<Share>(GroupOf(group));
+}
+
+// Kept by its shares: a group without any has no connections.
+std::shared_ptr<SlotGroup> Engine::GroupOf(const std::string& key) {
+  if (groups_.size() >= most_groups_) {
+    std::erase_if(groups_, [](const auto& entry) { return entry.second.expired(); });
+    most_groups_ = std::max(most_groups_, 2 * groups_.size());
+  }
+  std::weak_ptr<SlotGroup>& known = groups_[key];
+  auto group = known.lock();
+  if (!group) known = group = std::make_shared<SlotGroup>();
+  return group;
+}
+
+void Engine::ShareSlots(int reserved, int common, const std::unordered_set<std::string>& groups) {
+  // Groups that had more before, or that are not counted any more, still hold slots.
+  int surplus = 0;
+  for (const auto& [key, known] : groups_) {
+    const auto group = known.lock();
+    const int held = group ? group->reserved.load(std::memory_order_relaxed) : 0;
+    surplus += std::max(0, held - (groups.contains(key) ? reserved : 0));
+  }
+  shared_->reserved_slots.store(reserved, std::memory_order_relaxed);
+  shared_->common_slots.store(std::max(0, common - surplus), std::memory_order_relaxed);
+}
+
+void Engine::AbortDials(const std::vector<std::uint32_t>& targets) {
+  auto places = std::make_shared<std::vector<LoadRef>>();
+  for (const std::uint32_t id : targets) {
+    if (const auto target = FindTarget(id)) places->push_back(target->load);
+  }
+  if (places->empty()) return;
+  for (const auto& worker : workers_) {
+    Command command{Command::Kind::kAbortDials};
+    command.places = places;
+    worker->Post(std::move(command), true);
+  }
 }
 
 std::vector<std::pair<std::string, int>> Engine::Shares() const {

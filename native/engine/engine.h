@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -52,8 +53,10 @@ class Engine {
   void DropPool(std::uint32_t id);
   std::shared_ptr<const Pool> FindPool(std::uint32_t id) const;
 
-  // The share of this name, made when it is first asked for.
-  std::shared_ptr<Share> ShareOf(const std::string& key);
+  // The share of this name, made when it is first asked for. A share stays in the group that it was made with.
+  std::shared_ptr<Share> ShareOf(const std::string& key, const std::string& group);
+  // So many slots are kept for each of these groups of shares, and all compete for the common ones. At first all are common.
+  void ShareSlots(int reserved, int common, const std::unordered_set<std::string>& groups);
   // How many connections each counts; those of none are left out.
   std::vector<std::pair<std::string, int>> Shares() const;
 
@@ -70,6 +73,8 @@ class Engine {
   void PostAnswer(ConnectionId connection, Answer answer);
   void WakeAnswered();
   void AbortAll(Outcome outcome);
+  // Dials under way to these targets fail now, with EBACKENDDOWN: it is known that nothing will come of them.
+  void AbortDials(const std::vector<std::uint32_t>& targets);
 
  private:
   Result<BoundAddress> Serve(ListenerSocket socket);
@@ -84,6 +89,7 @@ class Engine {
   };
 
   LoadRef LoadOf(const std::string& key);
+  std::shared_ptr<SlotGroup> GroupOf(const std::string& key);
 
   std::shared_ptr<Shared> shared_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -93,6 +99,8 @@ class Engine {
   std::unordered_map<std::uint32_t, KnownTarget> targets_;
   std::unordered_map<std::string, std::shared_ptr<Share>> shares_;
   std::size_t most_shares_ = 64;  // then it is looked for those that nobody holds
+  std::unordered_map<std::string, std::weak_ptr<SlotGroup>> groups_;
+  std::size_t most_groups_ = 64;  // as above
   std::unordered_map<std::uint32_t, std::shared_ptr<const Answer>> prepared_;
   std::unordered_map<std::uint32_t, std::weak_ptr<const Answer>> dropped_;
   std::uint32_t next_tag_ = 1;

@@ -15,7 +15,7 @@ void Worker::ReadHello(Connection& connection) {
   for (;;) {
     // It was asked about with all that it may send, and that was not enough.
     if (hello.Length() == shared_.limits.max_hello_bytes) return End(connection, Outcome::kHelloTooLarge, false);
-    if (!hello.Grow(shared_.hellos)) return End(connection, Outcome::kRefusedHelloMemory, false);
+    if (!GrowHello(connection)) return;
     const std::uint32_t room = std::min(hello.SpaceBytes(), shared_.limits.max_hello_bytes - hello.Length());
     const long got = io::Receive(connection.client.fd, hello.Space(), room);
     if (io::WouldBlock(got)) {
@@ -84,6 +84,7 @@ void Worker::Prepare(const ListenerSocket& listener, std::shared_ptr<const Prepa
 
 void Worker::Ask(Connection& connection) {
   connection.state = State::kAsking;
+  EndUnserved(connection);  // JavaScript reads its bytes
   connection.asked = true;
   Event event{Event::Kind::kQuestion};
   event.listener = connection.listener->id;
@@ -106,6 +107,7 @@ void Worker::HandleAnswer(Connection& connection, Answer answer) {
       // Its time ran out while it was being decided.
       if (!connection.timer.Set()) return End(connection, Outcome::kHelloTimeout, false);
       if (connection.client.readable) ReadHello(connection);
+      if (connection.state == State::kHello) BeginUnserved(connection);
       return;
     case Answer::Kind::kCandidates:
       return TakeCandidates(connection, std::make_shared<const Answer>(std::move(answer)));

@@ -49,6 +49,8 @@ class HelloBuffer {
   char* Space() { return data_ + length_; }
   std::uint32_t SpaceBytes() const { return capacity_ - length_; }
   void Add(std::uint32_t bytes) { length_ += bytes; }
+  // It holds some of the memory that all share.
+  bool IsLarge() const { return Accounted(capacity_) > 0; }
   // Where it begins in the slab, or -1 when it has memory of its own.
   std::int32_t SlabOffset() const;
 

@@ -86,13 +86,14 @@ struct Answer {
 class PreparedTable;
 
 struct Command {
-  enum class Kind : std::uint8_t { kAnswer, kRemoveListener, kPrepare, kAdopt, kAbortAll, kStop } kind;
+  enum class Kind : std::uint8_t { kAnswer, kRemoveListener, kPrepare, kAdopt, kAbortDials, kEvict, kEvictLarge, kAbortAll, kStop } kind;
   ConnectionId connection{};                        // answer
   Answer answer{};
   std::shared_ptr<ListenerSocket> listener;         // remove, prepare, adopt
   std::shared_ptr<const PreparedTable> table;       // prepare
   UniqueFd client;                                  // adopt: accepted while its listener was being closed
   Outcome outcome = Outcome::kStopped;              // abort all
+  std::shared_ptr<const std::vector<LoadRef>> places;  // abort dials: to these
 };
 
 }  // namespace isthmus

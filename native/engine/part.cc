@@ -11,7 +11,9 @@ void Worker::PartWith(Connection& connection, const std::string& last_words, Out
   connection.state = State::kParting;
   if (!last_words.empty()) Spill(connection.down, last_words.data(), static_cast<std::uint32_t>(last_words.size()));
   StopDialling(connection);
+  LeaveShare(connection);
   connection.hello.Release();
+  BeginUnserved(connection);
   linger_timers_.Set(connection.timer, now_ns_);
   DiscardUntilClosed(connection);
 }

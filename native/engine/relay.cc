@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/io.h"
+#include "engine/queue_bounds.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
 
@@ -48,6 +49,10 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
       continue;
     }
     flow.bytes += static_cast<std::uint64_t>(moved);
+    if (!flow.bounded && flow.bytes >= kUnboundedBytes) {
+      flow.bounded = true;
+      BoundQueues(from.fd, to.fd);
+    }
     // A short read means drained, but not one that was bounded by the slots of a pipe, nor one before an end or an urgent byte.
     const bool drained = !flow.splicing && moved < static_cast<long>(kScratchBytes) && !from.hang_up;
     if (!from.urgent) Judge(flow, moved);

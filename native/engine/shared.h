@@ -16,6 +16,7 @@ struct EngineLimits {
   int max_connections;
   int max_pending_dials;
   int max_pending_dials_per_backend;
+  int reserved_dials_per_backend;  // these are free for a backend however many dials wait for others
   std::int64_t hello_timeout_ms;
   std::uint32_t max_hello_bytes;
   std::size_t max_hello_memory_bytes;
@@ -66,17 +67,25 @@ class EventQueue {
   void* const data_;
 };
 
+class Worker;
+
 struct Shared {
   Shared(const EngineLimits& engine_limits, EventQueue::Bell bell, void* data)
-      : limits(engine_limits), hellos(engine_limits.max_hello_memory_bytes), events(bell, data) {}
+      : limits(engine_limits), hellos(engine_limits.max_hello_memory_bytes), events(bell, data),
+        common_slots(engine_limits.max_connections) {}
 
   const EngineLimits limits;
   HelloPool hellos;
   EventQueue events;
+  std::vector<Worker*> workers;  // set before any of them runs
   std::atomic<int> connections{0};
   std::atomic<int> unreported{0};  // accepted, and their end not yet told to JavaScript
   std::atomic<int> listeners_closing{0};  // closed, and some worker may still accept from one
   std::atomic<int> pending_dials{0};
+  // How the slots of routed connections are shared out: so many are kept for each group, and all groups compete for the others.
+  std::atomic<int> reserved_slots{0};
+  std::atomic<int> common_slots;
+  std::atomic<int> in_common_slots{0};
   std::atomic<int> netns_handles{0};
   std::atomic<std::uint64_t> choices{0};  // among equals, so far
 };

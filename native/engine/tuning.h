@@ -34,5 +34,7 @@ constexpr int kMostTries = 64;
 constexpr std::int64_t kAvoidNs = 5'000'000'000;
 // When other workers were faster so often, it need not be exact any more.
 constexpr int kMostRaces = 16;
+// Connections that a worker may accept while other workers are still evicting for them.
+constexpr int kMostEvictedAhead = 64;
 
 }  // namespace isthmus

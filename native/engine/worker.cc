@@ -98,6 +98,7 @@ void Worker::Run() {
       else if ((tagged & 1) != 0) ListenerReady(*reinterpret_cast<const ListenerSocket*>(tagged - 1));
       else HandleSide(*static_cast<Side*>(events[i].data.ptr), events[i].events);
     }
+    AbortFallenDials();
     HandleBacklog();
     HandleTimers();
     LookAfterPeers();
@@ -195,6 +196,17 @@ void Worker::HandleCommands() {
         Adopt(*command.listener, std::move(command.client), peer);
         break;
       }
+      case Command::Kind::kAbortDials:
+        // After the batch: a later event of it may be of the socket that would be closed, and would be taken for the next one's.
+        fallen_.push_back(std::move(command.places));
+        break;
+      case Command::Kind::kEvict:
+        EvictOne();
+        break;
+      case Command::Kind::kEvictLarge:
+        asked_for_memory_.store(false, std::memory_order_relaxed);
+        Evict(large_hellos_.OldestOfLargest());
+        break;
       case Command::Kind::kAbortAll:
         AbortAll(command.outcome);
         break;
@@ -230,6 +242,7 @@ void Worker::HandleBacklog() {
   for (Connection* connection : turn) {
     connection->in_backlog = false;
     if (connection->state == State::kRelaying) Relay(*connection);
+    else if (connection->state == State::kHello) ReadHello(*connection);  // it waited for memory
     else if (connection->state == State::kParting) DiscardUntilClosed(*connection);
   }
 }
@@ -290,11 +303,12 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
     Close(*side);
   }
   StopDialling(connection);
+  EndUnserved(connection);
   ReleaseFlow(connection.up);
   ReleaseFlow(connection.down);
   connection.timer.Clear();
   connection.hello.Release();
-  if (connection.share) Leave(connection.share->connections);
+  LeaveShare(connection);
   Uncount(connection);
   Leave(shared_.connections);
 

@@ -1,5 +1,5 @@
 // One thread of the engine: an epoll loop that owns its connections. Only Post() and WatchListener() may be called from another thread.
-// worker.cc is the loop; accept.cc, hello.cc, dial.cc, relay.cc and part.cc are the stations of a connection's life.
+// worker.cc is the loop; accept.cc, hello.cc, dial.cc, relay.cc and part.cc are the stations of a connection's life; evict.cc makes room.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "engine/connection.h"
 #include "engine/pipe_pool.h"
 #include "engine/shared.h"
+#include "engine/source_queue.h"
 #include "sys/netns_scope.h"
 
 namespace isthmus {
@@ -68,6 +69,16 @@ class Worker {
   void Pause(const ListenerSocket& listener);
   void ResumeAccepting();
 
+  // evict.cc
+  void BeginUnserved(Connection& connection);
+  void EndUnserved(Connection& connection);
+  bool TakeSlot();
+  bool EvictOne();
+  bool GrowHello(Connection& connection);
+  void NoteLargeHello(Connection& connection);
+  Worker* FullestOther(std::atomic<std::size_t> Worker::* count) const;
+  bool Evict(Connection* connection);
+
   // hello.cc
   void ReadHello(Connection& connection);
   bool Decide(Connection& connection);
@@ -87,6 +98,9 @@ class Worker {
   void Connected(Connection& connection, std::uint32_t sent_bytes);
   void GoOnLater(Connection& connection);
   void StopDialling(Connection& connection);
+  std::optional<Outcome> EnterShare(Connection& connection, const Answer& answer);
+  void LeaveShare(Connection& connection);
+  void AbortFallenDials();
 
   // relay.cc
   void Relay(Connection& connection);
@@ -132,6 +146,13 @@ class Worker {
   std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener; there are one or two
   std::atomic<std::uint64_t> tables_posted_ = 0;
   std::uint64_t tables_taken_ = 0;
+  SourceQueue unserved_;
+  SourceQueue large_hellos_;
+  std::vector<std::shared_ptr<const std::vector<LoadRef>>> fallen_;  // dials to these places end when the batch is done
+  std::atomic<bool> asked_for_memory_ = false;  // another worker waits for a long hello of ours to make way
+  // How many are in them, for other workers to see.
+  std::atomic<std::size_t> evictable_ = 0;
+  std::atomic<std::size_t> evictable_large_ = 0;
   TimerList hello_timers_;
   TimerList connect_timers_;
   TimerList linger_timers_;

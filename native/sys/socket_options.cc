@@ -26,6 +26,10 @@ std::optional<SysError> SetLinger(int fd, std::optional<int> seconds) {
   return Set(fd, SOL_SOCKET, SO_LINGER, value);
 }
 
+std::optional<SysError> SetReceiveBuffer(int fd, int bytes) { return Set(fd, SOL_SOCKET, SO_RCVBUF, bytes); }
+
+std::optional<SysError> SetUnsentBytes(int fd, int bytes) { return Set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes); }
+
 std::optional<SysError> SetQuickAck(int fd, bool on) { return Set(fd, IPPROTO_TCP, TCP_QUICKACK, on ? 1 : 0); }
 
 }  // namespace isthmus

@@ -177,6 +177,7 @@ class JavaScript {
     return {.max_connections = 200,
             .max_pending_dials = 100,
             .max_pending_dials_per_backend = 100,
+            .reserved_dials_per_backend = 0,
             .hello_timeout_ms = 100,
             .max_hello_bytes = 8192,
             .max_hello_memory_bytes = 64 * 1024,
@@ -209,7 +210,7 @@ class JavaScript {
     if (tags_.size() % 2 == 0) answer.candidates.push_back(engine_->FindTarget(closed));
     answer.candidates.push_back(engine_->FindTarget(live));
     if (tags_.size() % 3 == 0) answer = Equals({closed, live, live});
-    answer.share = engine_->ShareOf("share");
+    answer.share = engine_->ShareOf("share", "group");
     answer.share_limit = 3;
     const std::uint32_t tag = engine_->PrepareAnswer(std::move(answer));
     engine_->Prepare(listener, {{"demo.example", tag}});

@@ -36,6 +36,7 @@ EngineLimits LimitsOf(const StageOptions& options) {
   return {.max_connections = 16,
           .max_pending_dials = 16,
           .max_pending_dials_per_backend = 16,
+          .reserved_dials_per_backend = 0,
           .hello_timeout_ms = options.hello_timeout_ms,
           .max_hello_bytes = 16 * 1024,
           .max_hello_memory_bytes = 64 * 1024,

@@ -45,7 +45,7 @@ void Stage::AnswerCandidates(const std::vector<std::uint32_t>& targets, std::str
 
 void Stage::AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell) {
   Answer answer = CandidatesOf(targets, std::move(farewell));
-  answer.share = engine_->ShareOf(key);
+  answer.share = engine_->ShareOf(key, key);
   answer.share_limit = limit;
   Answered(std::move(answer));
 }
@@ -53,7 +53,7 @@ void Stage::AnswerShared(const std::vector<std::uint32_t>& targets, const std::s
 void Stage::Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
                     std::string farewell) {
   Answer answer = CandidatesOf(targets, std::move(farewell));
-  answer.share = engine_->ShareOf(key);
+  answer.share = engine_->ShareOf(key, key);
   answer.share_limit = limit;
   PrepareOne(name, std::move(answer));
 }

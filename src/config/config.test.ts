@@ -61,7 +61,9 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   source: { wanted: SOURCE_WANTED, values: ['/etc/clusters', 'file:', 'File:/x', 'Kubernetes', ''] },
   namespace: { wanted: NAME, values: BAD_NAMES },
   'netns-dir': { wanted: 'a path, such as /run/netns', values: ['run/netns', '~', 'x', ''] },
+  'netns-prefixes': { wanted: '', values: [] }, // below
   'proxy-always': { wanted: 'true or false', values: ['sure', '2', 'truee', ' '] },
+  'trust-spec-network': { wanted: 'true or false', values: ['sure', '2', ' '] },
   'default-cluster': { wanted: NAME, values: BAD_NAMES },
   interval: { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '25h'] },
   kubeconfig: { wanted: 'a path, such as /etc/isthmus/kubeconfig', values: ['', 'a\0b'] },
@@ -173,6 +175,21 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     ]);
   });
 
+  test('--netns-prefixes names everything that is wrong with it', () => {
+    const where = '--netns-prefixes';
+    const bad = ['tenant', '', '-', '../x-', 'a/b-', 'a b-', '.hidden-', `${'x'.repeat(64)}-`];
+    expect(problemsOf(read([`${where}=${['ok-', ...bad, 'ok-'].join(',')}`]))).toEqual([
+      ...bad.map((prefix) => ({
+        where,
+        value: null,
+        wanted: expect.stringContaining(
+          `the prefix ${JSON.stringify(prefix)} is not valid; wanted at most 64`,
+        ),
+      })),
+      { where, value: null, wanted: 'the prefix "ok-" is given twice' },
+    ]);
+  });
+
   describe('--node-selector', () => {
     const where = '--node-selector';
     const problem = (wanted: unknown) => ({ where, value: null, wanted });
@@ -232,7 +249,9 @@ describe('what is valid', () => {
         source: { kind: 'kubernetes' },
         namespace: 'magnum-system',
         netnsDirectory: '/run/netns',
+        netnsPrefixes: [],
         proxyAlways: false,
+        trustSpecNetwork: false,
         defaultCluster: null,
         intervalMs: 10_000,
         kubeconfig: null,
@@ -279,7 +298,9 @@ describe('what is valid', () => {
     ['source', 'file:./clusters', (config) => config.source, { kind: 'file', directory: './clusters' }],
     ['namespace', 'other', (config) => config.namespace, 'other'],
     ['netns-dir', './netns', (config) => config.netnsDirectory, './netns'],
+    ['netns-prefixes', 'tenant-, a.B_1-', (config) => config.netnsPrefixes, ['tenant-', 'a.B_1-']],
     ['proxy-always', 'true', (config) => config.proxyAlways, true],
+    ['trust-spec-network', 'true', (config) => config.trustSpecNetwork, true],
     ['default-cluster', 'kube-1', (config) => config.defaultCluster, 'kube-1'],
     ['interval', '100ms', (config) => config.intervalMs, 100],
     ['kubeconfig', 'etc/kubeconfig', (config) => config.kubeconfig, 'etc/kubeconfig'],

@@ -19,7 +19,11 @@ export interface RunConfig {
   readonly source: SourceSetting;
   readonly namespace: string;
   readonly netnsDirectory: string;
+  /** Beside those of Neutron's agents. */
+  readonly netnsPrefixes: readonly string[];
   readonly proxyAlways: boolean;
+  /** A network id in the spec of an OpenStackCluster counts, too: only where tenants cannot write these objects. */
+  readonly trustSpecNetwork: boolean;
   readonly defaultCluster: string | null;
   readonly intervalMs: number;
   /** null: the service account of the pod, where there is one. */
@@ -128,7 +132,9 @@ export function readConfig(
     source,
     namespace,
     netnsDirectory: must('netns-dir'),
+    netnsPrefixes: must('netns-prefixes'),
     proxyAlways: must('proxy-always'),
+    trustSpecNetwork: must('trust-spec-network'),
     defaultCluster: get('default-cluster'),
     intervalMs: must('interval'),
     kubeconfig: get('kubeconfig', kubeconfig),

@@ -45,7 +45,21 @@ export const FLAGS = {
     read.directory,
     'where network namespaces are',
   ),
+  'netns-prefixes': define(
+    'What it proxies',
+    '<list>',
+    '',
+    read.netnsPrefixes,
+    'besides ovnmeta- and qdhcp-',
+  ),
   'proxy-always': define('What it proxies', '', 'false', read.flag, 'clusters with a floating IP too'),
+  'trust-spec-network': define(
+    'What it proxies',
+    '',
+    'false',
+    read.flag,
+    'use a network id that only spec names',
+  ),
   'default-cluster': define(
     'What it proxies',
     '<name>',

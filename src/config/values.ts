@@ -73,6 +73,22 @@ export const endpoint: Reader<Endpoint> = (text) => {
 export const directory: Reader<string> = (text) =>
   text.startsWith('/') || text.startsWith('.') ? { value: text } : { wanted: 'a path, such as /run/netns' };
 
+const NETNS_PREFIX = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}-$/;
+
+/** Separated by commas. Each ends with "-": a prefix that ends in a hex digit would run into the id. */
+export const netnsPrefixes: PartsReader<readonly string[]> = (text) => {
+  const prefixes = text.trim() === '' ? [] : text.split(',').map((part) => part.trim());
+  const problems = prefixes.flatMap((prefix, index) => {
+    if (prefixes.indexOf(prefix) < index) return [`the prefix ${JSON.stringify(prefix)} is given twice`];
+    if (NETNS_PREFIX.test(prefix)) return [];
+    return [
+      `the prefix ${JSON.stringify(prefix)} is not valid; wanted at most 64 letters, digits, ".", "_" and "-", ` +
+        'a letter or digit first and "-" last, such as tenant-',
+    ];
+  });
+  return problems.length > 0 ? { problems } : { value: prefixes };
+};
+
 /** A DNS-1123 label: namespaces and clusters are named so. */
 export const label: Reader<string> = (text) =>
   /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)

@@ -1,7 +1,8 @@
 // Judges an address from a manifest before anything dials it. What it refuses would not leave the netns, or would reach
-// something in it that is no API server: whoever may write a manifest must not thereby talk to the network node.
+// something in it that is no API server: a tenant that may write a manifest must not reach the network node by it.
 import { type BlockList, isIP, SocketAddress } from 'node:net';
 import { addressRanges } from './address-ranges.ts';
+import { embeddedIpv4s } from './embedded-ipv4.ts';
 
 export type AddressVerdict =
   | { readonly kind: 'private' | 'public' /** Canonical, without brackets. */; readonly address: string }
@@ -33,6 +34,8 @@ const REFUSED: readonly { readonly reason: string; readonly list: BlockList }[] 
   },
 ];
 
+const LOCAL_NAT64 = addressRanges('64:ff9b:1::/48');
+
 // RFC 1918, RFC 4193, and RFC 6598: shared address space is not routed on the internet either, and clouds do hand it to tenants.
 const PRIVATE = addressRanges('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7');
 
@@ -44,11 +47,27 @@ export function addressVerdict(text: string): AddressVerdict {
     return { kind: 'refused', reason: 'a zone (the part after "%") has no meaning in another netns' };
 
   const family = version === 4 ? 'ipv4' : 'ipv6';
-  // One text per address: the backend's key, and with it its health, must not depend on how somebody spelled it.
+  // One text per address: the backend's key, and with it its health, must not depend on the spelling.
   const { address } = new SocketAddress({ address: bare, family });
-  for (const { reason, list } of REFUSED) if (list.check(address, family)) return { kind: 'refused', reason };
-  if (address.startsWith('::ffff:')) {
-    return { kind: 'refused', reason: 'an IPv4-mapped address belongs written as plain IPv4' };
-  }
+  const reason = refusal(address, family) ?? (family === 'ipv6' ? ipv6Refusal(address) : null);
+  if (reason !== null) return { kind: 'refused', reason };
   return { kind: PRIVATE.check(address, family) ? 'private' : 'public', address };
+}
+
+const refusal = (address: string, family: 'ipv4' | 'ipv6'): string | null =>
+  REFUSED.find(({ list }) => list.check(address, family))?.reason ?? null;
+
+/**
+ * A translated form of an address that is not refused stays what it is, another IPv6 address: it leads no further than the IPv4 address,
+ * which the same object could name. Of the prefix for local use that cannot be said: only its site knows where the address stands in it.
+ */
+function ipv6Refusal(address: string): string | null {
+  if (address.startsWith('::ffff:')) return 'an IPv4-mapped address belongs written as plain IPv4';
+  for (const embedded of embeddedIpv4s(address)) {
+    const reason = refusal(embedded.address, 'ipv4');
+    if (reason !== null) return `it is the ${embedded.form} form of ${embedded.address}: ${reason}`;
+  }
+  return LOCAL_NAT64.check(address, 'ipv6')
+    ? 'NAT64 for local use (64:ff9b:1::/48) leads out of the network, to an IPv4 address that cannot be told from here'
+    : null;
 }

@@ -16,6 +16,7 @@ import {
   LISTENER_SELECTOR_ANNOTATION,
   MANAGED_BY,
   MANAGED_BY_LABEL,
+  NAME_HOLDER_ANNOTATION,
   NODE_LABEL,
   OWNER_TAG,
   PROXIED_CLUSTER_LABEL,
@@ -60,6 +61,8 @@ export interface ServiceFacts {
   /** Old instances set the labels of a Service back to their own every 10 s: beside them tags are annotations only. */
   readonly mode: LivenessMode;
   readonly tags: Tags;
+  /** `<namespace>/<name>` of the object that has the name; absent for a listener, whose marks say it, and where it is not certain. */
+  readonly holder?: string;
   /** Absent for the cluster itself. */
   readonly listener?: ListenerServiceFacts;
 }
@@ -73,7 +76,7 @@ export interface ListenerServiceFacts {
 }
 
 export function serviceOf(facts: ServiceFacts): ServiceObject {
-  const { cluster, namespace, clusterNamespace, owner, mode, tags, listener } = facts;
+  const { cluster, namespace, clusterNamespace, owner, mode, tags, holder, listener } = facts;
   const { labels, annotations } = marked(tags, { [OWNER_TAG]: cluster });
   const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
   const port = listener?.port ?? SERVICE_PORT;
@@ -91,6 +94,7 @@ export function serviceOf(facts: ServiceFacts): ServiceObject {
       annotations: {
         ...annotations,
         ...(clusterNamespace !== undefined && { [CLUSTER_NAMESPACE_ANNOTATION]: clusterNamespace }),
+        ...(holder !== undefined && { [NAME_HOLDER_ANNOTATION]: holder }),
         ...marks?.annotations,
         ...(listener && { [LISTENER_SELECTOR_ANNOTATION]: listener.selector }),
       },

@@ -32,6 +32,8 @@ export interface ClusterFacts {
   readonly networkIds: readonly string[];
   /** The cluster's own (`status.network.id`), where its machines are; absent while it is not known. */
   readonly clusterNetworkId?: string;
+  /** Named in spec and in no field of status, and so not used; absent: there is none. */
+  readonly unusedSpecNetworkId?: string;
   /** Address of the API server inside that network: canonical text, IPv6 without brackets. */
   readonly address: string;
   readonly port: number;
@@ -53,12 +55,17 @@ export interface Unproxied {
   readonly object?: ClusterObject | null;
   /** As in the facts: machines can be reached although the API server cannot. */
   readonly clusterNetworkId?: string;
+  /** As in the facts. */
+  readonly unusedSpecNetworkId?: string;
   readonly reason: string;
 }
 
-/** Which clusters are proxied: those without a floating IP, or all of them. */
+/** How objects are read. */
 export interface ReadingSettings {
+  /** Which clusters are proxied: those without a floating IP, or all of them. */
   readonly proxyAlways: boolean;
+  /** Whether a network id in spec counts as one in status does. Absent: it does not, since tenants write spec. */
+  readonly trustSpecNetwork?: boolean;
 }
 
 /** Something that could not be used, by name with the reason: a file, a document in it, a flag that names nothing. */

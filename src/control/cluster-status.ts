@@ -27,6 +27,8 @@ export interface ClusterStatus {
     readonly address: string;
     readonly port: number;
   };
+  /** A network that only spec names: it was not used, since tenants write spec. Absent where there is none. */
+  readonly unusedSpecNetworkId?: string;
   /** Every backend that is probed, best first. */
   readonly backends: readonly BackendStatus[];
   /** How it is published in Kubernetes; absent where nothing is. */

@@ -141,6 +141,7 @@ function sameListener(a: ListenerStatus, b: ListenerStatus): boolean {
     a.state === b.state &&
     a.reason === b.reason &&
     a.detail === b.detail &&
+    a.nameConflict === b.nameConflict &&
     sameList(a.serverNames, b.serverNames, (x, y) => x === y) &&
     sameList(a.members, b.members, sameMember)
   );
@@ -174,6 +175,7 @@ function sameStatus(a: ClusterStatus, b: ClusterStatus): boolean {
     a.reason === b.reason &&
     samePublication(a.publication, b.publication) &&
     sameApiServer(a.apiServer, b.apiServer) &&
+    a.unusedSpecNetworkId === b.unusedSpecNetworkId &&
     sameList(a.serverNames, b.serverNames, (x, y) => x === y) &&
     sameList(a.backends, b.backends, (x, y) => x.key === y.key && x.netns === y.netns && x.up === y.up)
   );

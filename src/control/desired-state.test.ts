@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { TargetHealth } from '../health/target-health.ts';
 import { backendKey } from '../routing/route-table.ts';
 import type { ClusterFacts, ClusterReading } from './cluster-source.ts';
-import { desiredState } from './desired-state.ts';
+import { settledDesired } from './desired-equality.ts';
+import { type DesiredSettings, desiredState } from './desired-state.ts';
 import { type Observed, type World, worldOf } from './world.ts';
 
 const ID = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
@@ -59,8 +60,7 @@ const observed = ({ clusters, netns: names = [], health = {} }: Given): Observed
   health: new Map(Object.entries(health)),
 });
 const world = (given: Given) => worldOf(observed(given), given.previous ?? null);
-const desired = (given: Given, settings: { namespace: string; defaultCluster: string | null } = SETTINGS) =>
-  desiredState(world(given), settings);
+const desired = (given: Given, settings: DesiredSettings = SETTINGS) => desiredState(world(given), settings);
 const netnsOf = (route: { backends: readonly { netns: { path: string } | null }[] } | undefined | null) =>
   route?.backends.map((backend) => backend.netns?.path.slice('/run/netns/'.length));
 
@@ -73,28 +73,42 @@ const NAMES = [
 
 describe('a proxied cluster', () => {
   test('serves under its four names by its healthy backends, best first', () => {
-    const names = [`qrouter-${ID}`, `qdhcp-${ID}`, `ovnmeta-${ID}`, 'unrelated'];
+    const names = [`zone-${ID}`, `qdhcp-${ID}`, `ovnmeta-${ID}`, 'unrelated', `qrouter-${ID}`];
     const health = {
-      [keyIn(`qrouter-${ID}`)]: up,
+      [keyIn(`zone-${ID}`)]: up,
       [keyIn(`qdhcp-${ID}`)]: up,
       [keyIn(`ovnmeta-${ID}`)]: down,
     };
-    const { routes, clusters, backends } = desired({ clusters: [proxied()], netns: names, health });
+    const { routes, clusters, backends } = desired(
+      { clusters: [proxied()], netns: names, health },
+      { ...SETTINGS, netnsPrefixes: ['zone-'] },
+    );
     expect([...routes.byServerName.keys()]).toEqual(NAMES);
     for (const name of NAMES)
-      expect(netnsOf(routes.byServerName.get(name))).toEqual([`qdhcp-${ID}`, `qrouter-${ID}`]);
+      expect(netnsOf(routes.byServerName.get(name))).toEqual([`qdhcp-${ID}`, `zone-${ID}`]);
     expect(clusters).toMatchObject([{ name: 'prod', state: 'serving', serverNames: NAMES }]);
     expect(clusters[0]?.backends.map((backend) => [backend.netns, backend.up])).toEqual([
       [`ovnmeta-${ID}`, false],
       [`qdhcp-${ID}`, true],
-      [`qrouter-${ID}`, true],
+      [`zone-${ID}`, true],
     ]);
     expect(clusters[0]?.reason).toBe(
-      `answers at 10.0.0.5:6443 in qdhcp-${ID}, 10.0.0.5:6443 in qrouter-${ID}; ` +
+      `answers at 10.0.0.5:6443 in qdhcp-${ID}, 10.0.0.5:6443 in zone-${ID}; ` +
         `no answer at 10.0.0.5:6443 in ovnmeta-${ID} (ECONNREFUSED)`,
     );
     expect(backends.map(({ serverName }) => serverName)).toEqual(Array(3).fill('prod.magnum-system'));
     expect(backends.map(({ key }) => key).sort()).toEqual(Object.keys(health).sort());
+  });
+
+  test('says which network of its spec was not used, and that is handed on when it changes', () => {
+    const unused = { ...proxied(), facts: facts({ unusedSpecNetworkId: LB_ID }) } as ClusterReading;
+    const before = desired({ clusters: [proxied()] });
+    const after = settledDesired(before, desired({ clusters: [unused] }));
+    expect(before.clusters[0]).not.toHaveProperty('unusedSpecNetworkId');
+    expect(after).not.toBe(before);
+    expect(after.clusters[0]).toMatchObject({ state: 'no-netns', unusedSpecNetworkId: LB_ID });
+    const pending = { ...other('pending'), unusedSpecNetworkId: LB_ID } as ClusterReading;
+    expect(desired({ clusters: [pending] }).clusters[0]).toMatchObject({ unusedSpecNetworkId: LB_ID });
   });
 
   test("is looked for on its load balancer's network first", () => {

@@ -6,12 +6,14 @@ import { type Route, type RouteEntry, type RouteTable, routeTable } from '../rou
 import type { ListenerObject } from './additional-listener.ts';
 import { type Candidate, clusterCandidates, isSameHealth, isUnjudged, isUp } from './cluster-candidates.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
-import { keyOf, nameOf, namespaceOf, objectOf, originOf } from './cluster-reading.ts';
+import { keyOf, nameOf, namespaceOf, objectOf, originOf, unusedSpecNetworkOf } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterObject, ClusterReading, Problem } from './cluster-source.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
-import { listenerStates } from './listener-state.ts';
+import { listenerStates, namedListeners } from './listener-state.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import { type NameClaims, nameClaims } from './name-claims.ts';
+import { isProven } from './name-order.ts';
+import { NO_RECORDS, nameRecords } from './name-records.ts';
 import { type NetnsIndex, netnsIndex } from './netns-index.ts';
 import { type Publication, publicationKey } from './publish/publication.ts';
 import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
@@ -23,6 +25,10 @@ export interface DesiredSettings {
   readonly namespace: string;
   /** The cluster for clients without a server name. */
   readonly defaultCluster: string | null;
+  /** The Kubernetes namespace that clusters are looked for in; null or absent: in all. */
+  readonly clusterNamespace?: string | null;
+  /** Prefixes of netns names that the operator adds to those of Neutron's agents; absent: none. */
+  readonly netnsPrefixes?: readonly string[];
 }
 
 export interface Desired {
@@ -60,8 +66,8 @@ export interface DesiredState extends Desired {
 }
 
 export function desiredState(world: World, settings: DesiredSettings): DesiredState {
-  const index = netnsIndex(world.netns, world.netnsProblems);
-  const claims = nameClaims(world.clusters, world.lastKnown, settings.namespace);
+  const index = netnsIndex(world.netns, world.netnsProblems, settings.netnsPrefixes);
+  const claims = claimsOf(world, settings);
 
   const entries: RouteEntry[] = [];
   const statuses: ClusterStatus[] = [];
@@ -77,7 +83,7 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
     if (publication !== null && !publications.has(publication.cluster))
       publications.set(publication.cluster, publication);
     if (entry === null) continue;
-    byCluster.set(status.name, entry.route);
+    if (!byCluster.has(entry.route.cluster)) byCluster.set(entry.route.cluster, entry.route);
     entries.push(entry);
     for (const target of own) if (!targets.has(target.key)) targets.set(target.key, target);
   }
@@ -121,6 +127,20 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   });
 }
 
+function claimsOf(world: World, { namespace, clusterNamespace = null }: DesiredSettings): NameClaims {
+  const { kube, clusters, lastKnown, clustersComplete } = world;
+  return nameClaims({
+    clusters,
+    lastKnown,
+    listeners: namedListeners(world),
+    records: kube === null ? NO_RECORDS : nameRecords(kube.services, clusterNamespace),
+    recordsSeen: kube?.servicesSeen ?? true,
+    clustersComplete,
+    listenersComplete: world.listeners.complete,
+    ownNamespace: namespace,
+  });
+}
+
 /** All that is decided of one cluster. */
 interface Decision {
   readonly status: ClusterStatus;
@@ -135,6 +155,7 @@ interface Kept {
   readonly candidates: readonly Candidate[];
   readonly index: NetnsIndex;
   readonly netnsComplete: boolean;
+  readonly complete: boolean;
   readonly settings: DesiredSettings;
 }
 
@@ -151,36 +172,37 @@ function decided(
   claims: NameClaims,
   settings: DesiredSettings,
 ): Decision {
-  const { netnsComplete, health } = world;
-  const mayKeep = reading.kind === 'proxied' && claims.holder(nameOf(reading)) === keyOf(reading);
+  const { complete, netnsComplete, health } = world;
+  const mayKeep = reading.kind === 'proxied' && claims.holds(reading);
   const known = mayKeep ? kept.get(reading) : undefined;
   if (
     known !== undefined &&
     known.index === index &&
     known.netnsComplete === netnsComplete &&
+    known.complete === complete &&
     known.settings === settings &&
     known.candidates.every((each) => isSameHealth(each.health, health.get(each.backend.key) ?? null))
   )
     return known.decision;
-  const { status, candidates, routed } = placed(reading, world, index, claims, settings.namespace);
+  const { status, candidates, routedAs } = placed(reading, world, index, claims, settings.namespace);
   const backends = candidates.filter(isUp).map(({ backend }) => backend);
-  const route: Route = { cluster: status.name, namespace: status.namespace, backends };
+  const route: Route = { cluster: routedAs ?? status.name, namespace: status.namespace, backends };
   const serverName = status.serverNames[0] ?? status.name;
   const decision: Decision = {
     status,
-    publication: publicationOf(reading, candidates, claims),
-    entry: routed ? { serverNames: status.serverNames, route } : null,
+    publication: publicationOf(reading, candidates, claims, world),
+    entry: routedAs !== null ? { serverNames: status.serverNames, route } : null,
     targets: candidates.map(({ backend }) => Object.freeze({ ...backend, serverName })),
   };
-  if (mayKeep) kept.set(reading, { decision, candidates, index, netnsComplete, settings });
+  if (mayKeep) kept.set(reading, { decision, candidates, index, netnsComplete, complete, settings });
   return decision;
 }
 
 interface Placed {
   readonly status: ClusterStatus;
   readonly candidates: readonly Candidate[];
-  /** In the table: its clients are told "not now" rather than "never heard of it". */
-  readonly routed: boolean;
+  /** The name in the table, where its clients are told "not now" rather than "never heard of it"; null: it is in none. */
+  readonly routedAs: string | null;
 }
 
 function placed(
@@ -194,20 +216,23 @@ function placed(
   const outside = (state: ClusterState, reason: string): Placed => ({
     status: statusOf(reading, state, reason, [], [], null),
     candidates: [],
-    routed: false,
+    routedAs: null,
   });
   if (reading.kind === 'not-proxied') {
     const departure = world.departing.get(reading.key);
-    // Somebody else has taken the name over, or it may still be used.
-    if (departure === undefined || claims.holder(departure.facts.name) !== undefined)
-      return outside('not-proxied', reading.reason);
+    // Another object has the name now, or is the one that is taken back.
+    const isOwn =
+      departure?.facts.name === name
+        ? claims.mayLeave(reading)
+        : departure !== undefined && claims.isFree(departure.facts.name);
+    if (departure === undefined || !isOwn) return outside('not-proxied', reading.reason);
     const candidates = clusterCandidates(departure.facts, index, world.health);
     const serverNames = serverNamesOf(departure.facts.name, namespace);
     const reason = `${reading.reason}; it is being taken back: clients are sent elsewhere first`;
     return {
       status: statusOf(reading, 'not-proxied', reason, serverNames, candidates, departure.facts),
       candidates,
-      routed: true,
+      routedAs: departure.facts.name,
     };
   }
   if (!isClusterName(name)) {
@@ -216,7 +241,8 @@ function placed(
       reading.kind === 'invalid' ? reading.reason : `${name} is no name a Service can carry`,
     );
   }
-  if (claims.holder(name) !== keyOf(reading)) {
+  if (claims.isUndecided(name)) return outside('pending', claims.refusal(reading));
+  if (!claims.holds(reading)) {
     const also = reading.kind === 'invalid' ? `; besides, ${reading.reason}` : '';
     return outside('invalid', `${claims.refusal(reading)}${also}`);
   }
@@ -227,7 +253,7 @@ function placed(
   const inside = (state: ClusterState, reason: string, candidates: readonly Candidate[]): Placed => ({
     status: statusOf(reading, state, reason, serverNames, candidates, facts),
     candidates,
-    routed: true,
+    routedAs: name,
   });
   if (reading.kind === 'proxied') {
     const candidates = clusterCandidates(reading.facts, index, world.health);
@@ -248,11 +274,11 @@ function publicationOf(
   reading: ClusterReading,
   candidates: readonly Candidate[],
   claims: NameClaims,
+  world: World,
 ): Publication | null {
   const cluster = nameOf(reading);
-  const holder = claims.holder(cluster);
   const leaving = reading.kind === 'not-proxied';
-  if (!isClusterName(cluster) || (leaving ? holder !== undefined : holder !== keyOf(reading))) return null;
+  if (!isClusterName(cluster) || !(leaving ? claims.mayLeave(reading) : claims.holds(reading))) return null;
   const want = leaving
     ? 'leaving'
     : candidates.some(isUp)
@@ -261,7 +287,14 @@ function publicationOf(
         ? 'unjudged'
         : 'down';
   const common = { cluster, namespace: namespaceOf(reading), object: objectOf(reading) };
-  return Object.freeze({ ...common, want, near: candidates.length > 0 });
+  // An instance that does not see everything may not see the one that comes first; and one that never was valid has used no name.
+  const isCertain = !leaving && world.complete && isProven(reading, world.lastKnown);
+  return Object.freeze({
+    ...common,
+    want,
+    near: candidates.length > 0,
+    ...(isCertain && { holder: keyOf(reading) }),
+  });
 }
 
 function statusOf(
@@ -272,6 +305,7 @@ function statusOf(
   candidates: readonly Candidate[],
   facts: ClusterFacts | null,
 ): ClusterStatus {
+  const unusedSpecNetworkId = unusedSpecNetworkOf(reading);
   const backends = candidates.map((candidate) => {
     const { key, address, port } = candidate.backend;
     return Object.freeze({ key, address, port, netns: candidate.netnsName, up: isUp(candidate) });
@@ -286,6 +320,7 @@ function statusOf(
     ...(facts !== null && {
       apiServer: Object.freeze({ networkIds: facts.networkIds, address: facts.address, port: facts.port }),
     }),
+    ...(unusedSpecNetworkId !== null && { unusedSpecNetworkId }),
     backends: Object.freeze(backends),
   });
 }

@@ -72,3 +72,14 @@ test('what was refused is told once for each reason, by the first of the living'
   expect(first.see(status('invalid', 'b'))).toEqual(['Warning Invalid']);
   expect(other.see(status('invalid', 'a'))).toEqual([]);
 });
+
+test('that another object has its plain name is told once for each reason, by the first of the living', () => {
+  const [first, other] = [told(true), told(false)];
+  const lost = (nameConflict: string) => ({ ...status('serving'), service: 'a-b-0123', nameConflict });
+  for (const { see } of [first, other]) see(status('serving'));
+  expect(first.see(lost('x has it'))).toEqual(['Warning NameConflict']);
+  expect(first.see(lost('x has it'))).toEqual([]);
+  expect(first.see(lost('y has it'))).toEqual(['Warning NameConflict']);
+  expect(first.see(status('serving'))).toEqual([]);
+  expect(other.see(lost('x has it'))).toEqual([]);
+});

@@ -6,6 +6,7 @@
 // | serving → anything but invalid     | Warning NotServing     | the instance that served     |
 // | anything → invalid, or another reason | Warning Invalid     | the first of the living      |
 // | others                             | none                   |                              |
+// | another object has its plain name  | Warning NameConflict   | the first of the living      |
 import { type ListenerStatus, standingText } from './listener-status.ts';
 import { StatusEvents, type StatusEventsSettings, type Told } from './status-events.ts';
 
@@ -14,7 +15,7 @@ export class ListenerEvents extends StatusEvents<ListenerStatus> {
     const told = (status: ListenerStatus, was: ListenerStatus | null, isStarting: boolean) =>
       toldOf(status, was, isStarting, instance);
     // Nothing is known of listeners for the first few turns.
-    super({ keyOf, told, waitsForFirst: true }, settings);
+    super({ keyOf, told, toldBesides: toldOfName, waitsForFirst: true }, settings);
   }
 }
 
@@ -32,6 +33,17 @@ function toldOf(
   if (was?.state !== 'serving') return null;
   const message = `no longer served by ${instance}: ${standingText({ reason, detail })}`;
   return { type: 'Warning', reason: 'NotServing', message, shared: false };
+}
+
+/** One that is invalid for it says so itself. */
+function toldOfName(
+  { nameConflict, service, state }: ListenerStatus,
+  was: ListenerStatus | null,
+): Told | null {
+  if (nameConflict === undefined || nameConflict === was?.nameConflict) return null;
+  if (service === null && state === 'invalid') return null;
+  const message = `its Service is called ${service}: ${nameConflict}`;
+  return { type: 'Warning', reason: 'NameConflict', message, shared: true };
 }
 
 const keyOf = ({ namespace, name }: ListenerStatus): string => `${namespace}/${name}`;

@@ -3,7 +3,7 @@
 import type { PortOutcome } from '../routing/port-route.ts';
 import type { ListenerWish } from './additional-listener.ts';
 import { type ListenerStatus, memberCounts, standingText } from './listener-status.ts';
-import { expectedNetnsNames, type NetnsIndex } from './netns-index.ts';
+import type { NetnsIndex } from './netns-index.ts';
 import type { PoolMember } from './pool-members.ts';
 import type { World } from './world.ts';
 
@@ -85,7 +85,7 @@ function noNetns(networkId: string, { index, world }: ListenerFacts): string {
   const unusable = index.findUnusable(networkId);
   if (unusable.length > 0)
     return `the netns of its network cannot be used: ${unusable.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`;
-  const expected = expectedNetnsNames(networkId).join(' or ');
+  const expected = index.expectedNames(networkId).join(' or ');
   return world.netnsComplete
     ? `no netns on this host belongs to network ${networkId} (expected ${expected}); this node may simply not host it`
     : `no netns ${expected} is known here, but the netns directory could not be read completely`;

@@ -83,14 +83,14 @@ test('a route of a listener has its Ready members, each once, and nobody else', 
   );
 });
 
-test('no listener ever has a name of a cluster, and no two have one Service', () => {
+test('no listener has the name that a cluster has, and no two have one Service', () => {
   fc.assert(
     fc.property(site, (facts) => {
-      const { listeners: statuses, routes } = desiredFor(worldFor(facts));
+      const { listeners: statuses, routes, clusters } = desiredFor(worldFor(facts));
       const services = statuses.flatMap(({ service }) => (service === null ? [] : [service]));
       expect(new Set(services).size).toBe(services.length);
-      const names = facts.clusters.map((each) => (each.kind === 'proxied' ? each.facts.name : each.name));
-      for (const name of names) {
+      const named = clusters.filter(({ serverNames }) => serverNames.length > 0);
+      for (const { name } of named) {
         expect(services).not.toContain(name);
         expect(routes.byServerName.get(name)?.pool).toBeUndefined();
       }

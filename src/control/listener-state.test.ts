@@ -13,6 +13,7 @@ import {
   worldFor,
 } from '../../test/support/listeners.ts';
 import { ModelApi } from '../../test/support/model-api.ts';
+import type { ClusterReading } from './cluster-source.ts';
 import { standingText } from './listener-status.ts';
 
 const WORKER = { role: 'worker' };
@@ -146,6 +147,14 @@ describe('a TCP listener', () => {
       expect(one({ ...site, clusters: [pendingCluster('kube-1', { kind })] }).status.state).toBe('serving');
   });
 
+  test('works for a cluster that is not proxied although another namespace claims its name', () => {
+    const own = pendingCluster('kube-1', { kind: 'not-proxied' });
+    for (const kind of ['pending', 'invalid'] as const) {
+      const rival = pendingCluster('kube-1', { namespace: 'tenant', kind });
+      expect(one({ ...site, clusters: [own, rival] }).status.state).toBe('serving');
+    }
+  });
+
   test('asks for the port that its own slice says, once slices were seen', () => {
     const api = new ModelApi();
     api.put('slices', {
@@ -199,12 +208,40 @@ describe('a TLS listener', () => {
     expect(publications.at(-1)).toMatchObject({ want: 'live', listener: { listenPort: 'shared' } });
   });
 
-  test('never takes the name of a cluster: it is called something else', () => {
-    const clusters = [pendingCluster('kube-1'), pendingCluster('kube-1-web')];
-    const { status, routes } = one({ ...site, clusters });
+  test('never has the name of a cluster that comes first: it is called something else, and says so', () => {
+    const older: ClusterReading = {
+      kind: 'proxied',
+      facts: {
+        key: 'magnum-system/older',
+        name: 'kube-1-web',
+        namespace: 'magnum-system',
+        origin: 'older',
+        createdAtMs: 1,
+        networkIds: [],
+        address: '10.0.0.5',
+        port: 6443,
+      },
+    };
+    const { status, routes } = one({ ...site, clusters: [pendingCluster('kube-1'), older] });
     expect(status.service).toMatch(/^kube-1-web-[0-9a-f]{10}$/);
+    expect(status.nameConflict).toMatch(/^the cluster name kube-1-web belongs to .* which is older$/);
     expect(routes.byServerName.get('kube-1-web.magnum-system')?.pool).toBeUndefined();
     expect(routes.byServerName.get('kube-1-web.magnum-system')?.cluster).toBe('kube-1-web');
+  });
+
+  test('keeps its name and its server names when a cluster that never was valid asks for them', () => {
+    const clusters = [
+      pendingCluster('kube-1'),
+      pendingCluster('kube-1-web', { createdAtMs: 1, kind: 'invalid' }),
+    ];
+    const { status, routes, clusters: statuses } = one({ ...site, clusters });
+    expect(status).toMatchObject({ service: 'kube-1-web' });
+    expect(status.nameConflict).toBeUndefined();
+    expect(routes.byServerName.get('kube-1-web.magnum-system')?.pool?.listener).toBe('magnum-system/web');
+    expect(statuses.find(({ name }) => name === 'kube-1-web')).toMatchObject({
+      state: 'invalid',
+      reason: expect.stringContaining('belongs to AdditionalListener magnum-system/web'),
+    });
   });
 });
 
@@ -238,14 +275,14 @@ describe('members', () => {
   });
 
   test('the best netns that answers is used, one only', () => {
-    const poor = { name: `fip-${NETWORK}`, path: `/run/netns/fip-${NETWORK}`, identity: 'cookie:2' };
-    const facts = { ...site(machine('w-1', '10.0.0.11', WORKER)), netns: [poor, NETNS] };
-    const elsewhere = `10.0.0.11:22@${poor.path}#${poor.identity}`;
-    expect(one({ ...facts, up: [elsewhere, keyAt('10.0.0.11')] }).ports[0]?.route.backends).toMatchObject([
-      { netns: { path: NETNS.path } },
+    const best = { name: `ovnmeta-${NETWORK}`, path: `/run/netns/ovnmeta-${NETWORK}`, identity: 'cookie:2' };
+    const facts = { ...site(machine('w-1', '10.0.0.11', WORKER)), netns: [NETNS, best] };
+    const there = `10.0.0.11:22@${best.path}#${best.identity}`;
+    expect(one({ ...facts, up: [there, keyAt('10.0.0.11')] }).ports[0]?.route.backends).toMatchObject([
+      { netns: { path: best.path } },
     ]);
-    expect(one({ ...facts, up: [elsewhere] }).ports[0]?.route.backends).toMatchObject([
-      { netns: { path: poor.path } },
+    expect(one({ ...facts, up: [keyAt('10.0.0.11')] }).ports[0]?.route.backends).toMatchObject([
+      { netns: { path: NETNS.path } },
     ]);
   });
 
@@ -259,6 +296,7 @@ describe('members', () => {
   });
 
   test('machines are never looked for in the network of the load balancer', () => {
+    const SHARED = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
     const proxied = {
       kind: 'proxied' as const,
       facts: {
@@ -266,13 +304,13 @@ describe('members', () => {
         name: 'kube-1',
         namespace: NAMESPACE,
         origin: 'kube-1',
-        networkIds: ['shared-network', NETWORK],
+        networkIds: [SHARED, NETWORK],
         clusterNetworkId: NETWORK,
         address: '10.0.0.5',
         port: 6443,
       },
     };
-    const shared = { name: 'qdhcp-shared-network', path: '/run/netns/qdhcp-shared-network', identity: '9' };
+    const shared = { name: `qdhcp-${SHARED}`, path: `/run/netns/qdhcp-${SHARED}`, identity: '9' };
     const facts = { ...site(machine('w-1', '10.0.0.11', WORKER)), netns: [shared, NETNS] };
     const { backends } = one({ ...facts, clusters: [proxied] });
     expect(backends.filter(({ port }) => port === 22)).toHaveLength(1);

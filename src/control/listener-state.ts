@@ -4,17 +4,17 @@
 import type { ProbeTarget } from '../health/probe-target.ts';
 import type { PortRoute } from '../routing/port-route.ts';
 import type { Backend, Route, RouteEntry } from '../routing/route-table.ts';
-import type { ListenerWish } from './additional-listener.ts';
+import type { ListenerReading, ListenerWish } from './additional-listener.ts';
 import { isClusterName, serverNamesOf } from './cluster-name.ts';
-import { clusterNetworkOf, keyOf, nameOf, namespaceOf, objectOf } from './cluster-reading.ts';
+import { keyOf, machineNetworkOf, nameOf, namespaceOf, objectOf } from './cluster-reading.ts';
 import type { ClusterReading } from './cluster-source.ts';
 import { listenerMarks, listenerPublicationKey, selectorMark } from './listener-marks.ts';
-import { listenerNames } from './listener-names.ts';
+import type { NamedListener } from './listener-names.ts';
 import { type ListenerFacts, type ListenerStanding, listenerStanding } from './listener-standing.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import type { JudgedListener } from './listener-world.ts';
 import { machineIndex } from './machine-index.ts';
-import type { NameClaims } from './name-claims.ts';
+import type { ListenerName, NameClaims } from './name-claims.ts';
 import type { NetnsIndex } from './netns-index.ts';
 import { ownershipOf } from './ownership.ts';
 import { isMemberUnjudged, type PoolMember, poolMembers } from './pool-members.ts';
@@ -70,12 +70,10 @@ export function listenerStates(
     ...listeners.map((listener) => ({ listener, leaving: false })),
     ...[...departing.values()].map(({ listener }) => ({ listener, leaving: true })),
   ];
-  const names = namesOf(all, world);
   const placed = all.map(({ listener, leaving }) => {
     const { cluster } = listener.wish ?? listener.reading.shown;
-    const service = names.get(listener.reading.key) ?? null;
     const found = clusters.get(`${listener.reading.namespace}/${cluster}`) ?? null;
-    return placedListener(listener, leaving, service, found, context);
+    return placedListener(listener, leaving, found, context);
   });
   const ports = placed
     .flatMap(({ port }) => (port === null ? [] : [port]))
@@ -104,7 +102,7 @@ function targetsOf(placed: readonly Placed[]): readonly ProbeTarget[] {
 }
 
 interface Placed {
-  /** null for what is only taken back: nobody shows it any more. */
+  /** null for a listener that is only taken back: it is not shown any more. */
   readonly status: ListenerStatus | null;
   readonly members: readonly PoolMember[];
   readonly entry: RouteEntry | null;
@@ -116,17 +114,18 @@ interface Placed {
 function placedListener(
   listener: JudgedListener,
   leaving: boolean,
-  service: string | null,
   cluster: ClusterReading | null,
   context: Context,
 ): Placed {
   const { reading, wish, problems } = listener;
+  const name = wish === null ? NO_NAME : context.claims.listenerName(namedListener(reading, wish));
+  const { service } = name;
   const nowhere = (
     state: ListenerStanding['state'],
     reason: string,
     reserved: readonly string[],
   ): Placed => ({
-    status: leaving ? null : statusOf(listener, { state, reason, detail: null }, service, [], null, []),
+    status: leaving ? null : statusOf(listener, { state, reason, detail: null }, name, [], null, []),
     members: [],
     entry: null,
     port: null,
@@ -135,7 +134,8 @@ function placedListener(
   });
   if (wish === null || service === null) {
     // Its Service waits for the edit that puts it right.
-    return nowhere('invalid', problems.join('; '), existingServices(reading.key, context.world));
+    const reasons = name.conflict === null ? problems : [...problems, name.conflict];
+    return nowhere('invalid', reasons.join('; '), existingServices(reading.key, context.world));
   }
   if (cluster === null)
     return nowhere(
@@ -145,8 +145,7 @@ function placedListener(
     );
 
   const { world, index, namespace } = context;
-  const networkId =
-    clusterNetworkOf(cluster) ?? world.lastKnown.get(keyOf(cluster))?.clusterNetworkId ?? null;
+  const networkId = machineNetworkOf(cluster, world.lastKnown.get(keyOf(cluster)));
   const netns = networkId === null ? [] : index.find(networkId);
   const machines = machineIndex(world.listeners.machines).of(reading.namespace, wish.cluster);
   const place = { netns, targetPort: wish.targetPort };
@@ -177,8 +176,8 @@ function placedListener(
     status: leaving
       ? null
       : wish.protocol === 'TLS'
-        ? statusOf(listener, standing, service, serverNames, null, members)
-        : statusOf(listener, standing, service, [], open, members),
+        ? statusOf(listener, standing, name, serverNames, null, members)
+        : statusOf(listener, standing, name, [], open, members),
     members,
     entry: ways.includes('TLS') ? { serverNames, route } : null,
     port:
@@ -219,7 +218,7 @@ function routeOf({ reading }: JudgedListener, wish: ListenerWish, members: reado
 function statusOf(
   { reading, wish }: JudgedListener,
   { state, reason, detail }: ListenerStanding,
-  service: string | null,
+  { service, conflict }: ListenerName,
   serverNames: readonly string[],
   listenPort: number | null,
   members: readonly PoolMember[],
@@ -238,11 +237,12 @@ function statusOf(
     state,
     reason,
     detail,
+    ...(conflict !== null && { nameConflict: conflict }),
     members: Object.freeze(members.map(({ status }) => status)),
   });
 }
 
-/** By `<namespace>/<name>`. Of several objects that claim one name the holder counts; where nobody is proxied, any of the namespace. */
+/** By `<namespace>/<name>`. The holder of the name counts, or a cluster that is not proxied: what other namespaces claim is no matter to it. */
 function clustersByName(
   clusters: readonly ClusterReading[],
   claims: NameClaims,
@@ -251,32 +251,30 @@ function clustersByName(
   for (const reading of clusters) {
     const name = nameOf(reading);
     if (!isClusterName(name)) continue;
-    const holder = claims.holder(name);
     const key = `${namespaceOf(reading)}/${name}`;
-    if (holder === undefined ? !found.has(key) : holder === keyOf(reading)) found.set(key, reading);
+    const isUnclaimed = reading.kind === 'not-proxied' && !found.has(key);
+    if (claims.holds(reading) || isUnclaimed) found.set(key, reading);
   }
   return found;
 }
 
-function namesOf(
-  all: readonly { readonly listener: JudgedListener }[],
-  world: World,
-): ReadonlyMap<string, string> {
-  const wishes = all.flatMap(({ listener: { reading, wish } }) =>
-    wish === null
-      ? []
-      : [
-          {
-            key: reading.key,
-            createdAtMs: reading.createdAtMs,
-            cluster: wish.cluster,
-            poolName: wish.poolName,
-          },
-        ],
-  );
-  const clusters = new Set(world.clusters.map(nameOf));
-  return listenerNames(wishes, clusters, world.kube);
+/** Those that ask for a name, the ones that are being taken back among them. */
+export function namedListeners({ listeners: { listeners, departing } }: World): readonly NamedListener[] {
+  const named: NamedListener[] = [];
+  const add = ({ reading, wish }: JudgedListener) => {
+    if (wish !== null) named.push(namedListener(reading, wish));
+  };
+  for (const listener of listeners) add(listener);
+  for (const { listener } of departing.values()) add(listener);
+  return named;
 }
+
+const namedListener = (
+  { key, createdAtMs }: ListenerReading,
+  { cluster, poolName }: ListenerWish,
+): NamedListener => ({ key, createdAtMs, cluster, poolName });
+
+const NO_NAME: ListenerName = { service: null, conflict: null };
 
 /**
  * Where our own slice says that it was. Where nothing is published only the manifest can say so: without it a restart might give the

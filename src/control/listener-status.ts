@@ -42,6 +42,8 @@ export interface ListenerStatus {
   readonly reason: string;
   /** What any probe may change: shown with the reason, never compared. */
   readonly detail: string | null;
+  /** Why its Service does not have its plain name; absent: it has, or no Service could. */
+  readonly nameConflict?: string;
   /** Sorted by machine, then address. */
   readonly members: readonly MemberStatus[];
 }

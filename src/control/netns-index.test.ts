@@ -9,27 +9,34 @@ const found = (id: string, ...names: string[]) =>
     .map(({ name }) => name);
 
 describe('the netns of a network', () => {
-  test('are ordered: OVN metadata, DHCP, others by name, routers last', () => {
-    const names = [
-      `snat-${ID}`,
-      `qrouter-${ID}`,
-      `zone-${ID}`,
-      ID,
-      `qdhcp-${ID}`,
-      `fip-${ID}`,
-      `ovnmeta-${ID}`,
-    ];
-    const ordered = [
-      `ovnmeta-${ID}`,
-      `qdhcp-${ID}`,
-      ID,
-      `zone-${ID}`,
-      `fip-${ID}`,
-      `qrouter-${ID}`,
-      `snat-${ID}`,
-    ];
-    expect(found(ID, ...names)).toEqual(ordered);
-    expect(found(ID, ...names.reverse())).toEqual(ordered);
+  test('are ordered: OVN metadata, DHCP, then the prefixes of the operator as they were given', () => {
+    const names = [`zone-${ID}`, `qdhcp-${ID}`, `tenant-${ID}`, `ovnmeta-${ID}`];
+    const ordered = [`ovnmeta-${ID}`, `qdhcp-${ID}`, `zone-${ID}`, `tenant-${ID}`];
+    const index = (list: readonly string[]) =>
+      netnsIndex(list.map(entry), [], ['zone-', 'tenant-', 'qdhcp-'])
+        .find(ID)
+        .map(({ name }) => name);
+    expect(index(names)).toEqual(ordered);
+    expect(index(names.reverse())).toEqual(ordered);
+  });
+
+  test.each(['qrouter-', 'snat-', 'fip-', 'cni-', 'tenant-', '', '-', 'x-qdhcp-', 'QDHCP-', 'qdhcp'])(
+    'are never those with %j before the id',
+    (prefix) => {
+      expect(found(ID, `${prefix}${ID}`)).toEqual([]);
+    },
+  );
+
+  test('are indexed anew for other prefixes, also of the same entries', () => {
+    const entries = [entry(`tenant-${ID}`)];
+    const unusable: [] = [];
+    const added = ['tenant-'];
+    expect(netnsIndex(entries, unusable).find(ID)).toEqual([]);
+    const index = netnsIndex(entries, unusable, added);
+    expect(index.find(ID)).toEqual(entries);
+    expect(netnsIndex(entries, unusable, added)).toBe(index);
+    expect(netnsIndex(entries, unusable).find(ID)).toEqual([]);
+    expect(index.expectedNames(ID)).toEqual([`ovnmeta-${ID}`, `qdhcp-${ID}`, `tenant-${ID}`]);
   });
 
   test.each([
@@ -44,12 +51,9 @@ describe('the netns of a network', () => {
     expect(found(id, name)).toEqual([]);
   });
 
-  test('are found by an id that is no UUID only as the whole name or after a known prefix', () => {
-    expect(found('net-1', 'qdhcp-net-1', 'ovnmeta-net-1', 'net-1', 'my-net-1', 'xnet-1')).toEqual([
-      'ovnmeta-net-1',
-      'qdhcp-net-1',
-      'net-1',
-    ]);
+  test('are not found by an id that is no UUID, whatever they are called', () => {
+    expect(found('net-1', 'qdhcp-net-1', 'ovnmeta-net-1', 'net-1', 'my-net-1', 'xnet-1')).toEqual([]);
+    expect(found('mgmt', 'mgmt', 'qdhcp-mgmt')).toEqual([]);
   });
 
   test('that cannot be used are found with their reason', () => {

@@ -1,15 +1,14 @@
 // Finds the netns of a Neutron network by the id in its name. An index, because a thousand clusters look into a thousand
-// names each turn; strict about where an id begins, because a loose match would dial inside another tenant's network.
+// names each turn; exact about names, because a loose match would dial inside another tenant's network, or the host's own.
 import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
-import { isUuid } from './network-id.ts';
+import { isUuid, UUID_LENGTH } from './network-id.ts';
 import { byText } from './text-order.ts';
 
-/** OVN's metadata agent and the DHCP agent are attached to the network itself: the best vantage points, in this order. */
-const GOOD_PREFIXES = ['ovnmeta-', 'qdhcp-'] as const;
-/** Named after a router or an external network, not a tenant's: rarely right, so tried last. */
-const POOR_PREFIXES = ['qrouter-', 'fip-', 'snat-'] as const;
-const PREFIXES: readonly string[] = [...GOOD_PREFIXES, ...POOR_PREFIXES];
-const UUID_LENGTH = 36;
+/**
+ * OVN's metadata agent and the DHCP agent are attached to the network itself: the best vantage points, in this order. `qrouter-`, `snat-`
+ * and `fip-` are named after a router or an external network, never after a tenant's, and a CNI names its own `cni-<uuid>`.
+ */
+const AGENT_PREFIXES = ['ovnmeta-', 'qdhcp-'] as const;
 
 type Unusable = NetnsSnapshot['problems'][number];
 
@@ -18,67 +17,66 @@ export interface NetnsIndex {
   find(networkId: string): readonly NetnsEntry[];
   /** Those with that id in their name that cannot be used, with the reason. */
   findUnusable(networkId: string): readonly Unusable[];
+  /** What an operator may look for by hand. */
+  expectedNames(networkId: string): readonly string[];
 }
 
-const indexes = new WeakMap<readonly NetnsEntry[], { unusable: readonly Unusable[]; index: NetnsIndex }>();
+interface Known {
+  readonly unusable: readonly Unusable[];
+  readonly addedPrefixes: readonly string[];
+  readonly index: NetnsIndex;
+}
 
-/** Of the same lists the same index: whoever hands them in changes them no more. */
-export function netnsIndex(entries: readonly NetnsEntry[], unusable: readonly Unusable[]): NetnsIndex {
+const indexes = new WeakMap<readonly NetnsEntry[], Known>();
+const NO_PREFIXES: readonly string[] = [];
+
+/** The same lists give the same index: the caller changes them no more. `addedPrefixes` are the operator's own. */
+export function netnsIndex(
+  entries: readonly NetnsEntry[],
+  unusable: readonly Unusable[],
+  addedPrefixes: readonly string[] = NO_PREFIXES,
+): NetnsIndex {
   const known = indexes.get(entries);
-  if (known?.unusable === unusable) return known.index;
-  const usableById = byNetworkId(entries);
-  const unusableById = byNetworkId(unusable);
+  if (known?.unusable === unusable && known.addedPrefixes === addedPrefixes) return known.index;
+  const prefixes = netnsPrefixes(addedPrefixes);
+  const usableById = byNetworkId(entries, prefixes);
+  const unusableById = byNetworkId(unusable, prefixes);
   const index = {
     find: (id: string) => usableById.get(id) ?? [],
     findUnusable: (id: string) => unusableById.get(id) ?? [],
+    expectedNames: (id: string) => prefixes.map((prefix) => `${prefix}${id}`),
   };
-  indexes.set(entries, { unusable, index });
+  indexes.set(entries, { unusable, addedPrefixes, index });
   return index;
 }
 
-/** What an operator may look for by hand. */
-export const expectedNetnsNames = (networkId: string): string[] =>
-  GOOD_PREFIXES.map((prefix) => `${prefix}${networkId}`);
+/** Best first, each once. */
+export const netnsPrefixes = (added: readonly string[]): readonly string[] => [
+  ...new Set([...AGENT_PREFIXES, ...added]),
+];
 
-/** Named as the agents name those that are attached to a tenant's network. */
-export const hasKnownPrefix = (name: string): boolean =>
-  GOOD_PREFIXES.some((prefix) => name.startsWith(prefix) && name.length > prefix.length);
+/** Whether a netns of this name belongs to some network. */
+export const isNetworkNetns = (name: string, prefixes: readonly string[]): boolean =>
+  prefixes.includes(prefixIn(name)) && isUuid(idIn(name));
 
 export const isOvnNetns = (name: string): boolean => name.startsWith('ovnmeta-');
 
+const idIn = (name: string): string => name.slice(-UUID_LENGTH);
+const prefixIn = (name: string): string => name.slice(0, -UUID_LENGTH);
+
 function byNetworkId<T extends { readonly name: string }>(
   entries: readonly T[],
+  prefixes: readonly string[],
 ): ReadonlyMap<string, readonly T[]> {
   const byId = new Map<string, T[]>();
   for (const entry of entries) {
-    for (const id of idsIn(entry.name)) {
-      const known = byId.get(id);
-      if (known === undefined) byId.set(id, [entry]);
-      else known.push(entry);
-    }
+    if (!isNetworkNetns(entry.name, prefixes)) continue;
+    const id = idIn(entry.name);
+    const known = byId.get(id);
+    if (known === undefined) byId.set(id, [entry]);
+    else known.push(entry);
   }
-  for (const found of byId.values())
-    found.sort((a, b) => rankOf(a.name) - rankOf(b.name) || byText(a.name, b.name));
+  const rankOf = ({ name }: T): number => prefixes.indexOf(prefixIn(name));
+  for (const found of byId.values()) found.sort((a, b) => rankOf(a) - rankOf(b) || byText(a.name, b.name));
   return byId;
-}
-
-/**
- * A UUID counts after any prefix. Anything else counts only as the whole name or right after a known prefix: the last group
- * of a UUID is no id, and neither is the "1" of `something-1`.
- */
-function idsIn(name: string): ReadonlySet<string> {
-  const ids = new Set([name]);
-  const tail = name.slice(-UUID_LENGTH);
-  const before = name.charAt(name.length - UUID_LENGTH - 1);
-  if ((before === '' || before === '-') && isUuid(tail)) ids.add(tail);
-  for (const prefix of PREFIXES) {
-    if (name.startsWith(prefix) && name.length > prefix.length) ids.add(name.slice(prefix.length));
-  }
-  return ids;
-}
-
-function rankOf(name: string): number {
-  const known = PREFIXES.findIndex((prefix) => name.startsWith(prefix));
-  if (known === -1) return GOOD_PREFIXES.length;
-  return known < GOOD_PREFIXES.length ? known : GOOD_PREFIXES.length + 1;
 }

@@ -12,6 +12,12 @@ export const INSTANCE_LABEL = 'isthmus.dev/instance';
  */
 export const CLUSTER_NAMESPACE_ANNOTATION = 'isthmus.dev/cluster-namespace';
 
+/**
+ * On the Service of a cluster: `<namespace>/<name>` of the OpenStackCluster that has its name. Not the uid, which a restore or a move
+ * changes. No other object takes the name over while that one has it.
+ */
+export const NAME_HOLDER_ANNOTATION = 'isthmus.dev/name-holder';
+
 /** On a Lease: the boot id of its holder's host, so that two hosts of one name do not take it from each other. */
 export const HOST_ANNOTATION = 'isthmus.dev/host';
 

@@ -39,8 +39,8 @@ const v1beta1 = (): Manifest =>
     { network: { id: NETWORK }, apiServerLoadBalancer: { internalIP: '10.0.0.193' } },
   );
 
-const read = (object: unknown, proxyAlways = false) =>
-  readOpenStackCluster(object, 'prod.yaml', { proxyAlways });
+const read = (object: unknown, proxyAlways = false, trustSpecNetwork = false) =>
+  readOpenStackCluster(object, 'prod.yaml', { proxyAlways, trustSpecNetwork });
 const changed = (change: (object: Manifest) => void) => {
   const object = v1beta1();
   change(object);
@@ -209,15 +209,72 @@ describe('address and port', () => {
 });
 
 describe('networks', () => {
-  test("the load balancer's own network comes first, from status, else from spec", () => {
-    const inStatus = changed((object) => {
-      object.status.apiServerLoadBalancer.loadBalancerNetwork = { id: LB_NETWORK };
+  const inSpec = (object: Manifest, id: unknown = LB_NETWORK.toUpperCase()): Manifest => {
+    object.spec.apiServerLoadBalancer.network = { id };
+    return object;
+  };
+  const inStatus = (object: Manifest): Manifest => {
+    object.status.apiServerLoadBalancer.loadBalancerNetwork = { id: LB_NETWORK.toUpperCase() };
+    return object;
+  };
+
+  test("the load balancer's own network in status comes first", () => {
+    expect(read(inStatus(v1beta1()))).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
+  });
+
+  test('a network that only spec names is not used, and carried along as such', () => {
+    expect(read(inSpec(v1beta1()))).toEqual(proxied({ unusedSpecNetworkId: LB_NETWORK }));
+    const { status: _, ...withoutStatus } = inSpec(v1beta1());
+    expect(read(withoutStatus)).toMatchObject({ kind: 'pending', unusedSpecNetworkId: LB_NETWORK });
+    const broken = inSpec(v1beta1());
+    broken.status.network.id = 'mgmt';
+    expect(read(broken)).toMatchObject({ kind: 'invalid', unusedSpecNetworkId: LB_NETWORK });
+  });
+
+  test('a network in spec that status confirms is no unused one', () => {
+    expect(read(inStatus(inSpec(v1beta1())))).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
+    expect(read(inSpec(v1beta1(), NETWORK))).toEqual(proxied({}));
+  });
+
+  test.each([['mgmt'], [7], [null], [{ filter: { name: 'x' } }]])(
+    'an id %j in spec, which is not read, makes nothing invalid',
+    (id) => {
+      expect(read(inSpec(v1beta1(), id))).toEqual(proxied({}));
+    },
+  );
+
+  test('a network by filter carries no id, trusted or not', () => {
+    const object = v1beta1();
+    object.spec.apiServerLoadBalancer.network = { filter: { name: 'shared', tags: ['a'] } };
+    expect(read(object)).toEqual(proxied({}));
+    expect(read(object, false, true)).toEqual(proxied({}));
+  });
+
+  test('with --trust-spec-network the network in spec counts, after the one in status', () => {
+    const trusted = (object: object) => read(object, false, true);
+    expect(trusted(inSpec(v1beta1()))).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
+    const { status: _, ...withoutStatus } = inSpec(v1beta1());
+    expect(trusted(withoutStatus)).toMatchObject({ kind: 'proxied', facts: { networkIds: [LB_NETWORK] } });
+    expect(trusted(inSpec(v1beta1(), 'mgmt'))).toMatchObject({
+      kind: 'invalid',
+      reason: expect.stringContaining(
+        'spec.apiServerLoadBalancer.network.id is "mgmt": the UUID of a Neutron',
+      ),
     });
-    const inSpec = changed((object) => {
-      object.spec.apiServerLoadBalancer.network = { id: LB_NETWORK.toUpperCase() };
+  });
+
+  test("an address from spec is dialled in the cluster's own network only, never in the load balancer's", () => {
+    const object = inStatus(v1beta1());
+    delete object.status.apiServerLoadBalancer.internalIP;
+    expect(read(object)).toEqual(proxied({}));
+    object.spec.apiServerFixedIP = '10.0.0.193';
+    expect(read(object)).toEqual(proxied({}));
+    expect(read(object, false, true)).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
+    object.status.network = null;
+    expect(read(object)).toMatchObject({
+      kind: 'pending',
+      reason: expect.stringContaining('status.network.id is missing'),
     });
-    expect(inStatus).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
-    expect(inSpec).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
   });
 
   test('the network of a load balancer that is switched off does not count, and none counts twice', () => {
@@ -231,15 +288,18 @@ describe('networks', () => {
     expect(same).toEqual(proxied({}));
   });
 
-  test.each(['-', 'a/b', '../x', 'a b', '-1', 'x'.repeat(65), 'ünï'])('%j is no network id', (id) => {
-    const reading = changed((object) => {
-      object.status.network.id = id;
-    });
-    expect(reading).toMatchObject({
-      kind: 'invalid',
-      reason: expect.stringContaining('status.network.id is "'),
-    });
-  });
+  test.each(['-', 'a/b', '../x', 'mgmt', 'net-1', `qdhcp-${NETWORK}`, `${NETWORK}1`, `${NETWORK}\n`, 'ünï'])(
+    '%j is no network id',
+    (id) => {
+      const reading = changed((object) => {
+        object.status.network.id = id;
+      });
+      expect(reading).toMatchObject({
+        kind: 'invalid',
+        reason: expect.stringContaining('status.network.id is "'),
+      });
+    },
+  );
 });
 
 describe('what is missing makes a cluster pending, and says who will write it', () => {
@@ -361,7 +421,7 @@ describe('bad forms', () => {
     [
       'a line break in a value',
       (o) => (o.status.network.id = 'x\nERROR forged'),
-      'status.network.id is "x\\nERROR forged": a Neutron network id',
+      'status.network.id is "x\\nERROR forged": the UUID of a Neutron network',
     ],
   ])('%s', (_title, change, reason) => {
     const reading = changed(change);
@@ -459,7 +519,7 @@ describe('properties', () => {
         );
         expect(port).toSatisfy((value: number) => Number.isInteger(value) && value > 0 && value < 65_536);
         expect(networkIds.length).toBeGreaterThan(0);
-        for (const id of networkIds) expect(id).toMatch(/^[0-9a-zA-Z-]{1,64}$/);
+        for (const id of networkIds) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
         expect(name).toMatch(/^[a-z][-a-z0-9]*$/);
       }),
       { numRuns: 1000 },

@@ -31,8 +31,11 @@ export function readOpenStackCluster(
   const apiVersion = fields.text('apiVersion');
   const kind = fields.text('kind');
   const identity = readIdentity(fields, origin, clusterObject(object), clusterNetworkId(object));
-  const unproxied = (outcome: 'invalid' | 'pending' | 'not-proxied', reason: string): ClusterReading =>
-    Object.freeze({ kind: outcome, ...identity.known, reason });
+  const unproxied = (
+    outcome: 'invalid' | 'pending' | 'not-proxied',
+    reason: string,
+    unused: UnusedNetwork = {},
+  ): ClusterReading => Object.freeze({ kind: outcome, ...identity.known, ...unused, reason });
 
   if (!isOpenStackCluster(apiVersion, kind)) {
     const found = fields.problems[0] ?? `apiVersion is ${shownValue(apiVersion)}, kind ${shownValue(kind)}`;
@@ -52,7 +55,7 @@ export function readOpenStackCluster(
   const flagUnreadable = fields.problems.length > before;
   const isolated = flag === isolatedWhen;
   if (!isolated && !settings.proxyAlways && !flagUnreadable) {
-    // What nobody asked us to proxy is not reported as broken either, whatever else is in it.
+    // A cluster that is not to be proxied is not reported as broken either, whatever else is in it.
     return unproxied(
       'not-proxied',
       `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
@@ -61,10 +64,12 @@ export function readOpenStackCluster(
   }
 
   identity.check();
-  const networkIds = readNetworkIds(fields, layout);
+  const networks = readNetworks(fields, layout, object, settings.trustSpecNetwork === true);
   const address = readAddress(fields, layout);
   const port = readPort(fields, layout);
-  if (fields.problems.length > 0) return unproxied('invalid', fields.problems.join('; '));
+  const { unused } = networks;
+  if (fields.problems.length > 0) return unproxied('invalid', fields.problems.join('; '), unused);
+  const networkIds = address.kind === 'address' && address.isFact ? networks.ids : networks.specAddressIds;
 
   const missing = [
     ...(networkIds.length === 0
@@ -75,12 +80,14 @@ export function readOpenStackCluster(
       : []),
     ...(address.kind === 'missing' ? [address.reason] : []),
   ];
-  if (missing.length > 0 || address.kind === 'missing') return unproxied('pending', missing.join('; '));
+  if (missing.length > 0 || address.kind === 'missing')
+    return unproxied('pending', missing.join('; '), unused);
 
   return Object.freeze({
     kind: 'proxied',
     facts: Object.freeze({
       ...identity.known,
+      ...unused,
       networkIds: Object.freeze(networkIds),
       address: address.address,
       port,
@@ -143,46 +150,79 @@ function clusterNetworkId(object: unknown): string | null {
   return text === null ? null : networkId(text);
 }
 
-/** Best first: the load balancer's own network, as status tells it, then as spec asks for it, then the cluster's. */
-function readNetworkIds(fields: ManifestFields, layout: OpenStackClusterLayout): string[] {
-  const enabled = fields.flag(`${layout.loadBalancerSpec}.enabled`);
-  const paths = [
-    `${layout.loadBalancerStatus}.loadBalancerNetwork.id`,
-    // CAPO up to 0.12 resolves the network in spec but does not always write it to status.
-    ...(enabled === false ? [] : [`${layout.loadBalancerSpec}.network.id`]),
-    'status.network.id',
-  ];
-  const ids = new Set<string>();
-  for (const path of paths) {
-    const text = fields.text(path);
-    if (text === null) continue;
-    const id = networkId(text);
-    if (id === null) fields.refuse(path, text, 'a Neutron network id belongs there, such as a UUID');
-    else ids.add(id);
-  }
-  return [...ids];
+type UnusedNetwork = Pick<Unproxied, 'unusedSpecNetworkId'>;
+
+interface Networks {
+  /** Where an address that status gives may be dialled, best first. */
+  readonly ids: readonly string[];
+  /** The same for an address from spec. */
+  readonly specAddressIds: readonly string[];
+  readonly unused: UnusedNetwork;
+}
+
+/**
+ * The load balancer's own network, then the cluster's, both as CAPO wrote them into status. Tenants write spec: an id from there would
+ * lead into the network of any other tenant. CAPO up to 0.12 resolves the load balancer's network without writing it to status; then
+ * the cluster's counts alone, and the health check tells whether the load balancer can be reached from it.
+ */
+function readNetworks(
+  fields: ManifestFields,
+  layout: OpenStackClusterLayout,
+  object: unknown,
+  trustSpec: boolean,
+): Networks {
+  const isOn = fields.flag(`${layout.loadBalancerSpec}.enabled`) !== false;
+  const specPath = `${layout.loadBalancerSpec}.network.id`;
+  const loadBalancer = readNetworkId(fields, `${layout.loadBalancerStatus}.loadBalancerNetwork.id`);
+  const trusted = isOn && trustSpec ? readNetworkId(fields, specPath) : null;
+  const cluster = readNetworkId(fields, 'status.network.id');
+  const ids = [...new Set([loadBalancer, trusted, cluster])].filter((id) => id !== null);
+  if (trustSpec) return { ids, specAddressIds: ids, unused: {} };
+
+  // Read apart: what is not used cannot make an object invalid.
+  const wished = isOn ? networkId(manifestFields(object).text(specPath) ?? '') : null;
+  return {
+    ids,
+    // Other tenants may share the load balancer's network: an address that a tenant chose is dialled only in the cluster's own.
+    specAddressIds: cluster === null ? [] : [cluster],
+    unused: wished === null || ids.includes(wished) ? {} : { unusedSpecNetworkId: wished },
+  };
+}
+
+function readNetworkId(fields: ManifestFields, path: string): string | null {
+  const text = fields.text(path);
+  if (text === null) return null;
+  const id = networkId(text);
+  if (id === null) fields.refuse(path, text, 'the UUID of a Neutron network belongs there');
+  return id;
 }
 
 type ReadAddress =
-  | { readonly kind: 'address'; readonly address: string }
+  | {
+      readonly kind: 'address';
+      readonly address: string;
+      /** From status, where no tenant writes. */
+      readonly isFact: boolean;
+    }
   | { readonly kind: 'missing'; readonly reason: string };
 
 /** The load balancer's address, else the fixed one, else the endpoint's host if that can be an address inside the network. */
 function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): ReadAddress {
   const internalIp = `${layout.loadBalancerStatus}.internalIP`;
   const hostPath = 'spec.controlPlaneEndpoint.host';
-  const candidates: string[] = [];
+  const candidates: { readonly address: string; readonly isFact: boolean }[] = [];
   for (const path of [internalIp, layout.fixedIp]) {
     const text = fields.text(path);
     if (text === null) continue;
     const verdict = addressVerdict(text);
-    if (verdict.kind === 'private' || verdict.kind === 'public') candidates.push(verdict.address);
+    if (verdict.kind === 'private' || verdict.kind === 'public')
+      candidates.push({ address: verdict.address, isFact: path === internalIp });
     else
       fields.refuse(path, text, verdict.kind === 'refused' ? verdict.reason : 'an IP address belongs there');
   }
   const host = fields.text(hostPath);
   const [best] = candidates;
-  if (best !== undefined) return { kind: 'address', address: best };
+  if (best !== undefined) return { kind: 'address', ...best };
 
   const absent =
     `there is no address to dial: ${internalIp} is missing (${CAPO} writes it once the load balancer exists), ` +
@@ -191,7 +231,7 @@ function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): Re
   const verdict = addressVerdict(host);
   switch (verdict.kind) {
     case 'private':
-      return { kind: 'address', address: verdict.address };
+      return { kind: 'address', address: verdict.address, isFact: false };
     case 'refused':
       fields.refuse(hostPath, host, verdict.reason);
       return { kind: 'missing', reason: '' };

@@ -5,7 +5,7 @@ import { settledError } from '../health/target-health.ts';
 import { endpointText } from '../routing/endpoint.ts';
 import { type Candidate, isUp } from './cluster-candidates.ts';
 import type { ClusterFacts } from './cluster-source.ts';
-import { expectedNetnsNames, isOvnNetns, type NetnsIndex } from './netns-index.ts';
+import { isOvnNetns, type NetnsIndex } from './netns-index.ts';
 
 export function servingReason(candidates: readonly Candidate[]): string {
   const up = candidates.filter(isUp);
@@ -26,7 +26,7 @@ export function noNetnsReason(facts: ClusterFacts, index: NetnsIndex, netnsCompl
   if (unusable.length > 0) {
     return `its netns cannot be used: ${unusable.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`;
   }
-  const expected = facts.networkIds.flatMap(expectedNetnsNames).join(' or ');
+  const expected = facts.networkIds.flatMap((id) => index.expectedNames(id)).join(' or ');
   return netnsComplete
     ? `no netns on this host belongs to network ${facts.networkIds.join(' or ')} (expected ${expected}); ` +
         'this node may simply not host that network'

@@ -45,6 +45,8 @@ export interface EventRules<S extends Status> {
   readonly keyOf: (status: S) => string;
   /** Asked of what has another state than before, or is invalid for another reason; null: not worth a word. */
   readonly told: (status: S, was: S | null, isStarting: boolean) => Told | null;
+  /** Asked of each status that changed, whatever its state; null: nothing more to tell. */
+  readonly toldBesides?: (status: S, was: S | null) => Told | null;
   /** The first turns may know of none: those that come then were there before us. */
   readonly waitsForFirst: boolean;
 }
@@ -97,12 +99,17 @@ export class StatusEvents<S extends Status> {
     for (const [key, status] of next) {
       const was = before?.get(key) ?? null;
       if (was === status) continue;
-      const told = this.#told(status, was, this.#starting.has(key));
+      const all = [
+        this.#told(status, was, this.#starting.has(key)),
+        this.#rules.toldBesides?.(status, was) ?? null,
+      ];
       if (status.state === 'serving') this.#starting.delete(key);
-      if (told === null || (told.shared && !isFirst)) continue;
-      const object = objectOf(status);
-      const { type, reason, message } = told;
-      if (object !== null) events.push({ object, type, reason, message });
+      for (const told of all) {
+        if (told === null || (told.shared && !isFirst)) continue;
+        const object = objectOf(status);
+        const { type, reason, message } = told;
+        if (object !== null) events.push({ object, type, reason, message });
+      }
     }
     return events;
   }

@@ -3,7 +3,7 @@
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../routing/port-route.ts';
-import { keyOf, originOf } from './cluster-reading.ts';
+import { keyOf, originOf, speaksFor } from './cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, Problem, SourceSnapshot } from './cluster-source.ts';
 import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
 import { sliceName } from './instance-name.ts';
@@ -43,6 +43,8 @@ export interface World {
   /** False while anything could not be observed: then an absence proves nothing, and nothing may be cleaned up. */
   readonly complete: boolean;
   readonly netnsComplete: boolean;
+  /** A cluster that is not here is gone. */
+  readonly clustersComplete: boolean;
   /** One per key, sorted by it. */
   readonly clusters: readonly ClusterReading[];
   /** By key: what was last known of each object that was proxied once, until it is gone or asks not to be proxied. */
@@ -96,6 +98,7 @@ export function worldOf(
   return Object.freeze({
     complete: source.complete && netns.complete && (kube?.complete ?? true),
     netnsComplete: netns.complete,
+    clustersComplete: source.complete,
     clusters,
     lastKnown,
     departing: departures(clusters, kube, previous, settings.departureMs),
@@ -148,7 +151,8 @@ function lastKnownFacts(
         break;
       case 'pending':
       case 'invalid':
-        if (known !== undefined) facts.set(key, known);
+        if (known !== undefined && speaksFor(reading, known)) facts.set(key, known);
+        else facts.delete(key);
         break;
     }
   }

@@ -77,7 +77,12 @@ function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly C
     dateCheck(wallNow),
     addonCheck(loaded),
     setnsCheck(loaded),
-    netnsCheck({ directory: config.netnsDirectory, loaded, inContainer }),
+    netnsCheck({
+      directory: config.netnsDirectory,
+      addedPrefixes: config.netnsPrefixes,
+      loaded,
+      inContainer,
+    }),
     descriptorCheck(config.maxConnections),
     portCheck({ flag: 'listen', endpoint: listen, running }),
     portCheck({ flag: 'admin', endpoint: admin, running }),
@@ -86,6 +91,7 @@ function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly C
       ? [
           manifestCheck(source.directory, {
             proxyAlways: config.proxyAlways,
+            trustSpecNetwork: config.trustSpecNetwork,
             ignoredLabels: new Set(config.ignoredSelectorLabels),
           }),
         ]

@@ -1,7 +1,7 @@
 // What is in the netns directory, and, in a container, whether what the host adds later will be seen there.
 import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasKnownPrefix } from '../control/netns-index.ts';
+import { isNetworkNetns, netnsPrefixes } from '../control/netns-index.ts';
 import { identify } from '../netns/identify.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { type Check, type Finding, ok, problem, warning } from './check.ts';
@@ -10,6 +10,8 @@ import { type MountPlace, mountPlace } from './mount-propagation.ts';
 
 export interface NetnsCheckDeps {
   readonly directory: string;
+  /** `--netns-prefixes` */
+  readonly addedPrefixes: readonly string[];
   readonly loaded: LoadedAddon;
   readonly inContainer: boolean;
   /** Tests stand in for the kernel. */
@@ -23,7 +25,7 @@ export function netnsCheck(deps: NetnsCheckDeps): Check {
   return { name: 'netns', after: ['addon'], run: () => look(deps) };
 }
 
-function look({ directory, loaded, inContainer, mountinfo }: NetnsCheckDeps): Finding {
+function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: NetnsCheckDeps): Finding {
   let files: Dirent[];
   try {
     files = readdirSync(directory, { withFileTypes: true });
@@ -43,10 +45,11 @@ function look({ directory, loaded, inContainer, mountinfo }: NetnsCheckDeps): Fi
         );
   }
   const { usable, unusable } = sorted(files, directory, loaded.addon as NativeAddon);
-  const known = usable.filter(hasKnownPrefix).length;
+  const prefixes = netnsPrefixes(addedPrefixes);
+  const known = usable.filter((name) => isNetworkNetns(name, prefixes)).length;
   const counts =
     `${usable.length} network ${usable.length === 1 ? 'namespace' : 'namespaces'} in ${directory}, ` +
-    `${known} of them named ovnmeta-… or qdhcp-…`;
+    `${known} of them named ${prefixes.map((prefix) => `${prefix}…`).join(' or ')}`;
   const [first] = unusable;
   if (first !== undefined && usable.length === 0)
     return problem(

@@ -41,6 +41,8 @@ export interface NativeAddon {
   setUserTimeout(fd: number, milliseconds: number): void;
   /** SO_LINGER: seconds, or null to switch it off; 0 makes close() send a reset. */
   setLinger(fd: number, seconds: number | null): void;
+  /** Bounds what the kernel holds between two sockets when the second stops reading what comes from the first. */
+  boundQueues(from: number, to: number): void;
   /** null when the descriptor is no TCP socket. */
   tcpState(fd: number): TcpState | null;
   /** What malloc keeps for later goes back to the kernel: of all threads, in a few milliseconds. Only glibc can. */
@@ -141,6 +143,7 @@ export interface NativeEngineHandle {
     farewell: Uint8Array | null,
     shareKey: string | null,
     shareLimit: number,
+    shareGroup: string | null,
     ...targets: number[]
   ): void;
   /** As above, with a pool in place of targets: the one with the fewest connections is tried first. */
@@ -150,6 +153,7 @@ export interface NativeEngineHandle {
     farewell: Uint8Array | null,
     shareKey: string | null,
     shareLimit: number,
+    shareGroup: string | null,
     pool: number,
   ): void;
   part(connection: number, lastWords: Uint8Array | null): void;
@@ -174,17 +178,23 @@ export interface NativeEngineHandle {
   dropPool(id: number): void;
   /** `outcome` is a number of src/proxy/native/outcomes.ts. */
   abortAll(outcome: number): void;
+  /** Dials under way to these targets fail at once with EBACKENDDOWN. */
+  abortDials(targets: Uint32Array): void;
+  /** So many slots are kept for each of these groups of shares; all groups compete for the common ones. */
+  shareSlots(reserved: number, common: number, groups: readonly string[]): void;
   /** What a plain hello may be answered with unasked: a tag that names it, for `prepare` and in what is told. */
   prepareAnswer(
     farewell: Uint8Array | null,
     shareKey: string | null,
     shareLimit: number,
+    shareGroup: string | null,
     ...targets: number[]
   ): number;
   prepareEquals(
     farewell: Uint8Array | null,
     shareKey: string | null,
     shareLimit: number,
+    shareGroup: string | null,
     pool: number,
   ): number;
   /** Plain hellos (native/engine/plain_hello.h) for these names get these answers; in place of the table before. */

@@ -11,11 +11,15 @@ const DEADLINE_MS = 5000;
 /** Ten thousand clusters with all that is known of each. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
+/** An address to listen on that means all of them leads to this host; the admin port answers requests for an address of its own only. */
+const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
 export function askAdmin(
-  { host = '127.0.0.1', port }: Endpoint,
+  { host: given = '127.0.0.1', port }: Endpoint,
   path: string,
   deadlineMs = DEADLINE_MS,
 ): Promise<AdminAnswer> {
+  const host = LOOPBACK[given] ?? given;
   return new Promise((resolve, reject) => {
     const request = get({ host, port, path, agent: false }, (response) => {
       const chunks: Buffer[] = [];

@@ -55,6 +55,7 @@ const VIEW: StatusView = {
   notReadyBecause: null,
   connections: 2,
   pendingDials: 0,
+  pressure: {},
   traffic: NO_TRAFFIC,
   kubernetes: KUBERNETES,
   control: { stalledSince: null, lagMs: 0.4, probesAt: null },
@@ -285,6 +286,21 @@ test('a cluster that others serve is said to be', () => {
   expect(explained({ cluster }).summary).toBe(
     'alpha is not reachable through net-1; 2 other instances serve it',
   );
+});
+
+test('what was refused or evicted under pressure is told with its count and the flag', () => {
+  const found = explained({ view: { pressure: { 'evicted-hello': 7 } } });
+  expect(found.notes).toEqual([expect.stringMatching(/^7 since .*evicted-hello.*--max-connections/)]);
+});
+
+test('a network that only spec names is said not to be used, with the reason and the flag', () => {
+  const other = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
+  const found = explained({ cluster: { unusedSpecNetworkId: other } });
+  expect(found.notes).toEqual([
+    `network ${other} in spec was not used: no field of status names it, and a tenant can write any id into spec; ` +
+      'where no tenant can write OpenStackClusters, --trust-spec-network uses it',
+  ]);
+  expect(explained({}).notes).toEqual([]);
 });
 
 test('what is old, and who else has the name, is said', () => {

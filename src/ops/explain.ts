@@ -5,6 +5,7 @@ import { clusterLookup } from './cluster-lookup.ts';
 import { publishedLinks } from './explain-published.ts';
 import type { Explanation, Link, LinkName, LinkState } from './explanation.ts';
 import { listenerSentence } from './listener-text.ts';
+import { pressureNotes } from './pressure.ts';
 import type { ClusterView, StatusView } from './status.ts';
 
 export function explain(view: StatusView, asked: string): Explanation {
@@ -24,7 +25,11 @@ export function explain(view: StatusView, asked: string): Explanation {
     summary: summaryOf(cluster, view.instance, served, broken),
     broken,
     chain,
-    notes: notesOn(view, others),
+    notes: [
+      ...networkNotes(cluster),
+      ...notesOn(view, others),
+      ...pressureNotes(view.pressure, view.startedAt),
+    ],
     listeners: view.listeners
       .filter((listener) => listener.cluster === cluster.name)
       .map((listener) => listenerSentence(listener)),
@@ -144,6 +149,15 @@ function summaryOf(cluster: ClusterView, instance: string, served: boolean, brok
   return broken === null
     ? `${name} is reachable through ${instance}`
     : `${name} is served by ${instance}, but clients do not find the way${elsewhere}`;
+}
+
+/** A network of spec that was left out may be the whole fault: it is told first. */
+function networkNotes({ unusedSpecNetworkId }: ClusterView): string[] {
+  if (unusedSpecNetworkId === undefined) return [];
+  return [
+    `network ${unusedSpecNetworkId} in spec was not used: no field of status names it, and a tenant can write any id into spec; ` +
+      'where no tenant can write OpenStackClusters, --trust-spec-network uses it',
+  ];
 }
 
 function notesOn({ control, kubernetes }: StatusView, others: readonly ClusterView[]): string[] {

@@ -109,3 +109,11 @@ test('one sentence for explain', () => {
     'ssh is serving (1 of 2 members ready, 1 ignored): TCP 22 on port 17001 here, 1 connection',
   );
 });
+
+test('a listener without its plain name says which object has that', () => {
+  const lost = { ...LISTENER, service: 'alpha-ssh-0123456789', nameConflict: 'alpha-ssh belongs to b/x' };
+  expect(listenerSentence(lost)).toBe(
+    'ssh is serving (1 of 2 members ready, 1 ignored): TCP 22 on port 17001 here, 1 connection; ' +
+      'its Service is called alpha-ssh-0123456789: alpha-ssh belongs to b/x',
+  );
+});

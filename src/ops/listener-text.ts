@@ -43,7 +43,16 @@ export function listenerSentence(listener: ListenerView): string {
   return `${name} is ${state} (${members}): ${whereText(listener)}`;
 }
 
-function whereText({
+function whereText(listener: ListenerView): string {
+  const { service, nameConflict } = listener;
+  const named =
+    service === null || nameConflict === undefined
+      ? ''
+      : `; its Service is called ${service}: ${nameConflict}`;
+  return `${standingText(listener)}${named}`;
+}
+
+function standingText({
   state,
   protocol,
   port,

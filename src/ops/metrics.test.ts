@@ -208,6 +208,30 @@ test('failed dials and changed verdicts are counted', async () => {
   });
 });
 
+test('connections that a full admin port or health port evicted are counted', async () => {
+  metrics.adminConnectionsEvicted('health', 3);
+  metrics.adminConnectionsEvicted('health', 2);
+  expect(named(await samples(), 'isthmus_admin_connections_evicted_total')).toEqual({
+    'isthmus_admin_connections_evicted_total{port="admin"}': 0,
+    'isthmus_admin_connections_evicted_total{port="health"}': 5,
+  });
+});
+
+test('backends are counted by cluster, and no label leads into the network of a tenant', async () => {
+  const backend = (netns: string, up: boolean) => ({
+    ...{ key: netns, address: '10.0.0.5', port: 6443, netns, up },
+  });
+  clusters = [
+    cluster('a', 'serving', { backends: [backend('qdhcp-1', true), backend('ovnmeta-1', true)] }),
+    cluster('b', 'serving', { backends: [backend('qdhcp-2', true), backend('ovnmeta-2', false)] }),
+    cluster('c', 'unhealthy', { backends: [backend('qdhcp-3', false)] }),
+    cluster('d', 'no-netns'),
+  ];
+  const up = (name: string) => `isthmus_backend_up{namespace="magnum-system",cluster="${name}"}`;
+  expect(named(await samples(), 'isthmus_backend_up')).toEqual({ [up('a')]: 2, [up('b')]: 1, [up('c')]: 0 });
+  expect(await metrics.registry.metrics()).not.toMatch(/netns=|qdhcp|ovnmeta|10\.0\.0\.5/);
+});
+
 describe('clusters', () => {
   test('are counted by state, every state always there', async () => {
     clusters = [

@@ -1,5 +1,5 @@
 // The metrics of one instance, in Prometheus' text format. Labels are bounded: outcomes, reasons and clusters that exist, never
-// a name or an address that a client chose.
+// a name or an address that a client chose. No label leads into a tenant's network: the health port shows them to anyone who asks.
 import type { Problem } from '../control/cluster-source.ts';
 import type { ClusterState, ClusterStatus } from '../control/cluster-status.ts';
 import type { ListenerStatus } from '../control/listener-status.ts';
@@ -10,6 +10,7 @@ import { DurationHistogram } from './duration-histogram.ts';
 import { addKubernetesMetrics } from './kubernetes-metrics.ts';
 import { addListenerMetrics, type ListenerMetricsSources } from './listener-metrics.ts';
 import { PairMap } from './pair-map.ts';
+import { type PressureCounts, PressureTally } from './pressure.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
 import { type ClusterTraffic, type CountedTraffic, TrafficCounts, type TrafficSource } from './traffic.ts';
@@ -37,6 +38,9 @@ export interface MetricsSources extends ListenerMetricsSources {
   readonly kubernetes: (() => KubernetesStatus | null) | null;
 }
 
+/** The two ports that answer HTTP. */
+export type AdminPort = 'admin' | 'health';
+
 /** What is counted of an ended connection: of thousands a second, so nothing here is spelled out. */
 export type CountedEnding = Pick<ConnectionEnding, 'outcome' | 'reason' | 'durationMs'> & CountedTraffic;
 
@@ -44,10 +48,12 @@ export class Metrics {
   readonly registry = new Registry();
   readonly #ended = new PairMap((outcome, reason) => ({ outcome, reason, count: 0 }));
   readonly #traffic = new TrafficCounts();
+  readonly #pressure = new PressureTally();
   readonly #dialFailures: Counter<'error'>;
   readonly #duration: DurationHistogram;
   readonly #turns: Counter<string>;
   readonly #flips: Counter<'to'>;
+  readonly #evicted: Counter<'port'>;
   readonly #controlTurns: Histogram<string>;
 
   constructor(sources: MetricsSources) {
@@ -120,6 +126,13 @@ export class Metrics {
       labelNames: ['to'],
       registers,
     });
+    this.#evicted = new Counter({
+      name: 'isthmus_admin_connections_evicted_total',
+      help: 'Connections that the admin port or the health port closed because it was full',
+      labelNames: ['port'],
+      registers,
+    });
+    for (const port of ['admin', 'health']) this.#evicted.inc({ port }, 0);
     this.#controlTurns = new Histogram({
       name: 'isthmus_control_turn_seconds',
       help: 'How long turns of the control loop took, in its own thread',
@@ -139,11 +152,17 @@ export class Metrics {
     this.#ended.at(outcome, reason).count += 1;
     this.#duration.observe(outcome, ending.durationMs / 1000);
     this.#traffic.add(ending);
+    this.#pressure.add(ending);
   }
 
   /** For /status. */
   get traffic(): TrafficSource {
     return this.#traffic;
+  }
+
+  /** For /status and `explain`. */
+  get pressure(): PressureCounts {
+    return this.#pressure.counts;
   }
 
   dialFailed(error: string): void {
@@ -153,6 +172,10 @@ export class Metrics {
   healthChanged(up: number, down: number): void {
     this.#flips.inc({ to: 'up' }, up);
     this.#flips.inc({ to: 'down' }, down);
+  }
+
+  adminConnectionsEvicted(port: AdminPort, count: number): void {
+    this.#evicted.inc({ port }, count);
   }
 
   controlTurns(durationsMs: readonly number[]): void {
@@ -246,13 +269,14 @@ export class Metrics {
     });
     new Gauge({
       name: 'isthmus_backend_up',
-      help: '1 for a backend that passed its health checks, 0 for one that did not',
-      labelNames: ['namespace', 'cluster', 'netns'],
+      help: 'Backends of the cluster that passed their health checks; 0 when it has some and none did',
+      labelNames: ['namespace', 'cluster'],
       registers,
       collect() {
         this.reset();
         for (const { namespace, name: cluster, backends } of sources.clusters()) {
-          for (const { netns, up } of backends) this.set({ namespace, cluster, netns }, up ? 1 : 0);
+          // Added up: of two objects that claim one cluster's name, one is refused and has no backends.
+          for (const { up } of backends) this.inc({ namespace, cluster }, up ? 1 : 0);
         }
       },
     });

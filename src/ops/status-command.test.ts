@@ -32,6 +32,7 @@ const STATUS: StatusView = {
   notReadyBecause: null,
   connections: 3,
   pendingDials: 0,
+  pressure: {},
   traffic: NO_TRAFFIC,
   kubernetes: null,
   control: { stalledSince: null, lagMs: 0.4, probesAt: null },

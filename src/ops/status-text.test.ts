@@ -30,6 +30,7 @@ const STATUS: StatusView = {
   notReadyBecause: null,
   connections: 2,
   pendingDials: 0,
+  pressure: {},
   traffic: NO_TRAFFIC,
   kubernetes: kubernetesView({
     identity:

@@ -5,6 +5,7 @@ import type { KubernetesStatus } from '../control/publish/kubernetes-status.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import { endpointText } from '../routing/endpoint.ts';
 import { type ListenerView, listenerView } from './listener-view.ts';
+import type { PressureCounts } from './pressure.ts';
 import { isoTime, type ProbeView, probeView } from './probe-view.ts';
 import type { Traffic, TrafficSource } from './traffic.ts';
 
@@ -20,6 +21,8 @@ export interface StatusInput {
   readonly notReadyBecause: string | null;
   readonly connections: number;
   readonly pendingDials: number;
+  /** What was refused, evicted or aborted because something ran out, since the start. */
+  readonly pressure: PressureCounts;
   readonly traffic: TrafficSource;
   /** How we stand with the Kubernetes API; null where clusters come from files, and until the first word of it. */
   readonly kubernetes: KubernetesStatus | null;

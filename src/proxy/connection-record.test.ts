@@ -90,6 +90,7 @@ describe('the level', () => {
     'client-left': 'debug',
     'hello-timeout': 'debug',
     'hello-too-large': 'debug',
+    'evicted-hello': 'warn',
     'alert-sent': 'debug',
     'dial-failed': 'warn',
     'refused-connections': 'warn',
@@ -97,6 +98,7 @@ describe('the level', () => {
     'refused-dials': 'warn',
     'refused-hello-memory': 'warn',
     'refused-share': 'warn',
+    'refused-slots': 'warn',
     'policy-error': 'error',
   };
   test.each(Object.entries(BY_OUTCOME))('of %s is %s', (outcome, level) => {

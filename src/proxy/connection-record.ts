@@ -145,6 +145,8 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
     case 'hello-timeout':
     case 'hello-too-large':
       return 'debug';
+    case 'evicted-hello':
+      return 'warn';
     case 'alert-sent':
       return isOurRefusal(reason) ? 'warn' : 'debug';
     case 'dial-failed':
@@ -153,6 +155,7 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
     case 'refused-dials':
     case 'refused-hello-memory':
     case 'refused-share':
+    case 'refused-slots':
       return 'warn';
     case 'policy-error':
       return 'error';

@@ -22,6 +22,18 @@ export interface Question {
 export interface Share {
   readonly key: string;
   readonly limit: number;
+  /** Shares of one group have slots that no other group can take (`Engine.shareSlots`). Absent: the share is its own group. */
+  readonly group?: string;
+}
+
+/** How the slots of routed connections are shared out among the groups of shares. */
+export interface SlotShares {
+  /** Kept for each group. */
+  readonly reserved: number;
+  /** For all groups, once their own are taken; less what groups hold that had more before, or are not counted any more. */
+  readonly common: number;
+  /** Those that there are now. */
+  readonly groups: ReadonlySet<string>;
 }
 
 /**
@@ -74,12 +86,14 @@ export type Outcome =
   | 'client-left' // before there was anything to decide or to connect
   | 'hello-timeout'
   | 'hello-too-large'
+  | 'evicted-hello' // made way for newcomers while all slots, or all memory for hellos, were taken
   | 'dial-failed' // no candidate could be reached
   | 'refused-connections' // over a bound: refused at once
   | 'refused-descriptors'
   | 'refused-dials'
   | 'refused-hello-memory'
   | 'refused-share' // over the limit of the share that the policy named
+  | 'refused-slots' // the slots of its group and all common ones are taken
   | 'policy-error' // the policy threw: a bug, contained in this connection
   | 'drain-expired' // reset at the end of the drain
   | 'stopped'; // reset because the engine was closed
@@ -145,14 +159,20 @@ export interface Listener {
 }
 
 export interface EngineLimits {
+  /**
+   * Once all are taken, a newcomer evicts a connection that is not routed yet, or was refused and lingers: the oldest of the address
+   * (IPv6: of the /64) that holds most of them. Only while all are routed is a newcomer refused.
+   */
   readonly maxConnections: number;
   /** Connections being opened to backends, in total and to one backend, so that one black hole cannot take all. */
   readonly maxPendingDials: number;
   readonly maxPendingDialsPerBackend: number;
+  /** Dials that a backend may always have under way, however many wait for other backends. */
+  readonly reservedDialsPerBackend: number;
   /** From accept to a complete hello, in total. */
   readonly helloTimeoutMs: number;
   readonly maxHelloBytes: number;
-  /** Hello bytes held for all connections together. */
+  /** Hello bytes held for all connections together; beyond it the oldest long hello is evicted, as above. */
   readonly maxHelloMemoryBytes: number;
   readonly connectTimeoutMs: number;
   /**
@@ -187,6 +207,10 @@ export interface Engine {
   /** The netns that routes name now: handles on all others are closed. Established connections are not touched. */
   retainNetns(refs: Iterable<NetnsRef>): void;
   stats(): EngineStats;
+  /** Until it is called, all slots are common. Again now and then: slots that a former group held come free. */
+  shareSlots(slots: SlotShares): void;
+  /** Dials under way to the backends with these keys fail at once with EBACKENDDOWN; the next candidate is tried. */
+  abortDials(keys: Iterable<string>): void;
   /** Open connections by the key of their share; those without any are left out. */
   shares(): ReadonlyMap<string, number>;
   /** Stops accepting everywhere, lets connections finish, resets after `timeoutMs` what is left. */

@@ -4,7 +4,7 @@ import type { Backend, Route } from '../routing/route-table.ts';
 import { isAllowed } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
-import { shareKey } from './share-key.ts';
+import { shareKey, slotGroup } from './share-key.ts';
 
 export interface PortPolicyDependencies {
   /** Asked for each connection: it changes while the port stays open. */
@@ -57,7 +57,7 @@ export class PortPolicy implements Policy {
               balance: 'least-connections',
               skipBytes: 0,
               farewell: null,
-              share: { key: shareKey(route), limit: this.#deps.maxConnections },
+              share: { key: shareKey(route), limit: this.#deps.maxConnections, group: slotGroup(route) },
               note: new PortNote(route, null),
             },
     };

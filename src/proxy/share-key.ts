@@ -7,6 +7,11 @@ export function shareKey({ namespace, cluster, pool }: Omit<Route, 'backends'>):
   return pool === undefined ? `${namespace}/${cluster}` : listenerKey(pool.listener);
 }
 
+/** A cluster and its listeners: together they have the slots that are kept for one tenant. */
+export function slotGroup({ namespace, cluster }: Omit<Route, 'backends'>): string {
+  return `${namespace}/${cluster}`;
+}
+
 /** Of an additional listener, by `<namespace>/<name>`; its port has this name too. */
 export function listenerKey(listener: string): string {
   return `${LISTENER}${listener}`;

@@ -97,7 +97,11 @@ describe('a known name', () => {
         backends: DEMO.backends,
         skipBytes: 0,
         farewell: INTERNAL_ERROR,
-        share: { key: 'magnum-system/demo-cluster', limit: 100 },
+        share: {
+          key: 'magnum-system/demo-cluster',
+          limit: 100,
+          group: 'magnum-system/demo-cluster',
+        },
         note: expect.any(ConnectionNote),
       });
     },
@@ -243,7 +247,11 @@ describe('the share', () => {
   test('is the cluster, whatever name and address it is reached by', () => {
     table = routeTable([{ serverNames: [NAME, 'demo-cluster'], route: DEMO }], null);
     const policy = policyWith({ maxConnectionsPerCluster: 2 });
-    const share = { key: 'magnum-system/demo-cluster', limit: 2 };
+    const share = {
+      key: 'magnum-system/demo-cluster',
+      limit: 2,
+      group: 'magnum-system/demo-cluster',
+    };
     expect(shareOf(policy, HELLO)).toEqual(share);
     expect(shareOf(policy, helloFor('demo-cluster'))).toEqual(share);
     table = tableOf(route('demo-cluster', '10.9.9.9'));

@@ -8,7 +8,7 @@ import { isAllowed } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
-import { shareKey } from './share-key.ts';
+import { shareKey, slotGroup } from './share-key.ts';
 
 /** What the policy found out about a connection; travels as the engine's `note`. */
 export class ConnectionNote implements Findings {
@@ -150,7 +150,7 @@ export class SniPolicy implements Policy {
       ...(route.pool !== undefined && { balance: 'least-connections' }),
       skipBytes,
       farewell: alertRecord('internal_error'),
-      share: { key: shareKey(route), limit: this.#deps.maxConnectionsPerCluster },
+      share: { key: shareKey(route), limit: this.#deps.maxConnectionsPerCluster, group: slotGroup(route) },
       note,
     };
   }

@@ -22,7 +22,10 @@ beforeAll(async () => {
      ));`,
   );
   isthmus.environment.NODE_OPTIONS = `--require ${script}`;
-  isthmus.writeManifest('a.yaml', manifest({ name: 'a', networkId: 'n-1', address: '10.0.0.5' }));
+  isthmus.writeManifest(
+    'a.yaml',
+    manifest({ name: 'a', networkId: 'c0ffee00-0000-4000-8000-000000000001', address: '10.0.0.5' }),
+  );
   await isthmus.start();
   expect((await isthmus.get('/metrics')).body).toContain('isthmus_ready 1');
   isthmus.signal('SIGTERM');

@@ -185,6 +185,47 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(lucky, 4)).toString()).toBe('good');
       });
 
+      it('leaves each backend its reserve when all pending dials wait for it', async () => {
+        await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 2, reservedDialsPerBackend: 1 });
+        const { netns } = await netnsWith('echo');
+        const [hole, good] = [blackHole(), backendIn(netns.path)];
+        const policy = new RecordingPolicy(({ bytes }) => candidates(bytes[0] === 0x68 ? hole : good));
+        const listener = await open(policy);
+        for (let i = 0; i < 2; i += 1) (await client(listener)).write('hole');
+        await until('two dials are pending', () => engine.stats().pendingDials === 2);
+        const third = await client(listener);
+        third.write('hole');
+        expect((await readAll(third)).bytes.toString()).toBe('sorry');
+        third.end();
+        expect((await policy.nextReport()).outcome).toBe('refused-dials');
+        const other = await client(listener);
+        other.write('good');
+        expect((await readBytes(other, 4)).toString()).toBe('good');
+      });
+
+      it('found down fails the dials that wait for it, and the next candidate is tried', async () => {
+        await recreate({ connectTimeoutMs: 60_000 });
+        const { netns } = await netnsWith('echo');
+        const [hole, good] = [blackHole(), backendIn(netns.path)];
+        const policy = new RecordingPolicy(({ bytes }) =>
+          bytes[0] === 0x68 ? candidates(hole) : candidates(hole, good),
+        );
+        const listener = await open(policy);
+        const [waiting, lucky] = [await client(listener), await client(listener)];
+        waiting.write('hole');
+        lucky.write('good');
+        await until('two dials are pending', () => engine.stats().pendingDials === 2);
+        engine.abortDials(['another', hole.key]);
+        expect((await readBytes(lucky, 4)).toString()).toBe('good');
+        expect((await readAll(waiting)).bytes.toString()).toBe('sorry');
+        waiting.end();
+        expect(await policy.nextReport()).toMatchObject({
+          outcome: 'dial-failed',
+          attempts: [{ error: 'EBACKENDDOWN' }],
+        });
+        expect(engine.stats().pendingDials).toBe(0);
+      });
+
       it('does not hold up the end of the engine', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const policy = new RecordingPolicy(() => candidates(hole));

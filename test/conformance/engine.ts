@@ -32,6 +32,7 @@ export const TEST_LIMITS: EngineLimits = {
   maxConnections: 200,
   maxPendingDials: 50,
   maxPendingDialsPerBackend: 50,
+  reservedDialsPerBackend: 0,
   helloTimeoutMs: 30_000,
   maxHelloBytes: 64 * 1024,
   maxHelloMemoryBytes: 1024 * 1024,
@@ -278,7 +279,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('hello-too-large');
       });
 
-      it('refuses the long hello that would exceed the memory shared by all, hears short ones, and gives it back', async () => {
+      it('evicts the oldest long hello when the memory shared by all is used up, and hears short ones meanwhile', async () => {
         await withLimits({ maxHelloMemoryBytes: 40_000 });
         const policy = new RecordingPolicy(({ bytes }) =>
           bytes[0] === 0x78
@@ -291,13 +292,27 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await until('the first hello is held', () => engine.stats().helloMemoryBytes >= 20_000);
         const second = await client(listener);
         second.write(Buffer.alloc(30_000, 'x'));
-        await readAll(second);
-        expect((await policy.nextReport()).outcome).toBe('refused-hello-memory');
+        await readAll(first);
+        expect((await policy.nextReport()).outcome).toBe('evicted-hello');
+        await until('the second hello is held', () => engine.stats().helloMemoryBytes >= 20_000);
         const short = await client(listener);
         short.write('hello');
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
-        first.destroy();
+        second.destroy();
         await until('the memory is given back', () => engine.stats().helloMemoryBytes === 0);
+      });
+
+      it('refuses a hello that alone exceeds the memory shared by all', async () => {
+        await withLimits({ maxHelloMemoryBytes: 10_000 });
+        const policy = new RecordingPolicy(({ bytes }) => ({
+          kind: 'more',
+          minBytes: bytes.length + 1,
+          note: null,
+        }));
+        const near = await client(await open(policy));
+        near.write(Buffer.alloc(30_000, 'x'));
+        await readAll(near);
+        expect((await policy.nextReport()).outcome).toBe('refused-hello-memory');
       });
 
       it('asks about all that a hello may be before it calls it too large, and keeps what follows', async () => {

@@ -65,9 +65,11 @@ describe('setns', () => {
   });
 });
 
+const ID = 'c0ffee00-0000-4000-8000-000000000001';
+
 describe('the netns directory', () => {
-  const check = (path: string, inContainer: boolean, mountinfo = '') =>
-    netnsCheck({ directory: path, loaded, inContainer, mountinfo }).run();
+  const check = (path: string, inContainer: boolean, mountinfo = '', addedPrefixes: readonly string[] = []) =>
+    netnsCheck({ directory: path, addedPrefixes, loaded, inContainer, mountinfo }).run();
   const cutOff = (path: string) => `9 1 0:1 / ${path} rw - tmpfs t rw\n`;
   const followed = (path: string) => `9 1 0:1 / ${path} rw master:1 - tmpfs t rw\n`;
 
@@ -102,14 +104,18 @@ describe('the netns directory', () => {
   it('with namespaces of tenants is well, and says how many', async () => {
     // By links: other tests have theirs in /run/netns at the same time.
     const path = emptyDirectory();
-    for (const name of ['qdhcp-1', 'ovnmeta-2', 'other']) {
+    for (const name of [`qdhcp-${ID}`, `ovnmeta-${ID}`, `tenant-${ID}`, `qrouter-${ID}`, 'qdhcp-1', 'mgmt']) {
       const netns = makeNetns();
       removals.push(netns.remove);
       symlinkSync(netns.path, join(path, name));
     }
     expect(await check(path, false)).toEqual({
       kind: 'ok',
-      found: `3 network namespaces in ${path}, 2 of them named ovnmeta-… or qdhcp-…`,
+      found: `6 network namespaces in ${path}, 2 of them named ovnmeta-… or qdhcp-…`,
+    });
+    expect(await check(path, false, '', ['tenant-'])).toEqual({
+      kind: 'ok',
+      found: `6 network namespaces in ${path}, 3 of them named ovnmeta-… or qdhcp-… or tenant-…`,
     });
     expect(await check(path, true, cutOff(path))).toMatchObject({
       kind: 'warning',
@@ -200,7 +206,7 @@ describe('ports and manifests', () => {
   it('counts manifests, and names those that cannot be used', async () => {
     const path = emptyDirectory();
     const source = ['--source', `file:${path}`, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
-    writeFileSync(join(path, 'a.yaml'), manifest({ name: 'alpha', networkId: 'x', address: '10.0.0.5' }));
+    writeFileSync(join(path, 'a.yaml'), manifest({ name: 'alpha', networkId: ID, address: '10.0.0.5' }));
     expect((await doctor(...source)).checks.manifests).toEqual({
       result: 'ok',
       found: `1 OpenStackClusters in ${path}, 1 of them proxied`,

@@ -20,6 +20,10 @@ export const MATRIX: Readonly<Record<string, Values>> = {
   },
   'clusters in another namespace': { clusterNamespace: 'tenants' },
   'clusters everywhere': { clusterNamespace: '*', proxyAlways: true },
+  'trusted specs, and netns by other names': {
+    trustSpecNetwork: true,
+    netnsPrefixes: ['tenant-', 'zone_1-'],
+  },
   'nodes that take part, tags, ignored labels': {
     nodeParticipation: [
       { key: 'node-role', operator: 'In', values: ['network', 'edge'] },

@@ -30,6 +30,7 @@ export class Isthmus {
   source = `file:${this.directory}`;
   /** null leaves the flag away. */
   listen: string | null = '127.0.0.1:0';
+  admin = '127.0.0.1:0';
   /** A command that starts it in its own place. */
   within: readonly string[] = [];
   /** At `warn` it says nothing of its start, and nobody can tell when that is done. */
@@ -55,7 +56,7 @@ export class Isthmus {
   }
 
   async start(...flags: readonly string[]): Promise<void> {
-    const args = ['run', '--source', this.source, '--admin', '127.0.0.1:0'];
+    const args = ['run', '--source', this.source, '--admin', this.admin];
     if (this.listen !== null) args.push('--listen', this.listen);
     args.push('--log-format', 'json', '--log-level', this.logLevel, ...flags);
     const { command, args: all, env } = this.launch(args);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { additionalListenerDefinition } from '../../src/demo/management-api/additional-listener-definition.ts';
 import {
   machineDefinition,
+  type OpenStackClusterVersion,
   openStackClusterDefinition,
 } from '../../src/demo/management-api/cluster-api-definitions.ts';
 import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
@@ -46,6 +47,8 @@ export class Management {
   static async start(
     options: {
       readonly withoutDefinitions?: boolean;
+      /** Of OpenStackClusters, as the server serves and stores them: all of them by default. */
+      readonly clusterVersions?: readonly OpenStackClusterVersion[];
       readonly bookmarkIntervalMs?: number;
       /** An address of this sandbox: loopback, unless instances have networks of their own. */
       readonly host?: string;
@@ -54,7 +57,10 @@ export class Management {
     const { host = '127.0.0.1' } = options;
     const { cert, key } = selfSigned('management', host);
     const definitions = [
-      openStackClusterDefinition({ conversion: 'Webhook' }),
+      openStackClusterDefinition({
+        conversion: 'Webhook',
+        ...(options.clusterVersions && { served: options.clusterVersions }),
+      }),
       machineDefinition(),
       additionalListenerDefinition(),
     ];

@@ -116,6 +116,7 @@ export class ModelApi {
       services: new Map(this.services),
       slices: new Map(this.slices),
       kubeconfigs: new Map(this.secrets),
+      servicesSeen: true,
       kubeconfigsHeard: true,
       findings: new Map(this.findings),
     };

@@ -2,6 +2,7 @@
 //   https  answers every request with its name     echo  sends back what it gets      hash  prints the hash of what it got
 //   name   says <name> on each line it gets, and first of all
 //   banner says its first argument at once, as an SSH server does, and then echoes
+//   silent reads and says nothing                  deaf  never reads
 //   source sends <n> bytes of a known pattern, then FIN    hold  accepts and says nothing; `reset`, `end`, `data` on stdin act
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,6 +44,8 @@ const handlers: Record<string, (socket: Socket) => void> = {
     socket.resume();
     Readable.from(patternChunks(Number(rest[0]))).pipe(socket);
   },
+  silent: (socket) => void socket.resume().on('end', () => socket.end()),
+  deaf: (socket) => void socket.pause(),
   hold: (socket) => {
     say('accepted');
     socket.on('data', (chunk: Buffer) => say(`got ${chunk.length}`));

@@ -49,6 +49,7 @@ export const statusOf = (parts: Partial<StatusView> = {}): StatusView => ({
   notReadyBecause: null,
   connections: 0,
   pendingDials: 0,
+  pressure: {},
   traffic: NO_TRAFFIC,
   kubernetes: null,
   control: { stalledSince: null, lagMs: 0.4, probesAt: null },

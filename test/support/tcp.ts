@@ -79,8 +79,15 @@ export async function freePort(): Promise<number> {
 }
 
 /** A connected client; allowHalfOpen, errors recorded instead of thrown. */
-export async function tcpClient(port: number, host = '127.0.0.1'): Promise<Socket & { errors: string[] }> {
-  const socket = Object.assign(connect({ port, host, allowHalfOpen: true }), { errors: [] as string[] });
+export async function tcpClient(
+  port: number,
+  host = '127.0.0.1',
+  localAddress?: string,
+): Promise<Socket & { errors: string[] }> {
+  const from = localAddress === undefined ? {} : { localAddress };
+  const socket = Object.assign(connect({ port, host, allowHalfOpen: true, ...from }), {
+    errors: [] as string[],
+  });
   socket.on('error', (error: NodeJS.ErrnoException) => socket.errors.push(error.code ?? error.message));
   await within(WAIT_MS, 'connect', once(socket, 'connect'));
   return socket;

@@ -249,33 +249,39 @@ describe('what is not ours', () => {
     expect(api.slices.size).toBe(1);
   });
 
-  test("a cluster never takes a listener's Service for its own, and gets its name as soon as that is gone", () => {
+  test("a cluster never takes a listener's Service for its own, and gets its name only once that is gone", () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
+    const before = JSON.stringify([...api.services, ...api.slices]);
     const facts = {
       key: `${NAMESPACE}/x`,
       name: 'kube-1-ssh',
       namespace: NAMESPACE,
       origin: 'x',
+      createdAtMs: 1,
       networkIds: ['6f70ae1c-0f0f-4d44-9ed0-2b0d1b1b0001'],
       address: '10.0.0.5',
       port: 6443,
     };
     const clusters = [...(worldFor(site).clusters ?? []), { kind: 'proxied' as const, facts }];
     const crowded = { ...site, clusters };
-    const plan = instance.plan(crowded);
-    expect(plan.clusters.get('kube-1-ssh')).toMatchObject({
-      service: 'foreign',
-      problem: expect.stringContaining('its owner tag says kube-1'),
+    const settle = (facts: typeof crowded) => {
+      for (let i = 0; i < 4; i += 1) {
+        instance.settle(facts);
+        api.nowMs += 5001;
+      }
+    };
+    expect(instance.plan(crowded).clusters.has('kube-1-ssh')).toBe(false);
+    settle(crowded);
+    expect(JSON.stringify([...api.services, ...api.slices])).toBe(before);
+    settle({ ...crowded, listeners: [] });
+    expect(api.services.get('kube-1-ssh')?.metadata).toMatchObject({
+      labels: { 'isthmus.dev/resource-owner': 'kube-1-ssh' },
+      annotations: { 'isthmus.dev/name-holder': `${NAMESPACE}/x` },
     });
-    for (let i = 0; i < 4; i += 1) {
-      instance.settle(crowded);
-      api.nowMs += 5001;
-    }
-    expect(api.services.get('kube-1-ssh')?.metadata?.labels).toMatchObject({
-      'isthmus.dev/resource-owner': 'kube-1-ssh',
-    });
+    // One that comes back later has another name.
+    settle(crowded);
     expect([...api.services.keys()].filter((name) => /^kube-1-ssh-[0-9a-f]{10}$/.test(name))).toHaveLength(1);
   });
 

@@ -301,6 +301,7 @@ export class KubePublisher implements Publisher {
       complete: well,
       self: this.#self(),
       peers: view.peers,
+      servicesSeen: services.synced,
       services: this.#written.services.over(services.items),
       slices: this.#written.slices.over(slices.items),
       kubeconfigs: secrets.synced ? this.#written.secrets.over(secrets.items) : null,

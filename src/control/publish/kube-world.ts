@@ -72,6 +72,8 @@ export interface KubeWorld {
   readonly complete: boolean;
   readonly self: Self;
   readonly peers: Peers;
+  /** Services were listed once: before that one that is not there may just not have been listed. */
+  readonly servicesSeen: boolean;
   /** By name, in the proxy's namespace: ours and everybody's, since a name can be taken. */
   readonly services: ReadonlyMap<string, ServiceObject>;
   readonly slices: ReadonlyMap<string, EndpointSliceObject>;

@@ -134,7 +134,7 @@ const NOT_READY: Readonly<Record<ListenerState, string>> = {
 };
 
 function conditionsOf(
-  { state, reason, detail, service }: ListenerStatus,
+  { state, reason, detail, service, nameConflict }: ListenerStatus,
   publication: PublicationStatus | null,
 ): readonly [Condition, Condition, Condition] {
   const shown = standingText({ reason, detail }).slice(0, MAX_MESSAGE);
@@ -148,7 +148,15 @@ function conditionsOf(
   return [
     accepted,
     isProgrammed
-      ? { type: 'Programmed', status: 'True', reason: 'Programmed', message: `Service ${service}` }
+      ? {
+          type: 'Programmed',
+          status: 'True',
+          reason: 'Programmed',
+          message: `Service ${service}${nameConflict === undefined ? '' : `: ${nameConflict}`}`.slice(
+            0,
+            MAX_MESSAGE,
+          ),
+        }
       : {
           type: 'Programmed',
           status: 'False',

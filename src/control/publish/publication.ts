@@ -16,6 +16,8 @@ export interface Publication {
   readonly want: 'live' | 'down' | 'unjudged' | 'leaving';
   /** A netns of this host belongs to it: its Service is worth having even while no check passes. */
   readonly near: boolean;
+  /** Of a cluster: `<namespace>/<name>` of the object that its Service names as holder; absent: what the Service says stays. */
+  readonly holder?: string;
   /** Absent for the cluster itself: its API server. */
   readonly listener?: ListenerPublication;
 }

@@ -31,7 +31,7 @@ export function servicePlan(
   kube: KubeWorld,
   { namespace, clusterNamespace: scope = null }: ServiceSettings,
 ): ServicePlan {
-  const { cluster, namespace: clusterNamespace, object, want, near, listener } = publication;
+  const { cluster, namespace: clusterNamespace, object, want, near, holder, listener } = publication;
   const name = serviceNameOf(publication);
   const found = kube.services.get(name);
   const { takesPart } = kube.self.participation;
@@ -43,6 +43,7 @@ export function servicePlan(
     mode: kube.peers.mode,
     // All instances write this one: what only one of them is told to add would make them fight.
     tags: tagsOf(publication, found?.metadata, {}),
+    ...(holder !== undefined && { holder }),
     ...(listener && { listener }),
   });
   const target = { resource: 'services', namespace, name, cluster } as const;

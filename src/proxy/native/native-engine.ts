@@ -14,12 +14,13 @@ import type {
   ListenerSpec,
   Outcome,
   Peer,
+  SlotShares,
 } from '../engine.ts';
 import { refused } from '../engine-closed.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { OUTCOMES } from './outcomes.ts';
 import { Pools } from './pools.ts';
-import { PreparedAnswers } from './prepared-answers.ts';
+import { groupOf, PreparedAnswers } from './prepared-answers.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const EMPTY = new Uint8Array(0);
@@ -131,6 +132,15 @@ export class NativeEngine implements Engine {
     return { here: this.#listeners.size, inAddon: this.#engine.stats().listenersKnown };
   }
 
+  shareSlots({ reserved, common, groups }: SlotShares): void {
+    this.#engine.shareSlots(reserved, common, [...groups]);
+  }
+
+  abortDials(keys: Iterable<string>): void {
+    const targets = Array.from(keys, (key) => this.#targets.get(key)?.id ?? 0).filter((id) => id !== 0);
+    if (targets.length > 0) this.#engine.abortDials(Uint32Array.from(targets));
+  }
+
   shares(): ReadonlyMap<string, number> {
     return new Map(this.#engine.shares());
   }
@@ -200,13 +210,14 @@ export class NativeEngine implements Engine {
     const { backends, balance, skipBytes, farewell, share } = decision;
     const shareKey = share?.key ?? null;
     const shareLimit = share?.limit ?? 0;
+    const group = groupOf(share);
     if (balance === 'least-connections') {
       const { id } = this.#pools.of(backends);
-      this.#engine.equals(connection, skipBytes, farewell, shareKey, shareLimit, id);
+      this.#engine.equals(connection, skipBytes, farewell, shareKey, shareLimit, group, id);
       return;
     }
     const targets = backends.map((each) => this.#target(each));
-    this.#engine.candidates(connection, skipBytes, farewell, shareKey, shareLimit, ...targets);
+    this.#engine.candidates(connection, skipBytes, farewell, shareKey, shareLimit, group, ...targets);
   }
 
   /** The addon's number for a backend: made once, so that an answer is a few numbers. */

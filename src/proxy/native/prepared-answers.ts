@@ -2,7 +2,7 @@
 // got one is told of. An answer is remembered until the addon has forgotten it: connections outlive the table that they came by.
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
-import type { PreparedAnswer } from '../engine.ts';
+import type { PreparedAnswer, Share } from '../engine.ts';
 import type { Pool, Pools } from './pools.ts';
 
 interface Entry {
@@ -12,6 +12,9 @@ interface Entry {
   /** null: tried in order. */
   readonly pool: Pool | null;
 }
+
+/** As the addon takes it. */
+export const groupOf = (share: Share | null): string | null => share?.group ?? share?.key ?? null;
 
 export class PreparedAnswers {
   readonly #engine: NativeEngineHandle;
@@ -75,7 +78,13 @@ export class PreparedAnswers {
       return known;
     }
     const { farewell, share } = answer;
-    const tag = this.#engine.prepareAnswer(farewell, share?.key ?? null, share?.limit ?? 0, ...targets);
+    const tag = this.#engine.prepareAnswer(
+      farewell,
+      share?.key ?? null,
+      share?.limit ?? 0,
+      groupOf(share),
+      ...targets,
+    );
     this.#byTag.set(tag, answer);
     return { tag, answer, targets, pool: null };
   }
@@ -84,7 +93,13 @@ export class PreparedAnswers {
     const pool = this.#pools.of(answer.backends);
     if (known?.answer === answer && known.pool === pool) return known;
     const { farewell, share } = answer;
-    const tag = this.#engine.prepareEquals(farewell, share?.key ?? null, share?.limit ?? 0, pool.id);
+    const tag = this.#engine.prepareEquals(
+      farewell,
+      share?.key ?? null,
+      share?.limit ?? 0,
+      groupOf(share),
+      pool.id,
+    );
     this.#byTag.set(tag, answer);
     return { tag, answer, targets: [], pool };
   }

@@ -4,14 +4,15 @@ import type { Socket } from 'node:net';
 import type { NativeAddon } from '../../netns/native.ts';
 import type { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { Backend } from '../../routing/route-table.ts';
-import type { Decision, DialAttempt, EngineLimits, ListenerSpec, Outcome, Peer, Share } from '../engine.ts';
-import { type Dialled, dialBackend, type PendingDials } from './dial-backend.ts';
+import type { Decision, DialAttempt, EngineLimits, ListenerSpec, Outcome, Peer } from '../engine.ts';
+import { BACKEND_DOWN, type Dialled, dialBackend, type PendingDials } from './dial-backend.ts';
 import { HelloBuffer, type HelloMemory } from './hello-buffer.ts';
 import type { Choice, Loads } from './loads.ts';
 import { armDeadPeerTimeout } from './peer-timeout.ts';
 import { Relay } from './relay.ts';
-import type { Shares } from './shares.ts';
+import type { Seat, Shares } from './shares.ts';
 import { reset } from './socket-end.ts';
+import type { SourceQueue } from './source-queue.ts';
 
 /** What the engine lends to each of its connections. */
 export interface ConnectionContext {
@@ -23,7 +24,13 @@ export interface ConnectionContext {
   readonly pendingDials: PendingDials;
   readonly shares: Shares;
   readonly loads: Loads;
+  /** In their hello, or being sent away: these make way for newcomers. */
+  readonly unserved: SourceQueue<Connection>;
+  /** Their hello holds memory that all share. */
+  readonly largeHellos: SourceQueue<Connection>;
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 type Candidates = Extract<Decision, { kind: 'candidates' }>;
 
@@ -39,9 +46,12 @@ export class Connection {
   #note: unknown;
   #backendSocket: Socket | null = null;
   #backend: Backend | null = null;
-  #share: Share | null = null;
+  #seat: Seat | null = null;
+  #dialling: Backend | null = null;
+  #fallen: ReadonlySet<string> = NONE;
   #choice: Choice | null = null;
   #aborted: Outcome | null = null;
+  #parting = false;
 
   constructor(client: Socket, context: ConnectionContext) {
     this.#client = client;
@@ -63,7 +73,7 @@ export class Connection {
       this.#hello.release();
       this.#client.destroy();
       this.#backendSocket?.destroy();
-      if (this.#share !== null) this.#context.shares.leave(this.#share);
+      this.#leaveSeat();
       this.#choice?.end();
     }
     this.#report(this.#aborted ?? outcome);
@@ -75,6 +85,24 @@ export class Connection {
     const { addon } = this.#context;
     if (this.#backendSocket !== null) reset(addon, this.#backendSocket);
     reset(addon, this.#client);
+  }
+
+  /** Makes way for another connection; only while it is in one of the queues of those that are not served. */
+  evict(): void {
+    this.#leaveQueues();
+    // One that is being sent away was refused already, and is reported so.
+    if (this.#parting) reset(this.#context.addon, this.#client);
+    else this.abort('evicted-hello');
+    this.#helloBytes = Math.max(this.#helloBytes, this.#hello.length);
+    this.#hello.release();
+  }
+
+  /** Fails the dial under way, if it is to one of these backends: it is known that nothing will come of it. */
+  abortDial(keys: ReadonlySet<string>): void {
+    if (this.#dialling === null || !keys.has(this.#dialling.key)) return;
+    // The next candidate may have fallen too.
+    this.#fallen = keys;
+    this.#backendSocket?.destroy(BACKEND_DOWN);
   }
 
   /** Refuses a newcomer at once: it costs no more than its accept. */
@@ -118,9 +146,10 @@ export class Connection {
       let minBytes = 1;
       const settle = (result: Exclude<Decision, { kind: 'more' }> | Outcome, rest?: Buffer) => {
         clearTimeout(deadline);
+        this.#leaveQueues();
         client.off('data', onData).off('end', onGone).off('close', onGone);
         client.pause();
-        this.#helloBytes = this.#hello.length;
+        this.#helloBytes = Math.max(this.#helloBytes, this.#hello.length);
         if (rest !== undefined && rest.length > 0) client.unshift(rest);
         resolve(result);
       };
@@ -128,7 +157,7 @@ export class Connection {
       const onData = (chunk: Buffer) => {
         // What is over the bound stays in the stream: it may be more than a hello.
         const fits = chunk.subarray(0, limits.maxHelloBytes - this.#hello.length);
-        if (!this.#hello.append(fits)) return settle('refused-hello-memory');
+        if (!this.#appendToHello(fits)) return settle('refused-hello-memory');
         const rest = chunk.subarray(fits.length);
         if (this.#hello.length < minBytes) return;
         const decision = this.#ask();
@@ -140,8 +169,27 @@ export class Connection {
       // One deadline for the whole hello: a client that sends a byte now and then cannot stretch it.
       const deadline = setTimeout(() => settle('hello-timeout'), limits.helloTimeoutMs);
       client.on('data', onData).on('end', onGone).on('close', onGone);
+      this.#context.unserved.add(this, this.#peer.address);
       client.resume();
     });
+  }
+
+  /** When the memory that all share is used up, other long hellos make way. */
+  #appendToHello(bytes: Buffer): boolean {
+    const { largeHellos } = this.#context;
+    while (!this.#hello.append(bytes)) {
+      const other = largeHellos.oldestOfLargest();
+      if (other === undefined || other === this) return false;
+      other.evict();
+    }
+    if (this.#hello.isLarge) largeHellos.add(this, this.#peer.address);
+    return true;
+  }
+
+  #leaveQueues(): void {
+    const { unserved, largeHellos } = this.#context;
+    unserved.remove(this, this.#peer.address);
+    largeHellos.remove(this, this.#peer.address);
   }
 
   #ask(): Decision | null {
@@ -163,16 +211,17 @@ export class Connection {
 
   async #connectAndRelay(decision: Candidates): Promise<Outcome> {
     const { pendingDials, shares, spec } = this.#context;
-    if (decision.share !== null && !shares.enter(decision.share)) {
+    const seat = decision.share === null ? null : shares.enter(decision.share);
+    if (typeof seat === 'string') {
       await this.#partWith(decision.farewell);
-      return 'refused-share';
+      return seat === 'share' ? 'refused-share' : 'refused-slots';
     }
-    this.#share = decision.share;
+    this.#seat = seat;
     let tried = false;
     for (const backend of this.#inTurn(decision)) {
-      const bound = pendingDials.enter(backend.key);
-      if (bound === 'total') break;
-      if (bound === 'backend') continue; // so many wait for this one already; the next one may be well
+      if (this.#fallen.has(backend.key)) continue;
+      // Too many wait for this one already; the next one may have some dials of its own left.
+      if (!pendingDials.enter(backend.key)) continue;
       tried = true;
       const dialled = await this.#dial(backend);
       pendingDials.leave(backend.key);
@@ -188,8 +237,15 @@ export class Connection {
       if (this.#client.destroyed) return 'client-left';
     }
     this.#choice?.end();
+    this.#leaveSeat();
     await this.#partWith(decision.farewell);
     return tried ? 'dial-failed' : 'refused-dials';
+  }
+
+  /** Its slot is another connection's from now on. */
+  #leaveSeat(): void {
+    if (this.#seat !== null) this.#context.shares.leave(this.#seat);
+    this.#seat = null;
   }
 
   #inTurn({ backends, balance }: Candidates): Iterable<Backend> {
@@ -202,9 +258,11 @@ export class Connection {
   async #dial(backend: Backend): Promise<Dialled> {
     const giveUp = () => this.#backendSocket?.destroy();
     this.#client.once('close', giveUp);
+    this.#dialling = backend;
     const dialled = await dialBackend(backend, this.#context, (socket) => {
       this.#backendSocket = socket;
     });
+    this.#dialling = null;
     this.#client.off('close', giveUp);
     return dialled;
   }
@@ -230,10 +288,13 @@ export class Connection {
   #partWith(bytes: Uint8Array | null): Promise<void> {
     const client = this.#client;
     if (client.destroyed) return Promise.resolve();
+    this.#parting = true;
+    this.#context.unserved.add(this, this.#peer.address);
     return new Promise((resolve) => {
       const deadline = setTimeout(() => client.destroy(), this.#context.limits.lingerMs);
       client.once('close', () => {
         clearTimeout(deadline);
+        this.#leaveQueues();
         resolve();
       });
       client.on('data', () => {}).resume();

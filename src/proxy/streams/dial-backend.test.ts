@@ -8,29 +8,41 @@ import { type DialContext, dialBackend, PendingDials } from './dial-backend.ts';
 
 describe('the dials under way', () => {
   test('are bounded in total', () => {
-    const dials = new PendingDials({ maxPendingDials: 2, maxPendingDialsPerBackend: 2 });
-    expect([dials.enter('a'), dials.enter('b'), dials.enter('c')]).toEqual([null, null, 'total']);
+    const dials = new PendingDials({
+      maxPendingDials: 2,
+      maxPendingDialsPerBackend: 2,
+      reservedDialsPerBackend: 0,
+    });
+    expect([dials.enter('a'), dials.enter('b'), dials.enter('c')]).toEqual([true, true, false]);
     expect(dials.total).toBe(2);
     dials.leave('a');
-    expect(dials.enter('c')).toBeNull();
-    expect(dials.enter('a')).toBe('total');
+    expect(dials.enter('c')).toBe(true);
+    expect(dials.enter('a')).toBe(false);
   });
 
   test('are bounded for each backend, so that one black hole leaves room for others', () => {
-    const dials = new PendingDials({ maxPendingDials: 100, maxPendingDialsPerBackend: 2 });
-    expect([dials.enter('hole'), dials.enter('hole'), dials.enter('hole')]).toEqual([null, null, 'backend']);
-    expect(dials.enter('other')).toBeNull();
+    const dials = new PendingDials({
+      maxPendingDials: 100,
+      maxPendingDialsPerBackend: 2,
+      reservedDialsPerBackend: 0,
+    });
+    expect([dials.enter('hole'), dials.enter('hole'), dials.enter('hole')]).toEqual([true, true, false]);
+    expect(dials.enter('other')).toBe(true);
     expect(dials.total).toBe(3);
     dials.leave('other');
-    expect(dials.enter('hole')).toBe('backend'); // what another leaves is not its own
+    expect(dials.enter('hole')).toBe(false); // what another leaves is not its own
     dials.leave('hole');
-    expect([dials.enter('hole'), dials.enter('hole')]).toEqual([null, 'backend']);
+    expect([dials.enter('hole'), dials.enter('hole')]).toEqual([true, false]);
   });
 
   test('that were refused need not leave, and all that leave bring it back to nothing', () => {
-    const dials = new PendingDials({ maxPendingDials: 3, maxPendingDialsPerBackend: 2 });
+    const dials = new PendingDials({
+      maxPendingDials: 3,
+      maxPendingDialsPerBackend: 2,
+      reservedDialsPerBackend: 0,
+    });
     for (let round = 0; round < 3; round += 1) {
-      const entered = ['a', 'a', 'a', 'b', 'b'].filter((key) => dials.enter(key) === null);
+      const entered = ['a', 'a', 'a', 'b', 'b'].filter((key) => dials.enter(key));
       expect(entered).toEqual(['a', 'a', 'b']);
       for (const key of entered) dials.leave(key);
       expect(dials.total).toBe(0);

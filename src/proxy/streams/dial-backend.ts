@@ -56,6 +56,11 @@ export function dialBackend(
   });
 }
 
+/** Destroying a connecting socket with it says that the health checks found the backend down. */
+export const BACKEND_DOWN: NodeJS.ErrnoException = Object.assign(new Error('the backend is down'), {
+  code: 'EBACKENDDOWN',
+});
+
 const TIMED_OUT: NodeJS.ErrnoException = Object.assign(new Error('connect timed out'), { code: 'ETIMEDOUT' });
 
 function codeOf(error: unknown): string {
@@ -63,13 +68,18 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : String(error);
 }
 
+type DialLimits = Pick<
+  EngineLimits,
+  'maxPendingDials' | 'maxPendingDialsPerBackend' | 'reservedDialsPerBackend'
+>;
+
 /** Bounds the dials under way, in total and to each backend, so that one black hole cannot use up what the others need. */
 export class PendingDials {
-  readonly #limits: Pick<EngineLimits, 'maxPendingDials' | 'maxPendingDialsPerBackend'>;
+  readonly #limits: DialLimits;
   readonly #perBackend = new Map<string, number>();
   #total = 0;
 
-  constructor(limits: Pick<EngineLimits, 'maxPendingDials' | 'maxPendingDialsPerBackend'>) {
+  constructor(limits: DialLimits) {
     this.#limits = limits;
   }
 
@@ -77,14 +87,15 @@ export class PendingDials {
     return this.#total;
   }
 
-  /** Which bound stands in the way; null when it may be dialled, and is counted. */
-  enter(key: string): 'total' | 'backend' | null {
+  /** False when a bound stands in the way; else it may be dialled, and is counted. */
+  enter(key: string): boolean {
     const here = this.#perBackend.get(key) ?? 0;
-    if (this.#total >= this.#limits.maxPendingDials) return 'total';
-    if (here >= this.#limits.maxPendingDialsPerBackend) return 'backend';
+    const { maxPendingDials, maxPendingDialsPerBackend, reservedDialsPerBackend } = this.#limits;
+    if (here >= maxPendingDialsPerBackend) return false;
+    if (this.#total >= maxPendingDials && here >= reservedDialsPerBackend) return false;
     this.#total += 1;
     this.#perBackend.set(key, here + 1);
-    return null;
+    return true;
   }
 
   leave(key: string): void {

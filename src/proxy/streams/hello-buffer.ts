@@ -50,6 +50,11 @@ export class HelloBuffer {
     return this.#length;
   }
 
+  /** It holds some of the memory that all share. */
+  get isLarge(): boolean {
+    return accounted(this.#buffer.length) > 0;
+  }
+
   /** A view on all bytes so far, valid until the next append or release. */
   get bytes(): Buffer {
     return this.#buffer.subarray(0, this.#length);

@@ -12,6 +12,8 @@ const DEAD = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH']);
 
 const FLUSH_LOOK_MS = 5;
 const PROBES_OF_THE_DEAD = 3;
+/** As in native/engine/queue_bounds.h: short exchanges are spared the calls. */
+const UNBOUNDED_BYTES = 256 * 1024;
 
 interface Side {
   readonly name: 'client' | 'backend';
@@ -45,10 +47,14 @@ export class Relay {
     client.on('error', (error) => this.#broken(this.#client, this.#backend, error));
     backend.on('error', (error) => this.#broken(this.#backend, this.#client, error));
     pump(client, backend, (count) => {
+      const before = this.bytes.fromClient;
       this.bytes.fromClient += count;
+      if (isBulk(before, this.bytes.fromClient)) this.#boundQueues(client, backend);
     });
     pump(backend, client, (count) => {
+      const before = this.bytes.fromBackend;
       this.bytes.fromBackend += count;
+      if (isBulk(before, this.bytes.fromBackend)) this.#boundQueues(backend, client);
     });
   }
 
@@ -79,6 +85,11 @@ export class Relay {
     }
   }
 
+  #boundQueues(from: Socket, to: Socket): void {
+    const [source, sink] = [descriptorOf(from), descriptorOf(to)];
+    if (source >= 0 && sink >= 0) this.#settings.addon.boundQueues(source, sink);
+  }
+
   #spare(side: Side, fd: number, slow: boolean): void {
     const { addon, deadPeerTimeoutMs } = this.#settings;
     if (slow === side.slow || deadPeerTimeoutMs === 0) return;
@@ -107,6 +118,9 @@ export class Relay {
     setTimeout(() => this.#resetOnceFlushed(socket, latestMs), FLUSH_LOOK_MS);
   }
 }
+
+/** It has just become so. */
+const isBulk = (before: number, now: number): boolean => before < UNBOUNDED_BYTES && now >= UNBOUNDED_BYTES;
 
 function pump(from: Socket, to: Socket, counted: (bytes: number) => void): void {
   from.on('data', (chunk: Buffer) => {

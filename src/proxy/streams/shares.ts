@@ -1,24 +1,58 @@
-// Counts the connections of each share: what a policy bounds without the engine knowing what it stands for.
-import type { Share } from '../engine.ts';
+// Counts the connections of each share, and the slots that the groups of shares hold: what a policy bounds without the engine knowing
+// what it stands for.
+import type { Share, SlotShares } from '../engine.ts';
+
+/** Until `leave`: counted among its share, in a slot that is kept for its group or in a common one. */
+export interface Seat {
+  readonly share: Share;
+  readonly inCommonSlot: boolean;
+}
 
 export class Shares {
   readonly #counts = new Map<string, number>();
+  readonly #reserved = new Map<string, number>();
+  #inCommonSlots = 0;
+  #slots: SlotShares;
+
+  constructor(slots: SlotShares) {
+    this.#slots = slots;
+  }
 
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
-  /** False when that would be one too many; else it counts until `leave`. */
-  enter({ key, limit }: Share): boolean {
-    const count = this.#counts.get(key) ?? 0;
-    if (count >= limit) return false;
-    this.#counts.set(key, count + 1);
-    return true;
+  shareSlots(slots: SlotShares): void {
+    const { reserved, common, groups } = slots;
+    let surplus = 0;
+    for (const [group, held] of this.#reserved)
+      surplus += Math.max(0, held - (groups.has(group) ? reserved : 0));
+    this.#slots = { ...slots, common: Math.max(0, common - surplus) };
   }
 
-  leave({ key }: Share): void {
-    const count = (this.#counts.get(key) ?? 0) - 1;
-    if (count > 0) this.#counts.set(key, count);
-    else this.#counts.delete(key);
+  /** Which bound stands in the way, or the seat that was taken. */
+  enter(share: Share): Seat | 'share' | 'slots' {
+    if ((this.#counts.get(share.key) ?? 0) >= share.limit) return 'share';
+    const group = groupOf(share);
+    const inCommonSlot = (this.#reserved.get(group) ?? 0) >= this.#slots.reserved;
+    if (inCommonSlot && this.#inCommonSlots >= this.#slots.common) return 'slots';
+    if (inCommonSlot) this.#inCommonSlots += 1;
+    else add(this.#reserved, group, 1);
+    add(this.#counts, share.key, 1);
+    return { share, inCommonSlot };
   }
+
+  leave({ share, inCommonSlot }: Seat): void {
+    if (inCommonSlot) this.#inCommonSlots -= 1;
+    else add(this.#reserved, groupOf(share), -1);
+    add(this.#counts, share.key, -1);
+  }
+}
+
+const groupOf = ({ key, group }: Share): string => group ?? key;
+
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }

@@ -14,6 +14,7 @@ import type {
   Listener,
   ListenerSpec,
   Outcome,
+  SlotShares,
 } from '../engine.ts';
 import { EngineClosedError, refused } from '../engine-closed.ts';
 import { IdleGate } from '../idle-gate.ts';
@@ -22,6 +23,7 @@ import { PendingDials } from './dial-backend.ts';
 import { HelloMemory } from './hello-buffer.ts';
 import { Loads } from './loads.ts';
 import { Shares } from './shares.ts';
+import { SourceQueue } from './source-queue.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const LOOK_INTERVAL_MS = 250;
@@ -32,10 +34,14 @@ export class StreamsEngine implements Engine {
   readonly #handles: NetnsHandles;
   readonly #helloMemory: HelloMemory;
   readonly #pendingDials: PendingDials;
-  readonly #shares = new Shares();
+  readonly #shares: Shares;
+  readonly #unserved = new SourceQueue<Connection>();
+  readonly #largeHellos = new SourceQueue<Connection>();
   readonly #loads = new Loads(() => performance.now());
   readonly #servers = new Map<Server, Listener>();
   readonly #connections = new Set<Connection>();
+  /** Their sockets are closed; Node tells of it a moment later. */
+  readonly #evicted = new Set<Connection>();
   readonly #watch: NodeJS.Timeout;
   #looks = 0;
   #closing = false;
@@ -47,6 +53,7 @@ export class StreamsEngine implements Engine {
     this.#handles = new NetnsHandles(addon, limits.maxNetnsHandles);
     this.#helloMemory = new HelloMemory(limits.maxHelloMemoryBytes);
     this.#pendingDials = new PendingDials(limits);
+    this.#shares = new Shares({ reserved: 0, common: limits.maxConnections, groups: new Set() });
     this.#watch = setInterval(() => this.#lookAfterPeers(), LOOK_INTERVAL_MS).unref();
   }
 
@@ -61,6 +68,8 @@ export class StreamsEngine implements Engine {
       pendingDials: this.#pendingDials,
       shares: this.#shares,
       loads: this.#loads,
+      unserved: this.#unserved,
+      largeHellos: this.#largeHellos,
     };
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
     server.on('connection', (client) => void this.#accept(client, context));
@@ -115,6 +124,15 @@ export class StreamsEngine implements Engine {
     };
   }
 
+  shareSlots(slots: SlotShares): void {
+    this.#shares.shareSlots(slots);
+  }
+
+  abortDials(keys: Iterable<string>): void {
+    const aborted = new Set(keys);
+    for (const connection of this.#connections) connection.abortDial(aborted);
+  }
+
   shares(): ReadonlyMap<string, number> {
     return this.#shares.counts;
   }
@@ -143,7 +161,7 @@ export class StreamsEngine implements Engine {
 
   async #accept(client: Socket, context: ConnectionContext): Promise<void> {
     const connection = new Connection(client, context);
-    if (this.#connections.size >= this.#limits.maxConnections) {
+    if (this.#connections.size - this.#evicted.size >= this.#limits.maxConnections && !this.#evictOne()) {
       connection.refuse('refused-connections');
       return;
     }
@@ -152,8 +170,17 @@ export class StreamsEngine implements Engine {
       await connection.serve();
     } finally {
       this.#connections.delete(connection);
+      this.#evicted.delete(connection);
       this.#idle.connectionEnded();
     }
+  }
+
+  #evictOne(): boolean {
+    const connection = this.#unserved.oldestOfLargest();
+    if (connection === undefined) return false;
+    this.#evicted.add(connection);
+    connection.evict();
+    return true;
   }
 
   #adopted(fd: number): number {

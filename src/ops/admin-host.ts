@@ -1,0 +1,63 @@
+// Judges by which name a request came to the admin port. A page of a foreign site can have its own name resolve to our address (DNS
+// rebinding), and then the browser lets it read every answer; the `Host` it sends is still that name. Pure.
+import { BlockList, isIP, isIPv6 } from 'node:net';
+
+export interface AdminRefusal {
+  readonly status: 403 | 421;
+  readonly reason: string;
+}
+
+export interface AskedFor {
+  readonly target: string;
+  /** Names in lower case, each line of the head by itself. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** The address that listens, and the one that this connection came to. */
+  readonly ownAddresses: readonly string[];
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+const USE = 'use localhost, a loopback address or the address of --admin, with any port';
+
+/** null: the request may be answered. */
+export function adminRefusal({ target, headers, ownAddresses }: AskedFor): AdminRefusal | null {
+  const misdirected = (what: string): AdminRefusal => ({ status: 421, reason: `${what}: ${USE}` });
+  const valuesOf = (wanted: string) => headers.filter(([name]) => name === wanted).map(([, value]) => value);
+  // RFC 9112, section 3.2.2: the authority of an absolute target counts in place of Host. Only a request to a proxy has one.
+  if (!target.startsWith('/') && target !== '*') return misdirected('this is no proxy');
+  const [host, ...more] = valuesOf('host');
+  if (host === undefined) return misdirected('the request has no Host');
+  if (more.length > 0) return misdirected('the request has several Hosts');
+  if (!isOwnAuthority(host, ownAddresses)) return misdirected('the Host of the request is not ours');
+  const origins = valuesOf('origin');
+  const isOurs = (origin: string) => isOwnAuthority(origin.replace(/^https?:\/\//i, ''), ownAddresses);
+  return origins.every(isOurs) ? null : { status: 403, reason: 'pages of other sites get no answer' };
+}
+
+/** `<name or address>[:<port>]`. Addresses in their usual form only: a browser writes no other (127.1, 0x7f000001) into Host. */
+function isOwnAuthority(authority: string, ownAddresses: readonly string[]): boolean {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{0,5})?$/.exec(authority);
+  if (match === null) return false;
+  const [, bracketed, plain = ''] = match;
+  if (bracketed !== undefined) return isIPv6(bracketed) && isOwnAddress(bracketed, ownAddresses);
+  return /^localhost\.?$/i.test(plain) || (isIP(plain) === 4 && isOwnAddress(plain, ownAddresses));
+}
+
+function isOwnAddress(address: string, ownAddresses: readonly string[]): boolean {
+  if (isIn(LOOPBACK, address)) return true;
+  return ownAddresses.some((own) => {
+    const [bare = ''] = own.replace(/^::ffff:(?=[\d.]+$)/i, '').split('%');
+    if (isIP(bare) === 0) return false;
+    const only = new BlockList();
+    only.addAddress(bare, isIPv6(bare) ? 'ipv6' : 'ipv4');
+    return isIn(only, address);
+  });
+}
+
+/** A BlockList finds an IPv4 address in its IPv6-mapped form too; a zone says nothing about whose address it is. */
+function isIn(list: BlockList, address: string): boolean {
+  const [bare = ''] = address.split('%');
+  return list.check(bare, isIPv6(bare) ? 'ipv6' : 'ipv4');
+}

@@ -1,0 +1,13 @@
+// What counts as one source of connections, where shares are judged by source. Pure.
+import { isIPv6 } from 'node:net';
+
+/** One for all that a client can choose from: an IPv4 address, or the /64 of an IPv6 address. */
+export function sourceOf(address: string | undefined): string {
+  const [bare = ''] = (address ?? '').replace(/^::ffff:(?=[\d.]+$)/i, '').split('%');
+  if (!isIPv6(bare)) return bare;
+  const [head = '', tail] = bare.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? [] : Array<string>(8 - groups.length - after.length).fill('0');
+  return `${[...groups, ...zeros, ...after].slice(0, 4).join(':')}::/64`;
+}

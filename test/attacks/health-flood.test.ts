@@ -1,0 +1,142 @@
+// Floods of the health port and of the admin port: a kubelet that probes from another address is answered all the same.
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Flood, type FloodOptions } from '../support/flood.ts';
+import { Isthmus, manifest } from '../support/isthmus.ts';
+import { freePort, until } from '../support/tcp.ts';
+
+/** As a kubelet has it (timeoutSeconds: 1). */
+const PROBE_MS = 1000;
+const PROBES = 100;
+/** Then the rest is not waited for. */
+const ENOUGH_FAILURES = 3;
+const CONNECTIONS = 1000;
+/** Pages of some size: an answer that is not read does not fit into the buffers of the kernel. */
+const CLUSTERS = 400;
+
+type Kind = Pick<FloodOptions, 'begin' | 'trickle' | 'reads'>;
+type Row = readonly [what: string, kind: Kind];
+
+const asking = (path: string, times = 1) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(times);
+const NO_END = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n';
+
+const SILENT: Row = ['silent connections', { begin: '', trickle: '', reads: true }];
+const UNREAD: Row = [
+  'answers that are never read',
+  { begin: asking('/metrics'), trickle: 'G', reads: false },
+];
+const PIPELINED: Row = [
+  'requests that do not wait for answers',
+  { begin: asking('/metrics', 1000), trickle: asking('/livez', 1000), reads: false },
+];
+const KINDS: readonly Row[] = [
+  SILENT,
+  ['half request lines', { begin: 'GET /liv', trickle: '', reads: true }],
+  ['trickled headers', { begin: `${asking('/livez').slice(0, -2)}X: `, trickle: 'a', reads: true }],
+  ['trickled bodies', { begin: NO_END, trickle: 'a', reads: true }],
+  [
+    'connections that are kept open after their answer',
+    { begin: asking('/livez'), trickle: '', reads: true },
+  ],
+  ['requests without end', { begin: asking('/metrics'), trickle: asking('/metrics'), reads: true }],
+  UNREAD,
+  PIPELINED,
+];
+
+let isthmus: Isthmus;
+let healthPort: number;
+let flood: Flood | null;
+
+beforeEach(async () => {
+  flood = null;
+  isthmus = new Isthmus();
+  healthPort = await freePort();
+  for (let index = 0; index < CLUSTERS; index += 1) {
+    const networkId = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+    isthmus.writeManifest(`c${index}.yaml`, manifest({ name: `c${index}`, networkId, address: '10.0.0.5' }));
+  }
+  await isthmus.start('--health-listen', `127.0.0.1:${healthPort}`);
+});
+afterEach(async () => {
+  await flood?.stop();
+  await isthmus.stop();
+});
+
+/** A new connection, as a kubelet makes one for each probe; what went wrong, or null. */
+async function probe(port: number): Promise<string | null> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1' });
+  let said = '';
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    said += text;
+  });
+  socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${PROBE_MS} ms`)), PROBE_MS);
+  try {
+    await once(socket, 'end');
+    return /^HTTP\/1\.1 200 [\s\S]*ok\n/.test(said) ? null : `answered: ${said}`;
+  } catch (error) {
+    return String(error);
+  } finally {
+    clearTimeout(timer);
+    socket.destroy();
+  }
+}
+
+async function failedProbes(port: number): Promise<string[]> {
+  const failed: string[] = [];
+  for (let count = 0; count < PROBES && failed.length < ENOUGH_FAILURES; count += 1) {
+    const trouble = await probe(port);
+    if (trouble !== null) failed.push(trouble);
+    // Spread over seconds: what the port holds is turned over many times meanwhile.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return failed;
+}
+
+async function evicted(port: 'admin' | 'health'): Promise<number> {
+  const { body } = await isthmus.get('/metrics');
+  const [, count] =
+    new RegExp(`^isthmus_admin_connections_evicted_total{port="${port}"} (\\d+)$`, 'm').exec(body) ?? [];
+  return Number(count);
+}
+
+it('without a flood, no probe of either port fails', async () => {
+  expect(await failedProbes(healthPort)).toEqual([]);
+  expect(await failedProbes(isthmus.adminPort)).toEqual([]);
+});
+
+describe(`${CONNECTIONS} connections to the health port`, () => {
+  it.each(KINDS)('from one address, %s, fail no probe', async (_what, kind) => {
+    flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 1, ...kind });
+    expect(await failedProbes(healthPort)).toEqual([]);
+    expect(await flood.opened()).toBeGreaterThan(CONNECTIONS);
+  });
+
+  it.each([SILENT, UNREAD, PIPELINED])('from 50 addresses, %s, fail no probe', async (_what, kind) => {
+    flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 50, ...kind });
+    expect(await failedProbes(healthPort)).toEqual([]);
+  });
+
+  it('are counted when they are evicted, and told in a few lines with their address', async () => {
+    flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 1, ...SILENT[1] });
+    await until('some are evicted', async () => (await evicted('health')) > CONNECTIONS);
+    expect(await evicted('admin')).toBe(0);
+    const lines = isthmus.log.filter(({ msg }) => msg === 'port is full: connections evicted');
+    expect(lines[0]).toMatchObject({ level: 'warn', port: 'health', source: '127.1.0.1' });
+    expect(lines.length).toBeLessThan(10);
+  });
+});
+
+describe(`${CONNECTIONS} connections to the admin port`, () => {
+  const ASKING: Row = [
+    'answers with all clusters that are never read',
+    { ...UNREAD[1], begin: asking('/status') },
+  ];
+  it.each([SILENT, ASKING])('from one address, %s, fail no probe of either port', async (_what, kind) => {
+    const port = isthmus.adminPort;
+    flood = await Flood.start({ port, connections: CONNECTIONS, sources: 1, ...kind });
+    expect(await failedProbes(port)).toEqual([]);
+    expect(await failedProbes(healthPort)).toEqual([]);
+  });
+});
