@@ -44,7 +44,7 @@ if (work === undefined) throw new Error(`--work is one of ${Object.keys(WORKS).j
 const seconds = Number(values.seconds);
 const netns = Number(values.netns);
 const tools = readTools();
-const { peers } = chosenPeers({ peers: [values.peer], haproxies: [] }, tools);
+const { peers } = chosenPeers({ peers: [values.peer], haproxies: [], checkouts: [] }, tools);
 const [peer] = peers;
 if (peer === undefined) throw new Error(`there is no peer ${values.peer}`);
 

@@ -24,6 +24,8 @@ export interface Options {
   readonly check: boolean;
   /** More HAProxy programs, each a peer of its own. */
   readonly haproxies: readonly string[];
+  /** More checkouts of Isthmus, each a peer of its own. */
+  readonly checkouts: readonly string[];
   readonly help: boolean;
 }
 
@@ -64,6 +66,7 @@ export const HELP = `npm run bench [-- <options>]   (npm run bench -- parser: on
   --scenarios a,b        of ${SCENARIOS.map(({ name }) => name).join(', ')}
   --rounds n  --seconds s
   --haproxy <path>       one more HAProxy, beside the system's; repeatable
+  --isthmus <checkout>   run the Isthmus of another checkout as one more peer, to compare two builds; repeatable
   --check                exit 1 when a goal is missed by the median, has failed or could not be judged
 `;
 
@@ -71,6 +74,7 @@ export function readOptions(args: readonly string[]): Options {
   let mode: keyof typeof MODES = 'normal';
   const given: { peers?: string[]; scenarios?: string[]; rounds?: number; seconds?: number } = {};
   const haproxies: string[] = [];
+  const checkouts: string[] = [];
   const problems: string[] = [];
   let check = false;
   let help = false;
@@ -95,6 +99,7 @@ export function readOptions(args: readonly string[]): Options {
     else if (name === '--rounds') given.rounds = Math.round(positive(name));
     else if (name === '--seconds') given.seconds = positive(name);
     else if (name === '--haproxy') haproxies.push(value(name));
+    else if (name === '--isthmus') checkouts.push(value(name));
     else problems.push(`there is no option ${name}`);
   }
   const known = SCENARIOS.map((each) => each.name);
@@ -106,5 +111,5 @@ export function readOptions(args: readonly string[]): Options {
     console.error(`${problems.join('\n')}\n\n${HELP}`);
     process.exit(2);
   }
-  return { ...MODES[mode], ...given, haproxies, check, help };
+  return { ...MODES[mode], ...given, haproxies, checkouts, check, help };
 }

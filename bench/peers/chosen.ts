@@ -1,4 +1,5 @@
 // The peers of a run, from their names and from what prepare.ts found.
+import { resolve } from 'node:path';
 import type { Options } from '../harness/options.ts';
 import type { Found, Program, Tools } from '../harness/tools.ts';
 import { direct } from './direct.ts';
@@ -26,7 +27,7 @@ const MAKERS: Readonly<Record<string, (program: Program) => Peer>> = {
   envoy,
 };
 
-export function chosenPeers(options: Pick<Options, 'peers' | 'haproxies'>, tools: Tools): Chosen {
+export function chosenPeers(options: Pick<Options, 'peers' | 'haproxies' | 'checkouts'>, tools: Tools): Chosen {
   const peers: Peer[] = [];
   const missing = new Map<string, string>();
   for (const name of options.peers) {
@@ -43,6 +44,9 @@ export function chosenPeers(options: Pick<Options, 'peers' | 'haproxies'>, tools
   }
   options.haproxies.forEach((path, index) => {
     peers.push(haproxy({ path, libraries: '' }, `haproxy-${index + 2}`));
+  });
+  options.checkouts.forEach((path, index) => {
+    peers.push(isthmus('native', `isthmus-native-${index + 2}`, resolve(path)));
   });
   return { peers, missing };
 }

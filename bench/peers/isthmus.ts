@@ -8,13 +8,13 @@ import { nextPort, startProcess } from './running.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-export function isthmus(engine: 'native' | 'streams'): Peer {
-  const name = `isthmus-${engine}`;
+/** @param from the checkout whose `dist` runs; it must have been set up (`npm run setup`). */
+export function isthmus(engine: 'native' | 'streams', name = `isthmus-${engine}`, from = root): Peer {
   return {
     name,
     entersNetns: true,
     version: () =>
-      (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version,
+      (JSON.parse(readFileSync(join(from, 'package.json'), 'utf8')) as { version: string }).version,
     start: async (site) => {
       const port = nextPort();
       const admin = nextPort();
@@ -33,7 +33,7 @@ export function isthmus(engine: 'native' | 'streams'): Peer {
         port,
         { path: process.execPath, libraries: '' },
         [
-          join(root, 'dist', 'main.js'),
+          join(from, 'dist', 'main.js'),
           'run',
           ...['--engine', engine, '--threads', String(site.wish.threads)],
           ...['--source', `file:${manifestsOf(site, name)}`],

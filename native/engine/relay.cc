@@ -49,17 +49,23 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
       continue;
     }
     flow.bytes += static_cast<std::uint64_t>(moved);
-    if (!flow.bounded && flow.bytes >= kUnboundedBytes) {
-      flow.bounded = true;
-      BoundQueues(from.fd, to.fd);
-    }
     // A short read means drained, but not one that was bounded by the slots of a pipe, nor one before an end or an urgent byte.
     const bool drained = !flow.splicing && moved < static_cast<long>(kScratchBytes) && !from.hang_up;
     if (!from.urgent) Judge(flow, moved);
+    if (flow.bytes >= kUnboundedBytes) Bound(flow, from, to);
     if (drained) from.readable = false;
     if (drained && !flow.Pending()) return;
   }
   GoOnLater(connection);
+}
+
+// A flow that becomes bulk later still gets the wide buffer: the kernel loses nothing when a buffer grows.
+void Worker::Bound(Flow& flow, const Side& from, const Side& to) {
+  const bool widen = flow.splicing && !flow.wide && Enter(shared_.wide_flows, kMostWideFlows);
+  if (flow.bounded && !widen) return;
+  flow.bounded = true;
+  flow.wide = flow.wide || widen;
+  BoundQueues(from.fd, to.fd, flow.wide ? kWideReceiveBytes : kNarrowReceiveBytes);
 }
 
 // There is more to do, but it is the others' turn.
@@ -145,6 +151,7 @@ void Worker::Judge(Flow& flow, long moved) {
 void Worker::ReleaseFlow(Flow& flow) {
   std::free(std::exchange(flow.spill, nullptr));
   pipes_.Give(flow.pipe, flow.in_pipe == 0);
+  if (std::exchange(flow.wide, false)) Leave(shared_.wide_flows);
 }
 
 }  // namespace isthmus
