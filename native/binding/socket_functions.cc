@@ -40,7 +40,7 @@ Napi::Value BoundQueuesFunction(const Napi::CallbackInfo& info) {
   if (!from) return {};
   const auto to = IntArgument(info, 1, "to");
   if (!to) return {};
-  BoundQueues(*from, *to);
+  BoundQueues(*from, *to, kLargeSegmentReceiveBytes);
   return {};
 }
 

@@ -63,6 +63,9 @@ struct Side {
   bool slow = false;         // its window is closed: TCP_USER_TIMEOUT is off, or the kernel would take it for dead
 };
 
+// What the kernel may hold for a flow (queue_bounds.h). Wide ones are counted.
+enum class Queues : std::uint8_t { kUnbounded, kNarrow, kWide, kLargeSegments };
+
 // Bytes on their way from one side to the other.
 struct Flow {
   std::uint64_t bytes = 0;
@@ -73,7 +76,7 @@ struct Flow {
   std::uint32_t in_pipe = 0;
   std::uint8_t streak = 0;         // big reads in a row; while splicing, small ones
   bool splicing = false;
-  bool bounded = false;            // what the kernel may hold for it
+  Queues queues = Queues::kUnbounded;
   bool ended = false;              // the source said FIN
   bool closed = false;             // and so did we to the sink
 

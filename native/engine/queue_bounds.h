@@ -5,9 +5,20 @@
 
 namespace isthmus {
 
-// A flow is bounded once it has moved so much: until then the kernel's own buffers are smaller, and short exchanges are spared the calls.
-constexpr std::uint64_t kUnboundedBytes = 256 * 1024;
+// A flow is bounded once it has moved this many bytes. Later would be too late: the kernel has widened the buffer by then, and drops
+// segments that it has invited when the buffer shrinks. Shorter exchanges save the calls.
+constexpr std::uint64_t kUnboundedBytes = 64 * 1024;
 
-void BoundQueues(int from, int to);
+// SO_RCVBUF for the source of a flow. The kernel doubles the value for its own bookkeeping and grants at most net.core.rmem_max.
+// Segments of MTU size need more memory for the same bytes, so the first bulk flows among them get the wide buffer. A flow keeps it
+// until the connection ends. docs/decisions/0018 has the measurements.
+constexpr int kNarrowReceiveBytes = 128 * 1024;
+constexpr int kWideReceiveBytes = 2304 * 1024;
+constexpr int kMostWideFlows = 8;
+// For segments that no wire carries, such as loopback's.
+constexpr int kLargeSegmentBytes = 16 * 1024;
+constexpr int kLargeSegmentReceiveBytes = 512 * 1024;
+
+void BoundQueues(int from, int to, int receive_bytes);
 
 }  // namespace isthmus

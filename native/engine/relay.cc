@@ -9,6 +9,7 @@
 #include "engine/queue_bounds.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
+#include "sys/tcp_state.h"
 
 namespace isthmus {
 
@@ -59,13 +60,18 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
   GoOnLater(connection);
 }
 
-// A flow that becomes bulk later still gets the wide buffer: the kernel loses nothing when a buffer grows.
+// A narrow flow that becomes bulk is widened: the kernel loses nothing when a buffer grows.
 void Worker::Bound(Flow& flow, const Side& from, const Side& to) {
-  const bool widen = flow.splicing && !flow.wide && Enter(shared_.wide_flows, kMostWideFlows);
-  if (flow.bounded && !widen) return;
-  flow.bounded = true;
-  flow.wide = flow.wide || widen;
-  BoundQueues(from.fd, to.fd, flow.wide ? kWideReceiveBytes : kNarrowReceiveBytes);
+  if (flow.queues == Queues::kUnbounded) {
+    const auto state = StateOfTcp(from.fd);
+    const bool large_segments = state && state->received_segment_bytes >= kLargeSegmentBytes;
+    flow.queues = large_segments ? Queues::kLargeSegments : Queues::kNarrow;
+    BoundQueues(from.fd, to.fd, large_segments ? kLargeSegmentReceiveBytes : kNarrowReceiveBytes);
+  }
+  if (flow.queues == Queues::kNarrow && flow.splicing && Enter(shared_.wide_flows, kMostWideFlows)) {
+    flow.queues = Queues::kWide;
+    BoundQueues(from.fd, to.fd, kWideReceiveBytes);
+  }
 }
 
 // There is more to do, but it is the others' turn.
@@ -151,7 +157,7 @@ void Worker::Judge(Flow& flow, long moved) {
 void Worker::ReleaseFlow(Flow& flow) {
   std::free(std::exchange(flow.spill, nullptr));
   pipes_.Give(flow.pipe, flow.in_pipe == 0);
-  if (std::exchange(flow.wide, false)) Leave(shared_.wide_flows);
+  if (std::exchange(flow.queues, Queues::kUnbounded) == Queues::kWide) Leave(shared_.wide_flows);
 }
 
 }  // namespace isthmus

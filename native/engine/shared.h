@@ -82,6 +82,7 @@ struct Shared {
   std::atomic<int> unreported{0};  // accepted, and their end not yet told to JavaScript
   std::atomic<int> listeners_closing{0};  // closed, and some worker may still accept from one
   std::atomic<int> pending_dials{0};
+  std::atomic<int> wide_flows{0};
   // How the slots of routed connections are shared out: so many are kept for each group, and all groups compete for the others.
   std::atomic<int> reserved_slots{0};
   std::atomic<int> common_slots;

@@ -110,6 +110,7 @@ class Worker {
   long MoveBySplice(Flow& flow, Side& from, Side& to);
   void Spill(Flow& flow, const char* bytes, std::uint32_t count);
   void Judge(Flow& flow, long moved);
+  void Bound(Flow& flow, const Side& from, const Side& to);
   void Broken(Connection& connection, const Side& side, int error);
   void PassReset(Connection& connection);
   void LookAtReset(Connection& connection);

@@ -28,6 +28,7 @@ std::optional<TcpState> StateOfTcp(int fd) {
       static_cast<int>(info.tcpi_last_ack_recv),
       info.tcpi_probes,
       queued,
+      static_cast<int>(info.tcpi_rcv_mss),
   };
 }
 

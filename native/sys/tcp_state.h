@@ -11,6 +11,7 @@ struct TcpState {
   int last_ack_ms;     // since the peer last acknowledged anything
   int probes;          // sent since then without an answer
   int queued_bytes;    // sent and not acknowledged, or not sent yet
+  int received_segment_bytes;  // the kernel's estimate of what the peer sends in one segment
 };
 
 // Absent when the descriptor is no TCP socket.

@@ -13,7 +13,7 @@ const DEAD = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH']);
 const FLUSH_LOOK_MS = 5;
 const PROBES_OF_THE_DEAD = 3;
 /** As in native/engine/queue_bounds.h: short exchanges are spared the calls. */
-const UNBOUNDED_BYTES = 256 * 1024;
+const UNBOUNDED_BYTES = 64 * 1024;
 
 interface Side {
   readonly name: 'client' | 'backend';
