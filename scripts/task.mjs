@@ -101,7 +101,7 @@ const tasks = {
       await setUp({ compiled: false, sanitize: true });
       const { sanitizedEnvironment } = await import('./sanitizer.mjs');
       return sandboxed(
-        [vitest, 'run', 'test/netns/addon', 'test/native-engine', ...args],
+        [vitest, 'run', 'test/netns/addon', 'test/engines/native-engine', ...args],
         sanitizedEnvironment(),
       );
     },
@@ -222,7 +222,7 @@ const tasks = {
       return inOrder([
         [bin('typescript', 'bin', 'tsc'), '-p', '.'],
         [bin('@biomejs', 'biome', 'bin', 'biome'), 'check', '--error-on-warnings', '.'],
-        [vitest, 'run', 'test/imports.test.ts'],
+        [vitest, 'run', 'test/architecture/imports.test.ts'],
       ]);
     },
   },

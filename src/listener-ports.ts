@@ -1,6 +1,6 @@
 // Keeps one port open for each TCP listener that is wanted, and says what came of it. An open port stays as it is while its route
 // changes; what could not be opened is tried again. It decides nothing about routes, and never closes a connection.
-import type { PortRange } from './config/values.ts';
+import type { PortRange } from './cli/config/values.ts';
 import type { Engine, Listener, ListenerSpec, Policy } from './proxy/engine.ts';
 import { listenerKey } from './proxy/share-key.ts';
 import type { PortOutcome, PortRoute } from './routing/port-route.ts';

@@ -3,8 +3,8 @@
 // 0 done, 1 failed, 2 wrong configuration, 128 + n ended by a second signal.
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
-import { CLOCK_FIX, clockDoubt } from './clock-doubt.ts';
-import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config/config.ts';
+import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './cli/config/config.ts';
+import { nearest } from './cli/config/nearest.ts';
 import {
   DOCTOR_HELP,
   EXPLAIN_HELP,
@@ -13,30 +13,30 @@ import {
   runHelp,
   STATUS_HELP,
   TOP_HELP,
-} from './config/help.ts';
-import { nearest } from './config/nearest.ts';
-import type { LogLevel } from './control-messages.ts';
-import { nodeProblem } from './node-version.ts';
-import { isJournal } from './ops/journal-stream.ts';
-import { createLogger, type Logger } from './ops/logger.ts';
-import { reloadArguments } from './service/reload-arguments.ts';
+} from './cli/help.ts';
+import { reloadArguments } from './cli/reload-arguments.ts';
+import type { LogLevel } from './control-thread/control-messages.ts';
+import { CLOCK_FIX, clockDoubt } from './lifecycle/clock-doubt.ts';
+import { nodeProblem } from './lifecycle/node-version.ts';
+import { isJournal } from './telemetry/log/journal-stream.ts';
+import { createLogger, type Logger } from './telemetry/log/logger.ts';
 import { version } from './version.ts';
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   run,
   status: async (args) => {
     if (wantsHelp(args)) return print(STATUS_HELP);
-    const { showStatus } = await import('./ops/status-command.ts');
+    const { showStatus } = await import('./cli/status-command.ts');
     return showStatus(args, process.env);
   },
   top: async (args) => {
     if (wantsHelp(args)) return print(TOP_HELP);
-    const { showTop } = await import('./ops/top-command.ts');
+    const { showTop } = await import('./cli/top/top-command.ts');
     return showTop(args, process.env);
   },
   explain: async (args) => {
     if (wantsHelp(args)) return print(EXPLAIN_HELP);
-    const { showExplanation } = await import('./ops/explain-command.ts');
+    const { showExplanation } = await import('./cli/explain-command.ts');
     return showExplanation(args, process.env);
   },
   doctor: async (args) => {
@@ -44,7 +44,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
     const json = args.includes('--json');
     const config = configuration(args.filter((arg) => arg !== '--json'));
     if (config === null) return 2;
-    const { doctor } = await import('./doctor/doctor.ts');
+    const { doctor } = await import('./cli/doctor/doctor.ts');
     return doctor({ ...config, json, environment: process.env, version: version(), print, tell: complain });
   },
   reload: async (args) => {
@@ -54,7 +54,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
       complain(`isthmus reload: ${asked.problem}\n\n${RELOAD_HELP}`);
       return 2;
     }
-    const { reload } = await import('./service/reload-command.ts');
+    const { reload } = await import('./cli/reload-command.ts');
     return reload({ ...asked, print, complain });
   },
   demo: async (args) => {
@@ -123,7 +123,7 @@ const REPLACED_WITHIN_MS = 120_000;
 async function serve(config: RunConfig, logger: Logger): Promise<number> {
   // Both late, so that --help and configuration errors need no compiled addon; the thread first, since it loads its code by itself
   // while we load ours.
-  const { ControlLink } = await import('./control-link.ts');
+  const { ControlLink } = await import('./control-thread/control-link.ts');
   const log = (level: LogLevel, facts: object, message: string) => logger[level](facts, message);
   const control = new ControlLink({ config, log });
   const { App } = await import('./app.ts');
@@ -181,7 +181,7 @@ async function openService(
   const { handover: directory } = config;
   const { env: environment, pid } = process;
   if (directory === null && !environment.NOTIFY_SOCKET && !environment.LISTEN_FDS) return null;
-  const { Service } = await import('./service/service.ts');
+  const { Service } = await import('./lifecycle/service.ts');
   const { native: addon } = await import('./netns/native.ts');
   const uid = process.getuid?.() ?? 0;
   return Service.open({ addon, directory, version: version(), environment, pid, uid, log });

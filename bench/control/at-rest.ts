@@ -1,6 +1,6 @@
 // What one instance costs while nothing happens: requests to the API, memory, processor time.
 import { readFileSync } from 'node:fs';
-import { Management } from '../../test/support/management.ts';
+import { Management } from '../../test/support/kubernetes/management.ts';
 import { until } from '../../test/support/tcp.ts';
 import type { Row } from './row.ts';
 import { Tenant } from './tenant.ts';

@@ -1,8 +1,8 @@
 // A large site: a thousand clusters, twenty instances. One of them is the real program; of the others there is what they leave in
 // the API (slices, Leases that are renewed), which is all that one instance sees of another.
 
-import { endpointSliceOf, leaseOf, microTime } from '../../src/control/cluster-shape.ts';
-import { Management, NAMESPACE } from '../../test/support/management.ts';
+import { endpointSliceOf, leaseOf, microTime } from '../../src/control/objects/cluster-shape.ts';
+import { Management, NAMESPACE } from '../../test/support/kubernetes/management.ts';
 import { rssMb } from './at-rest.ts';
 import { controlHeapMb } from './heap.ts';
 import type { Row } from './row.ts';

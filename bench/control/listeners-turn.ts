@@ -1,13 +1,13 @@
 // What one turn costs the control thread with one listener of five thousand machines among a thousand clusters' worth of nothing else:
 //   node bench/control/listeners-turn.ts [machines] [listeners]
 // Prints medians and p99 in milliseconds of the thread's own CPU time: nothing changed, one label changed, all of a generation promoted.
-import { settledDesired } from '../../src/control/desired-equality.ts';
-import type { Desired } from '../../src/control/desired-state.ts';
-import type { MachineFacts } from '../../src/control/machine.ts';
-import { diff } from '../../src/control/publish/diff.ts';
-import { NO_MEMORY, type PlanMemory } from '../../src/control/publish/plan.ts';
-import { withPublications } from '../../src/control/publish/published-status.ts';
-import { type World, worldOf } from '../../src/control/world.ts';
+import { settledDesired } from '../../src/control/desired/desired-equality.ts';
+import type { Desired } from '../../src/control/desired/desired-state.ts';
+import { diff } from '../../src/control/plan/diff.ts';
+import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
+import { withPublications } from '../../src/control/plan/published-status.ts';
+import type { MachineFacts } from '../../src/control/sources/machine.ts';
+import { type World, worldOf } from '../../src/control/world/world.ts';
 import type { TargetHealth } from '../../src/health/target-health.ts';
 import {
   desiredFor,
@@ -17,8 +17,8 @@ import {
   NAMESPACE,
   NETNS,
   pendingCluster,
-} from '../../test/support/listeners.ts';
-import { ModelApi, SETTINGS } from '../../test/support/model-api.ts';
+} from '../../test/support/kubernetes/listeners.ts';
+import { ModelApi, SETTINGS } from '../../test/support/kubernetes/model-api.ts';
 
 const MACHINES = Number(process.argv[2] ?? 5000);
 const LISTENERS = Number(process.argv[3] ?? 1);

@@ -1,7 +1,7 @@
 // How long clients wait for a change to reach them: a cluster appears, its API server dies or goes silent, comes back, its netns is
 // made anew. With default settings, seen from the API: what kube-proxy adds to it is the same for everybody.
 import { connect } from 'node:tls';
-import { Management } from '../../test/support/management.ts';
+import { Management } from '../../test/support/kubernetes/management.ts';
 import type { Row } from './row.ts';
 import { median, seconds, spread } from './statistics.ts';
 import { Tenant } from './tenant.ts';

@@ -2,7 +2,7 @@
 // tenant's machines, with the API servers of any number of clusters (each on an address of its own) in one process.
 import { randomUUID } from 'node:crypto';
 import { selfSigned } from '../../test/support/certificates.ts';
-import type { Management } from '../../test/support/management.ts';
+import type { Management } from '../../test/support/kubernetes/management.ts';
 import { ip, makeNetns } from '../../test/support/netns.ts';
 import { NetnsServer } from '../../test/support/netns-server.ts';
 

@@ -2,20 +2,21 @@
 //   node bench/control/turn.ts [clusters] [instances]
 // Prints medians and p99 in milliseconds of the thread's own CPU time (what else runs on the machine does not count), with nothing
 // changed (the turn must then plan nothing) and after one change.
-import { endpointSliceOf, serviceOf } from '../../src/control/cluster-shape.ts';
-import type { ClusterReading, SourceSnapshot } from '../../src/control/cluster-source.ts';
-import { settledDesired } from '../../src/control/desired-equality.ts';
-import { type Desired, desiredState } from '../../src/control/desired-state.ts';
-import { diff } from '../../src/control/publish/diff.ts';
-import type { KubeWorld } from '../../src/control/publish/kube-world.ts';
-import { observedLease, observedService, observedSlice } from '../../src/control/publish/observed-objects.ts';
-import { PeerWatch } from '../../src/control/publish/peer-watch.ts';
-import { NO_MEMORY, type PlanMemory } from '../../src/control/publish/plan.ts';
-import { withPublications } from '../../src/control/publish/published-status.ts';
-import { type World, worldOf } from '../../src/control/world.ts';
+
+import { settledDesired } from '../../src/control/desired/desired-equality.ts';
+import { type Desired, desiredState } from '../../src/control/desired/desired-state.ts';
+import { PeerWatch } from '../../src/control/instance/peer-watch.ts';
+import { endpointSliceOf, serviceOf } from '../../src/control/objects/cluster-shape.ts';
+import { observedLease, observedService, observedSlice } from '../../src/control/objects/observed-objects.ts';
+import { diff } from '../../src/control/plan/diff.ts';
+import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
+import { withPublications } from '../../src/control/plan/published-status.ts';
+import type { ClusterReading, SourceSnapshot } from '../../src/control/sources/cluster-source.ts';
+import type { KubeWorld } from '../../src/control/world/kube-world.ts';
+import { type World, worldOf } from '../../src/control/world/world.ts';
 import type { TargetHealth } from '../../src/health/target-health.ts';
 import type { KubeObject } from '../../src/kube/kube-object.ts';
-import { Mirror } from '../../src/kube/mirror.ts';
+import { Mirror } from '../../src/kube/watch/mirror.ts';
 import { backendKey } from '../../src/routing/route-table.ts';
 
 const CLUSTERS = Number(process.argv[2] ?? 1000);

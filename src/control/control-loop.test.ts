@@ -3,9 +3,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ProbeTarget } from '../health/probe-target.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
-import type { ClusterReading, SourceSnapshot } from './cluster-source.ts';
 import { ControlLoop } from './control-loop.ts';
-import type { Desired } from './desired-state.ts';
+import type { Desired } from './desired/desired-state.ts';
+import type { ClusterReading, SourceSnapshot } from './sources/cluster-source.ts';
 
 const ID = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
 const cluster = (name: string): ClusterReading => ({

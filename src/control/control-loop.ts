@@ -4,14 +4,19 @@ import type { ProbeTarget } from '../health/probe-target.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../routing/port-route.ts';
-import type { ClusterSource } from './cluster-source.ts';
-import { settledDesired } from './desired-equality.ts';
-import { type Desired, type DesiredSettings, type DesiredState, desiredState } from './desired-state.ts';
-import type { ListenerSnapshot } from './listener-snapshot.ts';
-import type { KubeWorld } from './publish/kube-world.ts';
-import type { Plan } from './publish/plan.ts';
-import { withPublications } from './publish/published-status.ts';
-import { type World, type WorldSettings, worldOf } from './world.ts';
+import { settledDesired } from './desired/desired-equality.ts';
+import {
+  type Desired,
+  type DesiredSettings,
+  type DesiredState,
+  desiredState,
+} from './desired/desired-state.ts';
+import type { Plan } from './plan/plan.ts';
+import { withPublications } from './plan/published-status.ts';
+import type { ClusterSource } from './sources/cluster-source.ts';
+import type { ListenerSnapshot } from './sources/listener-snapshot.ts';
+import type { KubeWorld } from './world/kube-world.ts';
+import { type World, type WorldSettings, worldOf } from './world/world.ts';
 
 export type TriggerReason =
   | 'start'

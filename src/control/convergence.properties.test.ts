@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ModelApi, NAMESPACE, SETTINGS } from '../../test/support/model-api.ts';
+import { ModelApi, NAMESPACE, SETTINGS } from '../../test/support/kubernetes/model-api.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import { backendKey } from '../routing/route-table.ts';
-import type { ClusterReading } from './cluster-source.ts';
-import { desiredState } from './desired-state.ts';
-import { diff } from './publish/diff.ts';
-import { NO_MEMORY, type PlanMemory } from './publish/plan.ts';
-import { byText } from './text-order.ts';
-import { type World, worldOf } from './world.ts';
+import { desiredState } from './desired/desired-state.ts';
+import { byText } from './objects/text-order.ts';
+import { diff } from './plan/diff.ts';
+import { NO_MEMORY, type PlanMemory } from './plan/plan.ts';
+import type { ClusterReading } from './sources/cluster-source.ts';
+import { type World, worldOf } from './world/world.ts';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];
 const DIRECT = 'https://10.0.0.1:6443';

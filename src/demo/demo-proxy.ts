@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { ClusterView, StatusView } from '../ops/status.ts';
+import type { ClusterView, StatusView } from '../telemetry/status/status.ts';
 
 /** The default ports of the program. */
 export const PROXY_PORT = 6443;

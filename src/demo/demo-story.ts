@@ -1,7 +1,7 @@
 // What the demo tells, step by step, from the tenants' networks to a proxy that stops in order. Every sentence with a tick was
 // checked before it was said.
 
-import { neededRights } from '../control/publish/needed-rights.ts';
+import { neededRights } from '../control/objects/needed-rights.ts';
 import { type Answer, askServer, type DemoClient, statusOf } from './demo-client.ts';
 import { clusterKubeconfig } from './demo-kubeconfig.ts';
 import {
@@ -306,7 +306,7 @@ export class DemoStory {
     const told = problems.map(({ origin, reason }) => `${origin}: ${reason}`).join('; ');
     narrator.check(
       problems.length === 0,
-      `its user has the ${RULES} rules of src/control/publish/needed-rights.ts, and nothing is missing${told}`,
+      `its user has the ${RULES} rules of src/control/objects/needed-rights.ts, and nothing is missing${told}`,
     );
     narrator.check(
       status === 403,

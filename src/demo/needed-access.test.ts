@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { neededRights } from '../control/publish/needed-rights.ts';
+import { neededRights } from '../control/objects/needed-rights.ts';
 import { neededRules } from './needed-access.ts';
 
 const EVERYWHERE = { namespace: null, clusterNamespace: null };

@@ -1,5 +1,5 @@
-// The rights of the one table (control/publish/needed-rights.ts) as rules of the embedded management API.
-import { neededRights, type RightsSettings } from '../control/publish/needed-rights.ts';
+// The rights of the one table (control/objects/needed-rights.ts) as rules of the embedded management API.
+import { neededRights, type RightsSettings } from '../control/objects/needed-rights.ts';
 import type { AccessRule } from './management-api/access.ts';
 
 /** One namespace each; null: in all namespaces. */

@@ -2,14 +2,14 @@
 // is retried here but what certainly did no harm; no credential and no body gets into an error.
 import { existsSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { ApiEndpoint, ApiIdentity } from './api-endpoint.ts';
 import { type HttpMethod, verbOf } from './api-path.ts';
-import { CallLimits, type CallSubject } from './call-limits.ts';
-import { Connections, type HttpAnswer, MAX_WATCHES } from './connections.ts';
-import { Credentials } from './credentials.ts';
-import { bodyOfRefusal, callError, requireYes, valueIn, watchEvents, wholeBody } from './http-answer.ts';
+import { Credentials } from './credentials/credentials.ts';
+import { kubeconfigPlace } from './credentials/kubeconfig-place.ts';
+import type { ApiEndpoint, ApiIdentity } from './http/api-endpoint.ts';
+import { CallLimits, type CallSubject } from './http/call-limits.ts';
+import { Connections, type HttpAnswer, MAX_WATCHES } from './http/connections.ts';
+import { bodyOfRefusal, callError, requireYes, valueIn, watchEvents, wholeBody } from './http/http-answer.ts';
 import type { WatchEvent } from './kube-object.ts';
-import { kubeconfigPlace } from './kubeconfig-place.ts';
 
 export type KubeQuery = Readonly<Record<string, string | number | boolean | undefined>>;
 

@@ -1,12 +1,12 @@
 // Machines and AdditionalListeners that a tenant writes into a namespace of its own, about a cluster of another namespace: they act
 // within the namespace of the OpenStackCluster, and nowhere else.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ListenerView } from '../../src/ops/listener-view.ts';
+import type { ListenerView } from '../../src/telemetry/status/listener-view.ts';
 import { type AttackNetwork, AttackNetworks, TARGET } from '../support/attack-networks.ts';
 import type { Isthmus } from '../support/isthmus.ts';
-import { Management, NAMESPACE } from '../support/management.ts';
+import { Management, NAMESPACE } from '../support/kubernetes/management.ts';
+import { FAST } from '../support/kubernetes/publish-site.ts';
 import { dialsToNowhereIn } from '../support/netns-dials.ts';
-import { FAST } from '../support/publish-site.ts';
 
 const TENANT = 'tenant-b';
 /** No netns of this test has a route to it. */

@@ -1,8 +1,8 @@
 // Addresses that are refused as IPv4, written so that a translator or a tunnel makes them IPv4 again: they are refused as an API
 // server's address, wherever it stands, and as a machine's.
 import { describe, expect, it } from 'vitest';
-import { readMachine } from '../../src/control/machine.ts';
-import { readOpenStackCluster } from '../../src/control/openstack-cluster.ts';
+import { readMachine } from '../../src/control/sources/machine.ts';
+import { readOpenStackCluster } from '../../src/control/sources/openstack-cluster.ts';
 
 const FORMS = [
   ['NAT64', '64:ff9b::169.254.169.254', '169.254.169.254'],

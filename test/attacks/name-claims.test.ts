@@ -2,14 +2,14 @@
 // those names must go on reaching the tenants that have them, and nothing that is published for these may change.
 import { get } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashedName } from '../../src/control/listener-names.ts';
+import { hashedName } from '../../src/control/objects/listener-names.ts';
 import type { Isthmus } from '../support/isthmus.ts';
-import { NAMESPACE } from '../support/management.ts';
+import { NAMESPACE } from '../support/kubernetes/management.ts';
+import { FAST, PublishSite } from '../support/kubernetes/publish-site.ts';
+import { Tenant } from '../support/kubernetes/tenant.ts';
 import { ip } from '../support/netns.ts';
 import { NetnsServer } from '../support/netns-server.ts';
-import { FAST, PublishSite } from '../support/publish-site.ts';
 import { until } from '../support/tcp.ts';
-import { Tenant } from '../support/tenant.ts';
 
 const MACHINE = '10.0.0.11';
 const PORT = 8443;

@@ -1,8 +1,8 @@
 // A cluster is deleted and another tenant makes an OpenStackCluster of the same name before this instance looks again. The new object
 // must not come into the network of the former one. A restore, which is the same to the API, keeps its route.
 import { describe, expect, it } from 'vitest';
-import type { ClusterFacts, ClusterReading } from '../../src/control/cluster-source.ts';
-import type { World } from '../../src/control/world.ts';
+import type { ClusterFacts, ClusterReading } from '../../src/control/sources/cluster-source.ts';
+import type { World } from '../../src/control/world/world.ts';
 import {
   desiredFor,
   keyAt,
@@ -12,7 +12,7 @@ import {
   NETNS,
   NETWORK,
   worldFor,
-} from '../support/listeners.ts';
+} from '../support/kubernetes/listeners.ts';
 
 const ENDPOINT = 'https://10.0.0.5:6443';
 const WORKER = { role: 'worker' };

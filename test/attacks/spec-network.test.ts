@@ -5,11 +5,11 @@ import {
   OPENSTACK_CLUSTER_VERSIONS as VERSIONS,
   type OpenStackClusterVersion as Version,
 } from '../../src/demo/management-api/cluster-api-definitions.ts';
-import type { Explanation } from '../../src/ops/explanation.ts';
+import type { Explanation } from '../../src/telemetry/status/explanation.ts';
 import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/attack-networks.ts';
 import { Isthmus } from '../support/isthmus.ts';
-import { Management } from '../support/management.ts';
-import { FAST } from '../support/publish-site.ts';
+import { Management } from '../support/kubernetes/management.ts';
+import { FAST } from '../support/kubernetes/publish-site.ts';
 
 const TENANT = 'tenant-b';
 const NOT_NOW = /alert internal error/;

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TopView } from '../../src/ops/top-view.ts';
+import type { TopView } from '../../src/cli/top/top-view.ts';
 import { Isthmus, mainScript } from '../support/isthmus.ts';
 import { isAlive } from '../support/process.ts';
 import { freePort, until, WAIT_MS, within } from '../support/tcp.ts';

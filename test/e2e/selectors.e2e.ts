@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Labels } from '../../src/kube/label-requirement.ts';
-import { matches, parseLabelSelector } from '../../src/kube/label-selector.ts';
-import { matchesNode, parseNodeSelector } from '../../src/kube/node-selector.ts';
+import type { Labels } from '../../src/kube/labels/label-requirement.ts';
+import { matches, parseLabelSelector } from '../../src/kube/labels/label-selector.ts';
+import { matchesNode, parseNodeSelector } from '../../src/kube/labels/node-selector.ts';
 import { labelSelectors, labelSets, nodeSelectors } from '../kube/selector-cases.ts';
 import { componentCommand } from './component.ts';
 

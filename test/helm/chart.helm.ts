@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CHART, renderedManifests } from '../../scripts/manifests.mjs';
-import { readConfig } from '../../src/config/config.ts';
-import { neededRights } from '../../src/control/publish/needed-rights.ts';
-import { START_LIMIT_MS } from '../../src/service/service.ts';
+import { readConfig } from '../../src/cli/config/config.ts';
+import { neededRights } from '../../src/control/objects/needed-rights.ts';
+import { START_LIMIT_MS } from '../../src/lifecycle/service.ts';
 import { helm, only, type Rendered, refusal, rendered, settingsOf, type Values } from './rendering.ts';
 import { MATRIX } from './value-matrix.ts';
 

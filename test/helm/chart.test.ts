@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CHART, chartCopies, sourceHash } from '../../scripts/manifests.mjs';
-import { environmentName, FLAG_NAMES, FLAGS, type FlagName } from '../../src/config/flags.ts';
-import { Metrics } from '../../src/ops/metrics.ts';
+import { environmentName, FLAG_NAMES, FLAGS, type FlagName } from '../../src/cli/config/flags.ts';
+import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (...path: string[]) => readFileSync(join(CHART, ...path), 'utf8');

@@ -1,9 +1,10 @@
 // What /metrics says of an instance that has seen a bit of everything, and the series that Prometheus makes of it. The chart's queries
 // are held against these: names and labels are the program's own.
-import type { ClusterState, ClusterStatus } from '../../src/control/cluster-status.ts';
-import type { ListenerStatus, MemberState } from '../../src/control/listener-status.ts';
-import type { KubernetesStatus } from '../../src/control/publish/kubernetes-status.ts';
-import { Metrics } from '../../src/ops/metrics.ts';
+
+import type { KubernetesStatus } from '../../src/control/apply/kubernetes-status.ts';
+import type { ClusterState, ClusterStatus } from '../../src/control/desired/cluster-status.ts';
+import type { ListenerStatus, MemberState } from '../../src/control/desired/listener-status.ts';
+import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
 import { servedRecord } from '../support/connection-records.ts';
 
 const NAMESPACE = 'magnum-system';

@@ -113,8 +113,8 @@ it('lists every package that is in it, with its licence, as CycloneDX and as tex
 it('every library that a part of it needs is there: also the parts that are loaded rarely', async () => {
   const script = `
     const { KubeConfig } = await import('/opt/isthmus/node_modules/@kubernetes/client-node/dist/index.js');
-    await import('/opt/isthmus/dist/kube/rare-credentials.js');
-    await import('/opt/isthmus/dist/doctor/doctor.js');
+    await import('/opt/isthmus/dist/kube/credentials/rare-credentials.js');
+    await import('/opt/isthmus/dist/cli/doctor/doctor.js');
     console.log(typeof KubeConfig);`;
   const answer = await inside(['/usr/local/bin/node', '--input-type=module', '-e', script]);
   expect(answer).toEqual({ code: 0, stdout: 'function\n', stderr: '' });

@@ -1,8 +1,8 @@
 // /run/netns of a node, as a Pod has it that is there before the node's first namespace: after a boot nobody says who comes first.
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
+import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { makeNetns } from '../support/netns.ts';
-import { PublishSite } from '../support/publish-site.ts';
 import type { Runtime } from './container.ts';
 import { dropNetnsMount } from './node-setup.ts';
 import { Pod } from './pod.ts';

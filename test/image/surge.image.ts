@@ -1,7 +1,7 @@
 // A DaemonSet with surge where each Pod has an address of its own: the new Pod of a node is there before the old one goes, and they
 // share nothing but the name of the node.
 import { expect, it } from 'vitest';
-import { PublishSite } from '../support/publish-site.ts';
+import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { until } from '../support/tcp.ts';
 import { Pod } from './pod.ts';
 import { nodeAddress } from './pod-network.ts';

@@ -6,7 +6,7 @@ import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PublishSite } from '../support/publish-site.ts';
+import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { WAIT_MS, within } from '../support/tcp.ts';
 import type { TestCluster } from '../support/two-clusters.ts';
 import { type Runtime, rootfs } from './container.ts';

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Credentials } from '../../src/kube/credentials.ts';
+import { Credentials } from '../../src/kube/credentials/credentials.ts';
 import { type HttpKubeClient, type KubeClientOptions, openKubeClient } from '../../src/kube/kube-client.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { apiCertificate, json, refuse, ScriptedApi } from './scripted-api.ts';

@@ -12,7 +12,7 @@ const directory = mkdtempSync(join(tmpdir(), 'isthmus-footprint-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const kubeClient = fileURLToPath(new URL('../../src/kube/kube-client.ts', import.meta.url));
-const reflector = fileURLToPath(new URL('../../src/kube/reflector.ts', import.meta.url));
+const reflector = fileURLToPath(new URL('../../src/kube/watch/reflector.ts', import.meta.url));
 const servedVersion = fileURLToPath(new URL('../../src/kube/served-version.ts', import.meta.url));
 
 const SCRIPT = `

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { Credentials } from '../../src/kube/credentials.ts';
-import { kubeAccess, type Source } from '../../src/kube/kubeconfig.ts';
+import { Credentials } from '../../src/kube/credentials/credentials.ts';
+import { kubeAccess, type Source } from '../../src/kube/credentials/kubeconfig.ts';
 import { selfSigned } from '../support/certificates.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-kubeconfig-'));

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { abortableSleep } from '../../src/kube/abortable.ts';
 import { type HttpKubeClient, openKubeClient } from '../../src/kube/kube-client.ts';
 import type { KubeObject } from '../../src/kube/kube-object.ts';
-import { Reflector, type ReflectorDeps } from '../../src/kube/reflector.ts';
+import { Reflector, type ReflectorDeps } from '../../src/kube/watch/reflector.ts';
 import { FakeCollection, fakeError } from './fake-collection.ts';
 import { refuse, ScriptedApi } from './scripted-api.ts';
 import { servedCollection } from './served-collection.ts';

@@ -1,6 +1,6 @@
 // A reflector on a fake collection in virtual time: a wait takes no time but the clock's.
-import { Reflector, type ReflectorDeps } from '../../src/kube/reflector.ts';
-import type { ReflectorReport } from '../../src/kube/reflector-snapshot.ts';
+import { Reflector, type ReflectorDeps } from '../../src/kube/watch/reflector.ts';
+import type { ReflectorReport } from '../../src/kube/watch/reflector-snapshot.ts';
 import { FakeCollection, turn } from './fake-collection.ts';
 
 export class VirtualReflector<T> {

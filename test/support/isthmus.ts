@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { ClusterView, StatusView } from '../../src/ops/status.ts';
+import type { ClusterView, StatusView } from '../../src/telemetry/status/status.ts';
 import { until, WAIT_MS, within } from './tcp.ts';
 import { traced } from './traced.ts';
 

@@ -1,7 +1,8 @@
 // What /status says, made up for tests of who reads it.
-import type { ListenerView } from '../../src/ops/listener-view.ts';
-import type { ClusterView, StatusView } from '../../src/ops/status.ts';
-import { NO_TRAFFIC } from '../../src/ops/traffic.ts';
+
+import { NO_TRAFFIC } from '../../src/telemetry/metrics/traffic.ts';
+import type { ListenerView } from '../../src/telemetry/status/listener-view.ts';
+import type { ClusterView, StatusView } from '../../src/telemetry/status/status.ts';
 
 export const clusterView = (name: string, parts: Partial<ClusterView> = {}): ClusterView => ({
   name,

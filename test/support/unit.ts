@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
-import type { StatusView } from '../../src/ops/status.ts';
+import type { StatusView } from '../../src/telemetry/status/status.ts';
 import { handedOver } from './handed-over.ts';
 import { type LogLine, mainScript } from './isthmus.ts';
 import { NotifyReceiver } from './notify-receiver.ts';

@@ -181,7 +181,7 @@ describe('the journal', () => {
   });
 
   it('is recognised by JOURNAL_STREAM, if that is where our output goes', async () => {
-    const { isJournal } = await import('../../src/ops/journal-stream.ts');
+    const { isJournal } = await import('../../src/telemetry/log/journal-stream.ts');
     const { dev, ino } = fstatSync(1);
     expect(isJournal(`${dev}:${ino}`, 1)).toBe(true);
     expect(isJournal(`${dev}:${ino + 1}`, 1)).toBe(false);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { environmentName, FLAG_NAMES } from '../../src/config/flags.ts';
+import { environmentName, FLAG_NAMES } from '../../src/cli/config/flags.ts';
 
 const units = fileURLToPath(new URL('../../deploy/systemd/', import.meta.url));
 const text = (file: string) => readFileSync(join(units, file), 'utf8');

@@ -1,4 +1,4 @@
-{{/* What Isthmus may do, and no more: the table of src/control/publish/needed-rights.ts. A test holds the two together. */}}
+{{/* What Isthmus may do, and no more: the table of src/control/objects/needed-rights.ts. A test holds the two together. */}}
 
 {{/* Where the clusters are. */}}
 {{- define "isthmus.clusterRules" }}

@@ -1,0 +1,144 @@
+// `isthmus doctor`: looks at everything that `isthmus run` would need with the same flags, changes nothing, and says what to change.
+import { hostname } from 'node:os';
+import { advertisedAddress } from '../../control/instance/advertise-address.ts';
+import { readDefaultRouteAddress } from '../../control/instance/default-route-address.ts';
+import { hostIdentity } from '../../control/instance/host-identity.ts';
+import { isHeardAt, unheard } from '../../control/instance/listen-reach.ts';
+import { instanceName } from '../../control/objects/instance-name.ts';
+import type { RunConfig } from '../config/config.ts';
+import { type Check, ok, problem, warning } from './check.ts';
+import { apiCheck, clockCheck, credentialsCheck, definitionCheck, loginCheck } from './kubernetes-checks.ts';
+import { KubernetesVisit } from './kubernetes-visit.ts';
+import {
+  addonCheck,
+  configurationCheck,
+  dateCheck,
+  descriptorCheck,
+  type LoadedAddon,
+  nodeCheck,
+  setnsCheck,
+} from './machine-checks.ts';
+import { manifestCheck } from './manifest-check.ts';
+import { namespaceCheck } from './namespace-check.ts';
+import { netnsCheck, seemsContainer } from './netns-check.ts';
+import { nodeNameCheck } from './node-name-check.ts';
+import { portCheck, runningIsthmus } from './port-checks.ts';
+import { isWell, reportJson, resultText, summaryText } from './report.ts';
+import { rightsCheck } from './rights-check.ts';
+import { runChecks } from './run-checks.ts';
+
+export interface DoctorDependencies {
+  readonly config: RunConfig;
+  /** Of reading it. */
+  readonly warnings: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly json: boolean;
+  readonly print: (text: string) => void;
+  /** For what is no part of the report. */
+  readonly tell: (text: string) => void;
+  readonly wallNow?: () => number;
+  /** The boot id of this host. */
+  readonly host?: string;
+  /** To wait for a sign of life of somebody who goes by our name. */
+  readonly patienceMs?: number;
+}
+
+const CHECK_MS = 5000;
+
+/** The exit code: 0 when nothing is a problem. */
+export async function doctor(deps: DoctorDependencies): Promise<number> {
+  const { version, json, print, tell } = deps;
+  const visit = new KubernetesVisit();
+  const checks = checksFor(deps, visit);
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const results = await runChecks(checks, {
+    timeoutMs: CHECK_MS,
+    onResult: (result) => {
+      if (!json) print(resultText(result, width));
+    },
+    onWaiting: (names) => tell(`… still looking at ${names.join(', ')}\n`),
+  });
+  print(json ? reportJson(version, results) : summaryText(results));
+  await visit.close();
+  return isWell(results) ? 0 : 1;
+}
+
+/** In the order in which they are told: each stands after those it needs. */
+function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly Check[] {
+  const { config, warnings, environment, wallNow = Date.now } = deps;
+  const { source, listen, admin, healthListen } = config;
+  const loaded: LoadedAddon = { addon: null };
+  const inContainer = seemsContainer(environment);
+  const running = runningIsthmus(admin);
+  return [
+    configurationCheck(warnings),
+    nodeCheck(process.versions.node, process.execPath),
+    dateCheck(wallNow),
+    addonCheck(loaded),
+    setnsCheck(loaded),
+    netnsCheck({
+      directory: config.netnsDirectory,
+      addedPrefixes: config.netnsPrefixes,
+      loaded,
+      inContainer,
+    }),
+    descriptorCheck(config.maxConnections),
+    portCheck({ flag: 'listen', endpoint: listen, running }),
+    portCheck({ flag: 'admin', endpoint: admin, running }),
+    ...(healthListen === null ? [] : [portCheck({ flag: 'health-listen', endpoint: healthListen, running })]),
+    ...(source.kind === 'file'
+      ? [
+          manifestCheck(source.directory, {
+            proxyAlways: config.proxyAlways,
+            trustSpecNetwork: config.trustSpecNetwork,
+            ignoredLabels: new Set(config.ignoredSelectorLabels),
+          }),
+        ]
+      : kubernetesChecks(deps, visit)),
+  ];
+}
+
+function kubernetesChecks(
+  { config, environment, version, wallNow = Date.now, host = hostIdentity(), patienceMs }: DoctorDependencies,
+  visit: KubernetesVisit,
+): readonly Check[] {
+  const { namespace, nodeName } = config;
+  const running = () => runningIsthmus(config.admin);
+  const instance = instanceName({ nodeName, hostname: hostname() });
+  return [
+    addressCheck(config),
+    credentialsCheck(visit, { config, environment, version }),
+    apiCheck(visit, wallNow),
+    clockCheck(visit),
+    loginCheck(visit),
+    definitionCheck(visit),
+    namespaceCheck(visit, config),
+    rightsCheck(visit, config),
+    nodeNameCheck(visit, {
+      ...{ instance, host, namespace, running, wallNow },
+      ...(patienceMs === undefined ? {} : { patienceMs }),
+    }),
+  ];
+}
+
+function addressCheck({ advertiseAddress, podIp, listen }: RunConfig): Check {
+  return {
+    name: 'address',
+    run: async () => {
+      const defaultRoute = await readDefaultRouteAddress();
+      const choice = advertisedAddress({ flag: advertiseAddress, podIp, defaultRoute });
+      if (choice.kind === 'none')
+        return problem(
+          `nobody can be sent here: ${choice.reason}`,
+          'Set --advertise-address (in a Pod: POD_IP from status.podIP) to an address that every node reaches.',
+        );
+      const { address, from } = choice;
+      if (listen.host === undefined || isHeardAt(listen.host, address))
+        return ok(`clients are sent to ${address}, from ${from}`);
+      // No more than a warning: somebody in front of us may pass them on, and a socket of systemd listens where its unit says.
+      const { found, fix } = unheard(listen.host, address, from);
+      return warning(found, fix);
+    },
+  };
+}

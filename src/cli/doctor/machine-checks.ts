@@ -1,0 +1,128 @@
+// What the machine must offer: Node, the addon, the right to enter network namespaces, descriptors.
+import { closeSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { CLOCK_FIX, clockDoubt } from '../../lifecycle/clock-doubt.ts';
+import { descriptorBudget, descriptorLimit } from '../../lifecycle/descriptor-limit.ts';
+import { nodeProblem } from '../../lifecycle/node-version.ts';
+import type { NativeAddon } from '../../netns/native.ts';
+import { type Check, type Finding, ok, problem, warning } from './check.ts';
+
+/** Loaded by the check of its name; null until then, and where it does not load. */
+export interface LoadedAddon {
+  addon: NativeAddon | null;
+}
+
+export function configurationCheck(warnings: readonly string[]): Check {
+  return {
+    name: 'configuration',
+    run: () =>
+      warnings.length === 0
+        ? ok('every flag and variable can be read')
+        : warning(warnings.join('; '), 'Set what is named there as it is meant.'),
+  };
+}
+
+export function nodeCheck(version: string, path: string): Check {
+  return {
+    name: 'node',
+    run: () => {
+      const wrong = nodeProblem(version, path);
+      return wrong === null ? ok(`Node ${version}`) : problem(wrong, 'Run it with a newer Node.');
+    },
+  };
+}
+
+/** By itself; how it stands to the API server's is another check, which needs an answer of it. */
+export function dateCheck(wallNow: () => number): Check {
+  return {
+    name: 'date',
+    run: () => {
+      const doubt = clockDoubt(wallNow());
+      return doubt === null ? ok('the clock can be right') : problem(doubt, CLOCK_FIX);
+    },
+  };
+}
+
+export function addonCheck(loaded: LoadedAddon): Check {
+  return {
+    name: 'addon',
+    run: async () => {
+      try {
+        loaded.addon = (await import('../../netns/native.ts')).native;
+        return ok('the native addon loads');
+      } catch (error) {
+        return problem(
+          `the native addon does not load: ${(error as Error).message.split('\n', 1)[0]}`,
+          'Compile it for this Node and libc: npm rebuild isthmus, or npm run setup in a clone.',
+        );
+      }
+    },
+  };
+}
+
+const OWN_NETNS = '/proc/thread-self/ns/net';
+const CAP_SYS_ADMIN = 21n;
+
+export function setnsCheck(loaded: LoadedAddon, status = '/proc/self/status'): Check {
+  return {
+    name: 'setns',
+    after: ['addon'],
+    run: async () => {
+      const effective = effectiveCapabilities(await readFile(status, 'utf8'));
+      const mayEnter = effective === null || ((effective >> CAP_SYS_ADMIN) & 1n) === 1n;
+      return mayEnter ? triedSetns(loaded.addon as NativeAddon) : problem('CAP_SYS_ADMIN is missing', GRANT);
+    },
+  };
+}
+
+const GRANT =
+  'Grant it: AmbientCapabilities=CAP_SYS_ADMIN in a systemd unit; in a Pod runAsUser: 0 and ' +
+  'capabilities: {drop: [ALL], add: [SYS_ADMIN]}.';
+
+export function effectiveCapabilities(status: string): bigint | null {
+  const digits = /^CapEff:\s*([0-9a-f]+)$/im.exec(status)?.[1];
+  return digits === undefined ? null : BigInt(`0x${digits}`);
+}
+
+/** By our own netns: it is always there, and a way in and back that leads to the same place harms nobody. */
+function triedSetns(addon: NativeAddon): Finding {
+  const home = addon.ownIdentity();
+  try {
+    const netns = addon.openNetns(OWN_NETNS);
+    try {
+      closeSync(netns.createTcpSocket(4));
+    } finally {
+      netns.close();
+    }
+  } catch (error) {
+    const { message } = error as Error;
+    return problem(
+      `CAP_SYS_ADMIN is there, and yet a network namespace cannot be entered: ${message}`,
+      'Run it outside of a user namespace, and allow setns(CLONE_NEWNET) in its seccomp profile (RestrictNamespaces= of systemd too).',
+    );
+  }
+  // The addon aborts rather than leave us elsewhere; said all the same, since everything rests on it.
+  return addon.ownIdentity() === home
+    ? ok('CAP_SYS_ADMIN is effective; into a network namespace and back works')
+    : problem(
+        'this thread is in another network namespace now',
+        'This is a bug of isthmus: please report it.',
+      );
+}
+
+export function descriptorCheck(wantedConnections: number, limit?: number): Check {
+  return {
+    name: 'descriptors',
+    run: () => {
+      const descriptors = limit ?? descriptorLimit();
+      const { maxConnections } = descriptorBudget(descriptors, wantedConnections);
+      const shown = Number.isFinite(descriptors) ? `${descriptors} open files` : 'open files without limit';
+      return maxConnections < wantedConnections
+        ? warning(
+            `${shown} are enough for ${maxConnections} connections, not for --max-connections ${wantedConnections}`,
+            'Raise LimitNOFILE= (systemd) or ulimit -n, or lower --max-connections.',
+          )
+        : ok(`${shown} are enough for --max-connections ${wantedConnections}`);
+    },
+  };
+}

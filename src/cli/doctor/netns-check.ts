@@ -1,0 +1,125 @@
+// What is in the netns directory, and, in a container, whether what the host adds later will be seen there.
+import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { isNetworkNetns, netnsPrefixes } from '../../control/world/netns-index.ts';
+import { identify } from '../../netns/identify.ts';
+import type { NativeAddon } from '../../netns/native.ts';
+import { type Check, type Finding, ok, problem, warning } from './check.ts';
+import type { LoadedAddon } from './machine-checks.ts';
+import { type MountPlace, mountPlace } from './mount-propagation.ts';
+
+export interface NetnsCheckDeps {
+  readonly directory: string;
+  /** `--netns-prefixes` */
+  readonly addedPrefixes: readonly string[];
+  readonly loaded: LoadedAddon;
+  readonly inContainer: boolean;
+  /** Tests stand in for the kernel. */
+  readonly mountinfo?: string;
+}
+
+const MOUNT =
+  "In a Pod mount the host's directory as a hostPath with mountPropagation: HostToContainer (docker: :ro,rslave).";
+
+export function netnsCheck(deps: NetnsCheckDeps): Check {
+  return { name: 'netns', after: ['addon'], run: () => look(deps) };
+}
+
+function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: NetnsCheckDeps): Finding {
+  let files: Dirent[];
+  try {
+    files = readdirSync(directory, { withFileTypes: true });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT')
+      return problem(
+        `${directory} cannot be read: ${message}`,
+        'Let this user read it, or correct --netns-dir.',
+      );
+    const found = `${directory} does not exist`;
+    return inContainer
+      ? problem(`${found} in this container`, MOUNT)
+      : warning(
+          found,
+          'The first network namespace makes it; if this host has some elsewhere, set --netns-dir.',
+        );
+  }
+  const { usable, unusable } = sorted(files, directory, loaded.addon as NativeAddon);
+  const prefixes = netnsPrefixes(addedPrefixes);
+  const known = usable.filter((name) => isNetworkNetns(name, prefixes)).length;
+  const counts =
+    `${usable.length} network ${usable.length === 1 ? 'namespace' : 'namespaces'} in ${directory}, ` +
+    `${known} of them named ${prefixes.map((prefix) => `${prefix}…`).join(' or ')}`;
+  const [first] = unusable;
+  if (first !== undefined && usable.length === 0)
+    return problem(
+      `none of the ${unusable.length} entries of ${directory} can be used: ${first.name} is ${first.reason}`,
+      inContainer ? MOUNT : 'Remove what is left of deleted namespaces, or correct --netns-dir.',
+    );
+  const place = inContainer ? placeOf(directory, mountinfo) : null;
+  if (place?.propagation === 'private')
+    return (usable.length === 0 ? problem : warning)(
+      `${counts}; namespaces that the host adds later will not be seen here (the mount is private)`,
+      MOUNT,
+    );
+  if (usable.length === 0)
+    return warning(
+      counts,
+      inContainer
+        ? `If the host has some (ip netns list): ${MOUNT}`
+        : 'If this is a network node: is the DHCP or OVN metadata agent running, and --netns-dir right?',
+    );
+  if (first !== undefined)
+    return warning(
+      `${counts}; ${unusable.length} cannot be used: ${first.name} is ${first.reason}`,
+      'Remove what is left of deleted namespaces (ip netns delete <name>).',
+    );
+  if (known === 0)
+    return warning(
+      counts,
+      'On a network node the DHCP or the OVN metadata agent makes them: is it this host?',
+    );
+  // `ip netns add` does that, for the first namespace after a boot.
+  if (place?.lostReadOnly === true)
+    return warning(
+      `${counts}; the directory can be written here, though it was mounted read-only: the host has made it a mount of its own since`,
+      'Restart this container; so that it is one from the boot on, enable run-netns.mount there (docs/install/kubernetes.md).',
+    );
+  return ok(counts);
+}
+
+interface Sorted {
+  readonly usable: readonly string[];
+  readonly unusable: readonly { readonly name: string; readonly reason: string }[];
+}
+
+function sorted(files: readonly Dirent[], directory: string, addon: NativeAddon): Sorted {
+  const usable: string[] = [];
+  const unusable: { name: string; reason: string }[] = [];
+  for (const file of files) {
+    const { name } = file;
+    const found = identify(addon, join(directory, name), file);
+    // Whether we may enter them at all is the business of another check.
+    if (found.kind === 'netns' || (found.kind === 'problem' && found.reason.startsWith('not permitted')))
+      usable.push(name);
+    else if (found.kind === 'problem') unusable.push({ name, reason: found.reason });
+  }
+  return { usable, unusable };
+}
+
+function placeOf(directory: string, mountinfo: string | undefined): MountPlace | null {
+  try {
+    return mountPlace(mountinfo ?? readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(directory));
+  } catch {
+    return null; // it is only a hint
+  }
+}
+
+/** As far as anybody can tell from inside. */
+export function seemsContainer(environment: Readonly<Record<string, string | undefined>>): boolean {
+  return (
+    environment.KUBERNETES_SERVICE_HOST !== undefined ||
+    environment.container !== undefined ||
+    ['/.dockerenv', '/run/.containerenv'].some((path) => existsSync(path))
+  );
+}

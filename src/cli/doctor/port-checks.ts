@@ -1,0 +1,83 @@
+// Whether the ports are free, by taking each for a moment, and whether it is isthmus itself that has one.
+import { createServer } from 'node:net';
+import { endpointText } from '../../routing/endpoint.ts';
+import type { StatusView } from '../../telemetry/status/status.ts';
+import { askAdmin } from '../admin-client.ts';
+import type { Endpoint } from '../config/values.ts';
+import { type Check, type Finding, ok, problem } from './check.ts';
+
+/** The isthmus that runs on this host, as its admin port tells; null where none answers. */
+export type Running = Pick<StatusView, 'instance' | 'version' | 'listen' | 'kubernetes'> | null;
+
+const ASK_MS = 2000;
+
+export async function runningIsthmus(admin: Endpoint): Promise<Running> {
+  if (admin.port === 0) return null;
+  try {
+    const { status, body } = await askAdmin(admin, '/status', ASK_MS);
+    const view = JSON.parse(body) as StatusView;
+    const isOurs = status === 200 && typeof view?.instance === 'string' && typeof view.version === 'string';
+    return isOurs ? view : null;
+  } catch {
+    return null;
+  }
+}
+
+export interface PortQuestion {
+  /** Without the dashes. */
+  readonly flag: 'listen' | 'admin' | 'health-listen';
+  readonly endpoint: Endpoint;
+  readonly running: Promise<Running>;
+}
+
+export function portCheck({ flag, endpoint, running }: PortQuestion): Check {
+  return {
+    name: flag,
+    run: async () => {
+      if (endpoint.port === 0) return ok('any free port will be taken');
+      const shown = endpointText({ address: endpoint.host ?? '*', port: endpoint.port });
+      const code = await listenError(endpoint);
+      if (code === null) return ok(`${shown} is free`);
+      const ours = code === 'EADDRINUSE' && (await isOurs(flag, endpoint, await running));
+      return ours
+        ? ok(`${shown} is taken by the isthmus that runs here`)
+        : refusal(flag, shown, code, endpoint);
+    },
+  };
+}
+
+function refusal(flag: string, shown: string, code: string, { port }: Endpoint): Finding {
+  switch (code) {
+    case 'EADDRINUSE':
+      return problem(
+        `${shown} is taken by another program`,
+        `Choose another --${flag}, or end what listens there (ss -ltnp 'sport = :${port}' names it).`,
+      );
+    case 'EACCES':
+      return problem(`${shown} is not for this user`, `Choose a port from 1024 on for --${flag}.`);
+    case 'EADDRNOTAVAIL':
+      return problem(`${shown}: this machine does not have that address`, `Correct --${flag}.`);
+    default:
+      return problem(`${shown} cannot be listened on (${code})`, `Choose another --${flag}.`);
+  }
+}
+
+async function isOurs(flag: PortQuestion['flag'], endpoint: Endpoint, running: Running): Promise<boolean> {
+  if (running === null) return false;
+  if (flag === 'admin') return true;
+  if (flag === 'listen') return running.listen?.endsWith(`:${endpoint.port}`) === true;
+  // Its own words, and nobody else's: it says nothing more there.
+  const answer = await askAdmin(endpoint, '/readyz', ASK_MS).catch(() => null);
+  return answer !== null && /^(ok|not ready: .*)\n$/.test(answer.body);
+}
+
+/** The code of what keeps us from listening there; null when nothing does. */
+function listenError({ host, port }: Endpoint): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ ...(host === undefined ? {} : { host }), port, exclusive: true }, () =>
+      server.close(() => resolve(null)),
+    );
+  });
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { environmentName, FLAG_NAMES, FLAGS, type Flag } from './config/flags.ts';
+import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP, TOP_HELP } from './help.ts';
+
+const lines = runHelp().trimEnd().split('\n');
+
+test.each(FLAG_NAMES)(
+  'the help has one line for --%s, with what it takes, what it is for and its default',
+  (name) => {
+    const flag: Flag<unknown> = FLAGS[name];
+    const own = lines.filter((line) => line.startsWith(`  --${name} `));
+    expect(own).toHaveLength(1);
+    expect(own[0]).toContain(flag.placeholder);
+    expect(own[0]).toContain(flag.help);
+    if (flag.placeholder !== '' && flag.fallback) expect(own[0]?.endsWith(` (${flag.fallback})`)).toBe(true);
+  },
+);
+
+test('the help fits on a screen of 80 columns', () => {
+  expect(lines.length).toBeLessThanOrEqual(60);
+  for (const text of [runHelp(), MAIN_HELP, STATUS_HELP, DOCTOR_HELP, EXPLAIN_HELP, TOP_HELP]) {
+    for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
+    expect(text.endsWith('\n')).toBe(true);
+  }
+});
+
+test('usage and explanation keep to their columns', () => {
+  for (const line of lines.filter((each) => each.startsWith('  --'))) expect(line[35], line).toBe(' ');
+});
+
+test('the variable in the help is one that is read', () => {
+  const [, variable] = /\((ISTHMUS_\w+)=/.exec(runHelp()) ?? [];
+  expect(FLAG_NAMES.map(environmentName)).toContain(variable);
+});
+
+test('the main help names every command', () => {
+  for (const command of ['run', 'status', 'top', 'explain', 'doctor', 'demo', 'version'])
+    expect(MAIN_HELP).toMatch(new RegExp(`^  ${command} `, 'm'));
+});

@@ -1,0 +1,127 @@
+// The help of the command line, made from the table of flags. It fits on a screen and teaches by examples.
+import { FLAG_NAMES, FLAGS, type Flag } from './config/flags.ts';
+
+/** The longest usage; what follows it must fit on a terminal of 80 columns that nobody widened. */
+const USAGE_WIDTH = 35;
+
+export const MAIN_HELP = `isthmus: reaches isolated Kubernetes clusters by the server name in the TLS
+ClientHello, through the network namespaces of an OpenStack network node.
+
+Usage: isthmus <command> [flags]
+
+  run       the proxy                  isthmus run --source file:./clusters
+  status    what a running proxy says  isthmus status --admin 127.0.0.1:9580
+  top       what happens there now     isthmus top --sort bytes
+  explain   why is it not reachable?   isthmus explain my-cluster
+  doctor    what is missing here       isthmus doctor --source file:./clusters
+  reload    upgrade without a gap      isthmus reload --handover /run/isthmus
+  demo      clusters with one address become Services and answer by name
+            (npm run demo prepares the machine)
+  version   the version
+
+isthmus <command> --help tells more.
+`;
+
+export const STATUS_HELP = `isthmus status: asks a running proxy how each of its clusters is, and why
+
+Usage: isthmus status [--admin <addr:port>] [--json]
+
+  isthmus status --admin 127.0.0.1:9580
+  isthmus status --json | jq '.clusters[] | select(.state != "serving")'
+
+Exit code: 0 when the proxy is ready, 1 when it is not or does not answer.
+`;
+
+export const TOP_HELP = `isthmus top: what happens in a running proxy, again every second
+
+Usage: isthmus top [--interval <duration>] [--sort <key>] [--once] [--json]
+                   [--admin <addr:port>]
+
+  isthmus top
+  kubectl -n magnum-system exec -it daemonset/isthmus -- isthmus top
+  isthmus top --once --interval 10s | grep unhealthy
+  isthmus top --json | jq '.clusters[] | select(.newPerSecond > 100) | .name'
+
+  --interval <duration>   from 200ms to 60s (1s)
+  --sort <key>            connections, rate, bytes, name or state (connections)
+  --once                  rates over one interval, as text; so it is in a pipe
+  --json                  the same as JSON
+
+Keys: c connections, r rate, b bytes, n name, s state (worst first), q quit.
+open: connections now. new/s: those that came. fail/s: those not served.
+in/s, out/s: bytes from and to clients, counted when a connection ends, so a
+long transfer shows at its end. up: backends that pass their checks. -: not
+known yet. A narrow terminal leaves the netns away.
+NO_COLOR=1 leaves the colours away.
+Exit code: 0, or 1 when no proxy answers.
+`;
+
+export const EXPLAIN_HELP = `isthmus explain: why is my cluster not reachable? Asks a running proxy, and
+shows every link from the object to the kubeconfig, the first broken one first
+
+Usage: isthmus explain <cluster> [--admin <addr:port>] [--json]
+
+  isthmus explain my-cluster
+  isthmus explain my-cluster.magnum-system --admin 127.0.0.1:9580
+  isthmus explain --json my-cluster | jq .broken
+
+Exit code: 0 when every link holds, 1 when one does not, the cluster is not
+known, or no proxy answers.
+`;
+
+export const DOCTOR_HELP = `isthmus doctor: looks at this machine, its network namespaces and the Kubernetes
+API, and says what to change before isthmus run works; changes nothing itself
+
+Usage: isthmus doctor [--json] [the flags of isthmus run]
+
+  isthmus doctor --kubeconfig /etc/isthmus/kubeconfig --node-name net-1
+  isthmus doctor --source file:./clusters --listen 127.0.0.1:16443
+  isthmus doctor --json | jq '.checks[] | select(.result == "problem")'
+
+Give it the flags and variables that isthmus run gets: it reads them alike.
+Exit code: 0 without a problem, 1 with one, 2 when the flags are wrong.
+`;
+
+export const RELOAD_HELP = `isthmus reload: has the running proxy start the program that is on disk now, and
+hand over to it: no connection is refused, those that are open live on
+
+Usage: isthmus reload --handover <dir> [--with-environment]
+
+  isthmus reload --handover /run/isthmus
+  systemctl reload isthmus              # the same, for the packaged unit
+
+The proxy must run with the same --handover. --with-environment: the successor
+gets the settings (ISTHMUS_*, KUBECONFIG, …) of this command's environment in
+place of those of the running proxy; its flags stay as they are.
+Exit code: 0 when the successor serves, 1 when the running proxy goes on.
+`;
+
+export function runHelp(): string {
+  const lines = [
+    'isthmus run: one TCP port, many isolated clusters; the TLS server name picks the',
+    'cluster, and the connection is opened inside the netns that reaches it.',
+    '',
+    '  isthmus run                         # in a pod: clusters from Kubernetes',
+    '  isthmus run --kubeconfig /etc/isthmus/kubeconfig --node-name net-1',
+    '  kubectl get openstackcluster -A -o yaml > clusters/all.yaml',
+    '  isthmus run --source file:./clusters --listen 127.0.0.1:16443',
+    '  isthmus explain my-cluster          # why is my cluster not reachable?',
+  ];
+  let group = '';
+  for (const name of FLAG_NAMES) {
+    const flag: Flag<unknown> = FLAGS[name];
+    if (flag.group !== group) {
+      group = flag.group;
+      lines.push(group);
+    }
+    const fallback = flag.placeholder === '' || !flag.fallback ? '' : ` (${flag.fallback})`;
+    const usage = `  --${name} ${flag.placeholder}`.padEnd(USAGE_WIDTH);
+    lines.push(`${usage} ${flag.help}${fallback}`);
+  }
+  lines.push(
+    'Each flag is a variable too (ISTHMUS_HEALTH_INTERVAL=5s); the flag wins. Those',
+    'of magnum-cluster-api-proxy work as well: PROXY_PORT, PROXY_BIND, PROXY_ALWAYS,',
+    'POD_IP, KUBECONFIG. Exit code 2: the configuration is wrong.',
+  );
+  return `${lines.join('\n')}\n`;
+}

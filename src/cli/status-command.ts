@@ -1,0 +1,31 @@
+// `isthmus status`: asks the admin port of a running proxy and prints it for a person.
+
+import { statusText } from '../telemetry/status/status-text.ts';
+import { adminArguments } from './admin-arguments.ts';
+import { formatProblems } from './config/config.ts';
+import { requestStatus, SILENCE_HINT, silenceText } from './status-request.ts';
+
+export async function showStatus(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const read = adminArguments(args, environment, 0);
+  if (read.kind === 'usage') {
+    process.stderr.write('isthmus status takes --admin <addr:port> and --json, nothing else\n');
+    return 2;
+  }
+  if (read.kind === 'problem') {
+    process.stderr.write(`${formatProblems([read.problem])}\n`);
+    return 2;
+  }
+  const { endpoint, json } = read;
+  try {
+    const status = await requestStatus(endpoint);
+    const text = statusText(status);
+    process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : text);
+    return status.ready ? 0 : 1;
+  } catch (error) {
+    process.stderr.write(`${silenceText(endpoint, error)}; ${SILENCE_HINT}\n`);
+    return 1;
+  }
+}

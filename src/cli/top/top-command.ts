@@ -1,0 +1,162 @@
+// `isthmus top`: asks the admin port of a running proxy again and again and shows what happens there; where nobody looks (a pipe, --once),
+// one answer over one interval. It goes on trying when the proxy has gone, and ends by a key or a signal.
+import { constants } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { StatusView } from '../../telemetry/status/status.ts';
+import { formatProblems } from '../config/config.ts';
+import type { Endpoint } from '../config/values.ts';
+import { requestStatus, SILENCE_HINT, silenceText } from '../status-request.ts';
+import { type TopArguments, topArguments } from './top-arguments.ts';
+import type { TopSort } from './top-order.ts';
+import { plainText, topScreen } from './top-screen.ts';
+import { TopTerminal } from './top-terminal.ts';
+import { topView } from './top-view.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Asked = Extract<TopArguments, { kind: 'read' }>;
+
+/** A proxy that answers slowly is not asked without a break. */
+const LEAST_PAUSE_MS = 100;
+
+const SORT_KEYS: Readonly<Record<string, TopSort>> = {
+  c: 'connections',
+  r: 'rate',
+  b: 'bytes',
+  n: 'name',
+  s: 'state',
+};
+const QUIT_KEYS = ['q', 'Q', '\x03'];
+
+export async function showTop(args: readonly string[], environment: Environment): Promise<number> {
+  const asked = topArguments(args, environment);
+  if (asked.kind === 'usage') {
+    process.stderr.write(
+      'isthmus top takes --admin <addr:port>, --interval <duration>, --sort <key>, --once and --json, nothing else\n',
+    );
+    return 2;
+  }
+  if (asked.kind === 'problems') {
+    process.stderr.write(`${formatProblems(asked.problems)}\n`);
+    return 2;
+  }
+  const isLive = process.stdout.isTTY && environment.TERM !== 'dumb' && !asked.once && !asked.json;
+  try {
+    const first = await request(asked.endpoint);
+    if (isLive) return await new Live(asked, first, !environment.NO_COLOR).run();
+    await wait(asked.intervalMs);
+    const second = await request(asked.endpoint);
+    process.stdout.write(
+      asked.json
+        ? `${JSON.stringify(topView(first, second), null, 2)}\n`
+        : plainText(
+            topScreen({ previous: first, status: second, size: null, sort: asked.sort, trouble: null }),
+          ),
+    );
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${silenceText(asked.endpoint, error)}; ${SILENCE_HINT}\n`);
+    return 1;
+  }
+}
+
+/** Throws, too, when what answers is no status, or one without the counters. */
+async function request(endpoint: Endpoint): Promise<StatusView> {
+  const status = await requestStatus(endpoint);
+  if (status?.traffic === undefined) throw new Error('the answer is no status, or one of another version');
+  topView(null, status);
+  return status;
+}
+
+class Live {
+  readonly #asked: Asked;
+  readonly #terminal: TopTerminal;
+  readonly #end = Promise.withResolvers<number>();
+  #previous: StatusView | null = null;
+  #status: StatusView;
+  #heardMs = performance.now();
+  #trouble: string | null = null;
+  #sort: TopSort;
+  #ended = false;
+
+  constructor(asked: Asked, first: StatusView, colours: boolean) {
+    this.#asked = asked;
+    this.#status = first;
+    this.#sort = asked.sort;
+    this.#terminal = new TopTerminal({
+      input: process.stdin.isTTY ? process.stdin : null,
+      output: process.stdout,
+      colours,
+      onKey: (key) => this.#press(key),
+      onResize: () => this.#draw(),
+      onGone: () => this.#finish(0),
+    });
+  }
+
+  /** The exit code. */
+  async run(): Promise<number> {
+    const stop = (signal: NodeJS.Signals) =>
+      this.#finish(signal === 'SIGINT' ? 0 : 128 + constants.signals[signal]);
+    const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    for (const signal of signals) process.on(signal, stop);
+    this.#terminal.open();
+    try {
+      this.#draw();
+      return await Promise.race([this.#end.promise, this.#follow()]);
+    } finally {
+      this.#ended = true;
+      this.#terminal.close();
+      for (const signal of signals) process.off(signal, stop);
+    }
+  }
+
+  async #follow(): Promise<never> {
+    let pauseMs = this.#asked.intervalMs;
+    for (;;) {
+      await wait(pauseMs);
+      const askedMs = performance.now();
+      await this.#look();
+      if (this.#ended) return new Promise(() => {}); // whoever waited for us has gone on
+      this.#draw();
+      pauseMs = Math.max(LEAST_PAUSE_MS, this.#asked.intervalMs - (performance.now() - askedMs));
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { endpoint } = this.#asked;
+    try {
+      const status = await request(endpoint);
+      this.#previous = this.#status;
+      this.#status = status;
+      this.#heardMs = performance.now();
+      this.#trouble = null;
+    } catch (error) {
+      const seconds = Math.round((performance.now() - this.#heardMs) / 1000);
+      this.#trouble = `${silenceText(endpoint, error)}: trying again; what follows is ${seconds} s old`;
+    }
+  }
+
+  #press(key: string): void {
+    if (QUIT_KEYS.includes(key)) this.#finish(0);
+    const sort = Object.hasOwn(SORT_KEYS, key) ? SORT_KEYS[key] : undefined;
+    if (sort === undefined) return;
+    this.#sort = sort;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const { size } = this.#terminal;
+    this.#terminal.draw(
+      topScreen({
+        previous: this.#previous,
+        status: this.#status,
+        size,
+        sort: this.#sort,
+        trouble: this.#trouble,
+      }),
+    );
+  }
+
+  #finish(code: number): void {
+    this.#end.resolve(code);
+  }
+}

@@ -1,0 +1,203 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { settledDesired } from '../control/desired/desired-equality.ts';
+import type { Desired } from '../control/desired/desired-state.ts';
+import { type Backend, backendKey, type Route, routeTable } from '../routing/route-table.ts';
+import { changedDesired, desiredChanges, NOTHING_DESIRED } from './control-changes.ts';
+
+/** A small world of clusters: by number, with how many backends, and how it is. */
+interface Cluster {
+  readonly number: number;
+  readonly backends: number;
+  readonly reason: string;
+}
+
+function backendOf(cluster: number, index: number): Backend {
+  const netns = { path: `/run/netns/qdhcp-${cluster}-${index}`, identity: 'cookie:7' };
+  const where = { address: '10.0.0.5', port: 6443, netns };
+  return { key: backendKey(where), ...where };
+}
+
+const pooled = (number: number, route: Route): Route => ({
+  ...route,
+  pool: { listener: `ns/l${number}`, allowedCidrs: [] },
+});
+
+function desired(clusters: readonly Cluster[], problems: readonly string[], byDefault: number): Desired {
+  const routes = new Map<number, Route>();
+  for (const { number, backends } of clusters) {
+    const found = Array.from({ length: backends }, (_, index) => backendOf(number, index));
+    routes.set(number, { cluster: `c${number}`, namespace: 'ns', backends: found });
+  }
+  const names = (number: number) => [`c${number}`, `c${number}.ns`];
+  return {
+    complete: problems.length === 0,
+    routes: routeTable(
+      Array.from(routes).flatMap(([number, route]) => [
+        { serverNames: names(number), route },
+        { serverNames: [`l${number}`, `l${number}.ns`], route: pooled(number, route) },
+      ]),
+      routes.get(byDefault) ?? null,
+    ),
+    clusters: clusters.map(({ number, backends, reason }) => ({
+      name: `c${number}`,
+      namespace: 'ns',
+      origin: `${number}.yaml`,
+      state: 'serving',
+      reason,
+      serverNames: names(number),
+      backends: Array.from({ length: backends }, (_, index) => {
+        const { key, address, port } = backendOf(number, index);
+        return { key, address, port, netns: `qdhcp-${number}-${index}`, up: true };
+      }),
+    })),
+    backends: [...routes.values()].flatMap(({ backends, cluster }) =>
+      backends.map((backend) => ({ ...backend, serverName: cluster })),
+    ),
+    problems: problems.map((origin) => ({ origin, reason: 'broken' })),
+    ports: Array.from(routes, ([number, route]) => ({
+      name: `ns/l${number}`,
+      preferredPort: number,
+      route: pooled(number, route),
+    })),
+    heldPorts: byDefault > 5 ? [] : [byDefault, 17_000],
+    listeners: clusters.map(({ number, backends, reason }) => ({
+      name: `l${number}`,
+      namespace: 'ns',
+      cluster: `c${number}`,
+      protocol: 'TCP' as const,
+      port: 22,
+      targetPort: 22,
+      service: `c${number}-l${number}`,
+      listenPort: null,
+      serverNames: [],
+      state: 'serving' as const,
+      reason,
+      detail: null,
+      members: Array.from({ length: backends }, (_, index) => {
+        const { key, address } = backendOf(number, index);
+        const state = 'Ready' as const;
+        return { machine: `m${index}`, key, address, netns: null, state, up: true, reason: `${index % 2}` };
+      }),
+    })),
+  };
+}
+
+const states = fc.array(
+  fc
+    .tuple(
+      fc.uniqueArray(
+        fc.record({
+          number: fc.integer({ min: 0, max: 5 }),
+          backends: fc.integer({ min: 0, max: 3 }),
+          reason: fc.constantFrom('well', 'slow'),
+        }),
+        { selector: ({ number }) => number },
+      ),
+      fc.uniqueArray(fc.constantFrom('a.yaml', 'b.yaml')),
+      fc.integer({ min: 0, max: 7 }),
+    )
+    .map((parts) => desired(...parts)),
+  { maxLength: 6 },
+);
+
+const isFrozen = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return true;
+  if (value instanceof Map) return [...value.values()].every(isFrozen); // a Map cannot be frozen: it is typed as read-only
+  return Object.isFrozen(value) && Object.values(value).every(isFrozen);
+};
+
+/** What arrives at the other side when these states follow each other. */
+function* told(following: readonly Desired[]): Generator<{ sent: Desired; arrived: Desired }> {
+  let sent = NOTHING_DESIRED;
+  let arrived = NOTHING_DESIRED;
+  for (const each of following) {
+    const next = settledDesired(sent, each);
+    arrived = changedDesired(arrived, structuredClone(desiredChanges(sent, next)));
+    sent = next;
+    yield { sent, arrived };
+  }
+}
+
+describe('what arrives', () => {
+  test('is what was sent, whatever came before, and frozen down to the last netns', () => {
+    fc.assert(
+      fc.property(states, (following) => {
+        for (const { sent, arrived } of told(following)) {
+          expect(arrived).toEqual(sent);
+          expect([isFrozen(arrived), isFrozen(structuredClone(arrived))]).toEqual([true, false]);
+        }
+      }),
+    );
+  });
+
+  test('keeps the identity of everything that did not change', () => {
+    fc.assert(
+      fc.property(states, (following) => {
+        let before: { sent: Desired; arrived: Desired } | null = null;
+        for (const now of told(following)) {
+          const lists = ['clusters', 'backends', 'problems', 'ports', 'heldPorts', 'listeners'] as const;
+          for (const part of ['routes', ...lists] as const) {
+            if (before?.sent[part] === now.sent[part]) expect(now.arrived[part]).toBe(before.arrived[part]);
+          }
+          for (const [name, route] of now.sent.routes.byServerName) {
+            const [was, is] = [before, now].map((each) => each?.arrived.routes.byServerName.get(name));
+            if (before?.sent.routes.byServerName.get(name) === route) expect(is).toBe(was);
+            // In a route that changed, the backends that stay are the same ones: the engine must not notice.
+            for (const backend of is?.backends ?? []) {
+              const old = was?.backends.find(({ key }) => key === backend.key);
+              if (old !== undefined) expect(backend).toBe(old);
+            }
+          }
+          before = now;
+        }
+      }),
+    );
+  });
+});
+
+describe('what is sent', () => {
+  const a = { number: 1, backends: 1, reason: 'well' };
+  const b = { number: 2, backends: 1, reason: 'well' };
+
+  test('is nothing but the one cluster of many that changed', () => {
+    const before = desired([a, b], [], 9);
+    const after = settledDesired(before, desired([a, { ...b, reason: 'slow', backends: 0 }], [], 9));
+    expect(desiredChanges(before, after)).toEqual({
+      complete: true,
+      routes: {
+        set: [
+          { serverNames: ['c2', 'c2.ns'], route: expect.objectContaining({ backends: [] }) },
+          { serverNames: ['l2', 'l2.ns'], route: expect.objectContaining({ backends: [] }), pool: [] },
+        ],
+        removed: [],
+      },
+      clusters: [0, expect.objectContaining({ name: 'c2', reason: 'slow' })],
+      backends: [0],
+      ports: [0, { was: 1, item: expect.objectContaining({ name: 'ns/l2' }), parts: [] }],
+      listeners: [0, { was: 1, item: expect.objectContaining({ name: 'l2', reason: 'slow' }), parts: [] }],
+    });
+  });
+
+  test('is nothing of the routes when only a reason changed', () => {
+    const before = desired([a, b], [], 1);
+    const after = settledDesired(before, desired([a, { ...b, reason: 'slow' }], [], 1));
+    expect(Object.keys(desiredChanges(before, after))).toEqual(['complete', 'clusters', 'listeners']);
+  });
+
+  test('is of a pool of thousands only the member that came, and where the others were', () => {
+    const before = desired([{ ...a, backends: 3 }], [], 9);
+    const after = settledDesired(before, desired([{ ...a, backends: 4 }], [], 9));
+    const { routes, ports, listeners } = desiredChanges(before, after);
+    const came = expect.objectContaining({ key: backendOf(1, 3).key });
+    expect(routes?.set.find(({ serverNames }) => serverNames[0] === 'l1')?.pool).toEqual([0, 1, 2, came]);
+    expect(ports).toMatchObject([{ was: 0, parts: [0, 1, 2, came], item: { route: { backends: [] } } }]);
+    expect(listeners).toMatchObject([{ was: 0, parts: [0, 1, 2, { machine: 'm3' }], item: { members: [] } }]);
+  });
+});
+
+test('a place that the list before does not have is a bug, and throws', () => {
+  expect(() => changedDesired(NOTHING_DESIRED, { complete: true, clusters: [3] })).toThrow(
+    'no item 3 in a list of 0',
+  );
+});

@@ -1,0 +1,161 @@
+// What differs between two desired states, as plain data that crosses from the control thread to the main thread, and the later
+// state rebuilt there: frozen again, and with everything that did not change the very same object. Pure.
+import type { Desired } from '../control/desired/desired-state.ts';
+import type { MemberStatus } from '../control/desired/listener-status.ts';
+import { changedTable, type RouteChanges, routeChanges } from '../routing/route-changes.ts';
+import { type Backend, EMPTY_ROUTE_TABLE } from '../routing/route-table.ts';
+
+/** A list as places in the list before, where its items stayed the same, and new items. */
+export type ListChanges<T extends object> = readonly (number | T)[];
+
+/** Something with a list of its own, which may have thousands of items of which one changed: without it, and how that differs. */
+export interface PartChange<T extends object> {
+  /** Place of what it was before; its list is what the changes are of. null: it is new. */
+  readonly was: number | null;
+  readonly item: T;
+  readonly parts: ListChanges<object>;
+}
+
+type Lists = Pick<Desired, 'clusters' | 'backends' | 'problems' | 'ports' | 'listeners'>;
+type ItemOf<K extends keyof Lists> = Lists[K][number];
+
+/** Parts that are the same are left out. */
+export interface DesiredChanges {
+  readonly complete: boolean;
+  readonly routes?: RouteChanges;
+  readonly clusters?: ListChanges<ItemOf<'clusters'>>;
+  readonly backends?: ListChanges<ItemOf<'backends'>>;
+  readonly problems?: ListChanges<ItemOf<'problems'>>;
+  readonly ports?: ListChanges<PartChange<ItemOf<'ports'>>>;
+  readonly heldPorts?: readonly number[];
+  readonly listeners?: ListChanges<PartChange<ItemOf<'listeners'>>>;
+}
+
+export const NOTHING_DESIRED: Desired = Object.freeze({
+  complete: false,
+  routes: EMPTY_ROUTE_TABLE,
+  clusters: Object.freeze([]),
+  backends: Object.freeze([]),
+  problems: Object.freeze([]),
+  ports: Object.freeze([]),
+  heldPorts: Object.freeze([]),
+  listeners: Object.freeze([]),
+});
+
+/** Goes by reference, as the control loop hands things over: what says the same is the same object. */
+export function desiredChanges(before: Desired, after: Desired): DesiredChanges {
+  const routes = before.routes === after.routes ? null : routeChanges(before.routes, after.routes);
+  return {
+    complete: after.complete,
+    ...(routes !== null && { routes }),
+    ...(before.clusters !== after.clusters && { clusters: listChanges(before.clusters, after.clusters) }),
+    ...(before.backends !== after.backends && { backends: listChanges(before.backends, after.backends) }),
+    ...(before.problems !== after.problems && { problems: listChanges(before.problems, after.problems) }),
+    ...(before.ports !== after.ports && { ports: partChanges(before.ports, after.ports, PORTS) }),
+    ...(before.heldPorts !== after.heldPorts && { heldPorts: after.heldPorts }),
+    ...(before.listeners !== after.listeners && {
+      listeners: partChanges(before.listeners, after.listeners, LISTENERS),
+    }),
+  };
+}
+
+/** `before` must say the same as the state from which the changes were made. */
+export function changedDesired(before: Desired, changes: DesiredChanges): Desired {
+  const { complete, routes, clusters, backends, problems, ports, heldPorts, listeners } = changes;
+  return Object.freeze({
+    complete,
+    routes: routes === undefined ? before.routes : changedTable(before.routes, routes),
+    clusters: clusters === undefined ? before.clusters : changedList(before.clusters, clusters),
+    backends: backends === undefined ? before.backends : changedList(before.backends, backends),
+    problems: problems === undefined ? before.problems : changedList(before.problems, problems),
+    ports: ports === undefined ? before.ports : changedParts(before.ports, ports, PORTS),
+    heldPorts: heldPorts === undefined ? before.heldPorts : Object.freeze(heldPorts),
+    listeners:
+      listeners === undefined ? before.listeners : changedParts(before.listeners, listeners, LISTENERS),
+  });
+}
+
+/** Where the list of an item is, and what says that two items are the same one. */
+interface Parts<T extends object> {
+  keyOf(item: T): string;
+  listOf(item: T): readonly object[];
+  /** Two of its list that have the same are the same. */
+  identityOf(part: object): unknown;
+  with(item: T, list: readonly object[]): T;
+}
+
+const PORTS: Parts<ItemOf<'ports'>> = {
+  keyOf: ({ name }) => name,
+  listOf: ({ route }) => route.backends,
+  // All there is to a backend.
+  identityOf: (backend) => (backend as Backend).key,
+  with: (port, list) => ({
+    ...port,
+    route: Object.freeze({ ...port.route, backends: list as readonly Backend[] }),
+  }),
+};
+const LISTENERS: Parts<ItemOf<'listeners'>> = {
+  keyOf: ({ namespace, name }) => `${namespace}/${name}`,
+  listOf: ({ members }) => members,
+  identityOf: (member) => member,
+  with: (listener, list) => ({ ...listener, members: list as readonly MemberStatus[] }),
+};
+
+function partChanges<T extends object>(
+  before: readonly T[],
+  after: readonly T[],
+  { keyOf, listOf, identityOf, with: put }: Parts<T>,
+): ListChanges<PartChange<T>> {
+  const places = new Map(before.map((item, place) => [item, place]));
+  const byKey = new Map(before.map((item, place) => [keyOf(item), place]));
+  return after.map((item) => {
+    const same = places.get(item);
+    if (same !== undefined) return same;
+    const was = byKey.get(keyOf(item)) ?? null;
+    const old = was === null ? [] : listOf(before[was] as T);
+    return { was, item: put(item, []), parts: listChanges(old, listOf(item), identityOf) };
+  });
+}
+
+function changedParts<T extends object>(
+  before: readonly T[],
+  changes: ListChanges<PartChange<T>>,
+  { listOf, with: put }: Parts<T>,
+): readonly T[] {
+  return Object.freeze(
+    changes.map((change) => {
+      if (typeof change === 'number') return kept(before, change);
+      const { was, item, parts } = change;
+      const old = was === null ? [] : listOf(kept(before, was));
+      return Object.freeze(put(frozen(item), changedList(old, parts)));
+    }),
+  );
+}
+
+function listChanges<T extends object>(
+  before: readonly T[],
+  after: readonly T[],
+  identityOf: (item: T) => unknown = (item) => item,
+): ListChanges<T> {
+  const places = new Map(before.map((item, place) => [identityOf(item), place]));
+  return after.map((item) => places.get(identityOf(item)) ?? item);
+}
+
+function changedList<T extends object>(before: readonly T[], changes: ListChanges<T>): readonly T[] {
+  return Object.freeze(
+    changes.map((change) => {
+      return typeof change === 'number' ? kept(before, change) : frozen(change);
+    }),
+  );
+}
+
+function kept<T>(before: readonly T[], place: number): T {
+  const item = before[place];
+  if (item === undefined) throw new Error(`there is no item ${place} in a list of ${before.length}`);
+  return item;
+}
+
+function frozen<T extends object>(item: T): T {
+  for (const part of Object.values(item)) if (typeof part === 'object' && part !== null) frozen(part);
+  return Object.freeze(item);
+}

@@ -1,0 +1,188 @@
+// The Kubernetes part of the control side, wired: one client, the clusters read from it, what is published to it, and what is told
+// about that. Part of the control thread; nothing else imports it.
+import { hostname } from 'node:os';
+import type { RunConfig } from '../cli/config/config.ts';
+import type { Outcome } from '../control/apply/apply.ts';
+import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
+import { PublishLog } from '../control/apply/publish-log.ts';
+import { type AdvertisedAddress, advertisedAddress } from '../control/instance/advertise-address.ts';
+import type { DefaultRouteAddress } from '../control/instance/default-route.ts';
+import { readDefaultRouteAddress } from '../control/instance/default-route-address.ts';
+import { hostIdentity } from '../control/instance/host-identity.ts';
+import { isHeardAt, unheard } from '../control/instance/listen-reach.ts';
+import { KubePublisher } from '../control/kube-publisher.ts';
+import { instanceName } from '../control/objects/instance-name.ts';
+import { KubeSource } from '../control/sources/kube-source.ts';
+import { ListenerSource } from '../control/sources/listener-source.ts';
+import { openKubeClient } from '../kube/kube-client.ts';
+import type { LogLevel } from './control-messages.ts';
+
+export interface ControlKubernetesDependencies {
+  readonly config: RunConfig;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly routesLive: () => boolean;
+  readonly onChange: () => void;
+  readonly onSucceeded: (holder: string) => void;
+  readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
+}
+
+/** An address can change under a process that lives for weeks. */
+const ADDRESS_EVERY_MS = 30_000;
+
+export class ControlKubernetes {
+  readonly source: KubeSource;
+  readonly listeners: ListenerSource;
+  readonly publisher: KubePublisher;
+  readonly #client: Awaited<ReturnType<typeof openKubeClient>>;
+  readonly #deps: ControlKubernetesDependencies;
+  readonly #instance: string;
+  #defaultRoute: DefaultRouteAddress;
+  #addressTimer: NodeJS.Timeout | null = null;
+  #listen: string | null = null;
+  #unheard: string | null = null;
+
+  /** Throws KubeconfigError when there are no usable credentials; that the API answers is not asked. */
+  static async open(deps: ControlKubernetesDependencies): Promise<ControlKubernetes> {
+    const { config, environment, log } = deps;
+    const client = await openKubeClient({
+      kubeconfig: config.kubeconfig,
+      environment,
+      userAgent: `isthmus/${deps.version}`,
+      onCredentialProblem: (problem) =>
+        problem === null
+          ? log('info', {}, 'the credentials for the Kubernetes API can be read again')
+          : log(
+              'warn',
+              { problem },
+              'the credentials for the Kubernetes API cannot be read; the old ones stay in use',
+            ),
+    });
+    const kubernetes = new ControlKubernetes(deps, client, await readDefaultRouteAddress());
+    log(
+      'info',
+      { server: client.server, identity: client.identity, instance: kubernetes.#instance },
+      'watching the Kubernetes API',
+    );
+    return kubernetes;
+  }
+
+  private constructor(
+    deps: ControlKubernetesDependencies,
+    client: Awaited<ReturnType<typeof openKubeClient>>,
+    defaultRoute: DefaultRouteAddress,
+  ) {
+    const { config } = deps;
+    this.#deps = deps;
+    this.#client = client;
+    this.#defaultRoute = defaultRoute;
+    this.#instance = instanceName({ nodeName: config.nodeName, hostname: hostname() });
+    this.source = new KubeSource({
+      client,
+      namespace: config.clusterNamespace,
+      settings: { proxyAlways: config.proxyAlways, trustSpecNetwork: config.trustSpecNetwork },
+    });
+    this.listeners = new ListenerSource({
+      client,
+      namespace: config.clusterNamespace,
+      settings: { ignoredLabels: new Set(config.ignoredSelectorLabels) },
+      onChange: deps.onChange,
+    });
+    const publishLog = new PublishLog(deps.log);
+    this.publisher = new KubePublisher({
+      client,
+      settings: {
+        namespace: config.namespace,
+        clusterNamespace: config.clusterNamespace,
+        instance: this.#instance,
+        host: hostIdentity(),
+        nodeName: config.nodeName,
+        node: {
+          node: config.nodeName ?? hostname().toLowerCase(),
+          selector: config.nodeSelector,
+          unknown: config.unknownNode,
+          onParticipation: ({ takesPart, reason }) => this.#tellParticipation(takesPart, reason),
+        },
+        liveness: config.liveness,
+        propagationWaitMs: config.propagationWaitMs,
+        allowMassDelete: config.allowMassDelete,
+        tags: config.resourceTags,
+      },
+      advertised: () => this.#advertised(),
+      routesLive: deps.routesLive,
+      onChange: deps.onChange,
+      onOutcome: (outcome: Outcome) => publishLog.write(outcome),
+      onSucceeded: deps.onSucceeded,
+    });
+  }
+
+  /** Resolves when the lists were seen once, or could not be. */
+  async start(): Promise<void> {
+    this.#addressTimer = setInterval(() => void this.#lookAtAddress(), ADDRESS_EVERY_MS);
+    await Promise.all([this.publisher.start(), this.listeners.start()]);
+  }
+
+  /** Clients are served there. */
+  listening(address: string, port: number): void {
+    this.#listen = address;
+    this.#tellUnheard();
+    this.publisher.listening(port);
+  }
+
+  status(): KubernetesStatus {
+    const { lease, peers, participation, staleSinceMs } = this.publisher.status();
+    const { staleSinceMs: clustersStaleSinceMs } = this.source;
+    const since = [staleSinceMs, clustersStaleSinceMs].filter((ms) => ms !== null);
+    const ago = since.length === 0 ? null : performance.now() - Math.min(...since);
+    return {
+      server: this.#client.server,
+      identity: this.#client.identity,
+      instance: this.#instance,
+      lease,
+      liveness: peers?.mode ?? null,
+      instances: peers === null ? null : peers.live.size,
+      takesPart: participation?.takesPart ?? null,
+      takesPartBecause: participation?.reason ?? null,
+      staleSince: ago === null ? null : new Date(Date.now() - ago).toISOString(),
+      calls: Object.fromEntries(this.#client.callCounts()),
+    };
+  }
+
+  async stop(): Promise<void> {
+    if (this.#addressTimer !== null) clearInterval(this.#addressTimer);
+    await Promise.all([this.publisher.stop(), this.listeners.stop()]);
+    await this.#client.close();
+  }
+
+  #tellParticipation(takesPart: boolean, reason: string): void {
+    const message = takesPart
+      ? 'this instance takes part: clients are sent to it'
+      : 'this instance takes no part: clients are sent elsewhere, and its slices go in order';
+    this.#deps.log('info', { reason }, message);
+  }
+
+  #advertised(): AdvertisedAddress {
+    const { advertiseAddress: flag, podIp } = this.#deps.config;
+    return advertisedAddress({ flag, podIp, defaultRoute: this.#defaultRoute });
+  }
+
+  /** Once for each address. What was given and is certain was a problem of the configuration: here is what may be meant, or was found. */
+  #tellUnheard(): void {
+    const choice = this.#advertised();
+    if (this.#listen === null || choice.kind === 'none') return;
+    const doubt = isHeardAt(this.#listen, choice.address)
+      ? null
+      : unheard(this.#listen, choice.address, choice.from);
+    if (doubt !== null && doubt.found !== this.#unheard)
+      this.#deps.log('warn', { fix: doubt.fix }, doubt.found);
+    this.#unheard = doubt?.found ?? null;
+  }
+
+  async #lookAtAddress(): Promise<void> {
+    const before = this.#defaultRoute;
+    this.#defaultRoute = await readDefaultRouteAddress();
+    if (JSON.stringify(before) === JSON.stringify(this.#defaultRoute)) return;
+    this.#tellUnheard();
+    this.#deps.onChange();
+  }
+}

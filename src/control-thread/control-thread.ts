@@ -1,0 +1,248 @@
+// Wires the control side, in a worker thread of its own: source, netns directory, health and loop. What it decides goes to the main
+// thread as messages; it never touches a client's connection, and may take its time.
+import { parentPort, workerData } from 'node:worker_threads';
+import type { RunConfig } from '../cli/config/config.ts';
+import { ControlLoop, type Publisher } from '../control/control-loop.ts';
+import type { ClusterSource } from '../control/sources/cluster-source.ts';
+import { FileSource } from '../control/sources/file-source.ts';
+import type { ListenerSnapshot } from '../control/sources/listener-snapshot.ts';
+import { HealthGroups, probesAtOnce } from '../health/health-groups.ts';
+import { healthSettings } from '../health/health-settings.ts';
+import type { ClosableProbe } from '../health/probe.ts';
+import { createProbe } from '../health/probe-kinds.ts';
+import type { TargetHealth } from '../health/target-health.ts';
+import { dropStartGarbage } from '../lifecycle/start-garbage.ts';
+import { native } from '../netns/native.ts';
+import { NetnsDirectory } from '../netns/netns-directory.ts';
+import type { PortOutcome } from '../routing/port-route.ts';
+import { version } from '../version.ts';
+import type { ControlKubernetes } from './control-kubernetes.ts';
+import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
+import { ControlOutbox } from './control-outbox.ts';
+
+/** So long may the first health verdicts take before clients are served without them. */
+const SETTLE_TIMEOUT_MS = 10_000;
+const SETTLE_LOOK_MS = 20;
+
+/** For the requests themselves: an API that does not answer must not hold up the end. */
+const WITHDRAWAL_ROOM_MS = 3000;
+
+/** Between two beats; more are not counted, which no average notices. */
+const MAX_TURNS_TOLD = 1000;
+
+class ControlThread {
+  readonly #post: (message: FromControl) => void;
+  readonly #config: RunConfig;
+  readonly #netns: NetnsDirectory;
+  readonly #probe: ClosableProbe;
+  readonly #health: HealthGroups;
+  readonly #outbox: ControlOutbox;
+  /** null where clusters come from files. */
+  #kubernetes: ControlKubernetes | null = null;
+  #loop: ControlLoop | null = null;
+  #ports: ReadonlyMap<string, PortOutcome> = new Map();
+  #turnsMs: number[] = [];
+  /** Verdicts that changed since the last turn. */
+  #flips = { up: 0, down: 0 };
+  #stopping = false;
+
+  constructor(config: RunConfig, post: (message: FromControl) => void) {
+    this.#post = post;
+    this.#config = config;
+    this.#outbox = new ControlOutbox((changes) => post({ kind: 'published', changes }));
+    const settings = healthSettings(config.health);
+    this.#probe = createProbe({
+      addon: native,
+      settings: { ...settings, maxConcurrent: probesAtOnce(settings) },
+    });
+    this.#health = new HealthGroups({
+      probe: this.#probe,
+      settings,
+      onChange: (_key, { up }) => {
+        if (up) this.#flips.up += 1;
+        else this.#flips.down += 1;
+        this.#loop?.trigger(up ? 'backend-up' : 'backend-down');
+      },
+    });
+    this.#netns = new NetnsDirectory({
+      directory: config.netnsDirectory,
+      addon: native,
+      onChange: () => this.#loop?.trigger('netns'),
+      onProblem: (message) => this.#log('warn', {}, message),
+    });
+  }
+
+  receive(message: ToControl): void {
+    switch (message.kind) {
+      case 'start':
+        void this.#start(); // what it throws is a bug, and ends the thread and with it the process
+        return;
+      case 'listening':
+        this.#kubernetes?.listening(message.address, message.port);
+        return;
+      case 'dials-failed':
+        for (const backend of message.backends) this.#health.dialFailed(backend);
+        this.#post({ kind: 'dials-noted' });
+        return;
+      case 'ports':
+        this.#ports = message.ports;
+        this.#post({ kind: 'ports-noted' });
+        this.#loop?.trigger('ports');
+        return;
+      case 'taken':
+        this.#outbox.taken();
+        if (this.#outbox.routesTaken) this.#kubernetes?.publisher.routesTaken();
+        return;
+      case 'beat':
+        this.#post({
+          kind: 'beat',
+          turnsMs: this.#turnsMs,
+          kubernetes: this.#kubernetes?.status() ?? null,
+        });
+        this.#turnsMs = [];
+        return;
+      case 'ask-health':
+        this.#post({
+          kind: 'health',
+          health: this.#health.snapshot(),
+          kubernetes: this.#kubernetes?.status() ?? null,
+        });
+        return;
+      case 'withdraw':
+        void this.#withdraw();
+        return;
+      case 'stop':
+        void this.#stop();
+        return;
+    }
+  }
+
+  async #start(): Promise<void> {
+    await this.#netns.start();
+    try {
+      await this.#openSource();
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'KubeconfigError') throw error;
+      this.#post({ kind: 'refused', reason: error.message });
+      return this.#stop();
+    }
+    if (this.#stopping) return;
+    await this.#loop?.start();
+    if (this.#stopping) return;
+    this.#post({ kind: 'started' });
+    await this.#firstVerdicts();
+    // The last verdict asked for a turn, which comes before this; what it publishes arrives before we say that it has.
+    this.#loop?.hurry();
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.#outbox.empty();
+    this.#post({ kind: 'settled' });
+    dropStartGarbage(native);
+  }
+
+  async #openSource(): Promise<void> {
+    const { source, proxyAlways, trustSpecNetwork, ignoredSelectorLabels, intervalMs } = this.#config;
+    if (source.kind === 'file') {
+      const settings = { proxyAlways, trustSpecNetwork, ignoredLabels: new Set(ignoredSelectorLabels) };
+      const files = new FileSource({ directory: source.directory, settings, intervalMs });
+      this.#loop = this.#newLoop(files, files.listeners, null);
+      return;
+    }
+    // Late: who serves from files need not load any of it.
+    const { ControlKubernetes } = await import('./control-kubernetes.ts');
+    const kubernetes = await ControlKubernetes.open({
+      config: this.#config,
+      environment: process.env,
+      version: version(),
+      routesLive: () => this.#outbox.routesTaken,
+      onChange: () => this.#loop?.trigger('kubernetes'),
+      onSucceeded: (holder) => this.#post({ kind: 'succeeded', holder }),
+      log: (level, facts, message) => this.#log(level, facts, message),
+    });
+    // Told to stop meanwhile, by somebody who could not know of it yet.
+    if (this.#stopping) return kubernetes.stop();
+    this.#kubernetes = kubernetes;
+    this.#loop = this.#newLoop(kubernetes.source, kubernetes.listeners, kubernetes.publisher);
+    // Not waited for: clients are served as soon as the clusters are known.
+    void kubernetes.start();
+  }
+
+  #newLoop(
+    source: ClusterSource,
+    listeners: { snapshot(): ListenerSnapshot },
+    publisher: Publisher | null,
+  ): ControlLoop {
+    const { namespace, defaultCluster, clusterNamespace, netnsPrefixes } = this.#config;
+    const { intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
+    return new ControlLoop({
+      source,
+      publisher,
+      listeners,
+      netns: this.#netns,
+      health: this.#health,
+      ports: () => this.#ports,
+      settings: { namespace, defaultCluster, clusterNamespace, netnsPrefixes },
+      worldSettings: { departureMs: propagationWaitMs, allowMassDelete },
+      intervalMs,
+      publish: (desired) => this.#outbox.put(desired),
+      onTurn: (durationMs) => {
+        if (this.#turnsMs.length < MAX_TURNS_TOLD) this.#turnsMs.push(durationMs);
+        this.#tellFlips();
+      },
+      onTurnError: (error) =>
+        this.#log(
+          'error',
+          { err: plainError(error) },
+          'a turn of the control loop failed; the next one tries again',
+        ),
+    });
+  }
+
+  #tellFlips(): void {
+    const { up, down } = this.#flips;
+    if (up + down > 0) this.#post({ kind: 'health-changed', up, down });
+    this.#flips = { up: 0, down: 0 };
+  }
+
+  async #withdraw(): Promise<void> {
+    await this.#kubernetes?.publisher.withdraw(this.#config.propagationWaitMs + WITHDRAWAL_ROOM_MS);
+    this.#post({ kind: 'withdrawn' });
+  }
+
+  /** A client that connects while the first checks run would be told that its cluster is down: so they come first. */
+  async #firstVerdicts(): Promise<void> {
+    const end = performance.now() + SETTLE_TIMEOUT_MS;
+    while (!this.#stopping && performance.now() < end) {
+      if ([...this.#health.snapshot().values()].every(isSettled)) return;
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_LOOK_MS));
+    }
+  }
+
+  /** Without a handle left, and with the port closed, the thread ends by itself: nothing is torn out of a system call. */
+  async #stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#loop?.stop();
+    await Promise.all([this.#netns.stop(), this.#health.stop(), this.#kubernetes?.stop()]);
+    this.#probe.close();
+    parentPort?.close();
+  }
+
+  #log(level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string): void {
+    this.#post({ kind: 'log', level, facts, message });
+  }
+}
+
+function isSettled(health: TargetHealth): boolean {
+  return health.up || health.lastProbe?.ok === false;
+}
+
+/** An error loses its code when it is copied between threads. */
+function plainError(error: unknown): Readonly<Record<string, unknown>> {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { name, message, stack, code } = error as NodeJS.ErrnoException;
+  return { type: name, message, stack, ...(code !== undefined && { code }) };
+}
+
+if (parentPort === null) throw new Error('this file is the control thread: control-link.ts starts it');
+const port = parentPort;
+const control = new ControlThread(workerData as RunConfig, (message) => port.postMessage(message));
+port.on('message', (message: ToControl) => control.receive(message));

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import type { Desired } from '../control/desired/desired-state.ts';
+import { fallenBackends } from './fallen-backends.ts';
+
+type Watched = Pick<Desired, 'clusters' | 'listeners'>;
+
+const cluster = (name: string, ...backends: readonly (readonly [string, boolean])[]) =>
+  ({ name, backends: backends.map(([key, up]) => ({ key, up })) }) as unknown as Desired['clusters'][number];
+const listener = (name: string, ...members: readonly (readonly [string | null, boolean])[]) =>
+  ({ name, members: members.map(([key, up]) => ({ key, up })) }) as unknown as Desired['listeners'][number];
+const state = (clusters: Desired['clusters'], listeners: Desired['listeners'] = []): Watched => ({
+  clusters,
+  listeners,
+});
+
+test('a backend that was up and is down has fallen, of a cluster and of a listener', () => {
+  const before = state([cluster('alpha', ['a', true], ['b', true])], [listener('web', ['m', true])]);
+  const after = state([cluster('alpha', ['a', false], ['b', true])], [listener('web', ['m', false])]);
+  expect(fallenBackends(before, after)).toEqual(['a', 'm']);
+});
+
+test('a backend that left for another reason has not: a member relabelled, a cluster gone', () => {
+  const before = state([cluster('alpha', ['a', true])], [listener('web', ['m', true], ['n', true])]);
+  const after = state([], [listener('web', ['m', true], [null, false])]);
+  expect(fallenBackends(before, after)).toEqual([]);
+});
+
+test('a backend that was down before falls no further, and one that nothing changed of is not looked at', () => {
+  const same = cluster('alpha', ['a', true]);
+  const before = state([same, cluster('beta', ['b', false])]);
+  const after = state([same, cluster('beta', ['b', false])]);
+  expect(fallenBackends(before, after)).toEqual([]);
+  expect(fallenBackends(before, before)).toEqual([]);
+});

@@ -1,0 +1,368 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
+import type { Requester } from '../../kube/requester.ts';
+import { SteadyMap } from '../../kube/watch/steady-map.ts';
+import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
+import type { Action } from '../plan/plan.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from '../world/kube-world.ts';
+import { Applier, type Outcome } from './apply.ts';
+import { WrittenObjects } from './written-objects.ts';
+
+const target = (name: string) =>
+  ({ resource: 'services', namespace: 'ns', name, cluster: name, why: 'because' }) as const;
+const create = (name: string): Action => ({
+  kind: 'create',
+  ...target(name),
+  object: { metadata: { name } },
+});
+const remove = (name: string): Action => ({
+  kind: 'delete',
+  ...target(name),
+  uid: 'u',
+  resourceVersion: '1',
+});
+const refusal = (code: KubeErrorCode, retryAfterMs: number | null = null) =>
+  new KubeError({ code, verb: 'create', path: '/api/v1/namespaces/ns/services', detail: '', retryAfterMs });
+
+type Request = Parameters<Requester['request']>[0];
+interface Asked extends Request {
+  answer(value: unknown): Promise<void>;
+  refuse(code: KubeErrorCode, retryAfterMs?: number): Promise<void>;
+}
+
+/** Everything that follows from what was just settled. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A watch that tells nothing. */
+const MUTE = { moment: () => 0, hasTold: () => false };
+
+describe('carrying out a plan', () => {
+  let nowMs = 0;
+  let asked: Asked[];
+  let outcomes: Outcome[];
+  let findings: Map<string, KubeconfigFinding>;
+  let applier: Applier;
+  let mayOpen: boolean;
+  let written: {
+    services: WrittenObjects<ServiceObject>;
+    slices: WrittenObjects<EndpointSliceObject>;
+    secrets: WrittenObjects<KubeconfigSecret>;
+  };
+
+  beforeEach(() => {
+    nowMs = 0;
+    mayOpen = true;
+    asked = [];
+    outcomes = [];
+    findings = new Map();
+    const now = () => nowMs;
+    const versionOf = ({ metadata }: ServiceObject | EndpointSliceObject) => metadata?.resourceVersion ?? '';
+    written = {
+      services: new WrittenObjects<ServiceObject>(versionOf, MUTE),
+      slices: new WrittenObjects<EndpointSliceObject>(versionOf, MUTE),
+      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, MUTE),
+    };
+    const client: Requester = {
+      request: <T>(request: Request) =>
+        new Promise<T>((resolve, reject) => {
+          request.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+          asked.push({
+            ...request,
+            answer: (value) => {
+              resolve(value as T);
+              return settled();
+            },
+            refuse: (code, retryAfterMs) => {
+              reject(refusal(code, retryAfterMs ?? null));
+              return settled();
+            },
+          });
+        }),
+    };
+    applier = new Applier({
+      client,
+      written,
+      mayOpen: () => mayOpen,
+      onFinding: (key, finding) => findings.set(key, finding),
+      onOutcome: (outcome) => outcomes.push(outcome),
+      now,
+      random: () => 1,
+    });
+  });
+
+  const begin = async (...actions: Action[]) => {
+    applier.apply(actions);
+    await settled();
+  };
+
+  test('asks for one thing per object at a time, and eight at most', async () => {
+    const names = Array.from({ length: 10 }, (_, i) => `c${i}`);
+    await begin(...names.map(create));
+    await begin(...names.map(create));
+    expect(asked).toHaveLength(8);
+    await asked[0]?.answer({ metadata: { name: 'c0', resourceVersion: '5' } });
+    expect(asked.map(({ body }) => (body as ServiceObject).metadata?.name)).toEqual(names.slice(0, 9));
+  });
+
+  test('forgets what was planned and not begun when there is a newer plan', async () => {
+    await begin(...Array.from({ length: 9 }, (_, i) => create(`c${i}`)));
+    await begin(create('new'));
+    await asked[0]?.answer({ metadata: { name: 'c0' } });
+    expect(asked[8]?.body).toMatchObject({ metadata: { name: 'new' } });
+  });
+
+  test('lets the next look see what was written before the watch tells', async () => {
+    await begin(create('a'));
+    await asked[0]?.answer({ metadata: { name: 'a', resourceVersion: '5' }, spec: { ports: [] } });
+    expect(written.services.over(SteadyMap.empty()).get('a')?.metadata?.resourceVersion).toBe('5');
+    expect(outcomes).toMatchObject([{ kind: 'done', changed: true }]);
+  });
+
+  test('deletes with uid and version', async () => {
+    await begin(remove('a'));
+    expect(asked[0]).toMatchObject({
+      method: 'DELETE',
+      path: '/api/v1/namespaces/ns/services/a',
+      body: { preconditions: { uid: 'u', resourceVersion: '1' } },
+    });
+  });
+
+  test('patches with the version that was seen', async () => {
+    const patch = { metadata: { labels: { a: 'b' } }, spec: { ports: [] } };
+    await begin({ kind: 'patch', ...target('a'), patch, resourceVersion: '7' });
+    expect(asked[0]).toMatchObject({
+      method: 'PATCH',
+      patch: 'merge',
+      body: { metadata: { resourceVersion: '7', labels: { a: 'b' } }, spec: { ports: [] } },
+    });
+  });
+
+  test.each<[KubeErrorCode, Action]>([
+    ['conflict', create('a')],
+    ['already-exists', create('a')],
+    ['not-found', remove('a')],
+  ])('takes %s for having been overtaken, and gives the watch a second', async (code, action) => {
+    await begin(action);
+    await asked[0]?.refuse(code);
+    expect(outcomes).toMatchObject([{ kind: 'overtaken' }]);
+    expect(applier.problems()).toEqual([]);
+    await begin(action);
+    expect(asked).toHaveLength(1);
+    nowMs = 1000;
+    await begin(action);
+    expect(asked).toHaveLength(2);
+  });
+
+  test('tries an object that fails later and later, up to a minute, and the others at once', async () => {
+    const waits: number[] = [];
+    for (let i = 0; i < 9; i += 1) {
+      await begin(create('a'), create(`other-${i}`));
+      await asked[i * 2]?.refuse('server-error');
+      await asked[i * 2 + 1]?.answer({ metadata: { name: 'x' } });
+      const at = applier.retryAtMs() ?? Number.NaN;
+      waits.push(at - nowMs);
+      nowMs = at;
+    }
+    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+    expect(applier.problems()).toMatchObject([{ origin: 'services/ns/a' }]);
+    await begin(create('a'));
+    await asked.at(-1)?.answer({ metadata: { name: 'a' } });
+    expect(applier.problems()).toEqual([]);
+  });
+
+  test('does not wait to do something else, nor to try what was overtaken with the version that the watch has told', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('server-error');
+    await begin(remove('a'));
+    expect(asked[1]?.method).toBe('DELETE');
+    await asked[1]?.refuse('conflict');
+    await begin(remove('a'));
+    expect(asked).toHaveLength(2);
+    await begin({ ...remove('a'), resourceVersion: '2' } as Action);
+    expect(asked).toHaveLength(3);
+  });
+
+  test('shows no problem of what nobody wants any more', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('forbidden');
+    expect(applier.problems()).toHaveLength(1);
+    await begin();
+    expect(applier.problems()).toEqual([]);
+    expect(applier.retryAtMs()).toBeNull();
+  });
+
+  test('tries what somebody is always faster at less and less often', async () => {
+    const waits: number[] = [];
+    for (let i = 0; i < 7; i += 1) {
+      await begin(create('a'));
+      await asked[i]?.refuse('already-exists');
+      const at = applier.retryAtMs() ?? Number.NaN;
+      waits.push(at - nowMs);
+      nowMs = at;
+    }
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  });
+
+  test('withdraws a slice although everything else hangs, and tries again within seconds', async () => {
+    await begin(...Array.from({ length: 20 }, (_, i) => create(`c${i}`)));
+    expect(asked).toHaveLength(8);
+    const slice: Action = { ...remove('a'), resource: 'endpointslices' };
+    await begin(slice);
+    expect(asked.at(-1)?.path).toContain('/endpointslices/a');
+    for (let i = 0; i < 10; i += 1) {
+      await asked.at(-1)?.refuse('server-error');
+      nowMs = applier.retryAtMs() ?? Number.NaN;
+      await begin(slice);
+    }
+    await asked.at(-1)?.refuse('server-error');
+    expect((applier.retryAtMs() ?? Number.NaN) - nowMs).toBe(5000);
+  });
+
+  test.each([null, 'text', {}, { metadata: null }, []])(
+    'takes %j for an answer for a failure, and goes on',
+    async (answer) => {
+      await begin(create('a'), { ...remove('b'), kind: 'patch', patch: {} } as Action, {
+        ...target('c-kubeconfig'),
+        kind: 'kubeconfig',
+        resource: 'secrets',
+        server: 'https://c.ns:6443',
+        mark: true,
+      });
+      for (const each of asked) await each.answer(answer);
+      expect(outcomes.map((outcome) => outcome.kind === 'failed' && outcome.error.code)).toEqual(
+        Array.from({ length: 3 }, () => 'bad-answer'),
+      );
+    },
+  );
+
+  test('waits as long as the server asks', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('too-many-requests', 7000);
+    expect(applier.retryAtMs()).toBe(7000);
+  });
+
+  test('says that a namespace is missing, rather than take it for having been overtaken', async () => {
+    await begin(create('a'));
+    await asked[0]?.refuse('not-found');
+    expect(outcomes).toMatchObject([{ kind: 'failed' }]);
+  });
+
+  test('ends at once when it is told to, and reports nothing of what it gave up', async () => {
+    await begin(create('a'));
+    await applier.stop();
+    await begin(create('b'));
+    expect(asked).toHaveLength(1);
+    expect(outcomes).toEqual([]);
+    expect(applier.busy).toBe(false);
+  });
+
+  describe('a kubeconfig', () => {
+    const kubeconfig = (server: string) =>
+      `apiVersion: v1\nkind: Config\ncurrent-context: x\ncontexts:\n- {name: x, context: {cluster: c, user: u}}\n` +
+      `clusters:\n- name: c\n  cluster:\n    server: ${server} # where it is\nusers: []\n`;
+    const secret = (text: string, changes: object = {}) => ({
+      metadata: { name: 'a-kubeconfig', resourceVersion: '3' },
+      type: 'cluster.x-k8s.io/secret',
+      data: { value: Buffer.from(text).toString('base64') },
+      ...changes,
+    });
+    const action: Action = {
+      kind: 'kubeconfig',
+      resource: 'secrets',
+      namespace: 'ns',
+      name: 'a-kubeconfig',
+      cluster: 'a',
+      server: 'https://a.ns:6443',
+      mark: true,
+      why: '',
+    };
+
+    test('is read, changed in its server alone, marked, and written with the version that was read', async () => {
+      await begin(action);
+      await asked[0]?.answer(secret(kubeconfig('https://10.0.0.5:6443')));
+      const body = asked[1]!.body as { metadata: object; data: { value: string } };
+      expect(body.metadata).toEqual({
+        resourceVersion: '3',
+        annotations: { 'isthmus.dev/kubeconfig-server': 'https://a.ns:6443' },
+      });
+      expect(Buffer.from(body.data.value, 'base64').toString()).toBe(kubeconfig('https://a.ns:6443'));
+      await asked[1]?.answer(secret('', { metadata: { resourceVersion: '4' } }));
+      expect(findings.get('ns/a-kubeconfig')).toEqual({
+        resourceVersion: '4',
+        server: 'https://a.ns:6443',
+        leftAlone: null,
+      });
+    });
+
+    test.each([
+      ['of a user’s own type', { type: 'Opaque' }, 'user'],
+      ['that nobody can change', { immutable: true }, 'immutable'],
+      ['without its key', { data: {} }, 'no key value'],
+      ['that is no text', { data: { value: Buffer.from([0xff, 0xfe]).toString('base64') } }, 'UTF-8'],
+      ['that is no kubeconfig', { data: { value: Buffer.from('a: [').toString('base64') } }, ''],
+    ])('%s is left alone, with the reason', async (_title, changes, reason) => {
+      await begin(action);
+      await asked[0]?.answer(secret(kubeconfig('https://10.0.0.5:6443'), changes));
+      expect(asked).toHaveLength(1);
+      expect(findings.get('ns/a-kubeconfig')?.leftAlone).toContain(reason);
+      expect(outcomes).toMatchObject([{ kind: 'done', changed: false }]);
+    });
+
+    test('that somebody led elsewhere after us is not given back over that: only our mark goes', async () => {
+      const back: Action = { ...action, server: 'https://192.0.2.7:6443', mark: false };
+      const marked = {
+        metadata: {
+          resourceVersion: '3',
+          annotations: { 'isthmus.dev/kubeconfig-server': 'https://a.ns:6443' },
+        },
+      };
+      await begin(back);
+      await asked[0]?.answer(secret(kubeconfig('https://vpn.example:6443'), marked));
+      expect(asked[1]?.body).toEqual({
+        metadata: { resourceVersion: '3', annotations: { 'isthmus.dev/kubeconfig-server': null } },
+      });
+      await asked[1]?.answer(secret('', { metadata: { resourceVersion: '4' } }));
+      expect(findings.get('ns/a-kubeconfig')?.server).toBe('https://vpn.example:6443');
+      await begin({ ...back, name: 'b-kubeconfig' });
+      await asked[2]?.answer(secret(kubeconfig('https://a.ns:6443'), marked));
+      const { data } = asked[3]!.body as { data: { value: string } };
+      expect(Buffer.from(data.value, 'base64').toString()).toBe(kubeconfig('https://192.0.2.7:6443'));
+    });
+
+    test('that leads to us already is only marked, so that it is given back one day', async () => {
+      await begin(action);
+      await asked[0]?.answer(secret(kubeconfig('https://a.ns:6443')));
+      expect(asked[1]?.body).not.toHaveProperty('data');
+    });
+  });
+
+  describe('while the routes are not live yet', () => {
+    const slice = { ...target('a'), resource: 'endpointslices' } as const;
+    const endpoints = (ready: boolean) => [{ addresses: ['192.0.2.1'], conditions: { ready } }];
+
+    test('sends nobody here, and does so as soon as they are', async () => {
+      mayOpen = false;
+      const patch = { kind: 'patch', ...slice, name: 'b', resourceVersion: '1' } as const;
+      await begin(
+        { kind: 'create', ...slice, object: { metadata: { name: 'a' }, endpoints: endpoints(true) } },
+        { ...patch, patch: { endpoints: endpoints(true) } },
+      );
+      expect(asked).toEqual([]);
+      mayOpen = true;
+      applier.goOn();
+      await settled();
+      expect(asked.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
+    });
+
+    test('takes away what leads nowhere, sends clients elsewhere, and makes what sends nobody anywhere', async () => {
+      mayOpen = false;
+      await begin(
+        { kind: 'delete', ...slice, uid: 'u', resourceVersion: '1' },
+        { kind: 'patch', ...slice, name: 'b', resourceVersion: '1', patch: { endpoints: endpoints(false) } },
+        { kind: 'patch', ...slice, name: 'c', resourceVersion: '1', patch: { metadata: {} } },
+        create('a'),
+      );
+      expect(asked.map(({ method }) => method)).toEqual(['DELETE', 'PATCH', 'PATCH', 'POST']);
+    });
+  });
+});

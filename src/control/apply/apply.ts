@@ -1,0 +1,293 @@
+// Carries plans out: each object on its own, several at a time, one request per object at most. An object that fails is tried
+// again later and later, and never keeps another from being written. Decides nothing.
+import { resourcePath } from '../../kube/api-path.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import { objectIn } from '../../kube/object-answer.ts';
+import type { Requester } from '../../kube/requester.ts';
+import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
+import { observedService, observedSlice } from '../objects/observed-objects.ts';
+import { type Action, actionKey, type Resource } from '../plan/plan.ts';
+import type { Problem } from '../sources/cluster-source.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from '../world/kube-world.ts';
+import { writeKubeconfigServer } from './kubeconfig-write.ts';
+import type { WrittenObjects } from './written-objects.ts';
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly action: Action; readonly changed: boolean }
+  /** Somebody else was faster: the next look decides anew. */
+  | { readonly kind: 'overtaken'; readonly action: Action }
+  | {
+      readonly kind: 'failed';
+      readonly action: Action;
+      readonly error: KubeError;
+      readonly retryInMs: number;
+    };
+
+export interface ApplierDependencies {
+  readonly client: Requester;
+  readonly written: {
+    readonly services: WrittenObjects<ServiceObject>;
+    readonly slices: WrittenObjects<EndpointSliceObject>;
+    readonly secrets: WrittenObjects<KubeconfigSecret>;
+  };
+  /** The routes of the plan are live: before that nobody is sent here. What leads nowhere is taken away all the same. */
+  readonly mayOpen?: () => boolean;
+  readonly onFinding: (key: string, finding: KubeconfigFinding) => void;
+  readonly onOutcome: (outcome: Outcome) => void;
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+interface Failure {
+  /** What was tried: a wait is for saying the same again, not for what is said next. Of an error, whatever the version. */
+  readonly attempt: string;
+  readonly times: number;
+  readonly retryAtMs: number;
+  readonly error: KubeError | null;
+}
+
+const CONCURRENCY = 8;
+/** Beside those: a way out that leads nowhere is closed although everything else may hang. */
+const WITHDRAWALS = 8;
+const REQUEST_MS = 10_000;
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 60_000;
+/** A slice that leads nowhere costs its clients every second. */
+const LAST_WITHDRAWAL_RETRY_MS = 5000;
+/** As long as the watch may take to tell what overtook us; longer each time, for a watch that is broken. */
+const OVERTAKEN_MS = 1000;
+const LAST_OVERTAKEN_MS = 30_000;
+
+export class Applier {
+  readonly #deps: ApplierDependencies;
+  readonly #inFlight = new Map<string, Promise<void>>();
+  readonly #failures = new Map<string, Failure>();
+  readonly #abort = new AbortController();
+  #waiting: readonly Action[] = [];
+  #planned: ReadonlySet<string> = new Set();
+
+  constructor(deps: ApplierDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Replaces what was planned and not begun; what is under way goes on. */
+  apply(actions: readonly Action[]): void {
+    this.#forgetOld();
+    this.#waiting = actions;
+    this.#planned = new Set(actions.map(actionKey));
+    this.#start();
+  }
+
+  /** Something that had to wait may go on: `mayOpen` says yes. */
+  goOn(): void {
+    this.#start();
+  }
+
+  /** The last failure of each object that still has to be written. */
+  problems(): readonly Problem[] {
+    const problems: Problem[] = [];
+    for (const [origin, { error }] of this.#failures)
+      if (error !== null && this.#planned.has(origin)) problems.push({ origin, reason: error.message });
+    return problems;
+  }
+
+  /** When the next object may be tried again (monotonic); null: none waits. */
+  retryAtMs(): number | null {
+    let at: number | null = null;
+    for (const [key, { retryAtMs }] of this.#failures)
+      if (this.#planned.has(key) && retryAtMs > this.#deps.now()) at = Math.min(at ?? retryAtMs, retryAtMs);
+    return at;
+  }
+
+  get busy(): boolean {
+    return this.#inFlight.size > 0;
+  }
+
+  async idle(): Promise<void> {
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight.values());
+  }
+
+  /** Begins nothing more, and gives up what is under way. */
+  async stop(): Promise<void> {
+    this.#waiting = [];
+    this.#abort.abort();
+    await this.idle();
+  }
+
+  #start(): void {
+    const left: Action[] = [];
+    const mayOpen = this.#deps.mayOpen?.() ?? true;
+    for (const action of this.#waiting) {
+      const key = actionKey(action);
+      if (this.#abort.signal.aborted) break;
+      if (this.#inFlight.has(key) || this.#mustWait(key, action)) continue;
+      const most = isWithdrawal(action) ? CONCURRENCY + WITHDRAWALS : CONCURRENCY;
+      if (this.#inFlight.size >= most || (!mayOpen && opensWay(action))) {
+        left.push(action);
+        continue;
+      }
+      this.#inFlight.set(key, this.#carryOut(key, action));
+    }
+    this.#waiting = left;
+  }
+
+  #mustWait(key: string, action: Action): boolean {
+    const failure = this.#failures.get(key);
+    if (failure === undefined || failure.retryAtMs <= this.#deps.now()) return false;
+    return failure.attempt === attemptOf(action, failure.error === null);
+  }
+
+  async #carryOut(key: string, action: Action): Promise<void> {
+    // The caller puts it into the map first.
+    await null;
+    const outcome = await this.#request(action).then(
+      (changed): Outcome => {
+        this.#failures.delete(key);
+        return { kind: 'done', action, changed };
+      },
+      (error: unknown): Outcome | null => {
+        if (this.#abort.signal.aborted) return null;
+        if (!(error instanceof KubeError)) throw error;
+        return this.#failed(key, action, error);
+      },
+    );
+    this.#inFlight.delete(key);
+    if (outcome === null) return;
+    this.#deps.onOutcome(outcome);
+    this.#start();
+  }
+
+  #failed(key: string, action: Action, error: KubeError): Outcome {
+    const now = this.#deps.now();
+    // What is not there cannot be changed or deleted; that a namespace is not there is a failure like any other.
+    const overtaken =
+      error.code === 'conflict' ||
+      error.code === 'already-exists' ||
+      (error.code === 'not-found' && action.kind !== 'create');
+    const attempt = attemptOf(action, overtaken);
+    const before = this.#failures.get(key);
+    const times = before?.attempt === attempt ? before.times + 1 : 1;
+    if (overtaken) {
+      const waitMs = Math.min(LAST_OVERTAKEN_MS, OVERTAKEN_MS * 2 ** Math.min(times - 1, 10));
+      this.#failures.set(key, { attempt, times, retryAtMs: now + waitMs, error: null });
+      return { kind: 'overtaken', action };
+    }
+    const longest = isWithdrawal(action) ? LAST_WITHDRAWAL_RETRY_MS : LAST_RETRY_MS;
+    const backOff = Math.min(longest, FIRST_RETRY_MS * 2 ** Math.min(times - 1, 20));
+    // Between half and all of it: instances that failed together do not come back together.
+    const retryInMs = Math.max(error.retryAfterMs ?? 0, backOff * (0.5 + this.#deps.random() / 2));
+    this.#failures.set(key, { attempt, times, retryAtMs: now + retryInMs, error });
+    return { kind: 'failed', action, error, retryInMs };
+  }
+
+  /** Of objects that nothing is planned for any more. */
+  #forgetOld(): void {
+    const now = this.#deps.now();
+    for (const [key, { retryAtMs }] of this.#failures)
+      if (now > retryAtMs + 2 * LAST_RETRY_MS) this.#failures.delete(key);
+  }
+
+  /** Whether the API was changed. */
+  async #request(action: Action): Promise<boolean> {
+    const { client, written } = this.#deps;
+    const { signal } = this.#abort;
+    const { resource, namespace, name } = action;
+    const path = resourcePath({ ...GROUPS[resource], resource, namespace, name });
+    switch (action.kind) {
+      case 'create': {
+        const collection = resourcePath({ ...GROUPS[resource], resource, namespace });
+        const made = await client.request<Answer>({
+          method: 'POST',
+          path: collection,
+          body: action.object,
+          timeoutMs: REQUEST_MS,
+          signal,
+        });
+        this.#record(resource, name, objectIn(made, 'create', collection), null);
+        return true;
+      }
+      case 'patch': {
+        const { resourceVersion } = action;
+        const patch = action.patch as { readonly metadata?: object };
+        const body = { ...patch, metadata: { ...patch.metadata, resourceVersion } };
+        const changed = await client.request<Answer>({
+          method: 'PATCH',
+          patch: 'merge',
+          path,
+          body,
+          timeoutMs: REQUEST_MS,
+          signal,
+        });
+        this.#record(resource, name, objectIn(changed, 'patch', path), resourceVersion);
+        return true;
+      }
+      case 'delete': {
+        const { uid, resourceVersion } = action;
+        const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
+        // Its place here would be worth nothing if it had to wait for a connection.
+        const urgent = isWithdrawal(action);
+        await client.request({ method: 'DELETE', path, body, urgent, timeoutMs: REQUEST_MS, signal });
+        this.#record(resource, name, null, resourceVersion);
+        return true;
+      }
+      case 'kubeconfig': {
+        const { server, mark } = action;
+        const write = await writeKubeconfigServer(client, path, server, mark, signal);
+        const key = `${namespace}/${name}`;
+        written.secrets.record(key, write.secret, write.replaced);
+        this.#deps.onFinding(key, write.finding);
+        return write.changed;
+      }
+      case 'status': {
+        const body = { status: action.status };
+        const statusPath = `${path}/status`;
+        await client.request({
+          method: 'PATCH',
+          patch: 'merge',
+          path: statusPath,
+          body,
+          timeoutMs: REQUEST_MS,
+          signal,
+        });
+        return true;
+      }
+    }
+  }
+
+  #record(resource: Resource, name: string, answer: Answer | null, replaced: string | null): void {
+    const { services, slices } = this.#deps.written;
+    if (resource === 'services')
+      services.record(name, answer === null ? null : observedService(answer), replaced);
+    if (resource === 'endpointslices')
+      slices.record(name, answer === null ? null : observedSlice(answer), replaced);
+  }
+}
+
+interface Answer {
+  readonly metadata: object;
+  readonly [field: string]: unknown;
+}
+
+/** Of ours or of a dead instance: whoever follows it finds nobody. */
+const isWithdrawal = ({ kind, resource }: Action): boolean =>
+  kind === 'delete' && resource === 'endpointslices';
+
+/** From then on clients are sent here. */
+function opensWay(action: Action): boolean {
+  if (action.resource !== 'endpointslices' || (action.kind !== 'create' && action.kind !== 'patch'))
+    return false;
+  const { endpoints } = (action.kind === 'create' ? action.object : action.patch) as EndpointSliceObject;
+  return endpoints?.some(({ conditions }) => conditions?.ready !== false) ?? false;
+}
+
+/** What the answer depended on: to do something else there is no reason to wait. */
+const attemptOf = (action: Action, byVersion: boolean): string =>
+  byVersion && 'resourceVersion' in action ? `${action.kind} ${action.resourceVersion}` : action.kind;
+
+const GROUPS: Readonly<Record<Resource, { readonly group: string; readonly version: string }>> = {
+  services: { group: '', version: 'v1' },
+  secrets: { group: '', version: 'v1' },
+  leases: { group: 'coordination.k8s.io', version: 'v1' },
+  endpointslices: { group: 'discovery.k8s.io', version: 'v1' },
+  additionallisteners: { group: 'isthmus.dev', version: 'v1alpha1' },
+};

@@ -1,0 +1,90 @@
+// Writes Events on OpenStackClusters, one after the other and never faster than the API can bear. Losing one loses nothing but
+// a sentence: what cannot be written is dropped, and nothing waits for it.
+import { abortableSleep } from '../../kube/abortable.ts';
+import { resourcePath } from '../../kube/api-path.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import type { Requester } from '../../kube/requester.ts';
+import type { StatusEvent } from '../plan/status-events.ts';
+import { EventCorrelator, type EventObjectBody } from './event-correlator.ts';
+
+export interface EventWriterDependencies {
+  readonly client: Requester;
+  readonly instance: string;
+  readonly now: () => number;
+  readonly wallNow: () => number;
+  readonly onProblem: (error: KubeError | null) => void;
+}
+
+/** A thousand clusters that change at once are told in a minute or two, not in a burst. */
+const PACE_MS = 100;
+const MAX_WAITING = 1000;
+/** However long the server asks for: what is older is no news. */
+const MAX_PAUSE_MS = 60_000;
+const REQUEST_MS = 10_000;
+
+export class EventWriter {
+  readonly #deps: EventWriterDependencies;
+  readonly #correlator: EventCorrelator;
+  readonly #waiting: StatusEvent[] = [];
+  readonly #abort = new AbortController();
+  #writing: Promise<void> | null = null;
+
+  constructor(deps: EventWriterDependencies) {
+    this.#deps = deps;
+    this.#correlator = new EventCorrelator({ ...deps, wallClock: deps.wallNow });
+  }
+
+  tell(events: readonly StatusEvent[]): void {
+    for (const event of events) if (this.#waiting.length < MAX_WAITING) this.#waiting.push(event);
+    if (this.#waiting.length > 0 && !this.#abort.signal.aborted) this.#writing ??= this.#writeAll();
+  }
+
+  async stop(): Promise<void> {
+    this.#waiting.length = 0;
+    this.#abort.abort();
+    await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
+      let pauseMs = PACE_MS;
+      try {
+        if (await this.#write(event)) this.#deps.onProblem(null);
+      } catch (error) {
+        if (this.#abort.signal.aborted) break;
+        if (!(error instanceof KubeError)) throw error;
+        this.#deps.onProblem(error);
+        pauseMs = Math.min(Math.max(PACE_MS, error.retryAfterMs ?? 0), MAX_PAUSE_MS);
+      }
+      await abortableSleep(pauseMs, this.#abort.signal);
+    }
+    this.#writing = null;
+  }
+
+  async #write(event: StatusEvent): Promise<boolean> {
+    const decision = this.#correlator.decide(event);
+    if (decision.kind === 'drop') return false;
+    if (decision.kind === 'create') return this.#create(decision.body);
+    const { client } = this.#deps;
+    const { namespace, name, body, instead } = decision;
+    const path = resourcePath({ group: '', version: 'v1', resource: 'events', namespace, name });
+    try {
+      await client.request({ method: 'PATCH', patch: 'merge', path, body, ...this.#limits() });
+      return true;
+    } catch (error) {
+      if (error instanceof KubeError && error.code === 'not-found') return this.#create(instead);
+      throw error;
+    }
+  }
+
+  async #create(body: EventObjectBody): Promise<boolean> {
+    const { namespace = '' } = body.metadata;
+    const path = resourcePath({ group: '', version: 'v1', resource: 'events', namespace });
+    await this.#deps.client.request({ method: 'POST', path, body, ...this.#limits() });
+    return true;
+  }
+
+  #limits() {
+    return { timeoutMs: REQUEST_MS, signal: this.#abort.signal };
+  }
+}

@@ -1,0 +1,67 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
+import type { Action } from '../plan/plan.ts';
+import type { Outcome } from './apply.ts';
+import { PublishLog } from './publish-log.ts';
+
+const target = {
+  resource: 'services',
+  namespace: 'ns',
+  name: 'prod',
+  cluster: 'prod',
+  why: 'because',
+} as const;
+const CREATE: Action = { kind: 'create', ...target, object: {} };
+const PATCH: Action = { kind: 'patch', ...target, patch: {}, resourceVersion: '1' };
+const DELETE: Action = { kind: 'delete', ...target, uid: 'u', resourceVersion: '1' };
+const KUBECONFIG: Action = { kind: 'kubeconfig', ...target, resource: 'secrets', server: 's', mark: true };
+const failed = (code: KubeErrorCode, action = CREATE): Outcome => ({
+  kind: 'failed',
+  action,
+  error: new KubeError({ code, verb: 'create', path: '/api/v1/namespaces/ns/services', detail: 'no' }),
+  retryInMs: 499.6,
+});
+
+describe('the log of what is published', () => {
+  let lines: string[];
+  let facts: Readonly<Record<string, unknown>>[];
+  let log: PublishLog;
+  beforeEach(() => {
+    lines = [];
+    facts = [];
+    log = new PublishLog((level, told, message) => {
+      lines.push(`${level} ${message}`);
+      facts.push(told);
+    });
+  });
+
+  test.each<[Action, boolean, string]>([
+    [CREATE, true, 'info published'],
+    [DELETE, true, 'info withdrawn'],
+    [KUBECONFIG, true, 'info kubeconfig rewritten'],
+    [KUBECONFIG, false, 'debug kubeconfig rewritten'],
+    // Beside old instances that is every ten seconds.
+    [PATCH, true, 'debug changed'],
+  ])('tells %# as it should', (action, changed, line) => {
+    log.write({ kind: 'done', action, changed });
+    expect(lines).toEqual([line]);
+    const kind = action.resource === 'secrets' ? 'Secret' : 'Service';
+    expect(facts).toEqual([{ cluster: 'prod', object: `${kind} ns/prod`, why: 'because' }]);
+  });
+
+  test('tells a failure once, again when it is another, and that it was mended', () => {
+    for (const code of ['forbidden', 'forbidden', 'server-error', 'server-error'] as const)
+      log.write(failed(code));
+    log.write({ kind: 'overtaken', action: CREATE });
+    log.write({ kind: 'done', action: CREATE, changed: true });
+    log.write({ kind: 'done', action: CREATE, changed: true });
+    expect(lines).toEqual([
+      'warn cannot write to the Kubernetes API: trying again',
+      'warn cannot write to the Kubernetes API: trying again',
+      'debug somebody else was faster: looking again',
+      'info written after all',
+      'info published',
+    ]);
+    expect(facts[0]).toMatchObject({ error: 'forbidden: cannot create services in ns: no', retryInMs: 500 });
+  });
+});

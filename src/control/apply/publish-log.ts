@@ -1,0 +1,63 @@
+// Says what was published, withdrawn, or could not be written: each once, in words that name cluster and object. A failure that
+// repeats is not news.
+
+import { type Action, actionKey } from '../plan/plan.ts';
+import type { Outcome } from './apply.ts';
+
+type Level = 'debug' | 'info' | 'warn';
+
+const MAX_REMEMBERED = 10_000;
+
+export class PublishLog {
+  readonly #log: (level: Level, facts: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly #failing = new Map<string, string>();
+
+  constructor(log: (level: Level, facts: Readonly<Record<string, unknown>>, message: string) => void) {
+    this.#log = log;
+  }
+
+  write(outcome: Outcome): void {
+    const { action } = outcome;
+    const { cluster, namespace, name, why } = action;
+    const key = actionKey(action);
+    const facts = { cluster, object: `${KINDS[action.resource]} ${namespace}/${name}`, why };
+    switch (outcome.kind) {
+      case 'done':
+        if (this.#failing.delete(key)) this.#log('info', facts, 'written after all');
+        else this.#log(outcome.changed ? levelOf(action) : 'debug', facts, MESSAGES[action.kind]);
+        return;
+      case 'overtaken':
+        this.#log('debug', facts, 'somebody else was faster: looking again');
+        return;
+      case 'failed': {
+        const { message, code } = outcome.error;
+        if (this.#failing.get(key) === code) return;
+        if (this.#failing.size < MAX_REMEMBERED) this.#failing.set(key, code);
+        this.#log(
+          'warn',
+          { ...facts, error: message, retryInMs: Math.round(outcome.retryInMs) },
+          'cannot write to the Kubernetes API: trying again',
+        );
+      }
+    }
+  }
+}
+
+const KINDS = {
+  services: 'Service',
+  endpointslices: 'EndpointSlice',
+  secrets: 'Secret',
+  leases: 'Lease',
+  additionallisteners: 'AdditionalListener',
+} as const;
+
+const MESSAGES: Readonly<Record<Action['kind'], string>> = {
+  create: 'published',
+  patch: 'changed',
+  delete: 'withdrawn',
+  kubeconfig: 'kubeconfig rewritten',
+  status: 'status written',
+};
+
+/** Beside old instances a time stamp is renewed every ten seconds: that is no news. */
+const levelOf = ({ kind }: Action): Level => (kind === 'patch' || kind === 'status' ? 'debug' : 'info');

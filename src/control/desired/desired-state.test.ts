@@ -1,0 +1,358 @@
+import { describe, expect, test } from 'vitest';
+import type { TargetHealth } from '../../health/target-health.ts';
+import { backendKey } from '../../routing/route-table.ts';
+import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
+import { type Observed, type World, worldOf } from '../world/world.ts';
+import { settledDesired } from './desired-equality.ts';
+import { type DesiredSettings, desiredState } from './desired-state.ts';
+
+const ID = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
+const LB_ID = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
+const SETTINGS = { namespace: 'magnum-system', defaultCluster: null };
+
+const facts = (changes: Partial<ClusterFacts> = {}): ClusterFacts => ({
+  key: 'magnum-system/prod-x7k2',
+  name: 'prod',
+  namespace: 'magnum-system',
+  origin: 'prod.yaml',
+  networkIds: [ID],
+  address: '10.0.0.5',
+  port: 6443,
+  ...changes,
+});
+const proxied = (changes: Partial<ClusterFacts> = {}): ClusterReading => ({
+  kind: 'proxied',
+  facts: facts(changes),
+});
+const other = (
+  kind: 'pending' | 'invalid' | 'not-proxied',
+  changes: Partial<ClusterFacts> = {},
+): ClusterReading => {
+  const { key, name, namespace, origin, createdAtMs = null } = facts(changes);
+  return { kind, key, name, namespace, origin, createdAtMs, reason: 'status.network.id is missing' };
+};
+const netns = (name: string) => ({ name, path: `/run/netns/${name}`, identity: `id of ${name}` });
+const keyIn = (name: string, address = '10.0.0.5') => backendKey({ address, port: 6443, netns: netns(name) });
+const up: TargetHealth = {
+  up: true,
+  sinceMs: 1,
+  lastProbe: { atMs: 2, ok: true, durationMs: 1, error: null },
+};
+const down: TargetHealth = {
+  up: false,
+  sinceMs: 1,
+  lastProbe: { atMs: 2, ok: false, durationMs: 1, error: 'ECONNREFUSED' },
+};
+const failed = (error: string): TargetHealth => ({
+  ...down,
+  lastProbe: { atMs: 2, ok: false, durationMs: 1, error },
+});
+
+interface Given {
+  readonly clusters: readonly ClusterReading[];
+  readonly netns?: readonly string[];
+  readonly health?: Readonly<Record<string, TargetHealth>>;
+  readonly previous?: World;
+}
+const observed = ({ clusters, netns: names = [], health = {} }: Given): Observed => ({
+  source: { complete: true, clusters, problems: [] },
+  netns: { complete: true, entries: names.map(netns), problems: [] },
+  health: new Map(Object.entries(health)),
+});
+const world = (given: Given) => worldOf(observed(given), given.previous ?? null);
+const desired = (given: Given, settings: DesiredSettings = SETTINGS) => desiredState(world(given), settings);
+const netnsOf = (route: { backends: readonly { netns: { path: string } | null }[] } | undefined | null) =>
+  route?.backends.map((backend) => backend.netns?.path.slice('/run/netns/'.length));
+
+const NAMES = [
+  'prod.magnum-system',
+  'prod',
+  'prod.magnum-system.svc',
+  'prod.magnum-system.svc.cluster.local',
+];
+
+describe('a proxied cluster', () => {
+  test('serves under its four names by its healthy backends, best first', () => {
+    const names = [`zone-${ID}`, `qdhcp-${ID}`, `ovnmeta-${ID}`, 'unrelated', `qrouter-${ID}`];
+    const health = {
+      [keyIn(`zone-${ID}`)]: up,
+      [keyIn(`qdhcp-${ID}`)]: up,
+      [keyIn(`ovnmeta-${ID}`)]: down,
+    };
+    const { routes, clusters, backends } = desired(
+      { clusters: [proxied()], netns: names, health },
+      { ...SETTINGS, netnsPrefixes: ['zone-'] },
+    );
+    expect([...routes.byServerName.keys()]).toEqual(NAMES);
+    for (const name of NAMES)
+      expect(netnsOf(routes.byServerName.get(name))).toEqual([`qdhcp-${ID}`, `zone-${ID}`]);
+    expect(clusters).toMatchObject([{ name: 'prod', state: 'serving', serverNames: NAMES }]);
+    expect(clusters[0]?.backends.map((backend) => [backend.netns, backend.up])).toEqual([
+      [`ovnmeta-${ID}`, false],
+      [`qdhcp-${ID}`, true],
+      [`zone-${ID}`, true],
+    ]);
+    expect(clusters[0]?.reason).toBe(
+      `answers at 10.0.0.5:6443 in qdhcp-${ID}, 10.0.0.5:6443 in zone-${ID}; ` +
+        `no answer at 10.0.0.5:6443 in ovnmeta-${ID} (ECONNREFUSED)`,
+    );
+    expect(backends.map(({ serverName }) => serverName)).toEqual(Array(3).fill('prod.magnum-system'));
+    expect(backends.map(({ key }) => key).sort()).toEqual(Object.keys(health).sort());
+  });
+
+  test('says which network of its spec was not used, and that is handed on when it changes', () => {
+    const unused = { ...proxied(), facts: facts({ unusedSpecNetworkId: LB_ID }) } as ClusterReading;
+    const before = desired({ clusters: [proxied()] });
+    const after = settledDesired(before, desired({ clusters: [unused] }));
+    expect(before.clusters[0]).not.toHaveProperty('unusedSpecNetworkId');
+    expect(after).not.toBe(before);
+    expect(after.clusters[0]).toMatchObject({ state: 'no-netns', unusedSpecNetworkId: LB_ID });
+    const pending = { ...other('pending'), unusedSpecNetworkId: LB_ID } as ClusterReading;
+    expect(desired({ clusters: [pending] }).clusters[0]).toMatchObject({ unusedSpecNetworkId: LB_ID });
+  });
+
+  test("is looked for on its load balancer's network first", () => {
+    const names = [`ovnmeta-${ID}`, `qdhcp-${LB_ID}`];
+    const health = Object.fromEntries(names.map((name) => [keyIn(name), up]));
+    const { routes } = desired({ clusters: [proxied({ networkIds: [LB_ID, ID] })], netns: names, health });
+    expect(netnsOf(routes.byServerName.get('prod'))).toEqual([`qdhcp-${LB_ID}`, `ovnmeta-${ID}`]);
+  });
+
+  test.each<[string, TargetHealth | undefined, string]>([
+    ['never probed', undefined, '(not checked yet)'],
+    ['refusing', down, '(ECONNREFUSED)'],
+    ['silent by our own deadline', failed('ETIMEDOUT'), '(ETIMEDOUT)'],
+    ['silent by the kernel’s, in turns with ours: no other reason', failed('EHOSTUNREACH'), '(ETIMEDOUT)'],
+    ['passing for the first time', { ...up, up: false }, '(coming up)'],
+  ])('with a backend %s is unhealthy, routed to nothing and still known by name', (_title, health, why) => {
+    const name = `qdhcp-${ID}`;
+    const given = {
+      clusters: [proxied()],
+      netns: [name],
+      ...(health ? { health: { [keyIn(name)]: health } } : {}),
+    };
+    const { routes, clusters, backends } = desired(given);
+    expect(routes.byServerName.get('prod')).toEqual({
+      cluster: 'prod',
+      namespace: 'magnum-system',
+      backends: [],
+    });
+    expect(clusters).toMatchObject([
+      { state: 'unhealthy', reason: `no backend passes its health check: 10.0.0.5:6443 in ${name} ${why}` },
+    ]);
+    expect(backends.map(({ key }) => key)).toEqual([keyIn(name)]);
+  });
+
+  test('in an OVN netns is told that another node may serve it', () => {
+    const { clusters } = desired({ clusters: [proxied()], netns: [`ovnmeta-${ID}`] });
+    expect(clusters[0]?.reason).toMatch(/with OVN that is normal/);
+  });
+
+  test('without a netns says which names were looked for', () => {
+    const { routes, clusters, backends } = desired({ clusters: [proxied()], netns: [`qdhcp-${LB_ID}`] });
+    expect(routes.byServerName.get('prod')?.backends).toEqual([]);
+    expect(backends).toEqual([]);
+    expect(clusters).toMatchObject([
+      {
+        state: 'no-netns',
+        backends: [],
+        reason:
+          `no netns on this host belongs to network ${ID} (expected ovnmeta-${ID} or qdhcp-${ID}); ` +
+          'this node may simply not host that network',
+      },
+    ]);
+  });
+
+  test('whose netns cannot be used, or seen, says so instead', () => {
+    const { source, health } = observed({ clusters: [proxied()] });
+    const problems = [{ name: `qdhcp-${ID}`, reason: 'not a network namespace' }];
+    const unusable = worldOf({ source, health, netns: { complete: true, entries: [], problems } }, null);
+    const blind = worldOf({ source, health, netns: { complete: false, entries: [], problems: [] } }, null);
+    expect(desiredState(unusable, SETTINGS).clusters[0]?.reason).toBe(
+      `its netns cannot be used: qdhcp-${ID}: not a network namespace`,
+    );
+    expect(desiredState(blind, SETTINGS).clusters[0]?.reason).toMatch(
+      /the netns directory could not be read/,
+    );
+    expect(desiredState(blind, SETTINGS).complete).toBe(false);
+  });
+});
+
+describe('a cluster that cannot be read now', () => {
+  const name = `qdhcp-${ID}`;
+  const health = { [keyIn(name)]: up };
+  const previous = world({ clusters: [proxied()], netns: [name], health });
+
+  test.each(['pending', 'invalid'] as const)('and is %s keeps its last known route', (kind) => {
+    const { routes, clusters, backends } = desired({
+      clusters: [other(kind)],
+      netns: [name],
+      health,
+      previous,
+    });
+    expect(netnsOf(routes.byServerName.get('prod'))).toEqual([name]);
+    expect(backends).toHaveLength(1);
+    expect(clusters).toMatchObject([
+      {
+        state: kind,
+        reason: `status.network.id is missing; the last known route is kept, and answers at 10.0.0.5:6443 in ${name}`,
+      },
+    ]);
+  });
+
+  test.each(['pending', 'invalid'] as const)(
+    'and is %s from the start is known by name, with nothing behind it',
+    (kind) => {
+      const { routes, clusters } = desired({ clusters: [other(kind)], netns: [name], health });
+      expect(routes.byServerName.get('prod')?.backends).toEqual([]);
+      expect(clusters).toMatchObject([
+        { state: kind, reason: 'status.network.id is missing', serverNames: NAMES },
+      ]);
+    },
+  );
+
+  test('keeps no route under another name than it had', () => {
+    const { routes } = desired({
+      clusters: [other('pending', { name: 'else' })],
+      netns: [name],
+      health,
+      previous,
+    });
+    expect(routes.byServerName.get('else')?.backends).toEqual([]);
+    expect(routes.byServerName.has('prod')).toBe(false);
+  });
+
+  test.each(['', 'a.b', 'Prod', '1a', 'a'.repeat(64)])('and has the name %j is in no table', (bad) => {
+    const { routes, clusters } = desired({ clusters: [other('invalid', { name: bad })] });
+    expect(routes.byServerName.size).toBe(0);
+    expect(clusters).toMatchObject([
+      { state: 'invalid', reason: 'status.network.id is missing', serverNames: [] },
+    ]);
+  });
+});
+
+test('a cluster that is not proxied is in status only, also when it was proxied before', () => {
+  const name = `qdhcp-${ID}`;
+  const previous = world({ clusters: [proxied()], netns: [name], health: { [keyIn(name)]: up } });
+  const { routes, clusters, backends } = desired({
+    clusters: [other('not-proxied')],
+    netns: [name],
+    previous,
+  });
+  expect([routes.byServerName.size, backends.length]).toEqual([0, 0]);
+  expect(clusters).toMatchObject([{ state: 'not-proxied', serverNames: [] }]);
+});
+
+describe('of two clusters with one name', () => {
+  const OTHER_ID = LB_ID;
+  const mine = facts({ createdAtMs: 2000 });
+  const rival = (changes: Partial<ClusterFacts>) =>
+    facts({ key: 'aaa/rival', namespace: 'aaa', origin: 'rival.yaml', networkIds: [OTHER_ID], ...changes });
+
+  test.each<[string, ClusterReading, ClusterReading, string]>([
+    [
+      'the one in our own namespace keeps it, though the other is older',
+      proxied(mine),
+      proxied(rival({ createdAtMs: 1 })),
+      'is in namespace magnum-system',
+    ],
+    [
+      'the older keeps it, though the other sorts first',
+      proxied(mine),
+      proxied(rival({ key: 'magnum-system/aaa', namespace: 'magnum-system', createdAtMs: 3000 })),
+      'is older',
+    ],
+    [
+      'the one with an age keeps it',
+      proxied(mine),
+      proxied(rival({ key: 'magnum-system/aaa', namespace: 'magnum-system' })),
+      'is older',
+    ],
+    [
+      'of one age, the first key keeps it',
+      proxied(mine),
+      proxied(rival({ key: 'magnum-system/zzz', namespace: 'magnum-system', createdAtMs: 2000 })),
+      'comes first by name',
+    ],
+    [
+      'a pending one keeps it: a lost status must not hand its name over',
+      other('pending', mine),
+      proxied(rival({})),
+      'is in namespace magnum-system',
+    ],
+    ['one that was never valid yields it', proxied(rival({})), other('invalid', mine), 'is valid'],
+  ])('%s', (_title, winner, loser, why) => {
+    for (const clusters of [
+      [winner, loser],
+      [loser, winner],
+    ]) {
+      const {
+        routes,
+        clusters: statuses,
+        backends,
+      } = desired({ clusters, netns: [`qdhcp-${ID}`, `qdhcp-${OTHER_ID}`] });
+      const winnerKey = winner.kind === 'proxied' ? winner.facts.key : winner.key;
+      const loserOrigin = loser.kind === 'proxied' ? loser.facts.origin : loser.origin;
+      const lost = statuses.find(({ origin }) => origin === loserOrigin);
+      expect(lost).toMatchObject({ state: 'invalid', serverNames: [], backends: [] });
+      expect(lost?.reason).toContain(`the cluster name prod belongs to ${winnerKey}`);
+      expect(lost?.reason).toContain(`which ${why};`);
+      const won = statuses.find(({ origin }) => origin !== loserOrigin);
+      // The winner does not notice.
+      expect(won).toEqual(
+        desired({ clusters: [winner], netns: [`qdhcp-${ID}`, `qdhcp-${OTHER_ID}`] }).clusters[0],
+      );
+      expect(backends.map(({ key }) => key)).toEqual(won?.backends.map(({ key }) => key));
+      expect(routes.byServerName.size).toBe(4);
+    }
+  });
+
+  test('one that turned invalid keeps the name it served under', () => {
+    const previous = world({ clusters: [proxied(mine)] });
+    const { clusters } = desired({ clusters: [other('invalid', mine), proxied(rival({}))], previous });
+    expect(clusters.map(({ origin, serverNames }) => [origin, serverNames.length])).toEqual([
+      ['rival.yaml', 0],
+      ['prod.yaml', 4],
+    ]);
+  });
+
+  test('one that is not proxied claims nothing', () => {
+    const { clusters } = desired({ clusters: [other('not-proxied', mine), proxied(rival({}))] });
+    expect(clusters.map(({ state }) => state)).toEqual(['no-netns', 'not-proxied']);
+  });
+});
+
+describe('the default cluster', () => {
+  test('takes the clients without a server name, also while nothing of it answers', () => {
+    const { routes, problems } = desired({ clusters: [proxied()] }, { ...SETTINGS, defaultCluster: 'prod' });
+    expect(routes.defaultRoute).toBe(routes.byServerName.get('prod'));
+    expect(routes.defaultRoute).not.toBeNull();
+    expect(problems).toEqual([]);
+  });
+
+  test('that does not exist leaves no default route, and is a problem of its own', () => {
+    const { routes, problems } = desired({ clusters: [proxied()] }, { ...SETTINGS, defaultCluster: 'nope' });
+    expect(routes.defaultRoute).toBeNull();
+    expect(problems).toEqual([
+      { origin: '--default-cluster', reason: expect.stringContaining('named nope') },
+    ]);
+  });
+});
+
+test('status is sorted by the name that people know, not by that of the object', () => {
+  const clusters = [
+    proxied({ key: 'ns/1', name: 'b', namespace: 'ns' }),
+    proxied({ key: 'ns/2', name: 'a', namespace: 'ns' }),
+  ];
+  expect(desired({ clusters }).clusters.map(({ name }) => name)).toEqual(['a', 'b']);
+});
+
+test('problems of the source are passed on for status', () => {
+  const { netns: namespaces, health } = observed({ clusters: [] });
+  const problems = [{ origin: 'bad.yaml', reason: 'not YAML' }];
+  const source = { complete: false, clusters: [], problems };
+  expect(desiredState(worldOf({ source, netns: namespaces, health }, null), SETTINGS)).toMatchObject({
+    complete: false,
+    problems,
+  });
+});

@@ -1,0 +1,92 @@
+// The state an additional listener is in, and why, for a person. What stays as long as nothing is done about it is the reason; what every
+// probe may change (how many answer, and which do not) is its detail, so that log and Events do not tell it again and again. Pure.
+import type { PortOutcome } from '../../routing/port-route.ts';
+import type { ListenerWish } from '../sources/additional-listener.ts';
+import type { NetnsIndex } from '../world/netns-index.ts';
+import type { World } from '../world/world.ts';
+import { type ListenerStatus, memberCounts, standingText } from './listener-status.ts';
+import type { PoolMember } from './pool-members.ts';
+
+export type ListenerStanding = Pick<ListenerStatus, 'state' | 'reason' | 'detail'>;
+
+export interface ListenerFacts {
+  readonly wish: ListenerWish;
+  readonly members: readonly PoolMember[];
+  readonly networkId: string | null;
+  readonly netnsCount: number;
+  readonly isReady: boolean;
+  readonly outcome: PortOutcome | null;
+  readonly world: World;
+  readonly index: NetnsIndex;
+}
+
+export function listenerStanding(problems: readonly string[], facts: ListenerFacts): ListenerStanding {
+  const now = currentState(facts);
+  if (problems.length === 0) return now;
+  // What was asked for before goes on: a typing error cuts nobody off.
+  return {
+    state: 'invalid',
+    reason: `${problems.join('; ')}; what it asked for before is kept`,
+    detail: standingText(now),
+  };
+}
+
+function currentState(facts: ListenerFacts): ListenerStanding {
+  const { wish, members, networkId, netnsCount, isReady, outcome, world } = facts;
+  const { machinesKnown, machinesProblem } = world.listeners;
+  if (!machinesKnown)
+    return {
+      state: 'pending',
+      reason:
+        machinesProblem === null
+          ? 'the machines of its cluster have not been listed yet'
+          : `the machines of its cluster cannot be read: ${machinesProblem}`,
+      detail: null,
+    };
+  if (networkId === null)
+    return {
+      state: 'pending',
+      reason: `the network of cluster ${wish.cluster} is not known yet: its OpenStackCluster has no status.network.id`,
+      detail: null,
+    };
+  const { Ignored: ignored, Ready: ready } = memberCounts(members.map(({ status }) => status));
+  const aside = ignored === 0 ? null : `${ignored} known in advance (Ignored)`;
+  const beside = aside === null ? '' : `; ${aside}`;
+  const asked = members.length - ignored;
+  if (asked === 0)
+    return { state: 'no-members', reason: `no machine of ${wish.cluster} matches`, detail: aside };
+  if (netnsCount === 0) return { state: 'no-netns', reason: noNetns(networkId, facts), detail: null };
+  if (!isReady)
+    return {
+      state: 'unhealthy',
+      reason: 'none of its machines is ready',
+      detail: `${notReadyMembers(members)}${beside}`,
+    };
+  const counts = `${ready} of ${asked} machines ${asked === 1 ? 'answers' : 'answer'}${beside}`;
+  if (wish.protocol === 'TCP' && outcome?.kind !== 'open')
+    return {
+      state: 'pending',
+      reason: outcome === null ? 'its port is not open yet' : outcome.reason,
+      detail: counts,
+    };
+  return { state: 'serving', reason: counts, detail: null };
+}
+
+const MAX_TOLD = 3;
+
+function notReadyMembers(members: readonly PoolMember[]): string {
+  const failing = members.filter(({ status }) => status.state === 'NotReady');
+  const told = failing.slice(0, MAX_TOLD).map(({ status: { machine, reason } }) => `${machine} ${reason}`);
+  const more = failing.length > MAX_TOLD ? `; and ${failing.length - MAX_TOLD} more` : '';
+  return `${told.join('; ')}${more}`;
+}
+
+function noNetns(networkId: string, { index, world }: ListenerFacts): string {
+  const unusable = index.findUnusable(networkId);
+  if (unusable.length > 0)
+    return `the netns of its network cannot be used: ${unusable.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`;
+  const expected = index.expectedNames(networkId).join(' or ');
+  return world.netnsComplete
+    ? `no netns on this host belongs to network ${networkId} (expected ${expected}); this node may simply not host it`
+    : `no netns ${expected} is known here, but the netns directory could not be read completely`;
+}

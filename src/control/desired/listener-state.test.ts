@@ -1,0 +1,408 @@
+// What is decided of additional listeners: who their members are, which way to each, and the state of the whole.
+import { describe, expect, test } from 'vitest';
+import {
+  desiredFor,
+  keyAt,
+  listener,
+  machine,
+  NAMESPACE,
+  NETNS,
+  NETWORK,
+  pendingCluster,
+  type SiteFacts,
+  worldFor,
+} from '../../../test/support/kubernetes/listeners.ts';
+import { ModelApi } from '../../../test/support/kubernetes/model-api.ts';
+import type { ClusterReading } from '../sources/cluster-source.ts';
+import { standingText } from './listener-status.ts';
+
+const WORKER = { role: 'worker' };
+const OPEN = { kind: 'open', port: 17_001 } as const;
+const decided = (facts: SiteFacts) => desiredFor(worldFor(facts));
+const one = (facts: SiteFacts) => {
+  const desired = decided(facts);
+  const [status] = desired.listeners;
+  if (status === undefined) throw new Error('there is no listener');
+  return { ...desired, status };
+};
+const states = (facts: SiteFacts) =>
+  Object.fromEntries(one(facts).status.members.map(({ machine: name, state }) => [name, state]));
+
+describe('a TCP listener', () => {
+  const site: SiteFacts = {
+    listeners: [listener('ssh')],
+    machines: [
+      machine('w-2', '10.0.0.12', WORKER),
+      machine('w-1', '10.0.0.11', WORKER),
+      machine('other', '10.0.0.13'),
+      machine('elsewhere', '10.0.0.14', WORKER, { cluster: 'kube-2' }),
+    ],
+    up: [keyAt('10.0.0.11'), keyAt('10.0.0.12')],
+    ports: { ssh: OPEN },
+  };
+
+  test('leads to every machine of its cluster that matches, while the API server is nowhere', () => {
+    const { status, ports, publications, routes, clusters } = one(site);
+    expect(clusters[0]?.state).toBe('pending');
+    expect(status).toMatchObject({
+      state: 'serving',
+      reason: '2 of 2 machines answer',
+      service: 'kube-1-ssh',
+      listenPort: 17_001,
+      serverNames: [],
+    });
+    expect(ports).toHaveLength(1);
+    expect(ports[0]).toMatchObject({
+      name: `${NAMESPACE}/ssh`,
+      preferredPort: 17_001,
+      route: {
+        cluster: 'kube-1',
+        backends: [{ address: '10.0.0.11', port: 22 }, { address: '10.0.0.12' }],
+        pool: { listener: `${NAMESPACE}/ssh`, allowedCidrs: [] },
+      },
+    });
+    expect(routes.byServerName.has('kube-1-ssh')).toBe(false);
+    expect(publications.find(({ listener: of }) => of !== undefined)).toMatchObject({
+      cluster: 'kube-1',
+      want: 'live',
+      near: true,
+      listener: { service: 'kube-1-ssh', port: 22, listenPort: 17_001 },
+    });
+  });
+
+  test('every way to every member is probed, by TCP', () => {
+    expect(one({ ...site, up: [] }).backends).toMatchObject([
+      { key: keyAt('10.0.0.11'), check: 'tcp' },
+      { key: keyAt('10.0.0.12'), check: 'tcp' },
+    ]);
+  });
+
+  test('with no member that answers is unhealthy, and says who does not', () => {
+    const { status, publications } = one({
+      ...site,
+      up: [],
+      down: [keyAt('10.0.0.11'), keyAt('10.0.0.12')],
+    });
+    expect(status.state).toBe('unhealthy');
+    expect(status.reason).toBe('none of its machines is ready');
+    expect(status.detail).toMatch(/^w-1 .*ECONNREFUSED\); w-2 /);
+    expect(publications.at(-1)?.want).toBe('down');
+  });
+
+  test.each<[string, SiteFacts, string, RegExp, string]>([
+    ['before its members were asked', { up: [] }, 'unhealthy', /not checked yet/, 'unjudged'],
+    ['before its port is open', { ports: {} }, 'pending', /its port is not open yet/, 'unjudged'],
+    [
+      'without a port',
+      { ports: { ssh: { kind: 'failed', reason: 'the range 1-2 is full' } } },
+      'pending',
+      /the range 1-2 is full/,
+      'down',
+    ],
+    ['that matches nothing', { machines: [] }, 'no-members', /no machine of kube-1 matches/, 'down'],
+    ['without a netns here', { netns: [] }, 'no-netns', /no netns on this host/, 'down'],
+    [
+      'before machines were listed',
+      { machines: [], snapshot: { machinesKnown: false } },
+      'pending',
+      /not been listed yet/,
+      'unjudged',
+    ],
+    [
+      'without the right to read machines',
+      { machines: [], snapshot: { machinesKnown: false, machinesProblem: 'forbidden: cannot list' } },
+      'pending',
+      /cannot be read: forbidden/,
+      'unjudged',
+    ],
+    [
+      'before its network is known',
+      { clusters: [pendingCluster('kube-1', { clusterNetworkId: undefined })] },
+      'pending',
+      /network of cluster kube-1 is not known/,
+      'unjudged',
+    ],
+  ])('%s', (_title, changes, state, reason, want) => {
+    const { status, publications } = one({ ...site, ...changes });
+    expect(status.state).toBe(state);
+    expect(standingText(status)).toMatch(reason);
+    expect(publications.find(({ listener: of }) => of !== undefined)?.want).toBe(want);
+  });
+
+  test.each<[string, SiteFacts]>([
+    ['there is no such cluster (yet)', { clusters: [] }],
+    [
+      'the cluster is in another namespace',
+      { clusters: [pendingCluster('kube-1', { namespace: 'tenant' })] },
+    ],
+  ])('waits while %s, and nothing is published', (_title, changes) => {
+    const { status, publications, ports } = one({ ...site, ...changes });
+    expect(status).toMatchObject({ state: 'pending', members: [] });
+    expect(status.reason).toBe(`there is no cluster kube-1 in namespace ${NAMESPACE} (yet)`);
+    expect([publications.filter(({ listener: of }) => of), ports]).toEqual([[], []]);
+  });
+
+  test('works for a cluster that nobody has us proxy, and for one that is invalid', () => {
+    for (const kind of ['not-proxied', 'invalid'] as const)
+      expect(one({ ...site, clusters: [pendingCluster('kube-1', { kind })] }).status.state).toBe('serving');
+  });
+
+  test('works for a cluster that is not proxied although another namespace claims its name', () => {
+    const own = pendingCluster('kube-1', { kind: 'not-proxied' });
+    for (const kind of ['pending', 'invalid'] as const) {
+      const rival = pendingCluster('kube-1', { namespace: 'tenant', kind });
+      expect(one({ ...site, clusters: [own, rival] }).status.state).toBe('serving');
+    }
+  });
+
+  test('asks for the port that its own slice says, once slices were seen', () => {
+    const api = new ModelApi();
+    api.put('slices', {
+      metadata: {
+        name: 'kube-1-ssh-net-1',
+        labels: {
+          'isthmus.dev/resource-owner': 'kube-1',
+          'isthmus.dev/instance': 'net-1',
+          'endpointslice.kubernetes.io/managed-by': 'isthmus.dev',
+          'isthmus.dev/listener-service': 'kube-1-ssh',
+        },
+        annotations: {
+          'isthmus.dev/resource-owner': 'kube-1',
+          'isthmus.dev/listener': `${NAMESPACE}/ssh`,
+        },
+      },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
+      ports: [{ name: 'listener', port: 17_042, protocol: 'TCP' }],
+    });
+    const without = { ...site, ports: {} };
+    expect(one({ ...without, kube: api.seenBy({}) }).ports[0]?.preferredPort).toBe(17_042);
+    expect(one({ ...without, kube: api.seenBy({}, {}, false) }).ports).toEqual([]);
+    expect(one({ ...without, kube: api.seenBy({ instance: 'net-2' }) }).ports[0]?.preferredPort).toBeNull();
+  });
+
+  test('asks for the port that its manifest says where nothing is published', () => {
+    const file = listener('ssh', { port: 17_042, targetPort: 22 });
+    expect(one({ ...site, ports: {}, listeners: [file] }).ports[0]?.preferredPort).toBe(17_042);
+  });
+});
+
+describe('a TLS listener', () => {
+  const site: SiteFacts = {
+    listeners: [listener('web', { protocol: 'TLS', port: 443, allowedCIDRs: ['10.0.0.0/8'] })],
+    machines: [machine('w-1', '10.0.0.11', WORKER)],
+    up: [keyAt('10.0.0.11', 443)],
+  };
+
+  test('is told apart by the names of its Service, and needs no port', () => {
+    const { status, routes, ports, publications } = one(site);
+    const names = ['kube-1-web.magnum-system', 'kube-1-web'];
+    names.push('kube-1-web.magnum-system.svc', 'kube-1-web.magnum-system.svc.cluster.local');
+    expect(status).toMatchObject({ state: 'serving', serverNames: names, listenPort: null });
+    for (const name of names)
+      expect(routes.byServerName.get(name)).toMatchObject({
+        backends: [{ address: '10.0.0.11', port: 443 }],
+        pool: { allowedCidrs: ['10.0.0.0/8'] },
+      });
+    expect(ports).toEqual([]);
+    expect(publications.at(-1)).toMatchObject({ want: 'live', listener: { listenPort: 'shared' } });
+  });
+
+  test('never has the name of a cluster that comes first: it is called something else, and says so', () => {
+    const older: ClusterReading = {
+      kind: 'proxied',
+      facts: {
+        key: 'magnum-system/older',
+        name: 'kube-1-web',
+        namespace: 'magnum-system',
+        origin: 'older',
+        createdAtMs: 1,
+        networkIds: [],
+        address: '10.0.0.5',
+        port: 6443,
+      },
+    };
+    const { status, routes } = one({ ...site, clusters: [pendingCluster('kube-1'), older] });
+    expect(status.service).toMatch(/^kube-1-web-[0-9a-f]{10}$/);
+    expect(status.nameConflict).toMatch(/^the cluster name kube-1-web belongs to .* which is older$/);
+    expect(routes.byServerName.get('kube-1-web.magnum-system')?.pool).toBeUndefined();
+    expect(routes.byServerName.get('kube-1-web.magnum-system')?.cluster).toBe('kube-1-web');
+  });
+
+  test('keeps its name and its server names when a cluster that never was valid asks for them', () => {
+    const clusters = [
+      pendingCluster('kube-1'),
+      pendingCluster('kube-1-web', { createdAtMs: 1, kind: 'invalid' }),
+    ];
+    const { status, routes, clusters: statuses } = one({ ...site, clusters });
+    expect(status).toMatchObject({ service: 'kube-1-web' });
+    expect(status.nameConflict).toBeUndefined();
+    expect(routes.byServerName.get('kube-1-web.magnum-system')?.pool?.listener).toBe('magnum-system/web');
+    expect(statuses.find(({ name }) => name === 'kube-1-web')).toMatchObject({
+      state: 'invalid',
+      reason: expect.stringContaining('belongs to AdditionalListener magnum-system/web'),
+    });
+  });
+});
+
+describe('members', () => {
+  const site = (...machines: ReturnType<typeof machine>[]): SiteFacts => ({
+    listeners: [listener('ssh')],
+    machines,
+    up: [keyAt('10.0.0.11'), keyAt('fd00::11')],
+    ports: { ssh: OPEN },
+  });
+
+  test('one without an address is not ready, and says why', () => {
+    const { status } = one(site(machine('w-1', [], WORKER, { phase: 'Provisioning' })));
+    expect(status.members).toMatchObject([
+      { state: 'NotReady', key: null, address: null, reason: expect.stringMatching(/Provisioning/) },
+    ]);
+  });
+
+  test('an address that two of them have is tried once', () => {
+    const { status, ports } = one(
+      site(machine('w-1', '10.0.0.11', WORKER), machine('w-2', '10.0.0.11', WORKER)),
+    );
+    expect(status.members.map(({ state }) => state)).toEqual(['Ready', 'Ready']);
+    expect(ports[0]?.route.backends).toHaveLength(1);
+  });
+
+  test('of several addresses the first that answers is used, and all are probed', () => {
+    const { ports, backends } = one(site(machine('w-1', ['10.0.0.99', 'fd00::11', '10.0.0.11'], WORKER)));
+    expect(ports[0]?.route.backends).toMatchObject([{ address: 'fd00::11' }]);
+    expect(backends).toHaveLength(3);
+  });
+
+  test('the best netns that answers is used, one only', () => {
+    const best = { name: `ovnmeta-${NETWORK}`, path: `/run/netns/ovnmeta-${NETWORK}`, identity: 'cookie:2' };
+    const facts = { ...site(machine('w-1', '10.0.0.11', WORKER)), netns: [NETNS, best] };
+    const there = `10.0.0.11:22@${best.path}#${best.identity}`;
+    expect(one({ ...facts, up: [there, keyAt('10.0.0.11')] }).ports[0]?.route.backends).toMatchObject([
+      { netns: { path: best.path } },
+    ]);
+    expect(one({ ...facts, up: [keyAt('10.0.0.11')] }).ports[0]?.route.backends).toMatchObject([
+      { netns: { path: NETNS.path } },
+    ]);
+  });
+
+  test('one that is being deleted leaves, and without a gap for the others', () => {
+    const stays = machine('w-1', '10.0.0.11', WORKER);
+    const goes = machine('w-2', '10.0.0.11', WORKER, { deleting: true });
+    expect(states(site(stays, goes))).toEqual({ 'w-1': 'Ready' });
+    expect(states(site(stays, machine('w-2', '10.0.0.12', WORKER, { phase: 'Deleting' })))).toEqual({
+      'w-1': 'Ready',
+    });
+  });
+
+  test('machines are never looked for in the network of the load balancer', () => {
+    const SHARED = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
+    const proxied = {
+      kind: 'proxied' as const,
+      facts: {
+        key: `${NAMESPACE}/kube-1-x`,
+        name: 'kube-1',
+        namespace: NAMESPACE,
+        origin: 'kube-1',
+        networkIds: [SHARED, NETWORK],
+        clusterNetworkId: NETWORK,
+        address: '10.0.0.5',
+        port: 6443,
+      },
+    };
+    const shared = { name: `qdhcp-${SHARED}`, path: `/run/netns/qdhcp-${SHARED}`, identity: '9' };
+    const facts = { ...site(machine('w-1', '10.0.0.11', WORKER)), netns: [shared, NETNS] };
+    const { backends } = one({ ...facts, clusters: [proxied] });
+    expect(backends.filter(({ port }) => port === 22)).toHaveLength(1);
+    expect(backends.filter(({ port }) => port === 6443)).toHaveLength(2);
+  });
+});
+
+describe('five thousand machines', () => {
+  const MANY = 5000;
+  const addressOf = (i: number) => `10.1.${i >> 8}.${i & 255}`;
+  const machines = Array.from({ length: MANY }, (_, i) => machine(`m-${i}`, addressOf(i), { any: 'thing' }));
+  const every = { matchExpressions: [{ key: 'nobody-has-it', operator: 'DoesNotExist' }] };
+  const facts: SiteFacts = {
+    listeners: [listener('all', { selector: every })],
+    machines,
+    up: machines.map((_, i) => keyAt(addressOf(i))),
+    ports: { all: OPEN },
+  };
+
+  // What a turn costs with them is measured by bench/control/listeners-turn.ts.
+  test('are members of a selector that every machine matches, and the next turn makes nothing of them anew', () => {
+    const [first, second] = [one(facts), one(facts)];
+    expect(first.status.reason).toBe(`${MANY} of ${MANY} machines answer`);
+    expect(first.ports[0]?.route.backends).toHaveLength(MANY);
+    expect(second.status.members.every((member, i) => member === first.status.members[i])).toBe(true);
+    expect(second.backends.every((target, i) => target === first.backends[i])).toBe(true);
+  });
+
+  test('of which one changes its label: the others are the same', () => {
+    const first = one(facts);
+    const changed = machines.with(7, machine('m-7', addressOf(7), { 'nobody-has-it': 'but me' }));
+    const { status } = one({ ...facts, machines: changed });
+    expect(status.members).toHaveLength(MANY - 1);
+    const before = new Set(first.status.members);
+    expect(status.members.every((member) => before.has(member))).toBe(true);
+  });
+});
+
+describe('generations', () => {
+  const blue = machine('blue', '10.0.0.11', { role: 'worker', generation: 'blue' });
+  const green = machine('green', '10.0.0.12', { role: 'worker', generation: 'green' });
+  const at = (generation: string) => [
+    listener('active', { rolloutLabels: { generation } }),
+    listener('preview', { rolloutLabels: { generation: 'green' } }),
+  ];
+  const site = (generation: string, machines = [blue, green]): SiteFacts => ({
+    listeners: at(generation),
+    machines,
+    up: [keyAt('10.0.0.11'), keyAt('10.0.0.12')],
+    ports: { active: OPEN, preview: { kind: 'open', port: 17_002 } },
+  });
+  const routed = (facts: SiteFacts) =>
+    decided(facts).ports.map(({ route }) => route.backends.map(({ address }) => address));
+
+  test('active and preview have the same port, and Services of their own', () => {
+    const { listeners } = decided(site('blue'));
+    expect(listeners.map(({ service, port, state }) => [service, port, state])).toEqual([
+      ['kube-1-active', 22, 'serving'],
+      ['kube-1-preview', 22, 'serving'],
+    ]);
+  });
+
+  test('the next one is Ignored, probed and never sent anybody', () => {
+    expect(states(site('blue'))).toEqual({ blue: 'Ready', green: 'Ignored' });
+    expect(routed(site('blue'))).toEqual([['10.0.0.11'], ['10.0.0.12']]);
+    expect(one(site('blue')).status.reason).toBe('1 of 1 machines answers; 1 known in advance (Ignored)');
+  });
+
+  test('a promotion is in the route in the same turn, and so is a demotion', () => {
+    expect(routed(site('green'))).toEqual([['10.0.0.12'], ['10.0.0.12']]);
+    expect(states(site('green'))).toEqual({ blue: 'Ignored', green: 'Ready' });
+    const relabelled = machine('green', '10.0.0.12', { role: 'worker', generation: 'blue' });
+    expect(routed(site('blue', [blue, relabelled]))[0]).toEqual(['10.0.0.11', '10.0.0.12']);
+  });
+
+  test('an Ignored one that does not answer makes nothing unhealthy', () => {
+    const facts = { ...site('blue'), up: [keyAt('10.0.0.11')], down: [keyAt('10.0.0.12')] };
+    const { status } = one(facts);
+    expect(status.state).toBe('serving');
+    expect(status.members.map(({ state, up }) => [state, up])).toEqual([
+      ['Ready', true],
+      ['Ignored', false],
+    ]);
+  });
+
+  test('only Ignored ones are no members', () => {
+    const { status, publications } = one(site('red'));
+    expect(status).toMatchObject({
+      state: 'no-members',
+      reason: 'no machine of kube-1 matches',
+      detail: '2 known in advance (Ignored)',
+    });
+    expect(publications.find(({ listener: of }) => of?.service === 'kube-1-active')?.want).toBe('down');
+  });
+});

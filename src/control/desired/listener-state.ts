@@ -1,0 +1,310 @@
+// What should be of additional listeners: a route and a port or server names for each, who its members are, what is published of it,
+// and the state it is in and why. Does not ask whether the cluster's API server answers: listeners are needed most when it does not.
+// Pure.
+import type { ProbeTarget } from '../../health/probe-target.ts';
+import type { PortRoute } from '../../routing/port-route.ts';
+import type { Backend, Route, RouteEntry } from '../../routing/route-table.ts';
+import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
+import { listenerMarks, listenerPublicationKey, selectorMark } from '../objects/listener-marks.ts';
+import type { NamedListener } from '../objects/listener-names.ts';
+import { ownershipOf } from '../objects/ownership.ts';
+import { sliceIndex } from '../objects/slice-index.ts';
+import { byText } from '../objects/text-order.ts';
+import type { ListenerReading, ListenerWish } from '../sources/additional-listener.ts';
+import { keyOf, machineNetworkOf, nameOf, namespaceOf, objectOf } from '../sources/cluster-reading.ts';
+import type { ClusterReading } from '../sources/cluster-source.ts';
+import type { JudgedListener } from '../world/listener-world.ts';
+import type { NetnsIndex } from '../world/netns-index.ts';
+import type { World } from '../world/world.ts';
+import { type ListenerFacts, type ListenerStanding, listenerStanding } from './listener-standing.ts';
+import type { ListenerStatus } from './listener-status.ts';
+import { machineIndex } from './machine-index.ts';
+import type { ListenerName, NameClaims } from './name-claims.ts';
+import { isMemberUnjudged, type PoolMember, poolMembers } from './pool-members.ts';
+import type { Publication } from './publication.ts';
+
+export interface ListenerStates {
+  /** Of TLS listeners. */
+  readonly entries: readonly RouteEntry[];
+  /** Sorted by name. */
+  readonly ports: readonly PortRoute[];
+  /** Sorted. */
+  readonly heldPorts: readonly number[];
+  /** Sorted by namespace and name. */
+  readonly statuses: readonly ListenerStatus[];
+  readonly targets: readonly ProbeTarget[];
+  readonly publications: readonly Publication[];
+  /** Keys of publications of listeners that cannot be served now: their Services stay. */
+  readonly reserved: readonly string[];
+}
+
+const NOTHING: ListenerStates = Object.freeze({
+  entries: [],
+  ports: Object.freeze([]),
+  heldPorts: Object.freeze([]),
+  statuses: Object.freeze([]),
+  targets: [],
+  publications: [],
+  reserved: [],
+});
+
+interface Context {
+  readonly world: World;
+  readonly index: NetnsIndex;
+  readonly claims: NameClaims;
+  /** Of the proxy: where Services are, and in server names. */
+  readonly namespace: string;
+}
+
+export function listenerStates(
+  world: World,
+  index: NetnsIndex,
+  claims: NameClaims,
+  namespace: string,
+): ListenerStates {
+  const { listeners, departing } = world.listeners;
+  if (listeners.length === 0 && departing.size === 0 && world.listeners.advertised.size === 0) return NOTHING;
+  const context = { world, index, claims, namespace };
+  const clusters = clustersByName(world.clusters, claims);
+  const all = [
+    ...listeners.map((listener) => ({ listener, leaving: false })),
+    ...[...departing.values()].map(({ listener }) => ({ listener, leaving: true })),
+  ];
+  const placed = all.map(({ listener, leaving }) => {
+    const { cluster } = listener.wish ?? listener.reading.shown;
+    const found = clusters.get(`${listener.reading.namespace}/${cluster}`) ?? null;
+    return placedListener(listener, leaving, found, context);
+  });
+  const ports = placed
+    .flatMap(({ port }) => (port === null ? [] : [port]))
+    .sort((a, b) => byText(a.name, b.name));
+  return {
+    entries: placed.flatMap(({ entry }) => (entry === null ? [] : [entry])),
+    ports: Object.freeze(ports),
+    heldPorts: Object.freeze(heldPorts(ports, world)),
+    statuses: Object.freeze(
+      placed
+        .flatMap(({ status }) => (status === null ? [] : [status]))
+        .sort((a, b) => byText(a.namespace, b.namespace) || byText(a.name, b.name)),
+    ),
+    targets: targetsOf(placed),
+    publications: placed.flatMap(({ publication }) => (publication === null ? [] : [publication])),
+    reserved: placed.flatMap(({ reserved }) => reserved),
+  };
+}
+
+/** Written out: there may be thousands in every turn. */
+function targetsOf(placed: readonly Placed[]): readonly ProbeTarget[] {
+  const targets: ProbeTarget[] = [];
+  for (const { members } of placed)
+    for (const { ways } of members) for (const { target } of ways) targets.push(target);
+  return targets;
+}
+
+interface Placed {
+  /** null for a listener that is only taken back: it is not shown any more. */
+  readonly status: ListenerStatus | null;
+  readonly members: readonly PoolMember[];
+  readonly entry: RouteEntry | null;
+  readonly port: PortRoute | null;
+  readonly publication: Publication | null;
+  readonly reserved: readonly string[];
+}
+
+function placedListener(
+  listener: JudgedListener,
+  leaving: boolean,
+  cluster: ClusterReading | null,
+  context: Context,
+): Placed {
+  const { reading, wish, problems } = listener;
+  const name = wish === null ? NO_NAME : context.claims.listenerName(namedListener(reading, wish));
+  const { service } = name;
+  const nowhere = (
+    state: ListenerStanding['state'],
+    reason: string,
+    reserved: readonly string[],
+  ): Placed => ({
+    status: leaving ? null : statusOf(listener, { state, reason, detail: null }, name, [], null, []),
+    members: [],
+    entry: null,
+    port: null,
+    publication: null,
+    reserved,
+  });
+  if (wish === null || service === null) {
+    // Its Service waits for the edit that puts it right.
+    const reasons = name.conflict === null ? problems : [...problems, name.conflict];
+    return nowhere('invalid', reasons.join('; '), existingServices(reading.key, context.world));
+  }
+  if (cluster === null)
+    return nowhere(
+      problems.length > 0 ? 'invalid' : 'pending',
+      [...problems, `there is no cluster ${wish.cluster} in namespace ${reading.namespace} (yet)`].join('; '),
+      [],
+    );
+
+  const { world, index, namespace } = context;
+  const networkId = machineNetworkOf(cluster, world.lastKnown.get(keyOf(cluster)));
+  const netns = networkId === null ? [] : index.find(networkId);
+  const machines = machineIndex(world.listeners.machines).of(reading.namespace, wish.cluster);
+  const place = { netns, targetPort: wish.targetPort };
+  const members = poolMembers(machines, wish.selection, place, world.health);
+  const route = routeOf(listener, wish, members);
+  const ways = [wish.protocol, world.listeners.former.get(reading.key)?.protocol];
+  const serverNames = ways.includes('TLS') ? serverNamesOf(service, namespace) : [];
+  const outcome = world.ports.get(reading.key) ?? null;
+  const open = outcome?.kind === 'open' ? outcome.port : null;
+  const isReady = route.backends.length > 0;
+  const facts = { wish, members, networkId, netnsCount: netns.length, isReady, outcome, world, index };
+  const standing = listenerStanding(problems, facts);
+  const publication: Publication = Object.freeze({
+    cluster: wish.cluster,
+    namespace: namespaceOf(cluster),
+    object: objectOf(cluster),
+    want: leaving ? 'leaving' : wanted(facts),
+    near: netns.length > 0,
+    listener: Object.freeze({
+      key: reading.key,
+      service,
+      port: wish.port,
+      listenPort: wish.protocol === 'TLS' ? 'shared' : open,
+      selector: selectorMark(reading.object.uid, wish.selectorDigest),
+    }),
+  });
+  return {
+    status: leaving
+      ? null
+      : wish.protocol === 'TLS'
+        ? statusOf(listener, standing, name, serverNames, null, members)
+        : statusOf(listener, standing, name, [], open, members),
+    members,
+    entry: ways.includes('TLS') ? { serverNames, route } : null,
+    port:
+      ways.includes('TCP') && world.listeners.slicesSeen
+        ? Object.freeze({
+            name: reading.key,
+            preferredPort: open ?? portOfBefore(publication, world),
+            route,
+          })
+        : null,
+    publication,
+    reserved: [],
+  };
+}
+
+/** As for a cluster: what cannot be judged yet leaves what is published as it is. */
+function wanted({ wish, members, networkId, isReady, outcome, world }: ListenerFacts): Publication['want'] {
+  const { machinesKnown } = world.listeners;
+  if (networkId === null || !machinesKnown) return 'unjudged';
+  const isOpen = wish.protocol === 'TLS' || outcome?.kind === 'open';
+  if (isReady) return isOpen ? 'live' : outcome === null ? 'unjudged' : 'down';
+  const wants = members.filter(({ status }) => status.state === 'NotReady');
+  return wants.some((member) => isMemberUnjudged(member, world.health)) ? 'unjudged' : 'down';
+}
+
+/** Two machines may say they have one address: it is tried once. */
+function routeOf({ reading }: JudgedListener, wish: ListenerWish, members: readonly PoolMember[]): Route {
+  const backends = new Map<string, Backend>();
+  for (const { backend } of members) if (backend !== null) backends.set(backend.key, backend);
+  return {
+    cluster: wish.cluster,
+    namespace: reading.namespace,
+    backends: Object.freeze([...backends.values()]),
+    pool: Object.freeze({ listener: reading.key, allowedCidrs: wish.allowedCidrs }),
+  };
+}
+
+function statusOf(
+  { reading, wish }: JudgedListener,
+  { state, reason, detail }: ListenerStanding,
+  { service, conflict }: ListenerName,
+  serverNames: readonly string[],
+  listenPort: number | null,
+  members: readonly PoolMember[],
+): ListenerStatus {
+  const { cluster, protocol, port, targetPort } = wish ?? reading.shown;
+  return Object.freeze({
+    name: reading.name,
+    namespace: reading.namespace,
+    cluster,
+    protocol,
+    port,
+    targetPort,
+    service,
+    listenPort,
+    serverNames: Object.freeze([...serverNames]),
+    state,
+    reason,
+    detail,
+    ...(conflict !== null && { nameConflict: conflict }),
+    members: Object.freeze(members.map(({ status }) => status)),
+  });
+}
+
+/** By `<namespace>/<name>`. The holder of the name counts, or a cluster that is not proxied: what other namespaces claim is no matter to it. */
+function clustersByName(
+  clusters: readonly ClusterReading[],
+  claims: NameClaims,
+): ReadonlyMap<string, ClusterReading> {
+  const found = new Map<string, ClusterReading>();
+  for (const reading of clusters) {
+    const name = nameOf(reading);
+    if (!isClusterName(name)) continue;
+    const key = `${namespaceOf(reading)}/${name}`;
+    const isUnclaimed = reading.kind === 'not-proxied' && !found.has(key);
+    if (claims.holds(reading) || isUnclaimed) found.set(key, reading);
+  }
+  return found;
+}
+
+/** Those that ask for a name, the ones that are being taken back among them. */
+export function namedListeners({ listeners: { listeners, departing } }: World): readonly NamedListener[] {
+  const named: NamedListener[] = [];
+  const add = ({ reading, wish }: JudgedListener) => {
+    if (wish !== null) named.push(namedListener(reading, wish));
+  };
+  for (const listener of listeners) add(listener);
+  for (const { listener } of departing.values()) add(listener);
+  return named;
+}
+
+const namedListener = (
+  { key, createdAtMs }: ListenerReading,
+  { cluster, poolName }: ListenerWish,
+): NamedListener => ({ key, createdAtMs, cluster, poolName });
+
+const NO_NAME: ListenerName = { service: null, conflict: null };
+
+/**
+ * Where our own slice says that it was. Where nothing is published only the manifest can say so: without it a restart might give the
+ * port that clients know to another listener, of another tenant.
+ */
+function portOfBefore({ cluster, listener }: Publication, { kube }: World): number | null {
+  if (listener === undefined) return null;
+  if (kube === null) return listener.port;
+  const slices = sliceIndex(kube.slices).ours.get(listenerPublicationKey(cluster, listener.service)) ?? [];
+  const own = slices.find(({ instance }) => instance === kube.self.instance);
+  return own?.object.ports?.[0]?.port ?? null;
+}
+
+/** One that is open and stays so needs no word: it is taken. */
+function heldPorts(ports: readonly PortRoute[], { listeners, ports: outcomes }: World): number[] {
+  const held = new Set(listeners.advertised.keys());
+  for (const { name } of ports) {
+    const outcome = outcomes.get(name);
+    if (outcome?.kind === 'open') held.delete(outcome.port);
+  }
+  return [...held].sort((a, b) => a - b);
+}
+
+/** By what they say themselves: the cluster may be what was edited. */
+function existingServices(key: string, { kube }: World): readonly string[] {
+  const found: string[] = [];
+  for (const [name, service] of kube?.services ?? []) {
+    if (listenerMarks(service.metadata)?.listener !== key) continue;
+    const ownership = ownershipOf(service);
+    if (ownership.kind === 'ours') found.push(listenerPublicationKey(ownership.cluster, name));
+  }
+  return found;
+}

@@ -1,0 +1,270 @@
+// Which object has which name. Clusters and additional listeners share one space of names, since Services and server names follow from
+// them. The object that our own Service names has it; without such a record the order of name-order.ts decides. Pure.
+import { isClusterName } from '../objects/cluster-name.ts';
+import { hashedName, type NamedListener, plainName } from '../objects/listener-names.ts';
+import { byText } from '../objects/text-order.ts';
+import { keyOf, nameOf } from '../sources/cluster-reading.ts';
+import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
+import {
+  byClaim,
+  type Claimant,
+  claimantText,
+  clusterClaimant,
+  listenerClaimant,
+  namespaceOfKey,
+  whyFirst,
+} from './name-order.ts';
+import type { NameRecord, NameRecords } from './name-records.ts';
+
+export interface NameQuestion {
+  readonly clusters: readonly ClusterReading[];
+  readonly lastKnown: ReadonlyMap<string, ClusterFacts>;
+  /** Those with a wish, the ones that are being taken back among them. */
+  readonly listeners: readonly NamedListener[];
+  readonly records: NameRecords;
+  /** Services were listed once, or there are none: before that a record may just not have been read. */
+  readonly recordsSeen: boolean;
+  /** A cluster that is not among them is gone. */
+  readonly clustersComplete: boolean;
+  /** The same of listeners. */
+  readonly listenersComplete: boolean;
+  /** Of the proxy. */
+  readonly ownNamespace: string;
+}
+
+export interface ListenerName {
+  /** Of its Service; null where neither of its names is free. */
+  readonly service: string | null;
+  /** Why it does not have its plain name, where another object has that; null: it has, or no Service could carry it. */
+  readonly conflict: string | null;
+}
+
+export interface NameClaims {
+  /** No object has the name, or asks for it. */
+  isFree(name: string): boolean;
+  /** This cluster has the name that it asks for. */
+  holds(reading: ClusterReading): boolean;
+  /** What is published under the name of this cluster, which is not proxied, is taken back as its own. */
+  mayLeave(reading: ClusterReading): boolean;
+  /** It cannot be decided yet which object has the name. */
+  isUndecided(name: string): boolean;
+  /** Why this cluster does not have the name it asks for. */
+  refusal(loser: ClusterReading): string;
+  listenerName(listener: NamedListener): ListenerName;
+}
+
+type Holding =
+  | { readonly kind: 'ordered'; readonly holder: Claimant }
+  | { readonly kind: 'recorded'; readonly holder: Claimant; readonly how: string }
+  | { readonly kind: 'undecided' };
+
+const UNDECIDED: Holding = { kind: 'undecided' };
+
+export function nameClaims(question: NameQuestion): NameClaims {
+  const { clusters, lastKnown, records, ownNamespace } = question;
+  const asking = new Map<string, Claimant>();
+  const contested = new Set<string>();
+  const leaving = new Map<string, Claimant>();
+  const byKey = new Map<string, ClusterReading>();
+  const isFirst = (claimant: Claimant, other: Claimant | undefined) =>
+    other === undefined || byClaim(claimant, other, ownNamespace) < 0;
+
+  for (const reading of clusters) {
+    const name = nameOf(reading);
+    byKey.set(keyOf(reading), reading);
+    if (!isClusterName(name)) continue;
+    const claimant = clusterClaimant(reading, lastKnown);
+    const among = reading.kind === 'not-proxied' ? leaving : asking;
+    const rival = among.get(name);
+    if (rival !== undefined && among === asking) contested.add(name);
+    if (isFirst(claimant, rival)) among.set(name, claimant);
+  }
+
+  const held = new Map<string, Holding>();
+  const released = new Map<string, NameRecord>();
+  for (const [name, record] of records.byName) {
+    const reading = record.kind === 'cluster' ? byKey.get(record.key) : undefined;
+    const how = howRecorded(name, record, reading, question);
+    if (how === null) released.set(name, record);
+    else held.set(name, { kind: 'recorded', holder: recordedClaimant(record, reading, lastKnown), how });
+  }
+  for (const [name, heir] of heirs(released, question)) held.set(name, { kind: 'ordered', holder: heir });
+  for (const [name, holder] of asking) {
+    if (held.has(name)) continue;
+    const record = released.get(name);
+    held.set(name, record === undefined ? { kind: 'ordered', holder } : beingTakenBack(name, record));
+  }
+  if (!question.recordsSeen) leaveUndecided(held, asking, contested, question);
+
+  /** The name of its cluster is shorter than its own, and so decided before. */
+  const listenerOf = (listener: NamedListener): Claimant => {
+    const cluster = holderOf(held.get(listener.cluster));
+    const isHere = cluster?.kind === 'cluster' && cluster.namespace === namespaceOfKey(listener.key);
+    return listenerClaimant(listener, !isHere);
+  };
+  const order = (a: NamedListener, b: NamedListener): number =>
+    byClaim(listenerOf(a), listenerOf(b), ownNamespace);
+  const services = takenNames(question, order, (name, listener) => {
+    const claimant = listenerOf(listener);
+    const holding = held.get(name);
+    const isWon =
+      holding === undefined ||
+      (holding.kind === 'ordered' && holding.holder.kind === 'cluster' && isFirst(claimant, holding.holder));
+    if (isWon) held.set(name, { kind: 'ordered', holder: claimant });
+    return isWon;
+  });
+
+  const refusalOf = (name: string, loser: Claimant): string => {
+    const holding = held.get(name);
+    if (holding === undefined) return `there is a Service ${name} that is not its own`;
+    if (holding.kind === 'undecided')
+      return `other objects may have the name ${name}, and the Services that say so were not listed yet`;
+    const { holder } = holding;
+    const why = holding.kind === 'recorded' ? holding.how : whyFirst(holder, loser, ownNamespace);
+    const what = holder.kind === 'cluster' ? 'cluster name' : 'name';
+    return `the ${what} ${name} belongs to ${claimantText(holder)}, which ${why}`;
+  };
+
+  const holds = (reading: ClusterReading): boolean => {
+    const holder = holderOf(held.get(nameOf(reading)));
+    return holder?.kind === 'cluster' && holder.key === keyOf(reading);
+  };
+  return {
+    isFree: (name) => !held.has(name),
+    holds,
+    mayLeave: (reading) =>
+      held.has(nameOf(reading)) ? holds(reading) : leaving.get(nameOf(reading))?.key === keyOf(reading),
+    isUndecided: (name) => held.get(name)?.kind === 'undecided',
+    refusal: (loser) => {
+      const name = nameOf(loser);
+      const reason = refusalOf(name, clusterClaimant(loser, lastKnown));
+      const isOpen = held.get(name)?.kind === 'undecided';
+      return isOpen ? reason : `${reason}; this one is served once the other is gone or either is renamed`;
+    },
+    listenerName(listener) {
+      const service = services.get(listener.key) ?? null;
+      const plain = plainName(listener);
+      const claimant = listenerOf(listener);
+      const isHeld = held.has(plain) || records.isTaken(plain);
+      const conflict =
+        service !== plain && isClusterName(plain) && isHeld ? [refusalOf(plain, claimant)] : [];
+      if (service === null) conflict.push(refusalOf(hashedName(listener), claimant));
+      return { service, conflict: conflict.length === 0 ? null : conflict.join('; ') };
+    },
+  };
+}
+
+const holderOf = (holding: Holding | undefined): Claimant | null =>
+  holding === undefined || holding.kind === 'undecided' ? null : holding.holder;
+
+/** How the object holds the name that the Service says is its own; null: it has released it. */
+function howRecorded(
+  name: string,
+  { kind, isElsewhere }: NameRecord,
+  reading: ClusterReading | undefined,
+  { clustersComplete }: NameQuestion,
+): string | null {
+  const how = `has it by the record on Service ${name}`;
+  // No cluster can use the Service of a listener. That of one that is gone is taken back first.
+  if (kind === 'listener') return how;
+  if (isElsewhere) return `${how} and is served by instances with another --cluster-namespace`;
+  if (reading === undefined) return clustersComplete ? null : `${how} and cannot be read now`;
+  if (nameOf(reading) !== name) return clustersComplete ? null : how;
+  // Clients of it still come by this Service, and its kubeconfig may lead there: as long as there is one, nothing is given to others.
+  return reading.kind === 'not-proxied' ? `${how} and is being taken back` : how;
+}
+
+/** A name that was released stays in its namespace if another object there asks for it: that is the same tenant. */
+function heirs(
+  released: ReadonlyMap<string, NameRecord>,
+  { clusters, lastKnown, ownNamespace }: NameQuestion,
+): ReadonlyMap<string, Claimant> {
+  const found = new Map<string, Claimant>();
+  if (released.size === 0) return found;
+  for (const reading of clusters) {
+    const name = nameOf(reading);
+    const record = released.get(name);
+    if (record === undefined || reading.kind === 'not-proxied') continue;
+    const claimant = clusterClaimant(reading, lastKnown);
+    if (claimant.namespace !== namespaceOfKey(record.key)) continue;
+    const rival = found.get(name);
+    if (rival === undefined || byClaim(claimant, rival, ownNamespace) < 0) found.set(name, claimant);
+  }
+  return found;
+}
+
+/** Clients of the one before still come by its Service: that goes first, and with it the record. */
+const beingTakenBack = (name: string, record: NameRecord): Holding => ({
+  kind: 'recorded',
+  holder: recordedClaimant(record, undefined, new Map()),
+  how: `had it by the record on Service ${name}, which is being taken back`,
+});
+
+function recordedClaimant(
+  { kind, key }: NameRecord,
+  reading: ClusterReading | undefined,
+  lastKnown: ReadonlyMap<string, ClusterFacts>,
+): Claimant {
+  if (kind === 'listener') return listenerClaimant({ key, createdAtMs: Number.POSITIVE_INFINITY }, false);
+  if (reading !== undefined) return clusterClaimant(reading, lastKnown);
+  return { ...listenerClaimant({ key, createdAtMs: Number.POSITIVE_INFINITY }, false), kind };
+}
+
+/**
+ * At a start the clusters may be known before the Services are. Names that another object may have by its record are given to none until
+ * then: a client that is told to come again is better off than one that is sent to another tenant.
+ */
+function leaveUndecided(
+  held: Map<string, Holding>,
+  asking: ReadonlyMap<string, Claimant>,
+  contested: ReadonlySet<string>,
+  { listeners, listenersComplete }: NameQuestion,
+): void {
+  for (const name of contested) held.set(name, UNDECIDED);
+  for (const listener of listeners)
+    for (const name of [plainName(listener), hashedName(listener)])
+      if (asking.has(name)) held.set(name, UNDECIDED);
+  if (listenersComplete) return;
+  // Each may be that of a listener of a cluster in another namespace.
+  for (const [name, { namespace }] of asking) {
+    for (let end = name.indexOf('-'); end > 0; end = name.indexOf('-', end + 1)) {
+      const cluster = asking.get(name.slice(0, end));
+      if (cluster !== undefined && cluster.namespace !== namespace) held.set(name, UNDECIDED);
+    }
+  }
+}
+
+/**
+ * By key of the listener: the name of its Service. A Service that is there keeps its name. Shorter names are decided first, since a
+ * listener needs the cluster whose name its own begins with.
+ */
+function takenNames(
+  { listeners, records }: NameQuestion,
+  order: (a: NamedListener, b: NamedListener) => number,
+  take: (name: string, listener: NamedListener) => boolean,
+): ReadonlyMap<string, string> {
+  const services = new Map<string, string>();
+  const asking = new Map<string, NamedListener[]>();
+  const others: NamedListener[] = [];
+  for (const listener of listeners) {
+    const own = records.ofListeners.get(listener.key);
+    const plain = plainName(listener);
+    const existing = [plain, hashedName(listener)].find((name) => own?.has(name) === true);
+    if (existing !== undefined) services.set(listener.key, existing);
+    else if (!isClusterName(plain) || records.isTaken(plain)) others.push(listener);
+    else if (asking.has(plain)) asking.get(plain)?.push(listener);
+    else asking.set(plain, [listener]);
+  }
+  const shortFirst = [...asking].sort(([a], [b]) => a.length - b.length || byText(a, b));
+  for (const [plain, claimants] of shortFirst) {
+    for (const listener of claimants.sort(order)) {
+      if (take(plain, listener)) services.set(listener.key, plain);
+      else others.push(listener);
+    }
+  }
+  for (const listener of others.sort((a, b) => byText(a.key, b.key))) {
+    const hashed = hashedName(listener);
+    if (take(hashed, listener)) services.set(listener.key, hashed);
+  }
+  return services;
+}

@@ -1,0 +1,59 @@
+// The sentences of status: why a cluster is in its state and what would change that, for somebody who was woken by it.
+// They hold no clock, so that an unchanged world gives an unchanged status.
+
+import { settledError } from '../../health/target-health.ts';
+import { endpointText } from '../../routing/endpoint.ts';
+import type { ClusterFacts } from '../sources/cluster-source.ts';
+import { isOvnNetns, type NetnsIndex } from '../world/netns-index.ts';
+import { type Candidate, isUp } from './cluster-candidates.ts';
+
+export function servingReason(candidates: readonly Candidate[]): string {
+  const up = candidates.filter(isUp);
+  const others = up.length === candidates.length ? '' : `; no answer at ${failures(candidates)}`;
+  return `answers at ${up.map(placeOf).join(', ')}${others}`;
+}
+
+export function unhealthyReason(candidates: readonly Candidate[]): string {
+  // A localport does not tunnel: an OVN node reaches the API server only where one of its machines runs.
+  const hint = candidates.some(({ netnsName }) => isOvnNetns(netnsName))
+    ? '; with OVN that is normal on nodes that the API server cannot be reached from, and another node serves it'
+    : '';
+  return `no backend passes its health check: ${failures(candidates)}${hint}`;
+}
+
+export function noNetnsReason(facts: ClusterFacts, index: NetnsIndex, netnsComplete: boolean): string {
+  const unusable = facts.networkIds.flatMap((id) => index.findUnusable(id));
+  if (unusable.length > 0) {
+    return `its netns cannot be used: ${unusable.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`;
+  }
+  const expected = facts.networkIds.flatMap((id) => index.expectedNames(id)).join(' or ');
+  return netnsComplete
+    ? `no netns on this host belongs to network ${facts.networkIds.join(' or ')} (expected ${expected}); ` +
+        'this node may simply not host that network'
+    : `no netns ${expected} is known here, but the netns directory could not be read completely`;
+}
+
+export function keptRouteReason(reason: string, candidates: readonly Candidate[]): string {
+  if (candidates.length === 0) return reason;
+  const up = candidates.filter(isUp);
+  return up.length > 0
+    ? `${reason}; the last known route is kept, and answers at ${up.map(placeOf).join(', ')}`
+    : `${reason}; the last known route is kept, but does not answer: ${failures(candidates)}`;
+}
+
+function failures(candidates: readonly Candidate[]): string {
+  return candidates
+    .filter((candidate) => !isUp(candidate))
+    .map((candidate) => `${placeOf(candidate)} ${failureOf(candidate)}`)
+    .join(', ');
+}
+
+function failureOf({ health }: Candidate): string {
+  if (health?.lastProbe == null) return '(not checked yet)';
+  // Passed but not often enough to count as up.
+  return health.lastProbe.error === null ? '(coming up)' : `(${settledError(health.lastProbe.error)})`;
+}
+
+function placeOf({ backend: { address, port }, netnsName }: Candidate): string {
+  return `${endpointText({ address, port })} in ${netnsName}`;
+}

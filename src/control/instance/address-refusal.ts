@@ -1,0 +1,29 @@
+// Why an address of ours cannot be advertised: the API server would refuse the slice, or no client could reach it. Pure.
+import { type BlockList, isIP, SocketAddress } from 'node:net';
+import { addressRanges } from '../sources/address-ranges.ts';
+
+/** The first four as the API server has it (ValidateEndpointIP); nobody can connect to the others. */
+const REFUSED: readonly { readonly what: string; readonly list: BlockList }[] = [
+  {
+    what: 'a loopback address, which leads every client to itself',
+    list: addressRanges('127.0.0.0/8', '::1/128'),
+  },
+  { what: 'the unspecified address, which belongs to nobody', list: addressRanges('0.0.0.0/8', '::/128') },
+  {
+    what: 'a link-local address, which means another host on every link',
+    list: addressRanges('169.254.0.0/16', 'fe80::/10'),
+  },
+  { what: 'a multicast address', list: addressRanges('224.0.0.0/4', 'ff00::/8') },
+  { what: 'a reserved or broadcast address', list: addressRanges('240.0.0.0/4', '::/96') },
+];
+
+/** Why no client could be sent to this address; null where one can. */
+export function addressRefusal(text: string): string | null {
+  const version = isIP(text);
+  if (version === 0 || text.includes('%')) return 'no IP address';
+  const family = version === 4 ? 'ipv4' : 'ipv6';
+  // A BlockList takes `::ffff:10.0.0.1` for the IPv4 address it holds, which is another question.
+  const { address } = new SocketAddress({ address: text, family });
+  if (address.startsWith('::ffff:')) return 'an IPv4 address written as IPv6';
+  return REFUSED.find(({ list }) => list.check(address, family))?.what ?? null;
+}

@@ -1,0 +1,324 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { mergePatched } from '../../../test/support/kubernetes/model-api.ts';
+import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
+import type { Requester } from '../../kube/requester.ts';
+import type { LeaseObject } from '../objects/cluster-shape.ts';
+import { InstanceLease } from './instance-lease.ts';
+
+const PATH = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
+
+/** One Lease, with the rules of the API that count here. */
+class LeaseStore implements Requester {
+  lease: LeaseObject | null = null;
+  broken: KubeErrorCode | null = null;
+  /** A webhook refuses changes: unlike a missing right, only of what is there. */
+  refusing = false;
+  hanging = false;
+  /** A proxy in between says this instead, with status 200. */
+  nonsense: { readonly answer: unknown } | null = null;
+  readonly calls: string[] = [];
+  #version = 0;
+
+  async request<T>({ method, path, body, signal }: Parameters<Requester['request']>[0]): Promise<T> {
+    this.calls.push(method);
+    if (this.hanging)
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    if (this.nonsense !== null) return this.nonsense.answer as T;
+    const refuse = (code: KubeErrorCode) => new KubeError({ code, verb: method, path, detail: '' });
+    if (this.broken !== null) throw refuse(this.broken);
+    if (method === 'POST') {
+      if (path !== PATH) throw new Error(`not the collection: ${path}`);
+      if (this.lease !== null) throw refuse('already-exists');
+      return this.write(body as LeaseObject) as T;
+    }
+    if (path !== `${PATH}/isthmus-net-1`) throw new Error(`another Lease: ${path}`);
+    if (this.lease === null) throw refuse('not-found');
+    if (method === 'GET') return this.lease as T;
+    if (this.refusing && method === 'PATCH') throw refuse('forbidden');
+    const { resourceVersion } =
+      method === 'DELETE'
+        ? (body as { preconditions: { resourceVersion: string } }).preconditions
+        : ((body as LeaseObject).metadata ?? {});
+    if (resourceVersion !== this.lease.metadata?.resourceVersion) throw refuse('conflict');
+    if (method === 'DELETE') {
+      this.lease = null;
+      return {} as T;
+    }
+    return this.write(mergePatched(this.lease, body) as LeaseObject) as T;
+  }
+
+  write(lease: LeaseObject): LeaseObject {
+    this.#version += 1;
+    this.lease = {
+      ...lease,
+      metadata: { uid: 'u', ...lease.metadata, resourceVersion: String(this.#version) },
+    };
+    return this.lease;
+  }
+}
+
+describe('the Lease of an instance', () => {
+  let store: LeaseStore;
+  let nowMs: number;
+  const events: string[] = [];
+  const open: InstanceLease[] = [];
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    store = new LeaseStore();
+    nowMs = 1000;
+    events.length = 0;
+  });
+  afterEach(async () => {
+    for (const lease of open.splice(0)) await lease.stop({ release: false });
+    vi.useRealTimers();
+  });
+
+  const leaseOf = (holder: string, tags: Record<string, string> = {}, host = ''): InstanceLease => {
+    const lease = new InstanceLease({
+      client: store,
+      namespace: 'ns',
+      instance: 'net-1',
+      holder,
+      host,
+      tags,
+      now: () => nowMs,
+      wallNow: () => Date.parse('2026-03-02T09:14:27Z') + nowMs,
+      onChange: () => events.push(`${holder} changed`),
+      onProblem: (error) => events.push(`${holder} ${error === null ? 'well again' : error.code}`),
+    });
+    open.push(lease);
+    return lease;
+  };
+  const pass = async (ms: number) => {
+    nowMs += ms;
+    await vi.advanceTimersByTimeAsync(ms);
+  };
+
+  test('is made, held, and renewed every ten seconds with one call', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    expect(lease.state()).toMatchObject({ held: true, lostTo: null, okSinceMs: 1000, lastRenewOkMs: 1000 });
+    expect(store.lease?.spec).toMatchObject({ holderIdentity: 'net-1/a', leaseDurationSeconds: 30 });
+    const first = store.lease?.spec?.renewTime;
+    expect(first).toMatch(/\.\d{6}Z$/);
+    store.calls.length = 0;
+    await pass(60_000);
+    expect(store.calls).toEqual(Array.from({ length: 6 }, () => 'PATCH'));
+    expect(store.lease?.spec?.renewTime).not.toBe(first);
+  });
+
+  test('of a predecessor is taken over, and the predecessor notices', async () => {
+    const old = leaseOf('net-1/a');
+    old.start();
+    await pass(0);
+    const next = leaseOf('net-1/b');
+    next.start();
+    await pass(0);
+    expect(next.state().held).toBe(true);
+    expect(store.lease?.spec).toMatchObject({ holderIdentity: 'net-1/b', leaseTransitions: 1 });
+    await pass(10_000);
+    expect(old.state()).toMatchObject({ held: false, lostTo: 'net-1/b' });
+    store.calls.length = 0;
+    await pass(60_000);
+    // Six renewals of the new one, and nothing of the old one any more.
+    expect(store.calls).toHaveLength(6);
+  });
+
+  test('counts as not held from the moment the watch shows another holder, and is asked for at once', async () => {
+    const old = leaseOf('net-1/a');
+    old.start();
+    await pass(0);
+    const before = store.lease as LeaseObject;
+    leaseOf('net-1/b').start();
+    await pass(0);
+    old.seen(before);
+    expect(old.state().held).toBe(true);
+    old.seen(store.lease as LeaseObject);
+    expect(old.state()).toMatchObject({ held: false, lostTo: null });
+    await pass(0);
+    expect(old.state()).toMatchObject({ held: false, lostTo: 'net-1/b' });
+    expect(events).toContain('net-1/a changed');
+  });
+
+  test('is not doubted for what the watch has not caught up with', async () => {
+    store.write({
+      metadata: { name: 'isthmus-net-1' },
+      spec: { holderIdentity: 'net-1/dead', leaseTransitions: 4 },
+    });
+    const predecessor = store.lease as LeaseObject;
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    lease.seen(predecessor);
+    lease.seen(undefined);
+    expect(lease.state().held).toBe(true);
+  });
+
+  test('that shows our predecessor again, from a backup, is taken again and not given up', async () => {
+    leaseOf('net-1/dead').start();
+    await pass(0);
+    const backup = store.lease as LeaseObject;
+    await open[0]?.stop({ release: false });
+    await pass(60_000);
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.write(backup);
+    await pass(10_000);
+    expect(lease.state()).toMatchObject({ held: true, lostTo: null });
+    expect((store.lease as LeaseObject).spec?.holderIdentity).toBe('net-1/a');
+  });
+
+  test('that somebody edited or deleted is still ours', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.write({ ...(store.lease as LeaseObject) });
+    await pass(10_000);
+    expect(lease.state().held).toBe(true);
+    store.lease = null;
+    await pass(10_000);
+    expect(lease.state().held).toBe(true);
+    expect((store.lease as LeaseObject | null)?.spec?.holderIdentity).toBe('net-1/a');
+  });
+
+  test('that cannot be renewed is tried every two seconds, and its row of successes begins anew', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.broken = 'unreachable';
+    await pass(10_000);
+    expect(lease.state()).toMatchObject({ held: true, okSinceMs: null, lastRenewOkMs: 1000 });
+    store.calls.length = 0;
+    await pass(6000);
+    expect(store.calls).toHaveLength(3);
+    store.broken = null;
+    await pass(2000);
+    expect(lease.state().okSinceMs).toBe(nowMs);
+    expect(events.filter((event) => event !== 'net-1/a unreachable')).toEqual([
+      'net-1/a changed',
+      'net-1/a well again',
+    ]);
+  });
+
+  test('that was not renewed for as long as it lasts has lapsed; it is ours all the same, and the next renewal tells', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.broken = 'forbidden';
+    await pass(29_999);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: false });
+    await pass(1);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: true });
+    store.broken = null;
+    events.length = 0;
+    await pass(2000);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: false });
+    expect(events).toContain('net-1/a changed');
+  });
+
+  test('that lapsed while this process stood still is told of too', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    nowMs += 60_000;
+    expect(lease.state().lapsed).toBe(true);
+    events.length = 0;
+    await pass(10_000);
+    expect(lease.state().lapsed).toBe(false);
+    expect(events).toEqual(['net-1/a changed']);
+  });
+
+  test('that can be made but not renewed has lapsed although it was made anew: the others delete it each time', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.refusing = true;
+    await pass(40_000);
+    store.lease = null;
+    await pass(2000);
+    expect(store.lease).not.toBeNull();
+    expect(lease.state()).toMatchObject({ held: true, lapsed: true, okSinceMs: null });
+    store.refusing = false;
+    store.lease = null;
+    await pass(2000);
+    expect(lease.state()).toMatchObject({ held: true, lapsed: false, okSinceMs: nowMs });
+  });
+
+  test.each([undefined, 'text', {}, { metadata: null }, []])(
+    'takes %j for an answer for a failure, and goes on',
+    async (answer) => {
+      const lease = leaseOf('net-1/a');
+      store.nonsense = { answer };
+      lease.start();
+      await pass(0);
+      expect(lease.state().held).toBe(false);
+      store.nonsense = null;
+      await pass(2000);
+      expect(lease.state().held).toBe(true);
+      store.nonsense = { answer };
+      await pass(10_000);
+      store.nonsense = null;
+      await pass(2000);
+      expect(events).toEqual([
+        'net-1/a bad-answer',
+        'net-1/a well again',
+        'net-1/a changed',
+        'net-1/a bad-answer',
+        'net-1/a well again',
+      ]);
+    },
+  );
+
+  test('holds up nobody who ends while the API does not answer', async () => {
+    const lease = leaseOf('net-1/a');
+    lease.start();
+    await pass(0);
+    store.hanging = true;
+    await pass(10_000);
+    await lease.stop({ release: false });
+    expect(store.calls.at(-1)).toBe('PATCH');
+  });
+
+  test('carries the tags of its holder: those of its predecessor go, and those of others stay', async () => {
+    leaseOf('net-1/a', { team: 'a', rack: '7' }).start();
+    await pass(0);
+    const { labels, annotations } = store.lease?.metadata ?? {};
+    expect(labels).toMatchObject({ team: 'a', rack: '7' });
+    expect(annotations).toMatchObject({ team: 'a', rack: '7' });
+    store.write({
+      ...(store.lease as LeaseObject),
+      metadata: {
+        ...store.lease?.metadata,
+        labels: { ...labels, theirs: 'x' },
+        annotations: annotations ?? {},
+      },
+    });
+    leaseOf('net-1/b', { team: 'b' }).start();
+    await pass(0);
+    expect(store.lease?.metadata?.labels).toEqual({
+      'isthmus.dev/instance': 'net-1',
+      team: 'b',
+      theirs: 'x',
+    });
+    expect(store.lease?.metadata?.annotations).toEqual({
+      'isthmus.dev/instance': 'net-1',
+      'isthmus.dev/applied-tags': 'team',
+      team: 'b',
+    });
+  });
+
+  test('is deleted at the end, unless a successor has it', async () => {
+    const old = leaseOf('net-1/a');
+    old.start();
+    await pass(0);
+    leaseOf('net-1/b').start();
+    await pass(0);
+    await old.stop({ release: true });
+    expect(store.lease?.spec?.holderIdentity).toBe('net-1/b');
+    await open[1]?.stop({ release: true });
+    expect(store.lease).toBeNull();
+  });
+});

@@ -1,0 +1,304 @@
+// This instance's own Lease: taken when we are ready to serve, renewed while we live, given up at the end. There is one per node:
+// a successor takes it over, and then this process writes nothing more; that of another host which goes by our name is left alone.
+// Says who holds it; decides nothing from it.
+import { resourcePath } from '../../kube/api-path.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import { isOlderVersion } from '../../kube/kube-object.ts';
+import { objectIn } from '../../kube/object-answer.ts';
+import type { Requester } from '../../kube/requester.ts';
+import { LEASE_SECONDS, type LeaseObject, leaseOf, microTime } from '../objects/cluster-shape.ts';
+import { leaseName } from '../objects/instance-name.ts';
+import { metadataPatch } from '../objects/metadata-patch.ts';
+import type { Tags } from '../objects/resource-tags.ts';
+import type { Problem } from '../sources/cluster-source.ts';
+import type { OwnRenewals } from './lease-liveness.ts';
+import { LeaseRival, NameTakenError } from './lease-rival.ts';
+
+export interface InstanceLeaseDependencies {
+  readonly client: Requester;
+  readonly namespace: string;
+  readonly instance: string;
+  /** `<instance>/<random>`: tells this process from its predecessor and its successor. */
+  readonly holder: string;
+  /** The boot id of this host; empty where it is not known. */
+  readonly host: string;
+  readonly clusterNamespace?: string | null;
+  readonly tags: Tags;
+  readonly now: () => number;
+  readonly wallNow: () => number;
+  /** Held, lost, or renewed after it had run out. */
+  readonly onChange: () => void;
+  /** null: it could be renewed again. */
+  readonly onProblem: (error: KubeError | NameTakenError | null) => void;
+}
+
+export interface LeaseState extends OwnRenewals {
+  readonly held: boolean;
+  /** Ours, and not renewed for as long as it lasts: whoever can renew takes us for dead. */
+  readonly lapsed: boolean;
+  /** Who took it over; null while nobody did. */
+  readonly lostTo: string | null;
+}
+
+const DURATION_MS = LEASE_SECONDS * 1000;
+const RENEW_MS = 10_000;
+const RETRY_MS = 2000;
+const REQUEST_MS = 8000;
+/** At the end nobody waits longer: it expires by itself. */
+const RELEASE_MS = 2000;
+
+export class InstanceLease {
+  readonly #deps: InstanceLeaseDependencies;
+  readonly #path: string;
+  readonly #rival: LeaseRival;
+  #known: Known | null = null;
+  #held = false;
+  /** Somebody else was seen to hold it. */
+  #contested = false;
+  #lostTo: string | null = null;
+  #okSinceMs: number | null = null;
+  #lastRenewOkMs: number | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #underWay: Promise<void> = Promise.resolve();
+  readonly #abort = new AbortController();
+  #problem = false;
+  #stopped = false;
+
+  constructor(deps: InstanceLeaseDependencies) {
+    this.#deps = deps;
+    this.#rival = new LeaseRival(deps.host);
+    this.#path = resourcePath({
+      group: 'coordination.k8s.io',
+      version: 'v1',
+      resource: 'leases',
+      namespace: deps.namespace,
+      name: leaseName(deps.instance),
+    });
+  }
+
+  start(): void {
+    if (this.#timer === null && !this.#stopped) this.#step();
+  }
+
+  /**
+   * What the watch shows of it. A successor takes it over between two of our renewals: until it is known who holds it, nobody may
+   * take us for the holder, or both would write the same objects until the next renewal.
+   */
+  seen(lease: LeaseObject | undefined): void {
+    const holder = lease?.spec?.holderIdentity ?? '';
+    if (!this.#held || this.#known === null || holder === '' || holder === this.#deps.holder) return;
+    // What the watch has not caught up with is our predecessor's.
+    if (!isOlderVersion(this.#known.resourceVersion, lease?.metadata?.resourceVersion ?? '')) return;
+    if (this.#contested || this.#stopped) return;
+    this.#contested = true;
+    if (this.#timer === null) return; // a renewal is under way: it will tell
+    clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#step();
+  }
+
+  state(): LeaseState {
+    return {
+      held: this.#held && !this.#contested,
+      lapsed: this.#hasLapsed(),
+      lostTo: this.#lostTo,
+      okSinceMs: this.#okSinceMs,
+      lastRenewOkMs: this.#lastRenewOkMs,
+    };
+  }
+
+  /** Renews no more. `release` deletes it, if it is still ours: the others need not wait for it to expire. */
+  async stop({ release }: { readonly release: boolean }): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#abort.abort();
+    await this.#underWay;
+    if (!release || !this.#held || this.#known === null) return;
+    this.#held = false;
+    const { uid, resourceVersion } = this.#known;
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
+    const { client } = this.#deps;
+    try {
+      await client.request({ method: 'DELETE', path: this.#path, body, urgent: true, timeoutMs: RELEASE_MS });
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      // It expires by itself.
+    }
+  }
+
+  #step(): void {
+    this.#timer = null;
+    this.#underWay = this.#renewOrTake().then((ok) => {
+      if (this.#stopped || this.#lostTo !== null) return;
+      this.#timer = setTimeout(() => this.#step(), ok ? RENEW_MS : RETRY_MS);
+    });
+  }
+
+  /** Whether the next try has the time of a renewal. */
+  async #renewOrTake(): Promise<boolean> {
+    const { now, onChange, onProblem } = this.#deps;
+    const before = this.state().held;
+    try {
+      const askedAtMs = now();
+      const lease =
+        this.#known === null ? await this.#take() : await this.#renew(this.#known.resourceVersion);
+      if (lease === null) return false;
+      this.#known = knownOf(lease);
+      this.#held = true;
+      // Seen while we asked: the next look at the watch tells whether it is still so.
+      const doubted = this.#contested;
+      const lapsed = this.#hasLapsed();
+      this.#contested = false;
+      this.#okSinceMs ??= askedAtMs;
+      this.#lastRenewOkMs = askedAtMs;
+      if (this.#problem) onProblem(null);
+      this.#problem = false;
+      if (!before || doubted || lapsed) onChange();
+      return true;
+    } catch (error) {
+      if (this.#stopped) return false;
+      if (!(error instanceof KubeError) && !(error instanceof NameTakenError)) throw error;
+      this.#okSinceMs = null;
+      this.#problem = true;
+      onProblem(error);
+      return error instanceof NameTakenError; // that will not change soon
+    }
+  }
+
+  /** null: somebody was faster, or it is not certain yet that nobody lives; look again. */
+  async #take(): Promise<LeaseObject | null> {
+    const { namespace, instance, holder, host, clusterNamespace, tags, now, wallNow } = this.#deps;
+    const found = await this.#read();
+    const nowMs = wallNow();
+    if (found !== null) {
+      const rival = this.#rival.judge(found, holder, now(), nowMs);
+      if (rival.kind === 'alive') throw new NameTakenError(instance, rival.holder, rival.host);
+      if (rival.kind === 'unknown') return null;
+    }
+    const transitions = found === null ? 0 : (found.spec?.leaseTransitions ?? 0) + 1;
+    const lease = leaseOf({
+      instance,
+      namespace,
+      holder,
+      host,
+      ...(clusterNamespace !== undefined && { clusterNamespace }),
+      acquiredAtMs: nowMs,
+      renewedAtMs: nowMs,
+      transitions,
+      tags,
+    });
+    try {
+      if (found === null) {
+        const path = this.#path.slice(0, this.#path.lastIndexOf('/'));
+        const made = await this.#request({ method: 'POST', path, body: lease });
+        if (!this.#held || !this.#problem) return made;
+        // Where it may be made and not renewed, the others delete it again and again: only a renewal tells that we are well.
+        this.#known = knownOf(made);
+        return await this.#prolong(this.#known.resourceVersion);
+      }
+      const { resourceVersion } = found.metadata ?? {};
+      const metadata = { ...metadataPatch(found.metadata, lease.metadata), resourceVersion };
+      return await this.#request({
+        method: 'PATCH',
+        patch: 'merge',
+        body: { metadata, spec: lease.spec },
+      });
+    } catch (error) {
+      if (error instanceof KubeError && (error.code === 'conflict' || error.code === 'already-exists'))
+        return null;
+      throw error;
+    }
+  }
+
+  async #renew(resourceVersion: string): Promise<LeaseObject | null> {
+    try {
+      return await this.#prolong(resourceVersion);
+    } catch (error) {
+      if (!(error instanceof KubeError) || (error.code !== 'conflict' && error.code !== 'not-found'))
+        throw error;
+    }
+    const found = await this.#read();
+    const holder = found?.spec?.holderIdentity ?? '';
+    if (found !== null && holder !== '' && holder !== this.#deps.holder && !this.#isBefore(found)) {
+      this.#held = false;
+      this.#lostTo = holder;
+      this.#deps.onChange();
+      return null;
+    }
+    // Edited, or deleted by somebody who tidied up: it is still ours to take.
+    this.#known = null;
+    return this.#take();
+  }
+
+  #prolong(resourceVersion: string): Promise<LeaseObject> {
+    const body = { metadata: { resourceVersion }, spec: { renewTime: microTime(this.#deps.wallNow()) } };
+    return this.#request({ method: 'PATCH', patch: 'merge', body });
+  }
+
+  #hasLapsed(): boolean {
+    return (
+      this.#held && this.#lastRenewOkMs !== null && this.#deps.now() - this.#lastRenewOkMs >= DURATION_MS
+    );
+  }
+
+  /**
+   * Whether it is as it was before we took it: an API server that was taken back to a backup shows our predecessor again, who is
+   * long gone. Both times are of this host's clock, which may have been set back; then the count of changes of hand tells.
+   */
+  #isBefore({ spec }: LeaseObject): boolean {
+    const known = this.#known;
+    if (known === null) return false;
+    const acquired = Date.parse(spec?.acquireTime ?? '');
+    return (spec?.leaseTransitions ?? 0) < known.transitions && acquired <= known.acquiredAtMs;
+  }
+
+  async #read(): Promise<LeaseObject | null> {
+    try {
+      return await this.#request({ method: 'GET' });
+    } catch (error) {
+      if (error instanceof KubeError && error.code === 'not-found') return null;
+      throw error;
+    }
+  }
+
+  async #request(request: {
+    method: 'GET' | 'POST' | 'PATCH';
+    path?: string;
+    patch?: 'merge';
+    body?: object;
+  }): Promise<LeaseObject> {
+    const { signal } = this.#abort;
+    const path = request.path ?? this.#path;
+    // Urgent: whoever cannot renew is dead to the others, whatever else hangs here.
+    const limits = { timeoutMs: REQUEST_MS, signal, urgent: true };
+    const answer = await this.#deps.client.request<LeaseObject>({ ...request, path, ...limits });
+    return objectIn(answer, request.method.toLowerCase(), path);
+  }
+}
+
+/** For an operator. `failure`: why the last renewal failed; null where it did not. */
+export function leaseProblems(failure: string | null, takenForDead: boolean): readonly Problem[] {
+  if (!takenForDead) return failure === null ? [] : [{ origin: 'lease', reason: failure }];
+  const reason =
+    `${failure ?? 'it was not renewed'}; the other instances renew theirs and take this instance for dead, so it ` +
+    'publishes nothing anew until a renewal succeeds: let it patch its Lease (RBAC, admission webhooks)';
+  return [{ origin: 'lease', reason }];
+}
+
+interface Known {
+  readonly resourceVersion: string;
+  readonly uid: string;
+  readonly transitions: number;
+  readonly acquiredAtMs: number;
+}
+
+/** As the API server has it: whatever it answers, nothing here may throw. */
+function knownOf({ metadata, spec }: LeaseObject): Known {
+  const acquiredAtMs = Date.parse(spec?.acquireTime ?? '');
+  return {
+    resourceVersion: metadata?.resourceVersion ?? '',
+    uid: metadata?.uid ?? '',
+    transitions: spec?.leaseTransitions ?? 0,
+    acquiredAtMs: Number.isNaN(acquiredAtMs) ? 0 : acquiredAtMs,
+  };
+}

@@ -1,0 +1,411 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { leaseOf } from '../objects/cluster-shape.ts';
+import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from './lease-liveness.ts';
+
+const lease = (
+  instance: string,
+  renewTime: string | null = 't0',
+  more: Partial<SeenLease> = {},
+): SeenLease => ({
+  name: `isthmus-${instance}`,
+  instance,
+  holder: `${instance}/1`,
+  renewTime,
+  durationSeconds: 30,
+  resourceVersion: '1',
+  ...more,
+});
+
+/** A judge on instance `m`, with a clock that the test moves, and an own Lease that renews well. */
+function setup() {
+  const clock = { ms: 1_000_000 };
+  const start = clock.ms;
+  const judge = new LivenessJudge({ now: () => clock.ms, instance: 'm' });
+  const own = (): OwnRenewals => ({ okSinceMs: start, lastRenewOkMs: clock.ms });
+  const pass = (seconds: number) => {
+    clock.ms += seconds * 1000;
+  };
+  /** What a caller does: reads each Lease that it is asked to, `live` being the truth. */
+  const confirmAll = (live: readonly SeenLease[]) => {
+    for (const name of judge.verdict(own()).confirm)
+      judge.confirmed(name, live.find((each) => each.name === name) ?? null);
+  };
+  return { clock, judge, own, pass, confirmAll };
+}
+
+describe('an instance is dead', () => {
+  test('once its Lease did not change for as long as it says, counted from first sight', () => {
+    const { judge, pass, own } = setup();
+    judge.observe([lease('a'), lease('b', 't0', { durationSeconds: 60 })]);
+    pass(29.9);
+    expect(judge.dead(own())).toEqual([]);
+    pass(0.1);
+    expect(judge.dead(own())).toEqual(['a']);
+    pass(30);
+    expect(judge.dead(own())).toEqual(['a', 'b']);
+  });
+
+  test('not while it renews, whatever its clock shows: even one that runs backwards', () => {
+    const { judge, pass, own } = setup();
+    for (const time of ['2031-01-01', '2026-01-01', '1970-01-01', '1970-01-02', null]) {
+      judge.observe([lease('a', time)]);
+      pass(29);
+      expect(judge.dead(own())).toEqual([]);
+    }
+  });
+
+  test('although its Lease was renewed in a distant future', () => {
+    const { judge, pass, own } = setup();
+    judge.observe([lease('a', '2999-01-01T00:00:00.000000Z')]);
+    pass(30);
+    expect(judge.dead(own())).toEqual(['a']);
+  });
+
+  test('although somebody edits its Lease', () => {
+    const { judge, pass, own } = setup();
+    judge.observe([lease('a')]);
+    pass(20);
+    judge.observe([lease('a', 't0', { resourceVersion: '2' })]);
+    pass(10);
+    expect(judge.dead(own())).toEqual(['a']);
+  });
+
+  test('not when a successor took its Lease over', () => {
+    const { judge, pass, own } = setup();
+    judge.observe([lease('a')]);
+    pass(29);
+    judge.observe([lease('a', 't0', { holder: 'a/2' })]);
+    pass(29);
+    expect(judge.dead(own())).toEqual([]);
+  });
+
+  test.each([
+    ['without a duration', null, 30],
+    ['with a duration of nothing', 0, 30],
+    ['with one below nothing', -5, 30],
+    ['with one of a second, as a released Lease has it', 1, 5],
+    ['with one of a year', 31_536_000, 300],
+    ['with one that is no number', Number.NaN, 30],
+  ])('%s after a sane time', (_title, durationSeconds, seconds) => {
+    const { judge, pass, own } = setup();
+    judge.observe([lease('a', 't0', { durationSeconds })]);
+    pass(seconds - 0.1);
+    expect(judge.dead(own())).toEqual([]);
+    pass(0.1);
+    expect(judge.dead(own())).toEqual(['a']);
+  });
+
+  test('when only its slices are left, and has the time of a Lease to show one', () => {
+    const { judge, pass, confirmAll, own } = setup();
+    judge.observe([], ['a', 'b', 'm']);
+    pass(20);
+    judge.observe([lease('b')], ['a', 'b', 'm']);
+    pass(10);
+    expect(judge.dead(own())).toEqual(['a']);
+    pass(3); // b lives and comes before us
+    confirmAll([]);
+    expect(judge.verdict(own()).collect).toEqual(['a']);
+  });
+
+  test('is forgotten with its Lease and its slices', () => {
+    const { judge, pass, own } = setup();
+    judge.observe([lease('a')]);
+    pass(60);
+    judge.observe([]);
+    expect(judge.dead(own())).toEqual([]);
+    judge.observe([lease('a')]);
+    expect(judge.dead(own())).toEqual([]);
+  });
+
+  test('never we ourselves', () => {
+    const { judge, pass, own } = setup();
+    judge.observe([lease('m')], ['m']);
+    pass(600);
+    expect(judge.dead(own())).toEqual([]);
+  });
+});
+
+describe('what a dead instance left is collected', () => {
+  test('after its Lease was read once more', () => {
+    const { judge, own, pass } = setup();
+    judge.observe([lease('z')]);
+    expect(judge.verdict(own())).toEqual({ collect: [], confirm: [], waiting: null });
+    pass(30);
+    expect(judge.verdict(own())).toEqual({
+      collect: [],
+      confirm: ['isthmus-z'],
+      waiting: { reason: expect.stringContaining('1 instance seems dead'), untilMs: expect.any(Number) },
+    });
+    judge.confirmed('isthmus-z', lease('z'));
+    expect(judge.verdict(own())).toEqual({ collect: ['z'], confirm: [], waiting: null });
+  });
+
+  test('not when the Lease turns out to be renewed: our list was late', () => {
+    const { judge, own, pass } = setup();
+    judge.observe([lease('z')]);
+    pass(30);
+    judge.confirmed('isthmus-z', lease('z', 't1'));
+    expect(judge.dead(own())).toEqual([]);
+    // The list catches up: that is no second sign of life.
+    pass(10);
+    judge.observe([lease('z', 't1')]);
+    pass(20);
+    expect(judge.dead(own())).toEqual(['z']);
+    expect(judge.verdict(own()).collect).toEqual([]);
+  });
+
+  test('not by a list that stays late: what a live read showed counts once', () => {
+    const { judge, own, pass } = setup();
+    judge.observe([lease('z')]);
+    pass(30);
+    judge.confirmed('isthmus-z', lease('z', 't1'));
+    for (let i = 0; i < 3; i += 1) {
+      pass(10);
+      judge.observe([lease('z')]);
+    }
+    expect(judge.dead(own())).toEqual(['z']);
+    judge.confirmed('isthmus-z', lease('z', 't1'));
+    expect(judge.verdict(own()).collect).toEqual(['z']);
+  });
+
+  test('only on a fresh word: an old one is asked for again', () => {
+    const { judge, own, pass } = setup();
+    judge.observe([lease('z')]);
+    pass(30);
+    judge.confirmed('isthmus-z', lease('z'));
+    pass(10.1);
+    expect(judge.verdict(own())).toMatchObject({ collect: [], confirm: ['isthmus-z'] });
+  });
+
+  test('also when its Lease is gone', () => {
+    const { judge, own, pass } = setup();
+    judge.observe([lease('z')]);
+    pass(30);
+    judge.confirmed('isthmus-z', null);
+    expect(judge.verdict(own()).collect).toEqual(['z']);
+  });
+
+  test('by the first of the living by name; each next one waits three seconds more', () => {
+    const { clock, judge, own, pass } = setup();
+    const living = (time: string) => [lease('a', time), lease('b', time), lease('n', time)];
+    judge.observe([...living('t0'), lease('aa')]);
+    pass(20);
+    judge.observe([...living('t1'), lease('aa')]);
+    pass(10);
+    // a and b live and come before m; aa is dead and counts no more; n comes after.
+    expect(judge.verdict(own())).toEqual({
+      collect: [],
+      confirm: [],
+      waiting: {
+        reason: '1 instance dead; 2 instances before us may collect first',
+        untilMs: clock.ms + 6000,
+      },
+    });
+    pass(6);
+    expect(judge.verdict(own()).confirm).toEqual(['isthmus-aa']);
+  });
+
+  test('never while our own Lease is not renewed', () => {
+    const { clock, judge, pass } = setup();
+    judge.observe([lease('z')]);
+    pass(30);
+    judge.confirmed('isthmus-z', lease('z'));
+    for (const own of [
+      { okSinceMs: 0, lastRenewOkMs: null },
+      { okSinceMs: 0, lastRenewOkMs: clock.ms - 25_001 },
+    ])
+      expect(judge.verdict(own)).toMatchObject({
+        collect: [],
+        confirm: [],
+        waiting: { reason: expect.stringContaining('our own Lease is not renewed') },
+      });
+  });
+
+  test('nor soon after: an API that nobody could write to let every Lease grow old', () => {
+    const { clock, judge, pass } = setup();
+    judge.observe([lease('z')]);
+    pass(300);
+    expect(judge.dead({ okSinceMs: null, lastRenewOkMs: 0 })).toEqual([]);
+    const own = { okSinceMs: clock.ms, lastRenewOkMs: clock.ms };
+    expect(judge.verdict(own)).toEqual({ collect: [], confirm: [], waiting: null });
+    expect(judge.nextExpiryMs(own)).toBe(clock.ms + 30_000);
+    pass(29.9);
+    expect(judge.dead(own)).toEqual([]);
+    pass(0.1);
+    expect(judge.dead(own)).toEqual(['z']);
+    expect(judge.nextExpiryMs(own)).toBeNull();
+  });
+
+  test('no more are read at once than a few', () => {
+    const { judge, own, pass } = setup();
+    const dead = Array.from({ length: 30 }, (_, i) => lease(`z${i}`));
+    const living = (time: string) => Array.from({ length: 40 }, (_, i) => lease(`y${i}`, time));
+    judge.observe([...living('t0'), ...dead]);
+    pass(20);
+    judge.observe([...living('t1'), ...dead]);
+    pass(10);
+    expect(judge.verdict(own()).confirm).toHaveLength(16);
+  });
+});
+
+describe('when more than half of the others, and at least three, expire together', () => {
+  const dead = ['w', 'x', 'y'].map((name) => lease(name));
+
+  test('nothing is collected before a minute of renewals and live reads, and then it is', () => {
+    const { judge, own, pass, confirmAll } = setup();
+    judge.observe([...dead, lease('z'), lease('zz')]);
+    pass(20);
+    judge.observe([...dead, lease('z', 't1'), lease('zz', 't1')]);
+    pass(10);
+    expect(judge.verdict(own())).toMatchObject({
+      collect: [],
+      confirm: ['isthmus-w', 'isthmus-x', 'isthmus-y'],
+      waiting: { reason: expect.stringContaining('3 of 5 instances beside us stopped renewing together') },
+    });
+    for (let i = 0; i < 6; i += 1) {
+      confirmAll(dead);
+      expect(judge.verdict(own()).collect).toEqual([]);
+      pass(10.5);
+      judge.observe([...dead, lease('z', `u${i}`), lease('zz', `u${i}`)]);
+    }
+    confirmAll(dead);
+    expect(judge.verdict(own())).toEqual({ collect: ['w', 'x', 'y'], confirm: [], waiting: null });
+  });
+
+  test('it is they who were right where the live reads show them renewing', () => {
+    const { judge, own, pass, confirmAll } = setup();
+    judge.observe(dead);
+    pass(30);
+    confirmAll(dead.map(({ instance }) => lease(instance, 't9')));
+    expect(judge.dead(own())).toEqual([]);
+    expect(judge.verdict(own())).toEqual({ collect: [], confirm: [], waiting: null });
+  });
+
+  test.each([
+    ['our renewals fail meanwhile', 'renewals'],
+    ['the live reads fail meanwhile', 'reads'],
+  ])('the minute starts again when %s', (_title, what) => {
+    const { clock, judge, pass } = setup();
+    judge.observe(dead);
+    pass(30);
+    let okSinceMs = 0;
+    let lastRenewOkMs = 0;
+    const collectedAt: number[] = [];
+    for (let i = 0; i < 20; i += 1) {
+      const broken = i >= 3 && i < 6;
+      if (broken && what === 'renewals') okSinceMs = clock.ms + 10_000;
+      else lastRenewOkMs = clock.ms;
+      const { confirm } = judge.verdict({ okSinceMs, lastRenewOkMs });
+      if (!(broken && what === 'reads'))
+        for (const name of confirm) judge.confirmed(name, lease(name.slice(8)));
+      if (judge.verdict({ okSinceMs, lastRenewOkMs }).collect.length > 0) collectedAt.push(i);
+      pass(10.5);
+    }
+    // Six turns are a minute: they count from the seventh.
+    expect(collectedAt[0]).toBeGreaterThanOrEqual(11);
+    expect(collectedAt[0]).toBeLessThanOrEqual(18);
+  });
+
+  test.each([
+    ['half is not more than half', 3, 3],
+    ['two are not three', 2, 0],
+  ])('%s: each is collected for itself', (_title, deadCount, livingCount) => {
+    const { judge, own, pass, confirmAll } = setup();
+    const gone = dead.slice(0, deadCount);
+    const living = (time: string) => Array.from({ length: livingCount }, (_, i) => lease(`z${i}`, time));
+    judge.observe([...gone, ...living('t0')]);
+    pass(20);
+    judge.observe([...gone, ...living('t1')]);
+    pass(10);
+    confirmAll(gone);
+    expect(judge.verdict(own()).collect).toEqual(gone.map(({ instance }) => instance));
+  });
+});
+
+test('whatever happens, nobody who renews in time is collected, and whoever stopped is in the end', () => {
+  const step = fc.record({
+    seconds: fc.integer({ min: 1, max: 9 }),
+    lateList: fc.boolean(),
+    readsFail: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'x', 'y', 'z'), { minLength: 1 }),
+      fc.nat(6),
+      fc.array(step, { minLength: 5, maxLength: 60 }),
+      (names, stopping, steps) => {
+        const { clock, judge, own, pass } = setup();
+        const stopped = names.slice(0, stopping) as string[];
+        let renewals = 0;
+        const truth = () =>
+          names.map((name) => lease(name, stopped.includes(name) ? 'last' : `skewed ${name} ${renewals}`));
+        judge.observe(truth());
+        const turn = (fail: boolean) => {
+          const { collect, confirm, waiting } = judge.verdict(own());
+          expect(collect.filter((name) => !stopped.includes(name))).toEqual([]);
+          if (waiting !== null) expect(waiting.untilMs).toBeGreaterThan(clock.ms);
+          if (!fail)
+            for (const name of confirm)
+              judge.confirmed(name, truth().find((each) => each.name === name) ?? null);
+          return collect;
+        };
+        for (const { seconds, lateList, readsFail } of steps) {
+          pass(seconds);
+          renewals += 1;
+          if (!lateList) judge.observe(truth());
+          turn(readsFail);
+        }
+        const collected = new Set<string>();
+        for (let i = 0; i < 30; i += 1) {
+          pass(5);
+          renewals += 1;
+          judge.observe(truth());
+          for (const name of turn(false)) collected.add(name);
+        }
+        expect([...collected].sort()).toEqual([...stopped].sort());
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+describe('a Lease as the API has it', () => {
+  const object = leaseOf({
+    instance: 'net-1',
+    namespace: 'magnum-system',
+    holder: 'net-1/5f3a',
+    host: '',
+    acquiredAtMs: 0,
+    renewedAtMs: 1,
+    transitions: 0,
+    tags: {},
+  });
+
+  test('is read', () => {
+    expect(seenLease({ ...object, metadata: { ...object.metadata, resourceVersion: '7' } })).toEqual({
+      name: 'isthmus-net-1',
+      instance: 'net-1',
+      holder: 'net-1/5f3a',
+      renewTime: '1970-01-01T00:00:00.001000Z',
+      durationSeconds: 30,
+      resourceVersion: '7',
+    });
+  });
+
+  test.each([
+    ['of somebody else', {}],
+    ['whose name is not that of its instance', { metadata: { ...object.metadata, name: 'isthmus-net-2' } }],
+  ])('%s is none of ours', (_title, change) => {
+    expect(seenLease(Object.keys(change).length === 0 ? {} : { ...object, ...change })).toBeNull();
+  });
+
+  test('without a spec is one that says nothing', () => {
+    expect(seenLease({ metadata: object.metadata! })).toMatchObject({
+      holder: null,
+      renewTime: null,
+      durationSeconds: null,
+      resourceVersion: '',
+    });
+  });
+});

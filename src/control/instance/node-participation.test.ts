@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { parseNodeSelector } from '../../kube/labels/node-selector.ts';
+import { type NodeSighting, participation, type UnknownNode } from './node-participation.ts';
+
+const parsed = parseNodeSelector([{ key: 'role', operator: 'In', values: ['network'] }]);
+if (parsed.kind !== 'selector') throw new Error('it is one');
+const { selector } = parsed;
+const of = (sighting: NodeSighting, unknown: UnknownNode = 'take-part') =>
+  participation('net-1', selector, unknown, sighting);
+
+describe('an instance', () => {
+  test('takes part when its Node is selected', () =>
+    expect(of({ kind: 'seen', labels: { role: 'network' } })).toEqual({
+      takesPart: true,
+      reason: 'Node net-1 is selected',
+      problem: null,
+    }));
+
+  test('takes no part when it is not, and says by what', () =>
+    expect(of({ kind: 'seen', labels: {} })).toEqual({
+      takesPart: false,
+      reason: 'Node net-1 is not selected: role In network is not met',
+      problem: null,
+    }));
+
+  test('does not decide before it has looked', () => expect(of({ kind: 'not-yet' })).toBeNull());
+
+  test.each<[NodeSighting, string]>([
+    [{ kind: 'absent' }, 'there is no Node net-1'],
+    [{ kind: 'unreadable', why: 'forbidden' }, 'Node net-1 cannot be read (forbidden)'],
+  ])('does as it is told when the Node is %j, and that is a problem', (sighting, why) => {
+    expect(of(sighting)).toMatchObject({ takesPart: true, reason: `${why}: --unknown-node take-part` });
+    expect(of(sighting)?.problem).toBe(
+      `${why}, so nobody can tell whether it is selected: this instance takes part all the same (--unknown-node take-part)`,
+    );
+    expect(of(sighting, 'stay-out')).toMatchObject({ takesPart: false });
+    expect(of(sighting, 'stay-out')?.problem).toContain('this instance stays out');
+  });
+});

@@ -1,0 +1,102 @@
+// Follows the labels of the one Node that this instance runs on. Reads metadata only, and only of that Node; decides nothing from it.
+import { resourcePath } from '../../kube/api-path.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Labels } from '../../kube/labels/label-requirement.ts';
+import { isDnsSubdomain } from '../../kube/labels/label-syntax.ts';
+import type { NodeSelector } from '../../kube/labels/node-selector.ts';
+import { Reflector } from '../../kube/watch/reflector.ts';
+import type { Problem } from '../sources/cluster-source.ts';
+import {
+  EVERY_NODE,
+  type NodeSighting,
+  type Participation,
+  participation,
+  type UnknownNode,
+} from './node-participation.ts';
+
+export interface NodeWatchDependencies {
+  readonly client: KubeClient;
+  /** Of the Kubernetes Node. */
+  readonly node: string;
+  /** null: every node takes part, and the Node is not even looked at. */
+  readonly selector: NodeSelector | null;
+  readonly unknown: UnknownNode;
+  /** It is known, for the first time or anew; never where every node takes part. */
+  readonly onParticipation: (participation: Participation) => void;
+  readonly onChange: () => void;
+}
+
+export class NodeWatch {
+  readonly #deps: NodeWatchDependencies;
+  readonly #reflector: Reflector<Labels> | null;
+  #told: boolean | null = null;
+
+  constructor(deps: NodeWatchDependencies) {
+    this.#deps = deps;
+    const { client, node, selector } = deps;
+    const path = resourcePath({ group: '', version: 'v1', resource: 'nodes' });
+    // Of a name that no Node can have there is nothing to ask.
+    this.#reflector =
+      selector === null || !isDnsSubdomain(node)
+        ? null
+        : new Reflector<Labels>({
+            client,
+            path: () => path,
+            fieldSelector: `metadata.name=${node}`,
+            metadataOnly: true,
+            project: ({ metadata }) => metadata.labels ?? {},
+            // kubelet writes to its Node all the time, and hardly ever a label.
+            equal: sameLabels,
+            onChange: () => this.#changed(),
+          });
+  }
+
+  async start(): Promise<void> {
+    this.#reflector?.start();
+    await this.#reflector?.ready();
+    this.#changed();
+  }
+
+  async stop(): Promise<void> {
+    await this.#reflector?.stop();
+  }
+
+  /** null while it is too early to tell. */
+  participation(): Participation | null {
+    const { node, selector, unknown } = this.#deps;
+    return selector === null ? EVERY_NODE : participation(node, selector, unknown, this.#sighting());
+  }
+
+  problems(): readonly Problem[] {
+    const guess = this.participation()?.problem ?? null;
+    if (guess !== null) return [{ origin: '--node-selector', reason: guess }];
+    const { problem = null } = this.#reflector?.snapshot() ?? {};
+    return problem === null ? [] : [{ origin: 'watch of nodes', reason: problem.message }];
+  }
+
+  #changed(): void {
+    const now = this.participation();
+    if (now !== null && now !== EVERY_NODE && now.takesPart !== this.#told) {
+      this.#told = now.takesPart;
+      this.#deps.onParticipation(now);
+    }
+    this.#deps.onChange();
+  }
+
+  #sighting(): NodeSighting {
+    if (this.#reflector === null) return { kind: 'absent' };
+    const { synced, items, problem } = this.#reflector.snapshot();
+    const labels = items.get(this.#deps.node);
+    // What was known stays known while the API is away.
+    if (labels !== undefined) return { kind: 'seen', labels };
+    if (synced) return { kind: 'absent' };
+    return problem === null ? { kind: 'not-yet' } : { kind: 'unreadable', why: problem.message };
+  }
+}
+
+function sameLabels(a: Labels, b: Labels): boolean {
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key])
+  );
+}

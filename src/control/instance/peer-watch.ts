@@ -1,0 +1,174 @@
+// The other instances: who lives, whose leavings may be collected, and whether any of them is still of the old program. Reads a
+// Lease live before its instance counts as dead; decides by the judges, which look at nothing but change.
+import { resourcePath } from '../../kube/api-path.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import { objectIn } from '../../kube/object-answer.ts';
+import type { Requester } from '../../kube/requester.ts';
+import {
+  type EndpointSliceObject,
+  EVERYWHERE,
+  type LeaseObject,
+  type LivenessMode,
+} from '../objects/cluster-shape.ts';
+import { leaseName } from '../objects/instance-name.ts';
+import { CLUSTER_NAMESPACE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
+import { sliceIndex } from '../objects/slice-index.ts';
+import type { DeadLease, Peers } from '../world/kube-world.ts';
+import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from './lease-liveness.ts';
+import { type SeenTimestamp, TimestampJudge } from './timestamp-liveness.ts';
+
+export interface PeerWatchDependencies {
+  readonly client: Requester;
+  readonly namespace: string;
+  readonly instance: string;
+  /** Where we look for clusters; null or absent: everywhere. */
+  readonly clusterNamespace?: string | null;
+  readonly liveness: 'auto' | LivenessMode;
+  readonly now: () => number;
+  readonly onChange: () => void;
+}
+
+export interface PeerView {
+  readonly peers: Peers;
+  /** Why something of a dead instance is not collected yet; null: nothing waits. */
+  readonly waiting: string | null;
+  readonly lookAgainAtMs: number | null;
+}
+
+const READ_MS = 8000;
+
+export class PeerWatch {
+  readonly #deps: PeerWatchDependencies;
+  readonly #judge: LivenessJudge;
+  readonly #timestamps: TimestampJudge;
+  readonly #reading = new Set<string>();
+  /** Instances that slices name, at the last look. */
+  #instances: ReadonlySet<string> = new Set();
+  #holders = '';
+  #stopped = false;
+
+  constructor(deps: PeerWatchDependencies) {
+    this.#deps = deps;
+    this.#judge = new LivenessJudge(deps);
+    this.#timestamps = new TimestampJudge(deps);
+  }
+
+  /**
+   * Notes who renewed. Whether that is worth a look: that somebody lives on is not, and happens every ten seconds for each.
+   */
+  heard(leases: ReadonlyMap<string, LeaseObject>): boolean {
+    const seen = seenLeases(leases);
+    this.#judge.observe(seen, this.#instances);
+    return holdersOf(seen) !== this.#holders;
+  }
+
+  look(
+    leases: ReadonlyMap<string, LeaseObject>,
+    slices: ReadonlyMap<string, EndpointSliceObject>,
+    own: OwnRenewals,
+    /** The slices are watched: otherwise their silence says nothing. */
+    slicesHeard: boolean,
+  ): PeerView {
+    const { instance, liveness } = this.#deps;
+    const seen = seenLeases(leases);
+    this.#holders = holdersOf(seen);
+    const index = sliceIndex(slices);
+    const instances = new Set(index.instances);
+    const upstream: SeenTimestamp[] = [...index.upstream.values()].flat().map(({ name, object }) => ({
+      name,
+      timestamp: object.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null,
+    }));
+    instances.delete(instance);
+    this.#instances = instances;
+    this.#judge.observe(seen, instances);
+    this.#timestamps.observe(upstream, slicesHeard);
+
+    const verdict = this.#judge.verdict(own);
+    for (const name of verdict.confirm) void this.#readLive(name);
+    const dead = new Set(this.#judge.dead(own));
+    const live = new Set([instance]);
+    for (const lease of seen) if (!dead.has(lease.instance)) live.add(lease.instance);
+    // One whose Lease is missing has some time to show it again.
+    for (const other of instances) if (!dead.has(other)) live.add(other);
+    const expiredUpstream = new Set(
+      upstream.filter(({ name }) => this.#timestamps.timestampExpired(name)).map(({ name }) => name),
+    );
+    const upstreamLives = expiredUpstream.size < upstream.length;
+    const fellows = new Set([...live].filter((other) => this.#isOfOurSet(leases, other)));
+    const ownLease = leaseName(instance);
+    return {
+      peers: {
+        live,
+        collect: new Set(verdict.collect),
+        deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
+        fellows,
+        rank: [...fellows].filter((other) => leaseName(other) < ownLease).length,
+        anyRenews: this.#judge.anyRenews(),
+        mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
+        expiredUpstream,
+      },
+      waiting: verdict.waiting?.reason ?? null,
+      lookAgainAtMs: earliest(
+        verdict.waiting?.untilMs ?? null,
+        this.#judge.nextExpiryMs(own),
+        this.#timestamps.nextExpiryMs(),
+      ),
+    };
+  }
+
+  /** One that looks for clusters elsewhere does nothing for ours. What does not say where is taken for one of us. */
+  #isOfOurSet(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
+    if (instance === this.#deps.instance) return true; // its Lease may still be a predecessor's
+    const where = leases.get(leaseName(instance))?.metadata?.annotations?.[CLUSTER_NAMESPACE_ANNOTATION];
+    return where === undefined || where === (this.#deps.clusterNamespace ?? EVERYWHERE);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** An answer that does not come is asked for again by the next look. */
+  async #readLive(name: string): Promise<void> {
+    if (this.#reading.has(name) || this.#stopped) return;
+    this.#reading.add(name);
+    const { client, namespace, onChange } = this.#deps;
+    const path = resourcePath({
+      group: 'coordination.k8s.io',
+      version: 'v1',
+      resource: 'leases',
+      namespace,
+      name,
+    });
+    try {
+      const lease = await client.request<LeaseObject>({ method: 'GET', path, timeoutMs: READ_MS });
+      this.#judge.confirmed(name, seenLease(objectIn(lease, 'get', path)));
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (error.code === 'not-found') this.#judge.confirmed(name, null);
+    } finally {
+      this.#reading.delete(name);
+    }
+    if (!this.#stopped) onChange();
+  }
+}
+
+function seenLeases(leases: ReadonlyMap<string, LeaseObject>): readonly SeenLease[] {
+  const seen: SeenLease[] = [];
+  for (const lease of leases.values()) {
+    const known = seenLease(lease);
+    if (known !== null) seen.push(known);
+  }
+  return seen;
+}
+
+const holdersOf = (leases: readonly SeenLease[]): string =>
+  JSON.stringify(leases.map(({ name, holder }) => [name, holder]));
+
+function deadLease(leases: ReadonlyMap<string, LeaseObject>, instance: string): DeadLease[] {
+  const name = leaseName(instance);
+  const { uid, resourceVersion } = leases.get(name)?.metadata ?? {};
+  return uid === undefined || resourceVersion === undefined ? [] : [{ instance, name, uid, resourceVersion }];
+}
+
+export const earliest = (...times: readonly (number | null)[]): number | null =>
+  times.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b)), null);

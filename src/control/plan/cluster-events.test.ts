@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import type { ClusterState, ClusterStatus } from '../desired/cluster-status.ts';
+import { ClusterEvents, type ClusterEventsContext } from './cluster-events.ts';
+
+const object = {
+  apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+  kind: 'OpenStackCluster',
+  name: 'kube-1-x7k2p',
+  namespace: 'magnum-system',
+  uid: 'u-1',
+};
+const status = (state: ClusterState, more: Partial<ClusterStatus> = {}): ClusterStatus => ({
+  name: 'kube-1',
+  namespace: 'magnum-system',
+  origin: 'the API',
+  state,
+  reason: `is ${state}`,
+  serverNames: ['kube-1.magnum-system'],
+  backends: [],
+  ...more,
+});
+const STATES: readonly ClusterState[] = [
+  'serving',
+  'unhealthy',
+  'no-netns',
+  'pending',
+  'not-proxied',
+  'invalid',
+];
+
+function setup(context: Partial<ClusterEventsContext> = {}) {
+  const clock = { ms: 0 };
+  const events = new ClusterEvents({ now: () => clock.ms, instance: 'net-1' });
+  const turn = (...clusters: ClusterStatus[]) =>
+    events
+      .changes(clusters, { objectOf: () => object, isFirst: true, ...context })
+      .map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+  return { clock, events, turn };
+}
+
+/** One that has run for a while and knows the cluster in this state; null: it does not know it yet. */
+function settled(state: ClusterState | null, context: Partial<ClusterEventsContext> = {}) {
+  const world = setup(context);
+  world.turn(...(state === null ? [] : [status(state)]));
+  world.clock.ms += 3_600_000;
+  return world;
+}
+
+describe('a change', () => {
+  const served = 'Normal Proxied: served by net-1: is serving';
+  const unhealthy = 'Warning Unhealthy: no longer served by net-1: is unhealthy';
+  const noNetns = 'Warning NoNetns: no longer served by net-1: is no-netns';
+  const pending = 'Normal Pending: is pending';
+  const invalid = 'Warning Invalid: is invalid';
+  const notProxied = 'Normal NotProxied: is not-proxied';
+  const NONE = null;
+  /** In the order of STATES. */
+  const TABLE: readonly [from: ClusterState | null, ...told: (string | null)[]][] = [
+    ['serving', NONE, unhealthy, noNetns, pending, notProxied, invalid],
+    ['unhealthy', served, NONE, NONE, pending, notProxied, invalid],
+    ['no-netns', served, NONE, NONE, pending, notProxied, invalid],
+    ['pending', served, NONE, NONE, NONE, notProxied, invalid],
+    ['not-proxied', served, NONE, NONE, pending, NONE, invalid],
+    ['invalid', served, NONE, NONE, pending, notProxied, NONE],
+    [null, served, NONE, NONE, pending, NONE, invalid],
+  ];
+  const rows = TABLE.flatMap(([from, ...told]) =>
+    STATES.map((to, i) => ({ from, to, told: told[i] ?? null })),
+  );
+
+  test.each(rows)('from $from to $to tells: $told', ({ from, to, told }) => {
+    expect(settled(from).turn(status(to))).toEqual(told === null ? [] : [told]);
+  });
+
+  test('is told once', () => {
+    const { turn } = settled('serving');
+    expect(turn(status('unhealthy'))).toHaveLength(1);
+    expect(turn(status('unhealthy', { reason: 'another backend fails too' }))).toEqual([]);
+  });
+
+  test('of the reason alone is told only where it is the whole story', () => {
+    const { turn } = settled('invalid');
+    expect(turn(status('invalid', { reason: 'worse' }))).toEqual(['Warning Invalid: worse']);
+    expect(turn(status('invalid', { reason: 'worse' }))).toEqual([]);
+  });
+
+  test('to nothing is not told: there is no object any more', () => {
+    expect(settled('serving').turn()).toEqual([]);
+  });
+
+  test.each<[title: string, more: Partial<ClusterStatus>, reason: string]>([
+    ['a name that no Service can carry', { name: 'a.b', serverNames: [] }, 'NameInvalid'],
+    ['no name', { name: '', serverNames: [] }, 'NameInvalid'],
+    ["a name that is another's", { serverNames: [] }, 'NameConflict'],
+    ['anything else that is wrong', {}, 'Invalid'],
+  ])('to %s names it', (_title, more, reason) => {
+    expect(settled(null).turn(status('invalid', more))).toEqual([`Warning ${reason}: is invalid`]);
+  });
+
+  test('that every instance sees alike is told by one of them; what is of this one, by this one', () => {
+    const told = (from: ClusterState | null, to: ClusterState) =>
+      settled(from, { isFirst: false }).turn(status(to));
+    for (const to of ['pending', 'invalid', 'not-proxied'] as const) expect(told('serving', to)).toEqual([]);
+    expect(told('unhealthy', 'serving')).toHaveLength(1);
+    expect(told('serving', 'unhealthy')).toHaveLength(1);
+  });
+
+  test('of what has no object to write on, or one that is being deleted, is not told', () => {
+    expect(settled('serving', { objectOf: () => null }).turn(status('unhealthy'))).toEqual([]);
+  });
+
+  test('is told of each cluster for itself, with its object', () => {
+    const { events, clock } = setup();
+    const context: ClusterEventsContext = {
+      objectOf: ({ name }) => ({ ...object, name: `${name}-object` }),
+      isFirst: true,
+    };
+    events.changes([status('serving'), status('serving', { name: 'kube-2' })], context);
+    clock.ms += 3_600_000;
+    const told = events.changes([status('serving'), status('unhealthy', { name: 'kube-2' })], context);
+    expect(told).toEqual([
+      {
+        object: { ...object, name: 'kube-2-object' },
+        type: 'Warning',
+        reason: 'Unhealthy',
+        message: 'no longer served by net-1: is unhealthy',
+      },
+    ]);
+  });
+});
+
+describe('a start', () => {
+  test.each(STATES.filter((state) => state !== 'invalid'))(
+    'tells nothing of a cluster that is %s',
+    (state) => {
+      expect(setup().turn(status(state))).toEqual([]);
+    },
+  );
+
+  test('tells of a cluster that is wrong: somebody must mend it', () => {
+    expect(setup().turn(status('invalid'))).toEqual(['Warning Invalid: is invalid']);
+  });
+
+  test('does not tell that clusters are served again', () => {
+    const { turn, clock } = setup();
+    turn(status('unhealthy'));
+    clock.ms += 4000;
+    expect(turn(status('serving'))).toEqual([]);
+    clock.ms += 1000;
+    expect(turn(status('unhealthy'))).toHaveLength(1);
+    expect(turn(status('serving'))).toHaveLength(1);
+  });
+
+  test('ends after a minute: what is served only then is news', () => {
+    const { turn, clock } = setup();
+    turn(status('unhealthy'));
+    clock.ms += 60_000;
+    expect(turn(status('serving'))).toHaveLength(1);
+  });
+
+  test('does not hide a cluster that appears meanwhile', () => {
+    const { turn, clock } = setup();
+    turn();
+    clock.ms += 1000;
+    expect(turn(status('pending'))).toHaveLength(1);
+    expect(turn(status('serving'))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,74 @@
+// Decides which changes of clusters are worth a Kubernetes Event. An operator who looks at an OpenStackCluster wants to read
+// what happened to it, not what is normal: that most nodes cannot reach an API server on OVN, or that a proxy was restarted.
+//
+// | before → now                         | event                    | told by                      |
+// | anything → serving                   | Normal Proxied           | the instance that serves     |
+// | serving → unhealthy, no-netns        | Warning Unhealthy, NoNetns | the instance that served   |
+// | unhealthy ↔ no-netns, or at start    | none                     |                              |
+// | new, or proxied → pending            | Normal Pending           | the first of the living      |
+// | anything → invalid, or another reason | Warning NameInvalid, …  | the first of the living      |
+// | proxied → not-proxied                | Normal NotProxied        | the first of the living      |
+
+import type { ClusterStatus } from '../desired/cluster-status.ts';
+import { isClusterName } from '../objects/cluster-name.ts';
+import {
+  type EventReason,
+  StatusEvents,
+  type StatusEventsContext,
+  type StatusEventsSettings,
+  type Told,
+} from './status-events.ts';
+
+export type ClusterEventsContext = StatusEventsContext<ClusterStatus>;
+
+export class ClusterEvents extends StatusEvents<ClusterStatus> {
+  constructor({ instance, ...settings }: StatusEventsSettings & { readonly instance: string }) {
+    const told = (status: ClusterStatus, was: ClusterStatus | null, isStarting: boolean) =>
+      toldOf(status, was, isStarting, instance);
+    super({ keyOf, told, waitsForFirst: false }, settings);
+  }
+}
+
+function toldOf(
+  status: ClusterStatus,
+  was: ClusterStatus | null,
+  isStarting: boolean,
+  instance: string,
+): Told | null {
+  const { state, reason } = status;
+  switch (state) {
+    case 'serving':
+      return isStarting
+        ? null
+        : {
+            type: 'Normal',
+            reason: 'Proxied',
+            message: `served by ${instance}: ${reason}`,
+            shared: false,
+          };
+    case 'unhealthy':
+    case 'no-netns':
+      if (was?.state !== 'serving') return null;
+      return {
+        type: 'Warning',
+        reason: state === 'unhealthy' ? 'Unhealthy' : 'NoNetns',
+        message: `no longer served by ${instance}: ${reason}`,
+        shared: false,
+      };
+    case 'pending':
+      return isStarting ? null : { type: 'Normal', reason: 'Pending', message: reason, shared: true };
+    case 'invalid':
+      return { type: 'Warning', reason: invalidReason(status), message: reason, shared: true };
+    case 'not-proxied':
+      // Most clusters never were.
+      return was === null ? null : { type: 'Normal', reason: 'NotProxied', message: reason, shared: true };
+  }
+}
+
+/** A cluster without server names has no name of its own: one that no Service can carry, or one that is another's. */
+function invalidReason({ name, serverNames }: ClusterStatus): EventReason {
+  if (!isClusterName(name)) return 'NameInvalid';
+  return serverNames.length === 0 ? 'NameConflict' : 'Invalid';
+}
+
+const keyOf = ({ namespace, name, origin }: ClusterStatus): string => `${namespace}/${name}/${origin}`;

@@ -1,0 +1,115 @@
+// Who writes a kubeconfig while the first that should lives and cannot: the next, in its turn, and never two against each other.
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import type { Publication } from '../desired/publication.ts';
+import type { KubeWorld } from '../world/kube-world.ts';
+import { diff } from './diff.ts';
+import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
+
+const SECRET = `${NAMESPACE}/prod-kubeconfig`;
+const PROXIED = 'https://prod.magnum-system:6443';
+const DIRECT = 'https://10.0.0.5:6443';
+const NAMES = ['net-1', 'net-2', 'net-3'];
+const LIVE = [publication('prod')];
+const LEAVING = [publication('prod', { want: 'leaving' })];
+
+let api: ModelApi;
+let memories: PlanMemory[];
+beforeEach(() => {
+  api = new ModelApi();
+  memories = NAMES.map(() => NO_MEMORY);
+  api.putSecret(SECRET, DIRECT);
+});
+/** One turn of one instance. The first reads and changes no Secret: that is what it is not allowed to. */
+const turn = (place: number, publications: readonly Publication[], world: Partial<KubeWorld> = {}): Plan => {
+  const peers = { live: new Set(NAMES), rank: place };
+  const kube = { ...api.seenBy({ instance: NAMES[place] as string }, peers), ...world };
+  const plan = diff(kube, { complete: true, publications }, SETTINGS, memories[place] as PlanMemory);
+  memories[place] = plan.memory;
+  api.carryOut(place === 0 ? plan.actions.filter(({ resource }) => resource !== 'secrets') : plan.actions);
+  return plan;
+};
+const all = (publications: readonly Publication[], world: Partial<KubeWorld> = {}) =>
+  NAMES.map((_, place) => turn(place, publications, world));
+/** The place of each that wants to touch the kubeconfig. */
+const writers = (plans: readonly Plan[]) =>
+  plans.flatMap(({ actions }, place) =>
+    actions.some(({ resource }) => resource === 'secrets') ? [place] : [],
+  );
+const server = () => api.secrets.get(SECRET)?.server;
+
+describe('a kubeconfig whose first writer cannot', () => {
+  const up = () => {
+    for (let i = 0; i < 3; i += 1) all(LIVE);
+    expect(api.slices.size).toBe(3);
+    expect(server()).toBe(DIRECT);
+  };
+
+  test('is led here by the second, after the first had its time, and then by nobody more', () => {
+    up();
+    expect(turn(1, LIVE).lookAgainAtMs).toBe(api.nowMs + 10_000);
+    api.nowMs += 9999;
+    expect(writers(all(LIVE))).toEqual([0]);
+    api.nowMs += 1;
+    expect(writers(all(LIVE))).toEqual([0, 1]);
+    expect(api.secrets.get(SECRET)).toMatchObject({ server: PROXIED, markedServer: PROXIED });
+    const { writes } = api;
+    for (let i = 0; i < 10; i += 1) {
+      api.nowMs += 10_000;
+      expect(writers(all(LIVE))).toEqual([]);
+    }
+    expect(api.writes).toBe(writes);
+  });
+
+  test('is given back by the second, once nobody is ready any more', () => {
+    up();
+    api.nowMs += 10_000;
+    all(LIVE);
+    expect(server()).toBe(PROXIED);
+    // In the first turn the third has not heard of it yet.
+    all(LEAVING);
+    all(LEAVING);
+    api.nowMs += 9999;
+    expect(writers(all(LEAVING))).toEqual([0]);
+    api.nowMs += 1;
+    expect(writers(all(LEAVING))).toEqual([0, 1]);
+    expect(api.secrets.get(SECRET)).toMatchObject({ server: DIRECT, markedServer: null });
+    for (let i = 0; i < 5; i += 1) {
+      api.nowMs += 10_000;
+      expect(writers(all(LEAVING))).toEqual([]);
+    }
+    expect(api.services.size).toBe(0);
+  });
+
+  test('is not given back by a second that alone takes the cluster for left: the ready ones would lead it here again', () => {
+    up();
+    api.nowMs += 10_000;
+    all(LIVE);
+    const { writes } = api;
+    for (let i = 0; i < 10; i += 1) {
+      expect(writers([turn(0, LIVE), turn(1, LEAVING), turn(2, LIVE)])).toEqual([]);
+      api.nowMs += 10_000;
+    }
+    expect(server()).toBe(PROXIED);
+    // Its own slice, terminating and then gone.
+    expect(api.writes).toBe(writes + 2);
+  });
+
+  test('is nobody else’s while it is not watched: it may be as it should', () => {
+    up();
+    for (let i = 0; i < 10; i += 1) {
+      api.nowMs += 10_000;
+      expect(writers(all(LIVE, { kubeconfigsHeard: false }))).toEqual([0]);
+    }
+    // And that time does not count.
+    expect(writers(all(LIVE))).toEqual([0]);
+  });
+});
+
+test('a kubeconfig with our mark is read by the first alone', () => {
+  api.putSecret(SECRET, PROXIED, PROXIED);
+  for (let i = 0; i < 10; i += 1) {
+    expect(writers(all(LIVE))).not.toContain(1);
+    api.nowMs += 10_000;
+  }
+});

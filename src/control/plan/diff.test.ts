@@ -1,0 +1,398 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import type { Publication } from '../desired/publication.ts';
+import { formatTimestamp } from '../instance/timestamp-liveness.ts';
+import { INSTANCE_LABEL, OWNER_TAG, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
+import type { KubeWorld } from '../world/kube-world.ts';
+import { diff } from './diff.ts';
+import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
+
+const SECRET = `${NAMESPACE}/prod-kubeconfig`;
+const PROXIED = 'https://prod.magnum-system:6443';
+const DIRECT = 'https://10.0.0.5:6443';
+
+const upstreamLabels = { 'magnum-cluster-api.vexxhost.com/proxied-service': 'true' };
+const upstreamService = (name: string) => ({
+  metadata: { name, namespace: NAMESPACE, labels: upstreamLabels },
+  spec: { ports: [{ name: 'https', port: 6443, protocol: 'TCP', targetPort: 6443 }] },
+});
+const upstreamSlice = (cluster: string, node: string, address = '192.0.2.77') => ({
+  metadata: {
+    name: `${cluster}-${node}`,
+    namespace: NAMESPACE,
+    labels: {
+      ...upstreamLabels,
+      'kubernetes.io/service-name': cluster,
+      'magnum-cluster-api.vexxhost.com/node': node,
+      'magnum-cluster-api.vexxhost.com/proxied-cluster': cluster,
+    },
+    annotations: { [TIMESTAMP_ANNOTATION]: formatTimestamp(0) },
+  },
+  addressType: 'IPv4',
+  endpoints: [{ addresses: [address], conditions: { ready: true } }],
+  ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
+});
+
+describe('a plan', () => {
+  let api: ModelApi;
+  let memory: PlanMemory;
+  beforeEach(() => {
+    api = new ModelApi();
+    memory = NO_MEMORY;
+  });
+  const planned = (
+    kube: KubeWorld,
+    publications: readonly Publication[],
+    settings: Partial<typeof SETTINGS & { allowMassDelete: boolean }> = {},
+    complete = true,
+  ): Plan => {
+    const plan = diff(kube, { complete, publications }, { ...SETTINGS, ...settings }, memory);
+    memory = plan.memory;
+    return plan;
+  };
+  /** Until nothing is left to do, as turns follow one another. */
+  const settle = (kube: () => KubeWorld, publications: readonly Publication[]): Plan => {
+    for (let turns = 0; turns < 10; turns += 1) {
+      const plan = planned(kube(), publications);
+      if (plan.actions.length === 0) return plan;
+      api.carryOut(plan.actions);
+    }
+    throw new Error('ten turns were not enough');
+  };
+  const kinds = (plan: Plan) => plan.actions.map(({ kind, resource, name }) => `${kind} ${resource} ${name}`);
+
+  describe('up', () => {
+    test('makes Service, then slice, then kubeconfig, and then nothing more', () => {
+      api.putSecret(SECRET, DIRECT);
+      const seen = () => api.seenBy({});
+      const steps: string[][] = [];
+      for (let i = 0; i < 5; i += 1) {
+        const plan = planned(seen(), [publication('prod')]);
+        steps.push(kinds(plan));
+        api.carryOut(plan.actions);
+      }
+      expect(steps).toEqual([
+        ['create services prod'],
+        ['create endpointslices prod-net-1'],
+        ['kubeconfig secrets prod-kubeconfig'],
+        [],
+        [],
+      ]);
+      expect(api.secrets.get(SECRET)).toMatchObject({ server: PROXIED, markedServer: PROXIED });
+      expect(api.slices.get('prod-net-1')).toMatchObject({
+        addressType: 'IPv4',
+        endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true }, nodeName: 'net-1' }],
+        ports: [{ name: 'https', port: 16443 }],
+      });
+    });
+
+    test('writes nothing before we listen, or while another process holds the Lease', () => {
+      expect(kinds(planned(api.seenBy({ started: false }), [publication('prod')]))).toEqual([]);
+      expect(kinds(planned(api.seenBy({ holder: false }), [publication('prod')]))).toEqual([]);
+    });
+
+    test('publishes nothing of a cluster whose backends fail, but has its Service where its netns is', () => {
+      const down = publication('prod', { want: 'down' });
+      expect(kinds(settle(() => api.seenBy({}), [down]))).toEqual([]);
+      expect([...api.services.keys()]).toEqual(['prod']);
+      expect(api.slices.size).toBe(0);
+      api.services.clear();
+      settle(() => api.seenBy({}), [{ ...down, near: false }]);
+      expect(api.services.size).toBe(0);
+    });
+
+    test('says why it publishes nothing when no address is known', () => {
+      const plan = settle(
+        () => api.seenBy({ endpoint: { reason: 'no default route' } }),
+        [publication('prod')],
+      );
+      expect(api.slices.size).toBe(0);
+      expect(plan.clusters.get('prod')?.problem).toBe('no default route');
+    });
+
+    test('leaves a kubeconfig alone until somebody is ready', () => {
+      api.putSecret(SECRET, DIRECT);
+      settle(() => api.seenBy({}), [publication('prod', { want: 'down' })]);
+      expect(api.secrets.get(SECRET)?.server).toBe(DIRECT);
+    });
+
+    test('gives a kubeconfig to the first of the ready instances only', () => {
+      api.putSecret(SECRET, DIRECT);
+      const live = new Set(['net-1', 'net-2']);
+      const one = () => api.seenBy({ instance: 'net-1' }, { live });
+      const two = () => api.seenBy({ instance: 'net-2' }, { live, rank: 1 });
+      api.carryOut(planned(two(), [publication('prod')]).actions);
+      api.carryOut(planned(two(), [publication('prod')]).actions);
+      // Alone it is the first.
+      expect(kinds(planned(two(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
+      api.carryOut(planned(one(), [publication('prod')]).actions);
+      expect(kinds(planned(two(), [publication('prod')]))).toEqual([]);
+      expect(kinds(planned(one(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
+    });
+
+    test('reads a kubeconfig again when somebody changed it, and leaves one alone that cannot be written', () => {
+      api.putSecret(SECRET, DIRECT);
+      const seen = () => api.seenBy({});
+      settle(seen, [publication('prod')]);
+      api.putSecret(SECRET, DIRECT, PROXIED);
+      expect(kinds(planned(seen(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
+      const { resourceVersion = '' } = api.secrets.get(SECRET) ?? {};
+      api.findings.set(SECRET, { resourceVersion, server: null, leftAlone: 'it is no YAML' });
+      const plan = planned(seen(), [publication('prod')]);
+      expect(kinds(plan)).toEqual([]);
+      expect(plan.clusters.get('prod')).toMatchObject({ kubeconfig: 'left-alone' });
+      expect(plan.clusters.get('prod')?.problem).toContain('it is no YAML');
+    });
+  });
+
+  describe('down', () => {
+    const settled = () => settle(() => api.seenBy({}), [publication('prod')]);
+
+    test('takes our own slice away at once when the backend fails, even from an incomplete world', () => {
+      settled();
+      const down = publication('prod', { want: 'down' });
+      const plan = planned(api.seenBy({}, {}, false), [down], {}, false);
+      expect(kinds(plan)).toEqual(['delete endpointslices prod-net-1']);
+      api.carryOut(plan.actions);
+      expect(kinds(settle(() => api.seenBy({}), [down]))).toEqual([]);
+      expect(api.services.has('prod')).toBe(true);
+    });
+
+    test('leaves a slice as it is while nothing is known of the backend yet', () => {
+      settled();
+      expect(kinds(planned(api.seenBy({}), [publication('prod', { want: 'unjudged' })]))).toEqual([]);
+    });
+
+    test('of all clusters, when we stop: terminating, a wait, gone; the Service stays', () => {
+      settled();
+      const seen = () => api.seenBy({ draining: true });
+      const first = planned(seen(), [publication('prod')]);
+      api.carryOut(first.actions);
+      expect(api.slices.get('prod-net-1')?.endpoints?.[0]?.conditions).toEqual({
+        ready: false,
+        serving: true,
+        terminating: true,
+      });
+      const waiting = planned(seen(), [publication('prod')]);
+      expect(kinds(waiting)).toEqual([]);
+      expect(waiting.lookAgainAtMs).toBe(api.nowMs + 5000);
+      api.nowMs += 5000;
+      expect(kinds(planned(seen(), [publication('prod')]))).toEqual(['delete endpointslices prod-net-1']);
+    });
+
+    test('of one that is no longer proxied: kubeconfig back, slice terminating, gone, then the Service', () => {
+      api.putSecret(SECRET, DIRECT);
+      settled();
+      const leaving = publication('prod', { want: 'leaving' });
+      const seen = () => api.seenBy({});
+      const steps: string[][] = [];
+      for (let i = 0; i < 20; i += 1) {
+        const plan = planned(seen(), [leaving]);
+        if (plan.actions.length > 0) steps.push(kinds(plan));
+        api.carryOut(plan.actions);
+        api.nowMs += 1000;
+      }
+      expect(steps).toEqual([
+        ['patch endpointslices prod-net-1', 'kubeconfig secrets prod-kubeconfig'],
+        ['delete endpointslices prod-net-1'],
+        ['delete services prod'],
+      ]);
+      expect(api.secrets.get(SECRET)).toMatchObject({ server: DIRECT, markedServer: null });
+    });
+
+    test('keeps the Service while a live instance still refers to it', () => {
+      settled();
+      const leaving = publication('prod', { want: 'leaving' });
+      const other = () => api.seenBy({ instance: 'net-2' }, { live: new Set(['net-1', 'net-2']) });
+      planned(other(), [leaving]);
+      api.nowMs += 60_000;
+      expect(kinds(planned(other(), [leaving]))).toEqual([]);
+    });
+
+    test('never touches a kubeconfig of a cluster that was never proxied', () => {
+      api.putSecret(SECRET, DIRECT);
+      expect(kinds(settle(() => api.seenBy({}), [publication('prod', { want: 'leaving' })]))).toEqual([]);
+    });
+  });
+
+  describe('what is not ours', () => {
+    test('is never taken over: a Service of somebody else is named, and nothing is attached to it', () => {
+      api.put('services', {
+        metadata: { name: 'prod', namespace: NAMESPACE },
+        spec: { selector: { app: 'shop' }, ports: [] },
+      });
+      const plan = settle(() => api.seenBy({}), [publication('prod')]);
+      expect(api.writes).toBe(0);
+      expect(plan.clusters.get('prod')).toMatchObject({ service: 'foreign', slice: 'absent' });
+      expect(plan.clusters.get('prod')?.problem).toContain('is not ours');
+    });
+
+    test('our own slice is taken off a Service that became somebody else’s', () => {
+      settle(() => api.seenBy({}), [publication('prod')]);
+      api.put('services', { metadata: { name: 'prod', namespace: NAMESPACE }, spec: { ports: [] } });
+      settle(() => api.seenBy({}), [publication('prod')]);
+      expect(api.slices.size).toBe(0);
+    });
+
+    test('a slice with our name but somebody else’s marks is left, and ours gets another name', () => {
+      api.put('slices', {
+        metadata: {
+          name: 'prod-net-1',
+          namespace: NAMESPACE,
+          labels: { 'kubernetes.io/service-name': 'shop' },
+        },
+        addressType: 'IPv4',
+        endpoints: [],
+        ports: [],
+      });
+      settle(() => api.seenBy({}), [publication('prod')]);
+      expect(api.slices.get('prod-net-1')?.metadata?.labels).toEqual({
+        'kubernetes.io/service-name': 'shop',
+      });
+      const ours = [...api.slices.values()].filter(({ metadata }) => metadata?.labels?.[INSTANCE_LABEL]);
+      expect(ours).toHaveLength(1);
+      // Once the name is free, ours keeps the one it has.
+      api.slices.delete('prod-net-1');
+      expect(kinds(planned(api.seenBy({}), [publication('prod')]))).toEqual([]);
+    });
+
+    test('what somebody changed in ours is put back, and what they added is kept', () => {
+      settle(() => api.seenBy({}), [publication('prod')]);
+      const service = api.services.get('prod');
+      api.put('services', {
+        ...service,
+        metadata: { ...service?.metadata, labels: { [OWNER_TAG]: 'prod', team: 'red' } },
+        spec: { ports: [] },
+      });
+      settle(() => api.seenBy({}), [publication('prod')]);
+      expect(api.services.get('prod')?.metadata?.labels).toMatchObject({ ...upstreamLabels, team: 'red' });
+      expect(api.services.get('prod')?.spec?.ports).toMatchObject([{ port: 6443 }]);
+    });
+
+    test('an owner that was restored under another uid replaces the old one, or the garbage collector would come', () => {
+      settle(() => api.seenBy({}), [publication('prod')]);
+      const restored = publication('prod');
+      settle(
+        () => api.seenBy({}),
+        [{ ...restored, object: { ...(restored.object as NonNullable<Publication['object']>), uid: 'new' } }],
+      );
+      for (const { metadata } of [...api.services.values(), ...api.slices.values()])
+        expect(metadata?.ownerReferences?.map(({ uid }) => uid)).toEqual(['new']);
+    });
+  });
+
+  describe('beside the old program', () => {
+    const beside = () => api.seenBy({}, { mode: 'timestamp' });
+
+    test('its Service is used, and tagged by annotation only', () => {
+      api.put('services', upstreamService('prod'));
+      settle(beside, [publication('prod')]);
+      const { labels, annotations } = api.services.get('prod')?.metadata ?? {};
+      expect(labels).toEqual(upstreamLabels);
+      expect(annotations?.[OWNER_TAG]).toBe('prod');
+    });
+
+    test('its Service is adopted once no old instance is seen', () => {
+      api.put('services', upstreamService('prod'));
+      settle(() => api.seenBy({}), [publication('prod')]);
+      expect(api.services.get('prod')?.metadata?.labels).toMatchObject({ [OWNER_TAG]: 'prod' });
+    });
+
+    test('slices carry a time stamp that is renewed every ten seconds, and lose it when the last one is gone', () => {
+      settle(beside, [publication('prod')]);
+      const stamp = () => api.slices.get('prod-net-1')?.metadata?.annotations?.[TIMESTAMP_ANNOTATION];
+      const first = stamp();
+      expect(first).toMatch(/\+00:00$/);
+      api.nowMs += 9000;
+      expect(kinds(planned(beside(), [publication('prod')]))).toEqual([]);
+      api.nowMs += 1000;
+      settle(beside, [publication('prod')]);
+      expect(stamp()).not.toBe(first);
+      settle(() => api.seenBy({}), [publication('prod')]);
+      expect(stamp()).toBeUndefined();
+      expect(api.slices.get('prod-net-1')?.metadata?.labels).not.toHaveProperty([
+        'magnum-cluster-api.vexxhost.com/proxied-service',
+      ]);
+    });
+
+    test('its slices are left to it while it lives, and collected when their time stamps stand still', () => {
+      settle(() => api.seenBy({}), [publication('prod')]);
+      api.put('slices', upstreamSlice('prod', 'net-9'));
+      expect(kinds(planned(beside(), [publication('prod')]))).not.toContain(
+        'delete endpointslices prod-net-9',
+      );
+      const expiredUpstream = new Set(['prod-net-9']);
+      planned(api.seenBy({}, { expiredUpstream }), [publication('prod')]);
+      api.nowMs += 1000;
+      expect(kinds(planned(api.seenBy({}, { expiredUpstream }), [publication('prod')]))).toEqual([
+        'delete endpointslices prod-net-9',
+      ]);
+    });
+  });
+
+  describe('collecting', () => {
+    const clusters = (count: number) => Array.from({ length: count }, (_, i) => publication(`c${i}`));
+    const seen = () => api.seenBy({});
+
+    test('takes Service and slice of a cluster that is gone', () => {
+      settle(seen, clusters(2));
+      planned(seen(), clusters(1));
+      api.nowMs += 1000;
+      settle(seen, clusters(1));
+      api.nowMs += 1000;
+      settle(seen, clusters(1));
+      expect([...api.services.keys(), ...api.slices.keys()]).toEqual(['c0', 'c0-net-1']);
+    });
+
+    test.each([
+      ['the source', false, true],
+      ['the watches', true, false],
+    ])('collects nothing while %s is incomplete, however long', (_title, source, watches) => {
+      settle(seen, clusters(2));
+      for (let i = 0; i < 10; i += 1) {
+        api.nowMs += 60_000;
+        expect(kinds(planned(api.seenBy({}, {}, watches), clusters(1), {}, source))).toEqual([]);
+      }
+    });
+
+    test('leaves those before us in rank their time', () => {
+      settle(seen, clusters(1));
+      const second = () => api.seenBy({ instance: 'net-2' }, { rank: 1 });
+      planned(second(), []);
+      api.nowMs += 3999;
+      expect(kinds(planned(second(), []))).toEqual([]);
+      api.nowMs += 1;
+      expect(kinds(planned(second(), []))).toEqual(['delete services c0']);
+    });
+
+    test('takes slices of a dead instance, then its Lease, and nothing of a living one', () => {
+      const dead = { instance: 'net-2', name: 'isthmus-net-2', uid: 'u', resourceVersion: '7' };
+      settle(() => api.seenBy({ instance: 'net-2' }), clusters(2));
+      settle(seen, clusters(2));
+      const later = () => api.seenBy({}, { collect: new Set(['net-2']), deadLeases: [dead] });
+      const plan = planned(later(), clusters(2));
+      expect(kinds(plan)).toEqual(['delete endpointslices c0-net-2', 'delete endpointslices c1-net-2']);
+      api.carryOut(plan.actions);
+      expect(kinds(planned(later(), clusters(2)))).toEqual(['delete leases isthmus-net-2']);
+    });
+
+    test('stops when most of it would go at once, and says so; goes on when told, or when it lasts', () => {
+      settle(seen, clusters(8));
+      planned(seen(), clusters(3));
+      api.nowMs += 60_000;
+      const held = planned(seen(), clusters(3));
+      expect(held.actions).toEqual([]);
+      expect(held.problems.map(({ origin }) => origin)).toEqual(['mass delete']);
+      const told = diff(
+        seen(),
+        { complete: true, publications: clusters(3) },
+        { ...SETTINGS, allowMassDelete: true },
+        memory,
+      );
+      expect(kinds(told)).toEqual([3, 4, 5, 6, 7].map((i) => `delete endpointslices c${i}-net-1`));
+      api.nowMs += 10 * 60_000;
+      const lasted = planned(seen(), clusters(3));
+      expect(lasted.actions).toEqual(told.actions);
+    });
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import type { ListenerState, ListenerStatus } from '../desired/listener-status.ts';
+import { ListenerEvents } from './listener-events.ts';
+
+const status = (state: ListenerState, reason = 'because', detail: string | null = null): ListenerStatus => ({
+  name: 'ssh',
+  namespace: 'ns',
+  cluster: 'kube-1',
+  protocol: 'TCP',
+  port: 22,
+  targetPort: 22,
+  service: 'kube-1-ssh',
+  listenPort: null,
+  serverNames: [],
+  state,
+  reason,
+  detail,
+  members: [],
+});
+
+function told(isFirst = true) {
+  let nowMs = 0;
+  const events = new ListenerEvents({ now: () => nowMs, instance: 'net-1', quietMs: 100 });
+  const objectOf = ({ name, namespace }: ListenerStatus) => ({
+    apiVersion: 'isthmus.dev/v1alpha1',
+    kind: 'AdditionalListener',
+    name,
+    namespace,
+    uid: 'u',
+  });
+  return {
+    later: () => {
+      nowMs += 1000;
+    },
+    see: (...listeners: readonly ListenerStatus[]) =>
+      events.changes(listeners, { objectOf, isFirst }).map(({ type, reason }) => `${type} ${reason}`),
+  };
+}
+
+test('that it is served, and that it is not any more, is told by who serves it', () => {
+  const { see, later } = told(false);
+  see(status('pending'));
+  later();
+  expect(see(status('serving'))).toEqual(['Normal Serving']);
+  expect(see(status('serving', 'two answer'))).toEqual([]);
+  expect(see(status('unhealthy'))).toEqual(['Warning NotServing']);
+  expect(see(status('no-members'))).toEqual([]);
+});
+
+describe('no news', () => {
+  test('is the end of our own start', () => {
+    const { see } = told();
+    expect(see()).toEqual([]);
+    expect(see(status('pending'))).toEqual([]);
+    expect(see(status('serving'))).toEqual([]);
+  });
+
+  test('is what is normal on a node that cannot reach it', () => {
+    const { see, later } = told();
+    see(status('no-netns'));
+    later();
+    expect(see(status('unhealthy'))).toEqual([]);
+  });
+});
+
+test('what was refused is told once for each reason, by the first of the living', () => {
+  const [first, other] = [told(true), told(false)];
+  for (const { see } of [first, other]) see(status('serving'));
+  expect(first.see(status('invalid', 'a'))).toEqual(['Warning Invalid']);
+  expect(first.see(status('invalid', 'a'))).toEqual([]);
+  expect(first.see(status('invalid', 'a', '1 of 2 machines answer'))).toEqual([]);
+  expect(first.see(status('invalid', 'b'))).toEqual(['Warning Invalid']);
+  expect(other.see(status('invalid', 'a'))).toEqual([]);
+});
+
+test('that another object has its plain name is told once for each reason, by the first of the living', () => {
+  const [first, other] = [told(true), told(false)];
+  const lost = (nameConflict: string) => ({ ...status('serving'), service: 'a-b-0123', nameConflict });
+  for (const { see } of [first, other]) see(status('serving'));
+  expect(first.see(lost('x has it'))).toEqual(['Warning NameConflict']);
+  expect(first.see(lost('x has it'))).toEqual([]);
+  expect(first.see(lost('y has it'))).toEqual(['Warning NameConflict']);
+  expect(first.see(status('serving'))).toEqual([]);
+  expect(other.see(lost('x has it'))).toEqual([]);
+});

@@ -1,0 +1,194 @@
+// What an AdditionalListener should say of itself (`status`), written by one instance, only when it differs, and never in a hurry. Pure.
+//
+// | condition  | true when                                                    |
+// | Accepted   | what it asks for can be used, and is                         |
+// | Programmed | its Service is there, and is ours                            |
+// | Ready      | some instance sends clients to one of its machines           |
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type ListenerState,
+  type ListenerStatus,
+  memberCounts,
+  standingText,
+} from '../desired/listener-status.ts';
+import type { SliceIndex } from '../objects/slice-index.ts';
+import type { ListenerObject } from '../sources/additional-listener.ts';
+import { isRecord } from '../sources/manifest-fields.ts';
+import type { KubeWorld } from '../world/kube-world.ts';
+import { writerTurn } from './listener-status-writer.ts';
+import type { Action, PlanMemory, PublicationStatus, ToldStatus } from './plan.ts';
+
+export interface ListenerStatusQuestion {
+  readonly listeners: readonly ListenerStatus[];
+  /** By `<namespace>/<name>`. */
+  readonly objects: ReadonlyMap<string, ListenerObject>;
+  readonly publications: ReadonlyMap<string, PublicationStatus>;
+}
+
+export interface ListenerStatusPlan {
+  readonly actions: readonly Action[];
+  readonly memory: Pick<PlanMemory, 'listenerStatus' | 'listenerStatusDue'>;
+  readonly lookAgainAtMs: number | null;
+}
+
+/** A change that people wait for. */
+const URGENT_MS = 1000;
+/** One that only counts, or tells why: members that flap are not worth a write each. */
+const CALM_MS = 10_000;
+
+const MAX_MESSAGE = 1000;
+
+interface Condition {
+  readonly type: 'Accepted' | 'Programmed' | 'Ready';
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export function listenerStatusPlan(
+  { listeners, objects, publications }: ListenerStatusQuestion,
+  slices: SliceIndex,
+  kube: KubeWorld,
+  before: ListenerStatusPlan['memory'],
+): ListenerStatusPlan {
+  const actions: Action[] = [];
+  const listenerStatus = new Map<string, ToldStatus>();
+  const listenerStatusDue = new Map<string, number>();
+  const memory = { listenerStatus, listenerStatusDue };
+  let lookAgainAtMs: number | null = null;
+  if (kube.self.draining) return { actions, memory, lookAgainAtMs };
+  for (const listener of listeners) {
+    const { namespace, name, cluster } = listener;
+    const key = `${namespace}/${name}`;
+    const object = objects.get(key);
+    if (object === undefined || object.uid === null) continue;
+    const told = before.listenerStatus.get(key);
+    // Also while another writes it: whose slice comes and goes is in no more of a hurry for that.
+    if (told !== undefined) listenerStatus.set(key, told);
+    const publication = publications.get(key) ?? null;
+    const conditions = conditionsOf(listener, publication);
+    const turn = writerTurn(listener, conditions[2].reason, object.status, slices, kube);
+    if (turn === null) continue;
+    const wanted = statusOf(listener, object, conditions, kube);
+    if (isSame(wanted, object.status) && !turn.claims) continue;
+    const text = JSON.stringify(wanted);
+    const gapMs = isUrgent(wanted, object.status) && told?.text !== text ? URGENT_MS : CALM_MS;
+    const dueMs = before.listenerStatusDue.get(key) ?? kube.nowMs;
+    listenerStatusDue.set(key, dueMs);
+    const atMs = Math.max(dueMs + turn.waitMs, told === undefined ? dueMs : told.atMs + gapMs);
+    if (kube.nowMs < atMs) {
+      lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
+      continue;
+    }
+    listenerStatus.set(key, { text, atMs: kube.nowMs });
+    actions.push({
+      kind: 'status',
+      resource: 'additionallisteners',
+      namespace,
+      name,
+      cluster: cluster === '' ? null : cluster,
+      status: wanted,
+      why: 'it is in another state',
+    });
+  }
+  return { actions, memory, lookAgainAtMs };
+}
+
+type Status = Readonly<Record<string, unknown>> & { readonly conditions: readonly object[] };
+
+function statusOf(
+  listener: ListenerStatus,
+  object: ListenerObject,
+  conditions: readonly Condition[],
+  kube: KubeWorld,
+): Status {
+  const counts = memberCounts(listener.members);
+  const known = Array.isArray(object.status?.conditions) ? object.status.conditions.filter(isRecord) : [];
+  const now = `${new Date(kube.wallMs).toISOString().slice(0, 19)}Z`;
+  const generation = object.generation === null ? {} : { observedGeneration: object.generation };
+  return {
+    ...generation,
+    observedBy: kube.self.instance,
+    ...(listener.service === null ? {} : { serviceName: listener.service }),
+    members: listener.members.length,
+    ready: counts.Ready,
+    notReady: counts.NotReady,
+    ignored: counts.Ignored,
+    conditions: [
+      ...conditions.map((condition) => {
+        const old = known.find(({ type }) => type === condition.type);
+        const since =
+          old?.status === condition.status && typeof old.lastTransitionTime === 'string'
+            ? old.lastTransitionTime
+            : now;
+        return { ...condition, ...generation, lastTransitionTime: since };
+      }),
+      // A list is written whole: what others say of it stays.
+      ...known.filter(({ type }) => !conditions.some((condition) => condition.type === type)),
+    ],
+  };
+}
+
+const NOT_READY: Readonly<Record<ListenerState, string>> = {
+  serving: 'NotPublished',
+  unhealthy: 'Unhealthy',
+  'no-members': 'NoMembers',
+  'no-netns': 'NoNetns',
+  pending: 'Pending',
+  invalid: 'Invalid',
+};
+
+function conditionsOf(
+  { state, reason, detail, service, nameConflict }: ListenerStatus,
+  publication: PublicationStatus | null,
+): readonly [Condition, Condition, Condition] {
+  const shown = standingText({ reason, detail }).slice(0, MAX_MESSAGE);
+  const accepted: Condition =
+    state === 'invalid'
+      ? { type: 'Accepted', status: 'False', reason: 'Invalid', message: reason.slice(0, MAX_MESSAGE) }
+      : { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'what it asks for can be used' };
+  const instances = publication?.readyInstances ?? 0;
+  const isProgrammed = publication?.service === 'ours';
+  const problem = publication?.problem ?? null;
+  return [
+    accepted,
+    isProgrammed
+      ? {
+          type: 'Programmed',
+          status: 'True',
+          reason: 'Programmed',
+          message: `Service ${service}${nameConflict === undefined ? '' : `: ${nameConflict}`}`.slice(
+            0,
+            MAX_MESSAGE,
+          ),
+        }
+      : {
+          type: 'Programmed',
+          status: 'False',
+          reason: publication?.service === 'foreign' ? 'ServiceConflict' : 'NoService',
+          message: (problem ?? `it has no Service: ${reason}`).slice(0, MAX_MESSAGE),
+        },
+    instances > 0
+      ? {
+          type: 'Ready',
+          status: 'True',
+          reason: 'Serving',
+          message: `served by ${instances} ${instances === 1 ? 'instance' : 'instances'}; ${shown}`,
+        }
+      : { type: 'Ready', status: 'False', reason: NOT_READY[state], message: shown },
+  ];
+}
+
+/** Fields of others stay where they are, and are no difference; nor is who says the same. */
+function isSame({ observedBy: _, ...wanted }: Status, found: ListenerObject['status']): boolean {
+  return (
+    found !== null && Object.entries(wanted).every(([field, value]) => isDeepStrictEqual(value, found[field]))
+  );
+}
+
+function isUrgent({ conditions, observedGeneration }: Status, found: ListenerObject['status']): boolean {
+  if (found === null || found.observedGeneration !== observedGeneration) return true;
+  const verdicts = (list: unknown) =>
+    (Array.isArray(list) ? list : []).filter(isRecord).map(({ type, status }) => [type, status]);
+  return !isDeepStrictEqual(verdicts(conditions), verdicts(found.conditions));
+}

@@ -1,0 +1,41 @@
+// Which tags an object of a cluster should carry, and what is told where that cannot be had. Pure.
+import type { V1ObjectMeta } from '@kubernetes/client-node';
+import type { Publication } from '../desired/publication.ts';
+import { contestedTags } from '../objects/metadata-patch.ts';
+import { TAGS_ANNOTATION } from '../objects/object-labels.ts';
+import { appliedTags, type Tags } from '../objects/resource-tags.ts';
+import type { Wire } from '../objects/wire-object.ts';
+
+type Meta = Wire<V1ObjectMeta>;
+
+/**
+ * Those of the cluster go before those of the instance. While those of the cluster cannot be read, the tags that are there stay: a
+ * typing error takes none away.
+ */
+export function tagsOf({ object }: Publication, found: Meta | undefined, instance: Tags): Tags {
+  const own = object?.tags;
+  if (own === undefined) return instance;
+  return own.kind === 'tags' ? { ...instance, ...own.tags } : { ...appliedTags(found), ...instance };
+}
+
+/** Why the tags of a cluster are not used; null where they are. */
+export function unreadTagsProblem({ object }: Publication): string | null {
+  const own = object?.tags;
+  if (own === undefined || own.kind === 'tags') return null;
+  return `the annotation ${TAGS_ANNOTATION} cannot be used, so tags stay as they are: ${own.problems.join('; ')}`;
+}
+
+/** What others put there under a key of ours stays; null where that says the same, or nothing. */
+export function foreignTagProblem(
+  what: string,
+  found: Meta | undefined,
+  wanted: Meta | undefined,
+): string | null {
+  const differing = contestedTags(found, wanted).filter((key) =>
+    [found?.labels, found?.annotations].some(
+      (texts) => Object.hasOwn(texts ?? {}, key) && texts?.[key] !== wanted?.annotations?.[key],
+    ),
+  );
+  if (differing.length === 0) return null;
+  return `${what} has ${differing.join(', ')} from somebody else: there our tags of that name are left out`;
+}

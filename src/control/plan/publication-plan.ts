@@ -1,0 +1,145 @@
+// How all objects of one publication have to change: its Service, this instance's slice, and a cluster's kubeconfig. Pure. At rest
+// nothing of a thousand clusters changes from turn to turn, so a plan with nothing to do is kept and given again.
+
+import { kubeconfigName, type Publication, serviceNameOf } from '../desired/publication.ts';
+import type { OwnedSlice } from '../objects/slice-index.ts';
+import type { KubeWorld } from '../world/kube-world.ts';
+import { type KubeconfigPlan, kubeconfigPlan } from './kubeconfig-plan.ts';
+import { unreadTagsProblem } from './object-tags.ts';
+import type { Action, PlanMemory, PublicationStatus } from './plan.ts';
+import { servicePlan } from './service-plan.ts';
+import { type SliceSettings, slicePlan } from './slice-plan.ts';
+
+export interface PublicationPlan {
+  /** In order. */
+  readonly actions: readonly Action[];
+  readonly status: PublicationStatus;
+  readonly terminating: { readonly name: string; readonly sinceMs: number } | null;
+  /** The kubeconfig that others may be about to write, and since when; null: none. */
+  readonly waiting: (NonNullable<KubeconfigPlan['waiting']> & { readonly kubeconfig: string }) | null;
+  readonly lookAgainAtMs: number | null;
+  /** A kubeconfig still leads to us: the Service must stay. */
+  readonly leadsHere: boolean;
+}
+
+/** A kubeconfig leads to an API server, and to nothing else. */
+const NO_KUBECONFIG: KubeconfigPlan = {
+  state: 'absent',
+  action: null,
+  leadsHere: false,
+  problem: null,
+  waiting: null,
+};
+
+type Waits = Pick<PlanMemory, 'terminatingSince' | 'kubeconfigWaits'>;
+
+interface Settled {
+  readonly plan: PublicationPlan;
+  readonly madeFrom: readonly unknown[];
+}
+
+const settled = new WeakMap<Publication, Settled>();
+
+/** `common` stands for all that the clusters share (`planContext`): the same reference while it says the same. */
+export function publicationPlan(
+  publication: Publication,
+  slices: readonly OwnedSlice[],
+  kube: KubeWorld,
+  settings: SliceSettings,
+  memory: Waits,
+  common: PlanContext,
+): PublicationPlan {
+  const { cluster, namespace } = publication;
+  const secret = `${namespace}/${kubeconfigName(cluster)}`;
+  const madeFrom = [
+    common,
+    slices,
+    kube.services.get(serviceNameOf(publication)),
+    kube.kubeconfigs?.get(secret),
+    kube.findings.get(secret),
+  ];
+  const known = settled.get(publication);
+  if (known?.madeFrom.every((part, i) => part === madeFrom[i])) return known.plan;
+  const plan = newPlan(publication, secret, slices, kube, settings, memory);
+  if (isSettled(plan)) settled.set(publication, { plan, madeFrom });
+  return plan;
+}
+
+/** Only what waits for something looks at a clock. */
+const isSettled = ({ actions, terminating, waiting, lookAgainAtMs }: PublicationPlan): boolean =>
+  actions.length === 0 && terminating === null && waiting === null && lookAgainAtMs === null;
+
+function newPlan(
+  publication: Publication,
+  /** Of its kubeconfig, `<namespace>/<name>`. */
+  secret: string,
+  slices: readonly OwnedSlice[],
+  kube: KubeWorld,
+  settings: SliceSettings,
+  memory: Waits,
+): PublicationPlan {
+  const own = slices.filter(({ instance }) => instance === kube.self.instance);
+  const service = servicePlan(publication, kube, settings);
+  const slice = slicePlan(publication, service.usable, own, kube, settings, memory.terminatingSince);
+  const waits = memory.kubeconfigWaits.get(secret) ?? null;
+  const kubeconfig =
+    publication.listener === undefined
+      ? kubeconfigPlan(publication, slices, kube, settings.namespace, waits)
+      : NO_KUBECONFIG;
+  return {
+    actions: [service.action, ...slice.actions, kubeconfig.action].filter((action) => action !== null),
+    status: Object.freeze({
+      service: service.state,
+      slice: slice.state,
+      readyInstances: slices.filter(({ ready, instance }) => ready && kube.peers.live.has(instance)).length,
+      kubeconfig: kubeconfig.state,
+      problem: service.problem ?? slice.problem ?? kubeconfig.problem ?? unreadTagsProblem(publication),
+    }),
+    terminating: slice.terminating,
+    waiting: kubeconfig.waiting && { kubeconfig: secret, ...kubeconfig.waiting },
+    lookAgainAtMs: slice.lookAgainAtMs,
+    leadsHere: kubeconfig.leadsHere,
+  };
+}
+
+/** What a plan of any cluster may depend on beside the cluster's own objects, but for the clock. */
+export interface PlanContext {
+  readonly settings: SliceSettings;
+  readonly self: KubeWorld['self'];
+  readonly mode: KubeWorld['peers']['mode'];
+  readonly rank: number;
+  readonly live: ReadonlySet<string>;
+  readonly kubeconfigsSeen: boolean;
+  readonly kubeconfigsHeard: boolean;
+}
+
+let lastContext: PlanContext | null = null;
+
+/** The last one while it says the same. */
+export function planContext(
+  { self, peers, kubeconfigs, kubeconfigsHeard }: KubeWorld,
+  settings: SliceSettings,
+): PlanContext {
+  const { mode, rank, live } = peers;
+  const context = {
+    settings,
+    self,
+    mode,
+    rank,
+    live,
+    kubeconfigsSeen: kubeconfigs !== null,
+    kubeconfigsHeard,
+  };
+  if (lastContext === null || !isSame(lastContext, context)) lastContext = context;
+  return lastContext;
+}
+
+const isSame = (a: PlanContext, b: PlanContext): boolean =>
+  a.settings === b.settings &&
+  a.mode === b.mode &&
+  a.rank === b.rank &&
+  a.kubeconfigsSeen === b.kubeconfigsSeen &&
+  a.kubeconfigsHeard === b.kubeconfigsHeard &&
+  a.live.size === b.live.size &&
+  [...a.live].every((instance) => b.live.has(instance)) &&
+  JSON.stringify(a.self) === JSON.stringify(b.self);

@@ -1,0 +1,37 @@
+// What a plan says of each cluster, put into the state that status, metrics and log show. Pure.
+import type { ClusterStatus } from '../desired/cluster-status.ts';
+import type { Desired } from '../desired/desired-state.ts';
+import { byText } from '../objects/text-order.ts';
+import type { Plan, PublicationStatus } from './plan.ts';
+
+export function withPublications(desired: Desired, plan: Plan): Desired {
+  const problems = [...desired.problems, ...plan.problems];
+  for (const [key, { problem }] of plan.listeners)
+    if (problem !== null) problems.push({ origin: `AdditionalListener ${key}`, reason: problem });
+  problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason));
+  return {
+    complete: desired.complete,
+    routes: desired.routes,
+    backends: desired.backends,
+    clusters: desired.clusters.map((cluster) => {
+      // Two objects may have one name; only the one that has the right to it is published.
+      const publication = cluster.serverNames.length > 0 ? plan.clusters.get(cluster.name) : undefined;
+      return publication === undefined ? cluster : withPublication(cluster, publication);
+    }),
+    problems,
+    ports: desired.ports,
+    heldPorts: desired.heldPorts,
+    listeners: desired.listeners,
+  };
+}
+
+/** The same object while both parts are: a thousand of them are compared in each turn. */
+const joined = new WeakMap<ClusterStatus, ClusterStatus>();
+
+function withPublication(cluster: ClusterStatus, publication: PublicationStatus): ClusterStatus {
+  const known = joined.get(cluster);
+  if (known?.publication === publication) return known;
+  const status = Object.freeze({ ...cluster, publication });
+  joined.set(cluster, status);
+  return status;
+}

@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { exampleListeners } from '../../../test/kube-api/behaviour-additional-listeners.ts';
+import { readAdditionalListener, sameListenerReading, selectorDigest } from './additional-listener.ts';
+
+const SETTINGS = { ignoredLabels: new Set(['generation']) };
+const listener = (spec: object = {}, metadata: object = {}) => ({
+  apiVersion: 'isthmus.dev/v1alpha1',
+  kind: 'AdditionalListener',
+  metadata: {
+    name: 'ssh',
+    namespace: 'magnum-system',
+    uid: 'u-1',
+    generation: 3,
+    creationTimestamp: '2026-08-01T00:00:00Z',
+    ...metadata,
+  },
+  spec: { clusterName: 'kube-1', port: 22, ...spec },
+});
+const read = (object: unknown, settings = SETTINGS) =>
+  readAdditionalListener(object, 'AdditionalListener x', settings);
+
+test('what is not said is what the API would have put there', () => {
+  const reading = read(listener());
+  expect(reading.problems).toEqual([]);
+  expect(reading).toMatchObject({
+    key: 'magnum-system/ssh',
+    createdAtMs: Date.parse('2026-08-01T00:00:00Z'),
+    deleting: false,
+    object: { apiVersion: 'isthmus.dev/v1alpha1', uid: 'u-1', generation: 3, status: null },
+    wish: { cluster: 'kube-1', poolName: 'ssh', protocol: 'TCP', port: 22, targetPort: 22, allowedCidrs: [] },
+  });
+});
+
+test('every example of deploy/ can be used', () => {
+  const readings = exampleListeners().map((each) => read(each));
+  expect(readings.flatMap(({ problems }) => problems)).toEqual([]);
+  expect(readings.map(({ name }) => name)).toContain('bootstrap-ssh');
+});
+
+describe('refused, with the place', () => {
+  test.each<[string, object, RegExp]>([
+    ['no cluster', { clusterName: undefined }, /^spec.clusterName is ""/],
+    ['a cluster without a Service', { clusterName: 'a.b' }, /^spec.clusterName is "a.b"/],
+    ['no port', { port: undefined }, /^spec.port is nothing: the port of its Service/],
+    ['a port in quotes', { port: '22' }, /^spec.port is "22": a whole number/],
+    ['6443', { port: 6443 }, /^spec.port is the number 6443: that is the port of the cluster's own/],
+    ['a target port', { targetPort: 70_000 }, /^spec.targetPort is the number 70000/],
+    ['a protocol', { protocol: 'UDP' }, /^spec.protocol is "UDP"/],
+    ['a pool name', { defaultPoolName: 'A' }, /^spec.defaultPoolName is "A"/],
+    ['a range', { allowedCIDRs: ['10.0.0.0/8', '10.0.0.0/40'] }, /^spec.allowedCIDRs\[1\] is "10.0.0.0\/40"/],
+    ['no list of ranges', { allowedCIDRs: '10.0.0.0/8' }, /^spec.allowedCIDRs is "10.0.0.0\/8"/],
+    [
+      'an operator',
+      { selector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
+      /^spec.selector.matchExpressions\[0\].operator is "Like"/,
+    ],
+    [
+      'values where none belong',
+      { selector: { matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] } },
+      /Exists takes no values/,
+    ],
+    [
+      'a rollout label that nobody allowed',
+      { rolloutLabels: { role: 'x' } },
+      /spec.rolloutLabels has the key/,
+    ],
+    [
+      'a selector that the ignored labels empty',
+      { selector: { matchLabels: { generation: 'blue' } } },
+      /every machine would be known/,
+    ],
+  ])('%s', (_title, spec, words) => {
+    const { wish, problems } = read(listener(spec));
+    expect(wish).toBeNull();
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(words);
+  });
+
+  test('all at once, and what can be shown is', () => {
+    const { problems, shown } = read(listener({ port: 0, protocol: 'UDP', targetPort: 'x' }));
+    expect(problems).toHaveLength(3);
+    expect(shown).toEqual({ cluster: 'kube-1', protocol: 'TCP', port: 0, targetPort: 0 });
+  });
+});
+
+test('ranges are kept in one spelling, each once', () => {
+  const { wish } = read(listener({ allowedCIDRs: ['FD00:0::/8', '10.0.0.0/8', 'fd00::/8'] }));
+  expect(wish?.allowedCidrs).toEqual(['10.0.0.0/8', 'fd00::/8']);
+});
+
+describe('the digest of a selector', () => {
+  test('is that of what it asks', () => {
+    const asked = { matchLabels: { a: '1', b: '2' }, matchExpressions: [] };
+    expect(selectorDigest(asked)).toBe(selectorDigest({ matchLabels: { b: '2', a: '1' } }));
+    expect(selectorDigest({})).toBe(selectorDigest(undefined));
+    expect(selectorDigest(asked)).not.toBe(selectorDigest({ matchLabels: { a: '1' } }));
+    expect(selectorDigest(asked)).not.toBe(
+      selectorDigest({ matchExpressions: [{ key: 'a', operator: 'Exists' }] }),
+    );
+  });
+});
+
+test('a status that changed is a change, a write that says the same is none', () => {
+  expect(sameListenerReading(read(listener()), read(listener()))).toBe(true);
+  const told = { ...listener(), status: { ready: 1 } };
+  expect(sameListenerReading(read(listener()), read(told))).toBe(false);
+  const selector = (role: string) => listener({ selector: { matchLabels: { role } } });
+  expect(sameListenerReading(read(selector('a')), read(selector('b')))).toBe(false);
+});
+
+test('nothing makes it throw, and there is a wish or a reason', () => {
+  const odd = fc.oneof(
+    fc.anything(),
+    fc.record({ metadata: fc.anything(), spec: fc.object(), status: fc.anything() }),
+    fc.dictionary(fc.string(), fc.anything()).map((spec) => listener(spec)),
+  );
+  fc.assert(
+    fc.property(odd, (object) => {
+      const { wish, problems } = read(object);
+      expect(wish === null).toBe(problems.length > 0);
+    }),
+  );
+});

@@ -1,0 +1,228 @@
+// One AdditionalListener, read into what a pool and its Service are made from, or into every reason why it cannot be used. Pure: the
+// same object always gives the same reading, and no object makes it throw.
+import { refuseUnknownFields } from '../../kube/labels/label-requirement.ts';
+import { isClusterName } from '../objects/cluster-name.ts';
+import { shownValue } from '../objects/shown-value.ts';
+import { byText } from '../objects/text-order.ts';
+import { canonicalCidr } from './cidr.ts';
+import { isRecord, type ManifestFields, manifestFields } from './manifest-fields.ts';
+import { type PoolSelection, readPoolSelection } from './pool-membership.ts';
+
+export const LISTENER_GROUP = 'isthmus.dev';
+export const LISTENER_KIND = 'AdditionalListener';
+export const LISTENER_VERSIONS: readonly string[] = ['v1alpha1'];
+
+/** True for the objects that are ours to judge, whatever their version. */
+export const isAdditionalListener = (apiVersion: unknown, kind: unknown): boolean =>
+  kind === LISTENER_KIND && typeof apiVersion === 'string' && apiVersion.startsWith(`${LISTENER_GROUP}/`);
+
+export interface ListenerReadingSettings {
+  /** `--ignored-selector-labels` */
+  readonly ignoredLabels: ReadonlySet<string>;
+  /** It comes from a file, where no API refuses what it does not know: a misspelt allowedCIDRs would let everybody in. */
+  readonly fromFile?: boolean;
+}
+
+/** The object itself, as others refer to it and as its status stands. */
+export interface ListenerObject {
+  readonly apiVersion: string;
+  /** null for what was read from a file. */
+  readonly uid: string | null;
+  readonly generation: number | null;
+  /** As it is in the API, of unknown shape; null where there is none. */
+  readonly status: Readonly<Record<string, unknown>> | null;
+}
+
+/** What it asks for, once all of it can be read. */
+export interface ListenerWish {
+  readonly cluster: string;
+  /** Second half of the name of its Service. */
+  readonly poolName: string;
+  readonly protocol: 'TCP' | 'TLS';
+  readonly port: number;
+  readonly targetPort: number;
+  readonly selection: PoolSelection;
+  /** Two selectors that ask the same have the same: so that an edit is noticed. */
+  readonly selectorDigest: string;
+  readonly allowedCidrs: readonly string[];
+}
+
+export interface ListenerReading {
+  /** `<namespace>/<name>` */
+  readonly key: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly origin: string;
+  /** Infinity where it is not known: whoever can prove an age comes first. */
+  readonly createdAtMs: number;
+  /** Being deleted, and kept by somebody's finalizer: it is taken back in order. */
+  readonly deleting: boolean;
+  readonly object: ListenerObject;
+  /** As far as they can be read, for status. */
+  readonly shown: Pick<ListenerWish, 'cluster' | 'protocol' | 'port' | 'targetPort'>;
+  /** null while it must be edited first. */
+  readonly wish: ListenerWish | null;
+  /** Why; empty where there is a wish. */
+  readonly problems: readonly string[];
+}
+
+/** The cluster's own Service has it; a kubeconfig leads there. */
+const CLUSTER_PORT = 6443;
+const POOL_NAME = /^(?:[a-z]|[a-z][-a-z0-9]{0,61}[a-z0-9])$/;
+const MAX_CIDRS = 64;
+const FIELDS: readonly string[] = [
+  'clusterName',
+  'defaultPoolName',
+  'port',
+  'targetPort',
+  'protocol',
+  'selector',
+  'rolloutLabels',
+  'allowedCIDRs',
+];
+
+export function readAdditionalListener(
+  object: unknown,
+  origin: string,
+  { ignoredLabels, fromFile = false }: ListenerReadingSettings,
+): ListenerReading {
+  const fields = manifestFields(object);
+  const name = fields.text('metadata.name') ?? '';
+  const namespace = fields.text('metadata.namespace') ?? 'default';
+  if (name === '') fields.refuse('metadata.name', name, 'a name belongs there');
+  const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
+  const spec = isRecord(object) && isRecord(object.spec) ? object.spec : {};
+  const unknown = fromFile ? unknownParts(fields, spec) : [];
+
+  const cluster = fields.text('spec.clusterName') ?? '';
+  if (!isClusterName(cluster))
+    fields.refuse('spec.clusterName', cluster, 'the name of a cluster in this namespace belongs there');
+  const poolName = fields.text('spec.defaultPoolName');
+  if (poolName !== null && !POOL_NAME.test(poolName))
+    fields.refuse(
+      'spec.defaultPoolName',
+      poolName,
+      'it needs 1 to 63 of a-z, 0-9 and "-", a letter first and no "-" last',
+    );
+  const port = readPort(fields);
+  const targetPort = fields.port('spec.targetPort') ?? port;
+  const protocol = fields.text('spec.protocol') ?? 'TCP';
+  if (protocol !== 'TCP' && protocol !== 'TLS')
+    fields.refuse('spec.protocol', protocol, 'TCP or TLS belongs there');
+  const allowedCidrs = readCidrs(fields, spec.allowedCIDRs);
+  const pool = readPoolSelection(
+    { selector: spec.selector, rolloutLabels: spec.rolloutLabels },
+    ignoredLabels,
+  );
+  const problems = [...fields.problems, ...unknown, ...(pool.kind === 'refused' ? pool.problems : [])];
+  const shown = {
+    cluster: isClusterName(cluster) ? cluster : '',
+    protocol: protocol === 'TLS' ? ('TLS' as const) : ('TCP' as const),
+    port,
+    targetPort,
+  };
+  return Object.freeze({
+    key: `${namespace}/${name}`,
+    name,
+    namespace,
+    origin,
+    createdAtMs: Number.isNaN(createdAtMs) ? Number.POSITIVE_INFINITY : createdAtMs,
+    deleting: fields.text('metadata.deletionTimestamp') !== null,
+    object: readObject(object, fields),
+    shown: Object.freeze(shown),
+    wish:
+      problems.length > 0 || pool.kind === 'refused'
+        ? null
+        : Object.freeze({
+            ...shown,
+            poolName: poolName ?? name,
+            selection: pool.selection,
+            selectorDigest: selectorDigest(spec.selector),
+            allowedCidrs,
+          }),
+    problems: Object.freeze(problems),
+  });
+}
+
+function unknownParts(fields: ManifestFields, spec: Readonly<Record<string, unknown>>): readonly string[] {
+  const apiVersion = fields.text('apiVersion');
+  const known = LISTENER_VERSIONS.map((version) => `${LISTENER_GROUP}/${version}`);
+  if (!known.includes(apiVersion ?? ''))
+    fields.refuse('apiVersion', apiVersion, `known is ${known.join(', ')}`);
+  const problems: string[] = [];
+  refuseUnknownFields(spec, 'spec', FIELDS, problems);
+  return problems;
+}
+
+function readPort(fields: ManifestFields): number {
+  const before = fields.problems.length;
+  const port = fields.port('spec.port');
+  if (port === null && fields.problems.length === before)
+    fields.refuse('spec.port', port, 'the port of its Service belongs there');
+  if (port === CLUSTER_PORT)
+    fields.refuse('spec.port', port, "that is the port of the cluster's own Service: take another");
+  return port ?? 0;
+}
+
+function readCidrs(fields: ManifestFields, list: unknown): readonly string[] {
+  if (list === undefined || list === null) return [];
+  if (!Array.isArray(list)) {
+    fields.refuse('spec.allowedCIDRs', list, 'a list of ranges belongs there');
+    return [];
+  }
+  if (list.length > MAX_CIDRS)
+    fields.refuse('spec.allowedCIDRs', list.length, `${MAX_CIDRS} ranges are the most`);
+  const found = new Set<string>();
+  for (const [index, each] of list.slice(0, MAX_CIDRS).entries()) {
+    const cidr = typeof each === 'string' ? canonicalCidr(each) : null;
+    if (cidr === null)
+      fields.refuse(`spec.allowedCIDRs[${index}]`, each, 'a range such as 192.0.2.0/24 belongs there');
+    else found.add(cidr);
+  }
+  return Object.freeze([...found].sort(byText));
+}
+
+function readObject(object: unknown, fields: ManifestFields): ListenerObject {
+  const metadata = isRecord(object) && isRecord(object.metadata) ? object.metadata : {};
+  const status = isRecord(object) && isRecord(object.status) ? object.status : null;
+  return Object.freeze({
+    apiVersion: fields.text('apiVersion') ?? `${LISTENER_GROUP}/${LISTENER_VERSIONS[0]}`,
+    uid: fields.text('metadata.uid'),
+    generation: typeof metadata.generation === 'number' ? metadata.generation : null,
+    status,
+  });
+}
+
+/** Of what it asks, not of how it is spelled: the order of labels and empty parts make no difference. */
+export function selectorDigest(selector: unknown): string {
+  const { matchLabels, matchExpressions } = isRecord(selector)
+    ? selector
+    : { matchLabels: null, matchExpressions: null };
+  const labels = isRecord(matchLabels) ? Object.entries(matchLabels).sort(([a], [b]) => byText(a, b)) : [];
+  const expressions = (Array.isArray(matchExpressions) ? matchExpressions : [])
+    .filter(isRecord)
+    .map(({ key, operator, values }) => JSON.stringify([key, operator, Array.isArray(values) ? values : []]))
+    .sort(byText);
+  // Late: without a listener, an instance that serves from files need not load any cryptography.
+  const { createHash } = process.getBuiltinModule('node:crypto');
+  return createHash('sha256')
+    .update(JSON.stringify([labels, expressions]))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+/** Nothing of it differs that anybody decides from. */
+export function sameListenerReading(a: ListenerReading, b: ListenerReading): boolean {
+  return JSON.stringify(comparable(a)) === JSON.stringify(comparable(b));
+}
+
+function comparable({ wish, ...rest }: ListenerReading): unknown {
+  if (wish === null) return rest;
+  const { selection, ...plain } = wish;
+  const asked = [selection.members, selection.known].map(({ requirements }) =>
+    requirements?.map(({ key, operator, values }) => [key, operator, [...values]]),
+  );
+  return { ...rest, plain, asked };
+}
+
+export const shownListener = (key: string): string => `AdditionalListener ${shownValue(key)}`;

@@ -1,0 +1,256 @@
+// Clusters, additional listeners and machines from a directory of manifests, read again whenever it changes. One file's trouble stays
+// that file's: what it last said well stands until it is well again or deleted, and no other file notices.
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { byText } from '../objects/text-order.ts';
+import type { ListenerReadingSettings } from './additional-listener.ts';
+import type { ClusterSource, Problem, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
+import { givingWay } from './giving-way.ts';
+import { type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
+import {
+  lookAtManifest,
+  type ManifestContents,
+  type ManifestLimits,
+  type ManifestReading,
+} from './manifest-reading.ts';
+import { type FileContent, type ManifestSnapshot, mergedSnapshot, saysTheSame } from './manifest-snapshot.ts';
+
+export interface FileSourceOptions {
+  readonly directory: string;
+  readonly settings: ReadingSettings & Partial<ListenerReadingSettings>;
+  /** So long must the directory be quiet before it is read: a file is rarely written in one go. */
+  readonly debounceMs?: number;
+  /** For what no event tells: changes behind a symbolic link, network file systems, a directory that comes back. */
+  readonly intervalMs?: number;
+  readonly limits?: Partial<ManifestLimits & { readonly files: number }>;
+}
+
+const DEFAULT_LIMITS = { files: 10_000, yamlBytes: 4 * 1024 * 1024, jsonBytes: 16 * 1024 * 1024 };
+const DEFAULT_DEBOUNCE_MS = 75;
+const DEFAULT_INTERVAL_MS = 10_000;
+/** A directory that is never quiet is read this often all the same. */
+const MAX_DEBOUNCE_MS = 1000;
+/** While the directory is missing there is nothing to watch. */
+const MISSING_RETRY_MS = 1000;
+
+export class FileSource implements ClusterSource {
+  readonly #options: FileSourceOptions;
+  readonly #limits: typeof DEFAULT_LIMITS;
+  readonly #files = new Map<string, FileContent>();
+  #directoryProblems: readonly Problem[] = [];
+  /** The directory could be read, and all of it was. */
+  #listed = false;
+  #snapshot: ManifestSnapshot = {
+    clusters: Object.freeze({ complete: false, clusters: [], problems: [] }),
+    listeners: NO_LISTENERS,
+  };
+  #onChange: () => void = () => {};
+
+  #watcher: FSWatcher | null = null;
+  #watched = '';
+  #listedIdentity = '';
+  #timer: NodeJS.Timeout | null = null;
+  #dueAtMs = Number.POSITIVE_INFINITY;
+  #restlessSinceMs: number | null = null;
+  #scanning: Promise<void> | null = null;
+  #patient = false;
+  #stopped = false;
+
+  constructor(options: FileSourceOptions) {
+    this.#options = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+  }
+
+  async start(onChange: () => void): Promise<void> {
+    await this.rescan();
+    this.#patient = true;
+    // Not before: whoever starts us looks at the first snapshot anyway.
+    this.#onChange = onChange;
+  }
+
+  snapshot(): SourceSnapshot {
+    return this.#snapshot.clusters;
+  }
+
+  /** Told of by the same `onChange`. */
+  get listeners(): { snapshot(): ListenerSnapshot } {
+    return { snapshot: () => this.#snapshot.listeners };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#onChange = () => {};
+    await this.#scanning;
+    this.#unschedule();
+    this.#unwatch();
+  }
+
+  /** Looks at the directory now; resolves when the snapshot says what was there at some time after the call. */
+  async rescan(): Promise<void> {
+    while (this.#scanning !== null) await this.#scanning;
+    if (this.#stopped) return;
+    this.#scanning = this.#scan().finally(() => {
+      this.#scanning = null;
+    });
+    await this.#scanning;
+  }
+
+  /** Asks for a scan in `delayMs`, unless one comes sooner. */
+  #schedule(delayMs: number): void {
+    const dueAtMs = Math.min(this.#dueAtMs, Date.now() + delayMs);
+    this.#unschedule();
+    if (this.#stopped) return;
+    this.#dueAtMs = dueAtMs;
+    this.#timer = setTimeout(() => void this.rescan(), Math.max(0, dueAtMs - Date.now()));
+  }
+
+  #unschedule(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** Something happened in the directory: wait until it is quiet, but not for ever. */
+  #noticed(): void {
+    const now = Date.now();
+    this.#restlessSinceMs ??= now;
+    const latestMs = this.#restlessSinceMs + MAX_DEBOUNCE_MS - now;
+    this.#unschedule();
+    this.#schedule(Math.max(0, Math.min(this.#options.debounceMs ?? DEFAULT_DEBOUNCE_MS, latestMs)));
+  }
+
+  async #scan(): Promise<void> {
+    this.#unschedule();
+    this.#restlessSinceMs = null;
+    const { directory, intervalMs = DEFAULT_INTERVAL_MS, debounceMs = DEFAULT_DEBOUNCE_MS } = this.#options;
+    let again = intervalMs;
+    let changed = false;
+    const problems: Problem[] = [];
+    try {
+      // By Node's thread pool, and only this: a network file system that hangs holds up a thread there, and this one goes on.
+      const { dev, ino } = await stat(directory, { bigint: true });
+      if (this.#stopped) return;
+      // Watch first, list second: what happens in between raises an event.
+      const identity = `${dev}:${ino}`;
+      problems.push(...this.#watchDirectory(identity));
+      const names = manifestNames(readdirSync(directory));
+      if (names.length === 0 && this.#files.size > 0 && identity !== this.#listedIdentity) {
+        // A volume that was unmounted shows the empty directory below it: that says nothing about the clusters.
+        throw new Error('another directory has taken its place, without a single manifest');
+      }
+      this.#listedIdentity = identity;
+      const { read, left } = this.#withinLimit(names);
+      if (left.length > 0) {
+        const reason = `not read, nor are ${left.length - 1} more: ${names.length} files are more than ${this.#limits.files}`;
+        problems.push({ origin: left[0] ?? directory, reason });
+      }
+      for (const name of this.#files.keys())
+        if (!read.has(name)) changed = this.#files.delete(name) || changed;
+      const giveWay = givingWay();
+      for (const name of read) {
+        await giveWay();
+        if (this.#stopped) return;
+        const outcome = await this.#scanFile(name);
+        changed ||= outcome === 'changed';
+        if (outcome === 'look-again') again = Math.min(again, debounceMs);
+      }
+      const listed = left.length === 0;
+      changed ||= listed !== this.#listed;
+      this.#listed = listed;
+    } catch (error) {
+      changed ||= this.#listed;
+      this.#listed = false;
+      this.#unwatch();
+      again = Math.min(again, MISSING_RETRY_MS);
+      const kept = this.#files.size > 0 ? '; what was last read there stands' : '';
+      problems.push({ origin: directory, reason: `${(error as Error).message}${kept}` });
+    }
+    const before = JSON.stringify(this.#directoryProblems);
+    this.#directoryProblems = problems;
+    if (changed || JSON.stringify(problems) !== before) this.#renew();
+    this.#schedule(again);
+  }
+
+  /** Files that are known already come first: a new one must not push out a cluster that is served. */
+  #withinLimit(names: readonly string[]): { read: ReadonlySet<string>; left: readonly string[] } {
+    const known = names.filter((name) => this.#files.has(name));
+    const fresh = names.filter((name) => !this.#files.has(name));
+    const room = Math.max(0, this.#limits.files - known.length);
+    return { read: new Set([...known, ...fresh.slice(0, room)]), left: fresh.slice(room) };
+  }
+
+  async #scanFile(name: string): Promise<'same' | 'changed' | 'look-again'> {
+    const { directory } = this.#options;
+    const settings = { ignoredLabels: new Set<string>(), ...this.#options.settings };
+    const known = this.#files.get(name);
+    const stamp = known?.stamp ?? null;
+    const look = await lookAtManifest(directory, name, stamp, this.#patient, settings, this.#limits);
+    switch (look.kind) {
+      case 'unchanged':
+        return 'same';
+      case 'unsteady':
+        return 'look-again';
+      case 'read':
+        this.#files.set(name, contentOf(name, look.reading, known?.lastGood ?? null));
+        return 'changed';
+    }
+  }
+
+  #renew(): void {
+    const next = mergedSnapshot(this.#files, this.#listed, this.#directoryProblems);
+    if (saysTheSame(next, this.#snapshot)) return;
+    this.#snapshot = next;
+    this.#onChange();
+  }
+
+  #watchDirectory(identity: string): readonly Problem[] {
+    const { directory } = this.#options;
+    // A watch stays with the directory it was made on, also when another has taken over its path.
+    if (this.#watcher !== null && this.#watched === identity) return [];
+    this.#unwatch();
+    try {
+      // Every event counts, whatever its name: a ConfigMap changes by renaming `..data`.
+      this.#watcher = watch(directory, () => this.#noticed());
+      this.#watcher.on('error', () => this.#unwatch());
+      this.#watched = identity;
+      return [];
+    } catch (error) {
+      return [
+        { origin: directory, reason: `changes are only seen at intervals: ${(error as Error).message}` },
+      ];
+    }
+  }
+
+  #unwatch(): void {
+    this.#watcher?.close();
+    this.#watcher = null;
+  }
+}
+
+/** Dot files belong to editors and to ConfigMap volumes (`..data`, `..2026_08_01…`), `#x#` and `~$x` to editors too. */
+function manifestNames(names: readonly string[]): string[] {
+  return names.filter((name) => /\.(?:ya?ml|json)$/.test(name) && !/^(?:\.|#|~\$)/.test(name)).sort(byText);
+}
+
+function contentOf(name: string, reading: ManifestReading, lastGood: ManifestContents | null): FileContent {
+  const emptied = reading.errors.length === 0 && isEmpty(reading.contents) && reading.skipped.length === 0;
+  const errors =
+    emptied && lastGood !== null && !isEmpty(lastGood)
+      ? // The first half of writing a file in place is to empty it.
+        [{ origin: name, reason: 'empty now: delete the file if what it held is meant to go' }]
+      : reading.errors;
+  if (errors.length === 0) {
+    return { ...reading, errors, lastGood: reading.contents };
+  }
+  const stands = lastGood === null ? '' : '; what the file last said stands';
+  return {
+    ...reading,
+    errors: errors.map(({ origin, reason }) => ({ origin, reason: `${reason}${stands}` })),
+    // Nothing good to fall back on: the documents that can be read are better than none.
+    contents: lastGood ?? reading.contents,
+    lastGood,
+  };
+}
+
+const isEmpty = ({ clusters, listeners, machines }: ManifestContents): boolean =>
+  clusters.length + listeners.length + machines.length === 0;

@@ -1,0 +1,131 @@
+// OpenStackClusters from the Kubernetes API, as readings. Follows whichever version of them the server prefers, keeps what it knew
+// while the server cannot be heard, and says so; one odd object is one odd reading.
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
+import { collectionPath, servedVersion } from '../../kube/served-version.ts';
+import { Reflector } from '../../kube/watch/reflector.ts';
+import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
+import { byText } from '../objects/text-order.ts';
+import { keyOf } from './cluster-reading.ts';
+import type {
+  ClusterReading,
+  ClusterSource,
+  Problem,
+  ReadingSettings,
+  SourceSnapshot,
+} from './cluster-source.ts';
+import { readOpenStackCluster } from './openstack-cluster.ts';
+import {
+  KNOWN_VERSIONS,
+  OPENSTACK_CLUSTER_GROUP,
+  OPENSTACK_CLUSTER_KIND,
+} from './openstack-cluster-layout.ts';
+
+export interface KubeSourceDependencies {
+  readonly client: KubeClient;
+  /** null: all namespaces. */
+  readonly namespace: string | null;
+  readonly settings: ReadingSettings;
+}
+
+const RESOURCE = 'openstackclusters';
+/** Newest first: the server's own preference decides, this only where it prefers one that we cannot read. */
+const READABLE = [...KNOWN_VERSIONS].reverse();
+
+export class KubeSource implements ClusterSource {
+  readonly #deps: KubeSourceDependencies;
+  readonly #reflector: Reflector<ClusterReading>;
+  #onChange: () => void = () => {};
+  #version: string | null = null;
+  #from: ReflectorSnapshot<ClusterReading> | null = null;
+  #snapshot: SourceSnapshot = Object.freeze({ complete: false, clusters: [], problems: [] });
+
+  constructor(deps: KubeSourceDependencies) {
+    this.#deps = deps;
+    this.#reflector = new Reflector<ClusterReading>({
+      client: deps.client,
+      path: () => this.#path(),
+      project: (object) => this.#read(object),
+      onChange: () => this.#onChange(),
+    });
+  }
+
+  /** Resolves once the first list is there, or could not be had: a start without an API is a start all the same. */
+  async start(onChange: () => void): Promise<void> {
+    this.#onChange = onChange;
+    this.#reflector.start();
+    await this.#reflector.ready();
+  }
+
+  snapshot(): SourceSnapshot {
+    const now = this.#reflector.snapshot();
+    if (now !== this.#from) {
+      this.#from = now;
+      this.#snapshot = this.#sourceSnapshot(now);
+    }
+    return this.#snapshot;
+  }
+
+  /** Monotonic; null while the API is heard. */
+  get staleSinceMs(): number | null {
+    return this.#reflector.snapshot().staleSinceMs;
+  }
+
+  stop(): Promise<void> {
+    return this.#reflector.stop();
+  }
+
+  async #path(): Promise<string> {
+    const { client, namespace } = this.#deps;
+    const found = await servedVersion({
+      client,
+      group: OPENSTACK_CLUSTER_GROUP,
+      resource: RESOURCE,
+      known: READABLE,
+    });
+    if (found.kind === 'served') {
+      this.#version = found.version;
+      return collectionPath(OPENSTACK_CLUSTER_GROUP, found.version, RESOURCE, namespace);
+    }
+    const detail =
+      found.kind === 'not-installed'
+        ? `the CRD ${RESOURCE}.${OPENSTACK_CLUSTER_GROUP} is not installed`
+        : `served are only ${found.versions.join(', ')}; known are ${KNOWN_VERSIONS.join(', ')}`;
+    throw new KubeError({
+      code: 'not-found',
+      verb: 'list',
+      path: `/apis/${OPENSTACK_CLUSTER_GROUP}`,
+      detail,
+    });
+  }
+
+  #read(object: KubeObject): ClusterReading {
+    // Items of a list need not repeat what the list says.
+    const apiVersion = object.apiVersion ?? `${OPENSTACK_CLUSTER_GROUP}/${this.#version}`;
+    const { namespace, name } = object.metadata;
+    const origin = `OpenStackCluster ${namespace}/${name}`;
+    const whole = { ...object, apiVersion, kind: object.kind ?? OPENSTACK_CLUSTER_KIND };
+    return readOpenStackCluster(whole, origin, this.#deps.settings);
+  }
+
+  #sourceSnapshot({
+    synced,
+    staleSinceMs,
+    problem,
+    items,
+    rejected,
+  }: ReflectorSnapshot<ClusterReading>): SourceSnapshot {
+    const problems: Problem[] = [...rejected].map(([key, reason]) => ({
+      origin: `OpenStackCluster ${key}`,
+      reason,
+    }));
+    if (problem !== null) problems.push({ origin: 'watch of openstackclusters', reason: problem.message });
+    return Object.freeze({
+      // What could not be read may be a cluster that is there.
+      complete: synced && staleSinceMs === null && rejected.size === 0,
+      clusters: Object.freeze([...items.values()].sort((a, b) => byText(keyOf(a), keyOf(b)))),
+      problems: Object.freeze(problems),
+    });
+  }
+}

@@ -1,0 +1,229 @@
+// AdditionalListeners and the Machines that they select, from the Kubernetes API. Machines are watched only while there is a listener
+// that could want one. A definition that is not installed means that there are none; whatever else cannot be read is said, keeps what
+// was known, and stops nothing but listeners.
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
+import { collectionPath, servedVersion } from '../../kube/served-version.ts';
+import { Reflector } from '../../kube/watch/reflector.ts';
+import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
+import { byText } from '../objects/text-order.ts';
+import {
+  LISTENER_GROUP,
+  LISTENER_KIND,
+  LISTENER_VERSIONS,
+  type ListenerReading,
+  type ListenerReadingSettings,
+  readAdditionalListener,
+  sameListenerReading,
+} from './additional-listener.ts';
+import type { Problem } from './cluster-source.ts';
+import { ABSENT_RETRY_MS, type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
+import { MACHINE_GROUP, MACHINE_VERSIONS, type MachineFacts, readMachine, sameMachine } from './machine.ts';
+
+export interface ListenerSourceDependencies {
+  readonly client: KubeClient;
+  /** Where clusters, their machines and their listeners are; null: in every namespace. */
+  readonly namespace: string | null;
+  readonly settings: ListenerReadingSettings;
+  /** Look again. */
+  readonly onChange: () => void;
+  /** Monotonic. */
+  readonly now?: () => number;
+}
+
+const LISTENERS = 'additionallisteners';
+const MACHINES = 'machines';
+/** The first of many changes is told at once, the others together: somebody may write a hundred labels a second. */
+const TOGETHER_MS = 50;
+/** A server that has just started may not know of its definitions yet: so long what nobody told the end of is not taken for gone. */
+const BELIEVED_ABSENT_MS = 2 * ABSENT_RETRY_MS;
+
+interface Followed<T> {
+  readonly reflector: Reflector<T>;
+  /** Since when the server was heard not to serve it (monotonic); null: it does, or was not heard yet. */
+  absentSinceMs: number | null;
+}
+
+export class ListenerSource {
+  readonly #deps: ListenerSourceDependencies;
+  readonly #now: () => number;
+  #listeners: Followed<ListenerReading>;
+  #machines: Followed<MachineFacts> | null = null;
+  #listenersSeen: ReflectorSnapshot<ListenerReading> | null = null;
+  #machinesSeen: ReflectorSnapshot<MachineFacts> | null = null;
+  #snapshot: ListenerSnapshot = NO_LISTENERS;
+  #stopping: Promise<void>[] = [];
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #telling: NodeJS.Timeout | null = null;
+  #stopped = false;
+
+  constructor(deps: ListenerSourceDependencies) {
+    this.#deps = deps;
+    this.#now = deps.now ?? (() => performance.now());
+    this.#listeners = this.#followedListeners();
+  }
+
+  /** Resolves once the listeners were listed, or could not be. */
+  async start(): Promise<void> {
+    this.#listeners.reflector.start();
+    await this.#listeners.reflector.ready();
+  }
+
+  /** The same reference while nothing changed. */
+  snapshot(): ListenerSnapshot {
+    const listeners = this.#listeners.reflector.snapshot();
+    const machines = this.#machines?.reflector.snapshot() ?? null;
+    if (listeners !== this.#listenersSeen || machines !== this.#machinesSeen) {
+      this.#listenersSeen = listeners;
+      this.#machinesSeen = machines;
+      this.#snapshot = this.#newSnapshot(listeners, machines);
+    }
+    return this.#snapshot;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#telling !== null) clearTimeout(this.#telling);
+    await Promise.all([
+      this.#listeners.reflector.stop(),
+      this.#machines?.reflector.stop(),
+      ...this.#stopping,
+    ]);
+  }
+
+  #followedListeners(): Followed<ListenerReading> {
+    return this.#followed(LISTENER_GROUP, LISTENERS, LISTENER_VERSIONS, {
+      project: (object: KubeObject, version: string) => {
+        const { namespace = '', name } = object.metadata;
+        const whole = { ...object, apiVersion: object.apiVersion ?? `${LISTENER_GROUP}/${version}` };
+        return readAdditionalListener(whole, `${LISTENER_KIND} ${namespace}/${name}`, this.#deps.settings);
+      },
+      equal: sameListenerReading,
+      onChange: () => {
+        this.#followMachines();
+        this.#changed();
+      },
+      onAbsent: () => this.#beginAnew(),
+    });
+  }
+
+  /**
+   * The definition was taken away while we ran: from then on it is as at a start without it. With its objects gone that is so at once;
+   * of those whose end was not heard, only when it has not come back for a while.
+   */
+  #beginAnew(): void {
+    const { reflector, absentSinceMs } = this.#listeners;
+    const { synced, items } = reflector.snapshot();
+    if (this.#stopped || !synced || absentSinceMs === null) return;
+    if (items.size > 0 && this.#now() - absentSinceMs < BELIEVED_ABSENT_MS) return;
+    this.#listeners = this.#followedListeners();
+    this.#listeners.absentSinceMs = absentSinceMs;
+    this.#stopLater(reflector);
+    this.#listeners.reflector.start();
+    this.#followMachines();
+    this.#changed();
+  }
+
+  /** Remembered only until it has ended: who stops us waits for it. */
+  #stopLater(reflector: { stop(): Promise<void> }): void {
+    const stopped = reflector.stop().then(() => {
+      this.#stopping = this.#stopping.filter((each) => each !== stopped);
+    });
+    this.#stopping.push(stopped);
+  }
+
+  #followMachines(): void {
+    const isWanted = this.#listeners.reflector.snapshot().items.size > 0;
+    if (this.#stopped || isWanted === (this.#machines !== null)) return;
+    if (this.#machines !== null) {
+      this.#stopLater(this.#machines.reflector);
+      this.#machines = null;
+      return;
+    }
+    this.#machines = this.#followed(MACHINE_GROUP, MACHINES, MACHINE_VERSIONS, {
+      project: readMachine,
+      equal: sameMachine,
+      onChange: () => this.#changed(),
+    });
+    this.#machines.reflector.start();
+  }
+
+  #changed(): void {
+    if (this.#telling !== null || this.#stopped) return;
+    const waitMs = this.#toldAtMs + TOGETHER_MS - performance.now();
+    const tell = () => {
+      this.#telling = null;
+      this.#toldAtMs = performance.now();
+      this.#deps.onChange();
+    };
+    if (waitMs <= 0) tell();
+    else this.#telling = setTimeout(tell, waitMs);
+  }
+
+  #followed<T>(
+    group: string,
+    resource: string,
+    known: readonly string[],
+    how: {
+      readonly project: (object: KubeObject, version: string) => T;
+      readonly equal: (a: T, b: T) => boolean;
+      readonly onChange: () => void;
+      readonly onAbsent?: () => void;
+    },
+  ): Followed<T> {
+    const { client, namespace } = this.#deps;
+    let version = known[0] ?? '';
+    const followed: Followed<T> = {
+      absentSinceMs: null,
+      reflector: new Reflector<T>({
+        client,
+        path: async () => {
+          const found = await servedVersion({ client, group, resource, known });
+          followed.absentSinceMs =
+            found.kind === 'not-installed' ? (followed.absentSinceMs ?? this.#now()) : null;
+          if (followed.absentSinceMs !== null) how.onAbsent?.();
+          if (found.kind === 'served') {
+            version = found.version;
+            return collectionPath(group, version, resource, namespace);
+          }
+          const detail =
+            found.kind === 'not-installed'
+              ? `the CRD ${resource}.${group} is not installed`
+              : `served are only ${found.versions.join(', ')}; known are ${known.join(', ')}`;
+          throw new KubeError({ code: 'not-found', verb: 'list', path: `/apis/${group}`, detail });
+        },
+        project: (object) => how.project(object, version),
+        equal: how.equal,
+        onChange: how.onChange,
+        maxAbsentBackoffMs: ABSENT_RETRY_MS,
+      }),
+    };
+    return followed;
+  }
+
+  #newSnapshot(
+    listeners: ReflectorSnapshot<ListenerReading>,
+    machines: ReflectorSnapshot<MachineFacts> | null,
+  ): ListenerSnapshot {
+    // The server was heard: without the kind there are no objects of it. One that nobody told the end of is still among the items.
+    const isAbsent = this.#listeners.absentSinceMs !== null;
+    const problems: Problem[] = [...listeners.rejected, ...(machines?.rejected ?? [])].map(
+      ([key, reason]) => ({ origin: key, reason }),
+    );
+    if (listeners.problem !== null && (!isAbsent || listeners.synced))
+      problems.push({ origin: `watch of ${LISTENERS}`, reason: listeners.problem.message });
+    const machinesProblem = machines?.problem?.message ?? null;
+    if (machinesProblem !== null) problems.push({ origin: `watch of ${MACHINES}`, reason: machinesProblem });
+    return Object.freeze({
+      complete:
+        isAbsent || (listeners.synced && listeners.staleSinceMs === null && listeners.rejected.size === 0),
+      kindAbsent: isAbsent,
+      listeners: Object.freeze([...listeners.items.values()].sort((a, b) => byText(a.key, b.key))),
+      machines: Object.freeze([...(machines?.items.values() ?? [])]),
+      machinesKnown: machines?.synced ?? false,
+      machinesProblem,
+      problems: Object.freeze(problems),
+    });
+  }
+}

@@ -1,0 +1,106 @@
+// One Machine of Cluster API, reduced to what pools are made of. Slim, because a site has thousands: conditions, specs and node
+// references stay with the API. Pure: no object makes it throw, and an odd one is a machine without addresses.
+import type { Labels } from '../../kube/labels/label-requirement.ts';
+import { CLUSTER_NAME_LABEL } from '../objects/cluster-name.ts';
+import { shownValue } from '../objects/shown-value.ts';
+import { addressVerdict } from './api-server-address.ts';
+import { isRecord, manifestFields } from './manifest-fields.ts';
+
+export const MACHINE_GROUP = 'cluster.x-k8s.io';
+export const MACHINE_KIND = 'Machine';
+/** Best first. What we read is in the same place in both. */
+export const MACHINE_VERSIONS: readonly string[] = ['v1beta2', 'v1beta1'];
+
+/** Whatever its version: what we read has not moved. */
+export const isMachine = (apiVersion: unknown, kind: unknown): boolean =>
+  kind === MACHINE_KIND && typeof apiVersion === 'string' && apiVersion.startsWith(`${MACHINE_GROUP}/`);
+
+export interface MachineFacts {
+  /** `<namespace>/<name>` */
+  readonly key: string;
+  readonly name: string;
+  readonly namespace: string;
+  /** Empty where it names none: then it is nobody's. */
+  readonly cluster: string;
+  readonly labels: Labels;
+  /** Inside the cluster's network, as text that is the same for the same address; each once, in the order of the object. */
+  readonly addresses: readonly string[];
+  /** Why there is none; null where there is one. */
+  readonly addressProblem: string | null;
+  /** It goes: nobody new is sent there. */
+  readonly leaving: boolean;
+}
+
+/** A machine has a few; whoever writes thousands into one must not have us probe them. */
+const MAX_ADDRESSES = 8;
+const LEAVING_PHASES: ReadonlySet<string> = new Set(['Deleting', 'Deleted']);
+
+export function readMachine(object: unknown): MachineFacts {
+  const fields = manifestFields(object);
+  const name = fields.text('metadata.name') ?? '';
+  const namespace = fields.text('metadata.namespace') ?? 'default';
+  const phase = fields.text('status.phase');
+  const { addresses, problem } = readAddresses(object, phase);
+  return Object.freeze({
+    key: `${namespace}/${name}`,
+    name,
+    namespace,
+    // The API lets nobody change the first; a label could be put on another cluster's machine.
+    cluster: fields.text('spec.clusterName') ?? fields.text(['metadata', 'labels', CLUSTER_NAME_LABEL]) ?? '',
+    labels: readLabels(object),
+    addresses,
+    addressProblem: problem,
+    leaving:
+      fields.text('metadata.deletionTimestamp') !== null || (phase !== null && LEAVING_PHASES.has(phase)),
+  });
+}
+
+/** kubelets and controllers write to a Machine often, and hardly ever what we read. */
+export function sameMachine(a: MachineFacts, b: MachineFacts): boolean {
+  const keys = Object.keys(a.labels);
+  return (
+    a.key === b.key &&
+    a.cluster === b.cluster &&
+    a.leaving === b.leaving &&
+    a.addressProblem === b.addressProblem &&
+    a.addresses.length === b.addresses.length &&
+    a.addresses.every((address, i) => address === b.addresses[i]) &&
+    keys.length === Object.keys(b.labels).length &&
+    keys.every((key) => Object.hasOwn(b.labels, key) && a.labels[key] === b.labels[key])
+  );
+}
+
+function readLabels(object: unknown): Labels {
+  const metadata = isRecord(object) ? object.metadata : null;
+  const labels = isRecord(metadata) ? metadata.labels : null;
+  if (!isRecord(labels)) return {};
+  return Object.fromEntries(
+    Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
+
+function readAddresses(
+  object: unknown,
+  phase: string | null,
+): { readonly addresses: readonly string[]; readonly problem: string | null } {
+  const status = isRecord(object) ? object.status : null;
+  const list = isRecord(status) ? status.addresses : null;
+  const found = new Set<string>();
+  const refused: string[] = [];
+  for (const each of Array.isArray(list) ? list : []) {
+    if (!isRecord(each) || each.type !== 'InternalIP' || typeof each.address !== 'string') continue;
+    const verdict = addressVerdict(each.address);
+    if (verdict.kind === 'private' || verdict.kind === 'public') found.add(verdict.address);
+    else
+      refused.push(
+        `${shownValue(each.address)}: ${verdict.kind === 'refused' ? verdict.reason : 'no IP address'}`,
+      );
+    if (found.size >= MAX_ADDRESSES) break;
+  }
+  if (found.size > 0) return { addresses: Object.freeze([...found]), problem: null };
+  const problem =
+    refused.length > 0
+      ? `no address of it can be dialled: ${refused.slice(0, 3).join('; ')}`
+      : `it has no InternalIP in status.addresses yet${phase === null ? '' : ` (phase ${shownValue(phase)})`}`;
+  return { addresses: [], problem };
+}

@@ -1,0 +1,75 @@
+// Reads typed fields out of a manifest of unknown shape and collects every problem with its path. Never throws, and never
+// reads an inherited property: `__proto__` in a manifest is just another name.
+import { shownValue } from '../objects/shown-value.ts';
+
+/** Dots separate names; a name that contains dots itself comes in a list of names. */
+export type FieldPath = string | readonly string[];
+
+export interface ManifestFields {
+  /** In order of reading; empty while everything fits. */
+  readonly problems: readonly string[];
+  /** These return null for what is absent, null, or Go's zero value ("" and 0: older CAPO versions write those for "not set"). */
+  text(path: FieldPath): string | null;
+  /** A whole number from 1 to 65535. */
+  port(path: FieldPath): number | null;
+  flag(path: FieldPath): boolean | null;
+  /** For checks of meaning, so that they land in the same list as those of shape. */
+  refuse(path: FieldPath, value: unknown, wanted: string): void;
+}
+
+const ABSENT = Symbol('absent');
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function manifestFields(object: unknown): ManifestFields {
+  const problems: string[] = [];
+
+  const refuse = (path: FieldPath, value: unknown, wanted: string) => {
+    const problem = `${typeof path === 'string' ? path : path.join('.')} is ${shownValue(value)}: ${wanted}`;
+    // A broken parent would otherwise be told once for each field below it.
+    if (!problems.includes(problem)) problems.push(problem);
+  };
+
+  const valueAt = (path: FieldPath): unknown => {
+    const names = typeof path === 'string' ? path.split('.') : path;
+    let value: unknown = object;
+    for (const [depth, name] of names.entries()) {
+      if (value === null || value === undefined) return ABSENT;
+      if (!isRecord(value)) {
+        refuse(depth === 0 ? 'the document' : names.slice(0, depth), value, 'an object belongs there');
+        return ABSENT;
+      }
+      value = Object.hasOwn(value, name) ? value[name] : ABSENT;
+      if (value === ABSENT) return ABSENT;
+    }
+    return value ?? ABSENT;
+  };
+
+  return {
+    problems,
+    refuse,
+    text(path) {
+      const value = valueAt(path);
+      if (value === ABSENT || value === '') return null;
+      if (typeof value === 'string') return value;
+      refuse(path, value, 'text belongs there, in quotes where it looks like something else');
+      return null;
+    },
+    port(path) {
+      const value = valueAt(path);
+      if (value === ABSENT || value === 0) return null;
+      if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65_535) return value;
+      refuse(path, value, 'a whole number from 1 to 65535, without quotes, belongs there');
+      return null;
+    },
+    flag(path) {
+      const value = valueAt(path);
+      if (value === ABSENT) return null;
+      if (typeof value === 'boolean') return value;
+      refuse(path, value, 'true or false, without quotes, belongs there');
+      return null;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+// The contents of all manifest files as one snapshot of clusters, and one of listeners and machines. Pure: it depends on names and
+// contents, never on the order in which files were read.
+
+import { byText } from '../objects/text-order.ts';
+import { sameListenerReading } from './additional-listener.ts';
+import { keyOf, originOf } from './cluster-reading.ts';
+import type { Problem, SourceSnapshot } from './cluster-source.ts';
+import type { ListenerSnapshot } from './listener-snapshot.ts';
+import { sameMachine } from './machine.ts';
+import type { Found, ManifestContents } from './manifest-reading.ts';
+
+export interface FileContent {
+  readonly stamp: string | null;
+  /** What counts: the file as it is, or as it last was without error. */
+  readonly contents: ManifestContents;
+  readonly errors: readonly Problem[];
+  readonly skipped: readonly Problem[];
+  readonly lastGood: ManifestContents | null;
+}
+
+export interface ManifestSnapshot {
+  readonly clusters: SourceSnapshot;
+  readonly listeners: ListenerSnapshot;
+}
+
+export function mergedSnapshot(
+  files: ReadonlyMap<string, FileContent>,
+  listed: boolean,
+  directoryProblems: readonly Problem[],
+): ManifestSnapshot {
+  const all = [...files].sort(([a], [b]) => byText(a, b)).map(([, file]) => file);
+  const problems: Problem[] = [
+    ...directoryProblems,
+    ...all.flatMap(({ errors, skipped }) => [...errors, ...skipped]),
+  ];
+  const complete = listed && all.every(({ errors }) => errors.length === 0);
+  const clusters = firstOfEach(
+    all.flatMap(({ contents }) => contents.clusters),
+    keyOf,
+    originOf,
+    problems,
+  );
+  const merged = <T extends { readonly key: string }>(
+    part: (contents: ManifestContents) => readonly Found<T>[],
+  ) =>
+    firstOfEach(
+      all.flatMap(({ contents }) => part(contents)),
+      ({ value }) => value.key,
+      ({ origin }) => origin,
+      problems,
+    ).map(({ value }) => value);
+  const listeners = merged(({ listeners: found }) => found);
+  const machines = merged(({ machines: found }) => found);
+  return {
+    clusters: Object.freeze({
+      complete,
+      clusters: Object.freeze(clusters),
+      problems: Object.freeze(
+        problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),
+      ),
+    }),
+    listeners: Object.freeze({
+      complete,
+      listeners: Object.freeze(listeners),
+      machines: Object.freeze(machines),
+      // What was read before stands while the directory cannot be.
+      machinesKnown: listed || files.size > 0,
+      machinesProblem: null,
+      problems: Object.freeze([]),
+    }),
+  };
+}
+
+/** Said again: a file that was touched, or that could not be read, mostly is. */
+export function saysTheSame(a: ManifestSnapshot, b: ManifestSnapshot): boolean {
+  return (
+    JSON.stringify(a.clusters) === JSON.stringify(b.clusters) &&
+    a.listeners.complete === b.listeners.complete &&
+    a.listeners.machinesKnown === b.listeners.machinesKnown &&
+    sameList(a.listeners.listeners, b.listeners.listeners, sameListenerReading) &&
+    sameList(a.listeners.machines, b.listeners.machines, sameMachine)
+  );
+}
+
+/** Sorted by key. */
+function firstOfEach<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  originOf: (item: T) => string,
+  problems: Problem[],
+): T[] {
+  const byKey = new Map<string, T>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const first = byKey.get(key);
+    if (first === undefined) byKey.set(key, item);
+    else {
+      const reason = `${key} is in ${originOf(first)} too, and the first by name counts: remove one of them`;
+      problems.push({ origin: originOf(item), reason });
+    }
+  }
+  return [...byKey.values()].sort((a, b) => byText(keyOf(a), keyOf(b)));
+}
+
+function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
+  return a.length === b.length && a.every((x, i) => same(x, b[i] as T));
+}

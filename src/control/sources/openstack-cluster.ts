@@ -1,0 +1,258 @@
+// One OpenStackCluster object, of any API version we know, read into the facts the proxy needs, or into the reason why it
+// cannot be used. Pure: the same object always gives the same reading, and no object makes it throw.
+
+import { CLUSTER_NAME_LABEL, isClusterName } from '../objects/cluster-name.ts';
+import { shownValue } from '../objects/shown-value.ts';
+import { addressVerdict } from './api-server-address.ts';
+import { clusterObject } from './cluster-object.ts';
+import type { ClusterObject, ClusterReading, ReadingSettings, Unproxied } from './cluster-source.ts';
+import { type ManifestFields, manifestFields } from './manifest-fields.ts';
+import { networkId } from './network-id.ts';
+import {
+  isOpenStackCluster,
+  KNOWN_VERSIONS,
+  OPENSTACK_CLUSTER_GROUP,
+  type OpenStackClusterLayout,
+  openStackClusterLayout,
+} from './openstack-cluster-layout.ts';
+
+const DEFAULT_PORT = 6443;
+const CAPO = 'cluster-api-provider-openstack';
+
+/**
+ * An object with `metadata.deletionTimestamp` is read like any other: Cluster API drains and deletes machines through the
+ * API server, so it must stay reachable until the object is gone.
+ */
+export function readOpenStackCluster(
+  object: unknown,
+  origin: string,
+  settings: ReadingSettings,
+): ClusterReading {
+  const fields = manifestFields(object);
+  const apiVersion = fields.text('apiVersion');
+  const kind = fields.text('kind');
+  const identity = readIdentity(fields, origin, clusterObject(object), clusterNetworkId(object));
+  const unproxied = (
+    outcome: 'invalid' | 'pending' | 'not-proxied',
+    reason: string,
+    unused: UnusedNetwork = {},
+  ): ClusterReading => Object.freeze({ kind: outcome, ...identity.known, ...unused, reason });
+
+  if (!isOpenStackCluster(apiVersion, kind)) {
+    const found = fields.problems[0] ?? `apiVersion is ${shownValue(apiVersion)}, kind ${shownValue(kind)}`;
+    return unproxied('invalid', `this is not an OpenStackCluster of ${OPENSTACK_CLUSTER_GROUP} (${found})`);
+  }
+  const layout = openStackClusterLayout(apiVersion ?? '');
+  if (layout === null) {
+    return unproxied(
+      'invalid',
+      `apiVersion ${shownValue(apiVersion)} is not known; known are ${KNOWN_VERSIONS.join(', ')}`,
+    );
+  }
+
+  const { path, isolatedWhen } = layout.floatingIp;
+  const before = fields.problems.length;
+  const flag = fields.flag(path);
+  const flagUnreadable = fields.problems.length > before;
+  const isolated = flag === isolatedWhen;
+  if (!isolated && !settings.proxyAlways && !flagUnreadable) {
+    // A cluster that is not to be proxied is not reported as broken either, whatever else is in it.
+    return unproxied(
+      'not-proxied',
+      `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
+        `${isolatedWhen} there, or --proxy-always, would have it proxied`,
+    );
+  }
+
+  identity.check();
+  const networks = readNetworks(fields, layout, object, settings.trustSpecNetwork === true);
+  const address = readAddress(fields, layout);
+  const port = readPort(fields, layout);
+  const { unused } = networks;
+  if (fields.problems.length > 0) return unproxied('invalid', fields.problems.join('; '), unused);
+  const networkIds = address.kind === 'address' && address.isFact ? networks.ids : networks.specAddressIds;
+
+  const missing = [
+    ...(networkIds.length === 0
+      ? [
+          `status.network.id is missing: ${CAPO} writes it when it reconciles the cluster ` +
+            '(after a restore or move: once the cluster is no longer paused)',
+        ]
+      : []),
+    ...(address.kind === 'missing' ? [address.reason] : []),
+  ];
+  if (missing.length > 0 || address.kind === 'missing')
+    return unproxied('pending', missing.join('; '), unused);
+
+  return Object.freeze({
+    kind: 'proxied',
+    facts: Object.freeze({
+      ...identity.known,
+      ...unused,
+      networkIds: Object.freeze(networkIds),
+      address: address.address,
+      port,
+    }),
+  });
+}
+
+function readIdentity(
+  fields: ManifestFields,
+  origin: string,
+  object: ClusterObject | null,
+  clusterNetwork: string | null,
+): { readonly known: Omit<Unproxied, 'reason'>; check(): void } {
+  const objectName = fields.text('metadata.name');
+  // kubectl always writes a namespace; a manifest by hand may leave it out, and means what kubectl would mean.
+  const namespace = fields.text('metadata.namespace') ?? 'default';
+  const label = ['metadata', 'labels', CLUSTER_NAME_LABEL];
+  const name = fields.text(label);
+  const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
+
+  const objectNameFits = objectName !== null && /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(objectName);
+  const namespaceFits = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace);
+  return {
+    known: {
+      // Two objects without a usable name are still two objects.
+      key: objectNameFits && namespaceFits ? `${namespace}/${objectName}` : `(unnamed) ${origin}`,
+      // A name no Service can carry is still shown, so that the operator finds the object, but nothing unprintable is.
+      name: name !== null && /^[\x21-\x7e]{1,253}$/.test(name) ? name : '',
+      namespace: namespaceFits ? namespace : '',
+      origin,
+      createdAtMs: Number.isNaN(createdAtMs) ? null : createdAtMs,
+      object: objectNameFits && namespaceFits ? object : null,
+      ...(clusterNetwork !== null && { clusterNetworkId: clusterNetwork }),
+    },
+    check() {
+      if (!objectNameFits)
+        fields.refuse('metadata.name', objectName, 'the name of a Kubernetes object belongs there');
+      if (!namespaceFits)
+        fields.refuse('metadata.namespace', namespace, 'a Kubernetes namespace belongs there');
+      if (name === null) {
+        fields.refuse(
+          label,
+          name,
+          'Cluster API sets this label to the name of the Cluster that owns the object',
+        );
+      } else if (!isClusterName(name)) {
+        fields.refuse(
+          label,
+          name,
+          'no Service can carry that name; it needs 1 to 63 of a-z, 0-9 and "-", a letter first and no "-" last',
+        );
+      }
+    },
+  };
+}
+
+/** Read apart: that it is odd, or missing, is told by who needs it for the API server. */
+function clusterNetworkId(object: unknown): string | null {
+  const text = manifestFields(object).text('status.network.id');
+  return text === null ? null : networkId(text);
+}
+
+type UnusedNetwork = Pick<Unproxied, 'unusedSpecNetworkId'>;
+
+interface Networks {
+  /** Where an address that status gives may be dialled, best first. */
+  readonly ids: readonly string[];
+  /** The same for an address from spec. */
+  readonly specAddressIds: readonly string[];
+  readonly unused: UnusedNetwork;
+}
+
+/**
+ * The load balancer's own network, then the cluster's, both as CAPO wrote them into status. Tenants write spec: an id from there would
+ * lead into the network of any other tenant. CAPO up to 0.12 resolves the load balancer's network without writing it to status; then
+ * the cluster's counts alone, and the health check tells whether the load balancer can be reached from it.
+ */
+function readNetworks(
+  fields: ManifestFields,
+  layout: OpenStackClusterLayout,
+  object: unknown,
+  trustSpec: boolean,
+): Networks {
+  const isOn = fields.flag(`${layout.loadBalancerSpec}.enabled`) !== false;
+  const specPath = `${layout.loadBalancerSpec}.network.id`;
+  const loadBalancer = readNetworkId(fields, `${layout.loadBalancerStatus}.loadBalancerNetwork.id`);
+  const trusted = isOn && trustSpec ? readNetworkId(fields, specPath) : null;
+  const cluster = readNetworkId(fields, 'status.network.id');
+  const ids = [...new Set([loadBalancer, trusted, cluster])].filter((id) => id !== null);
+  if (trustSpec) return { ids, specAddressIds: ids, unused: {} };
+
+  // Read apart: what is not used cannot make an object invalid.
+  const wished = isOn ? networkId(manifestFields(object).text(specPath) ?? '') : null;
+  return {
+    ids,
+    // Other tenants may share the load balancer's network: an address that a tenant chose is dialled only in the cluster's own.
+    specAddressIds: cluster === null ? [] : [cluster],
+    unused: wished === null || ids.includes(wished) ? {} : { unusedSpecNetworkId: wished },
+  };
+}
+
+function readNetworkId(fields: ManifestFields, path: string): string | null {
+  const text = fields.text(path);
+  if (text === null) return null;
+  const id = networkId(text);
+  if (id === null) fields.refuse(path, text, 'the UUID of a Neutron network belongs there');
+  return id;
+}
+
+type ReadAddress =
+  | {
+      readonly kind: 'address';
+      readonly address: string;
+      /** From status, where no tenant writes. */
+      readonly isFact: boolean;
+    }
+  | { readonly kind: 'missing'; readonly reason: string };
+
+/** The load balancer's address, else the fixed one, else the endpoint's host if that can be an address inside the network. */
+function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): ReadAddress {
+  const internalIp = `${layout.loadBalancerStatus}.internalIP`;
+  const hostPath = 'spec.controlPlaneEndpoint.host';
+  const candidates: { readonly address: string; readonly isFact: boolean }[] = [];
+  for (const path of [internalIp, layout.fixedIp]) {
+    const text = fields.text(path);
+    if (text === null) continue;
+    const verdict = addressVerdict(text);
+    if (verdict.kind === 'private' || verdict.kind === 'public')
+      candidates.push({ address: verdict.address, isFact: path === internalIp });
+    else
+      fields.refuse(path, text, verdict.kind === 'refused' ? verdict.reason : 'an IP address belongs there');
+  }
+  const host = fields.text(hostPath);
+  const [best] = candidates;
+  if (best !== undefined) return { kind: 'address', ...best };
+
+  const absent =
+    `there is no address to dial: ${internalIp} is missing (${CAPO} writes it once the load balancer exists), ` +
+    `${layout.fixedIp} is not set`;
+  if (host === null) return { kind: 'missing', reason: `${absent}, and neither is ${hostPath}` };
+  const verdict = addressVerdict(host);
+  switch (verdict.kind) {
+    case 'private':
+      return { kind: 'address', address: verdict.address, isFact: false };
+    case 'refused':
+      fields.refuse(hostPath, host, verdict.reason);
+      return { kind: 'missing', reason: '' };
+    // A public address or a name is the way in from outside: dialled in the netns it would leave the tenant's network.
+    case 'public':
+    case 'not-an-address':
+      return {
+        kind: 'missing',
+        reason: `${absent}, and ${hostPath} ${shownValue(host)} is no private IP address`,
+      };
+  }
+}
+
+/**
+ * In CAPO's own order (`getAPIServerPort`): the endpoint's port once the endpoint is set, as that is the port its load
+ * balancer listens on even where `apiServerPort` says otherwise; then `apiServerPort`; then 6443.
+ */
+function readPort(fields: ManifestFields, layout: OpenStackClusterLayout): number {
+  const endpointPort = fields.port('spec.controlPlaneEndpoint.port');
+  const specPort = fields.port(layout.port);
+  const endpointIsSet = fields.text('spec.controlPlaneEndpoint.host') !== null;
+  return (endpointIsSet ? endpointPort : null) ?? specPort ?? endpointPort ?? DEFAULT_PORT;
+}

@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { labelSelectors, labelSets } from '../../../test/kube/selector-cases.ts';
+import {
+  type PoolFields,
+  type PoolMembership,
+  poolMembership,
+  readPoolSelection,
+} from './pool-membership.ts';
+
+const HASH = 'rollouts-pod-template-hash';
+const IGNORED = new Set([HASH]);
+
+function selected(fields: Partial<PoolFields>, ignored: ReadonlySet<string> = IGNORED) {
+  const read = readPoolSelection({ selector: undefined, rolloutLabels: undefined, ...fields }, ignored);
+  if (read.kind === 'refused') throw new Error(read.problems.join('; '));
+  return (labels: Record<string, string>) => poolMembership(read.selection, labels);
+}
+function refusals(fields: Partial<PoolFields>, ignored: ReadonlySet<string> = IGNORED): readonly string[] {
+  const read = readPoolSelection({ selector: undefined, rolloutLabels: undefined, ...fields }, ignored);
+  return read.kind === 'refused' ? read.problems : [];
+}
+
+describe('the seed: redis and redis-preview', () => {
+  const pool = (hash: string) =>
+    selected({ selector: { matchLabels: { app: 'redis' } }, rolloutLabels: { [HASH]: hash } });
+  const [blue, green] = [
+    { app: 'redis', [HASH]: '778dbdddff' },
+    { app: 'redis', [HASH]: '646998df5c' },
+  ];
+
+  test('before the promotion green is ignored by active and a member of preview', () => {
+    expect([pool('778dbdddff')(blue), pool('778dbdddff')(green)]).toEqual(['member', 'ignored']);
+    expect([pool('646998df5c')(blue), pool('646998df5c')(green)]).toEqual(['ignored', 'member']);
+  });
+
+  test('the promotion is one label of the listener, and flips both', () => {
+    expect([pool('646998df5c')(green), pool('646998df5c')(blue)]).toEqual(['member', 'ignored']);
+  });
+
+  test("or it is the machine's own label", () =>
+    expect(pool('778dbdddff')({ ...green, [HASH]: '778dbdddff' })).toBe('member'));
+
+  test('another app is neither', () => expect(pool('778dbdddff')({ ...blue, app: 'web' })).toBe('none'));
+});
+
+describe('a pool', () => {
+  test.each<[string, Partial<PoolFields>, Record<string, string>, PoolMembership]>([
+    ['without a selector has the control plane', {}, { 'cluster.x-k8s.io/control-plane': '' }, 'member'],
+    ['without a selector has no worker', {}, { role: 'worker' }, 'none'],
+    ['with an empty one as well', { selector: {} }, { 'cluster.x-k8s.io/control-plane': '' }, 'member'],
+    [
+      'of the control plane can be rolled out too',
+      { rolloutLabels: { [HASH]: '2' } },
+      { 'cluster.x-k8s.io/control-plane': '', [HASH]: '1' },
+      'ignored',
+    ],
+    ['by its selector', { selector: { matchLabels: { a: 'b' } } }, { a: 'b' }, 'member'],
+    [
+      'ignores what lacks an ignored label of its selector',
+      { selector: { matchLabels: { a: 'b', [HASH]: '1' } } },
+      { a: 'b' },
+      'ignored',
+    ],
+    [
+      'does so by expressions too',
+      {
+        selector: {
+          matchLabels: { a: 'b' },
+          matchExpressions: [{ key: HASH, operator: 'NotIn', values: ['1'] }],
+        },
+      },
+      { a: 'b', [HASH]: '1' },
+      'ignored',
+    ],
+  ])('%s', (_, fields, labels, expected) => expect(selected(fields)(labels)).toBe(expected));
+
+  test('knows nothing of "ignored" where the operator names no labels', () =>
+    expect(selected({ selector: { matchLabels: { a: 'b', [HASH]: '1' } } }, new Set())({ a: 'b' })).toBe(
+      'none',
+    ));
+
+  test('keeps to the control plane although the operator names that label', () =>
+    expect(selected({}, new Set(['cluster.x-k8s.io/control-plane']))({})).toBe('none'));
+});
+
+describe('a pool is refused', () => {
+  test('when rollout labels are not those that the operator named', () => {
+    expect(refusals({ rolloutLabels: { app: 'x', [HASH]: '1' } })).toEqual([
+      `spec.rolloutLabels has the key "app": only those that the operator names in --ignored-selector-labels may be there (${HASH})`,
+    ]);
+    expect(refusals({ rolloutLabels: { [HASH]: '1' } }, new Set())[0]).toContain('(there are none)');
+  });
+
+  test('when its selector would be empty without the ignored labels', () =>
+    expect(refusals({ selector: { matchLabels: { [HASH]: '1' } } })).toEqual([
+      expect.stringContaining('every machine would be known'),
+    ]));
+
+  test('with everything that is wrong at once', () => {
+    expect(
+      refusals({
+        selector: { matchExpressions: [{ key: 'a', operator: 'Near' }] },
+        rolloutLabels: { app: 'x', [HASH]: '-' },
+      }),
+    ).toEqual([
+      expect.stringContaining('spec.selector.matchExpressions[0].operator is "Near"'),
+      expect.stringContaining(`spec.rolloutLabels["${HASH}"] is "-"`),
+      expect.stringContaining('spec.rolloutLabels has the key "app"'),
+    ]);
+    expect(refusals({ rolloutLabels: 'x' })).toEqual(['spec.rolloutLabels is "x": labels belong there']);
+  });
+});
+
+test('leaving labels out only ever turns "none" into "ignored": who gets traffic does not depend on it', () => {
+  fc.assert(
+    fc.property(labelSelectors, labelSets, (selector, labels) => {
+      const fields = { selector, rolloutLabels: {} };
+      const plain = readPoolSelection(fields, new Set());
+      const leaving = readPoolSelection(fields, new Set(['a', 'app']));
+      if (plain.kind === 'refused' || leaving.kind === 'refused') return;
+      const [before, after] = [
+        poolMembership(plain.selection, labels),
+        poolMembership(leaving.selection, labels),
+      ];
+      expect(after === 'member').toBe(before === 'member');
+      if (before === 'none') expect(['none', 'ignored']).toContain(after);
+    }),
+  );
+});

@@ -1,0 +1,53 @@
+// The way into a listener that an edit of its protocol has replaced (its own port, or server names on the shared one), as long as clients
+// may still be sent there: until our slice names the new one, and then as long as every node may take to hear of it. Pure.
+
+import { sliceIndex } from '../objects/slice-index.ts';
+import type { ListenerWish } from '../sources/additional-listener.ts';
+import type { KubeWorld } from './kube-world.ts';
+
+export interface FormerWay {
+  readonly protocol: ListenerWish['protocol'];
+  /** Since when no slice of ours has sent clients there (monotonic); now, while one still does. */
+  readonly sinceMs: number;
+}
+
+/** By key of a listener. */
+type Protocols = ReadonlyMap<string, ListenerWish['protocol']>;
+
+export function formerWays(
+  now: Protocols,
+  before: Protocols,
+  known: ReadonlyMap<string, FormerWay>,
+  kube: KubeWorld | null,
+  departureMs: number,
+): ReadonlyMap<string, FormerWay> {
+  const former = new Map<string, FormerWay>();
+  // Where nothing is published nobody is sent anywhere.
+  if (kube === null) return former;
+  const { nowMs } = kube;
+  for (const [key, protocol] of now) {
+    const was = before.get(key);
+    if (was !== undefined && was !== protocol) {
+      former.set(key, { protocol: was, sinceMs: nowMs });
+      continue;
+    }
+    const way = known.get(key);
+    if (way === undefined) continue;
+    const sinceMs = leadsTo(key, way.protocol, kube) ? nowMs : way.sinceMs;
+    if (nowMs - sinceMs < departureMs) former.set(key, { ...way, sinceMs });
+  }
+  return former;
+}
+
+/** What cannot be told counts: a way that stays a little longer does no harm. */
+function leadsTo(key: string, protocol: ListenerWish['protocol'], { slices, self }: KubeWorld): boolean {
+  const { instance, endpoint } = self;
+  for (const list of sliceIndex(slices).ours.values())
+    for (const slice of list) {
+      if (slice.listener !== key || slice.instance !== instance) continue;
+      if ('reason' in endpoint) return true;
+      const isShared = slice.object.ports?.[0]?.port === endpoint.port;
+      if (isShared === (protocol === 'TLS')) return true;
+    }
+  return false;
+}

@@ -1,0 +1,243 @@
+// How we reach the API server and who we are there, always as the files say now: tokens, certificates and the kubeconfig itself
+// may be replaced while we run. What cannot be read leaves what was read before in force.
+import {
+  type ApiEndpoint,
+  type ApiIdentity,
+  endpointTls,
+  isSameTls,
+  type TlsFacts,
+} from '../http/api-endpoint.ts';
+import { type ExecCredential, ExecPlugin } from './exec-plugin.ts';
+import { FollowedFiles } from './followed-files.ts';
+import { type KubeAccess, kubeAccess, type RareAccess, type Source } from './kubeconfig.ts';
+import { KubeconfigError } from './kubeconfig-error.ts';
+import type { KubeconfigPlace } from './kubeconfig-place.ts';
+import type { RareCredentials } from './rare-credentials.ts';
+
+export interface CredentialsDeps {
+  readonly place: KubeconfigPlace;
+  /** For exec plugins, which inherit it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly now?: () => number;
+  /** Told when files can no longer be read, and null when they can again. Never a secret. */
+  readonly onProblem?: (problem: string | null) => void;
+}
+
+/** How long one look at the files is good for: a burst of requests makes one. */
+const LOOK_EVERY_MS = 1000;
+
+/** All that a kubeconfig leads to; everything in it changes together. */
+interface Way {
+  readonly texts: readonly Buffer[];
+  readonly access: KubeAccess;
+  readonly plugin: ExecPlugin | null;
+  rare: RareCredentials | null;
+}
+
+interface Known {
+  readonly way: Way;
+  readonly facts: TlsFacts | null;
+  readonly identity: ApiIdentity;
+}
+
+export class Credentials {
+  readonly #place: KubeconfigPlace;
+  readonly #environment: CredentialsDeps['environment'];
+  readonly #now: () => number;
+  readonly #onProblem: (problem: string | null) => void;
+  readonly #files: FollowedFiles;
+  #way: Way | null = null;
+  #known: Known | null = null;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #looking: Promise<ApiIdentity> | null = null;
+  #problem: string | null = null;
+
+  private constructor({ place, environment, now, onProblem }: CredentialsDeps) {
+    this.#place = place;
+    this.#environment = environment;
+    this.#now = now ?? (() => performance.now());
+    this.#onProblem = onProblem ?? (() => {});
+    this.#files = new FollowedFiles({ now: this.#now });
+  }
+
+  /** Throws KubeconfigError: at the start that is a mistake of configuration, later it is a file being replaced. */
+  static async open(deps: CredentialsDeps): Promise<Credentials> {
+    const credentials = new Credentials(deps);
+    await credentials.#look(false);
+    return credentials;
+  }
+
+  get server(): string {
+    return this.#known?.identity.endpoint.server ?? '';
+  }
+
+  /** For messages: never a secret. */
+  get identity(): string {
+    return this.#known?.way.access.identity ?? '';
+  }
+
+  async current(): Promise<ApiIdentity> {
+    if (this.#known !== null && this.#now() - this.#lookedAtMs < LOOK_EVERY_MS) return this.#known.identity;
+    return this.#look(false);
+  }
+
+  /** They were refused: whatever was kept is read anew, however young it is. */
+  async refresh(): Promise<ApiIdentity> {
+    await this.#looking?.catch(() => {});
+    return this.#look(true);
+  }
+
+  #look(force: boolean): Promise<ApiIdentity> {
+    this.#looking ??= this.#lookNow(force).finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #lookNow(force: boolean): Promise<ApiIdentity> {
+    try {
+      const way = await this.#wayNow(force);
+      this.#known =
+        way.access.rare === null
+          ? await this.#plain(way, force)
+          : await this.#rare(way, way.access.rare, force);
+      this.#say(null);
+    } catch (error) {
+      if (!(error instanceof KubeconfigError) || this.#known === null) throw error;
+      // A file that is being replaced, or half of a new pair: the old one is as good as it was.
+      this.#say(error.message);
+    }
+    this.#lookedAtMs = this.#now();
+    return this.#known.identity;
+  }
+
+  async #wayNow(force: boolean): Promise<Way> {
+    const before = this.#way;
+    if (this.#place.kind === 'in-cluster') {
+      this.#way = before ?? { texts: [], access: inClusterAccess(this.#place), plugin: null, rare: null };
+      return this.#way;
+    }
+    const { paths } = this.#place;
+    const texts = await Promise.all(paths.map((path) => this.#files.read(path, force)));
+    if (before !== null && texts.every((text, index) => text === before.texts[index])) return before;
+    const documents = paths.map(async (path, index) => ({ path, content: await parsed(path, texts[index]) }));
+    const access = kubeAccess(await Promise.all(documents));
+    const { exec } = access;
+    const plugin = exec === null ? null : new ExecPlugin({ access: exec, environment: this.#environment });
+    this.#way = { texts, access, plugin, rare: null };
+    return this.#way;
+  }
+
+  async #plain(way: Way, force: boolean): Promise<Known> {
+    const { access, plugin } = way;
+    const printed = plugin === null ? null : await plugin.credential(force);
+    const content = (source: Source | null) => this.#content(source, force);
+    const [ca, cert, key] = await Promise.all([
+      content(access.ca),
+      content(access.cert),
+      content(access.key),
+    ]);
+    const { serverName, skipVerify } = access;
+    const facts = { ca, cert: printed?.cert ?? cert, key: printed?.key ?? key, serverName, skipVerify };
+    const endpoint = this.#endpointFor(access, facts);
+    return { way, facts, identity: { endpoint, ...(await this.#headers(access, endpoint, printed, force)) } };
+  }
+
+  /** The one there was, as long as it is the same: connections belong to it. */
+  #endpointFor({ server, compression }: KubeAccess, facts: TlsFacts): ApiEndpoint {
+    const before = this.#known;
+    const known = before?.identity.endpoint;
+    if (
+      before?.facts != null &&
+      known?.server === server &&
+      known.compression === compression &&
+      isSameTls(before.facts, facts)
+    )
+      return known;
+    return { server, tls: server.startsWith('http:') ? null : endpointTls(facts), compression, agent: null };
+  }
+
+  async #rare(way: Way, rare: RareAccess, force: boolean): Promise<Known> {
+    if (way.rare === null) {
+      const { RareCredentials } = await import('./rare-credentials.ts');
+      way.rare = new RareCredentials({ access: way.access, rare });
+    }
+    const { endpoint, headers, secrets } = await way.rare.current(force);
+    // Tokens in files and impersonation we read better ourselves.
+    const own = await this.#headers(way.access, endpoint, null, force);
+    const identity = {
+      endpoint,
+      headers: endpoint.tls === null ? {} : { ...headers, ...own.headers },
+      secrets: [...secrets, ...own.secrets],
+    };
+    return { way, facts: null, identity };
+  }
+
+  async #headers(
+    access: KubeAccess,
+    endpoint: ApiEndpoint,
+    printed: ExecCredential | null,
+    force: boolean,
+  ): Promise<Pick<ApiIdentity, 'headers' | 'secrets'>> {
+    // As Go's client: credentials never go over plain HTTP, whatever the file says.
+    if (endpoint.tls === null) return { headers: {}, secrets: [] };
+    const token = printed?.token ?? tokenText(access, await this.#content(access.token, force));
+    if (token !== null)
+      return { headers: { ...access.impersonation, Authorization: `Bearer ${token}` }, secrets: [token] };
+    if (access.basic === null) return { headers: access.impersonation, secrets: [] };
+    const basic = Buffer.from(access.basic).toString('base64');
+    return { headers: { ...access.impersonation, Authorization: `Basic ${basic}` }, secrets: [basic] };
+  }
+
+  async #content(source: Source | null, force: boolean): Promise<Buffer | null> {
+    if (source === null) return null;
+    return source.kind === 'data' ? source.data : this.#files.read(source.path, force);
+  }
+
+  #say(problem: string | null): void {
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#onProblem(problem);
+  }
+}
+
+function inClusterAccess({
+  server,
+  tokenFile,
+  caFile,
+}: KubeconfigPlace & { kind: 'in-cluster' }): KubeAccess {
+  return {
+    server,
+    ca: { kind: 'file', path: caFile },
+    skipVerify: false,
+    serverName: null,
+    compression: true,
+    cert: null,
+    key: null,
+    token: { kind: 'file', path: tokenFile },
+    basic: null,
+    exec: null,
+    impersonation: {},
+    rare: null,
+    identity: `the service account of this Pod, with the token in ${tokenFile}`,
+  };
+}
+
+async function parsed(path: string, text: Buffer | undefined): Promise<unknown> {
+  // 12 MB: a Pod has no kubeconfig and needs no YAML.
+  const { parse } = await import('yaml');
+  try {
+    return parse(String(text), { maxAliasCount: 100, logLevel: 'error' });
+  } catch {
+    // The parser's message quotes the line, which may hold a key.
+    throw new KubeconfigError('malformed', `${path}: it is no YAML`);
+  }
+}
+
+function tokenText(access: KubeAccess, bytes: Buffer | null): string | null {
+  if (bytes === null) return null;
+  const token = bytes.toString('latin1').trim();
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  const where = access.token?.kind === 'file' ? access.token.path : 'the kubeconfig';
+  throw new KubeconfigError('malformed', `${where} does not hold a token`);
+}

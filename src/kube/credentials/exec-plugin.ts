@@ -1,0 +1,99 @@
+// Credentials that a program prints: the `exec` of a kubeconfig. Runs it with a deadline, keeps what it said until that expires,
+// and never quotes what it printed on stdout.
+import { type ExecFileException, execFile } from 'node:child_process';
+import { isRecord } from '../kube-object.ts';
+import type { ExecAccess } from './kubeconfig.ts';
+import { KubeconfigError } from './kubeconfig-error.ts';
+
+export interface ExecCredential {
+  readonly token: string | null;
+  readonly cert: Buffer | null;
+  readonly key: Buffer | null;
+}
+
+export interface ExecPluginDeps {
+  readonly access: ExecAccess;
+  /** Of this process: the plugin gets it, and what the kubeconfig adds. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly wallClock?: () => number;
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 30_000;
+const MAX_OUTPUT = 1024 * 1024;
+/** A token that expires on its way is refused: take a new one a little earlier. */
+const EXPIRY_MARGIN_MS = 10_000;
+
+export class ExecPlugin {
+  readonly #deps: ExecPluginDeps;
+  #credential: ExecCredential | null = null;
+  #expiresAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(deps: ExecPluginDeps) {
+    this.#deps = deps;
+  }
+
+  /** Not to be called again before it has answered. */
+  async credential(force: boolean): Promise<ExecCredential> {
+    const { wallClock = Date.now } = this.#deps;
+    if (!force && this.#credential !== null && wallClock() < this.#expiresAtMs - EXPIRY_MARGIN_MS)
+      return this.#credential;
+    const status = statusOf(this.#deps.access, await this.#run());
+    const expires =
+      typeof status.expirationTimestamp === 'string' ? Date.parse(status.expirationTimestamp) : Number.NaN;
+    this.#expiresAtMs = Number.isNaN(expires) ? Number.POSITIVE_INFINITY : expires;
+    const text = (name: string) =>
+      typeof status[name] === 'string' && status[name] !== '' ? String(status[name]) : null;
+    const token = text('token');
+    if (token !== null && !/^[\x21-\x7e]+$/.test(token))
+      throw new KubeconfigError('malformed', `the plugin ${this.#deps.access.command} printed no token`);
+    const pem = (name: string) => (text(name) === null ? null : Buffer.from(text(name) as string));
+    this.#credential = {
+      token,
+      cert: pem('clientCertificateData'),
+      key: pem('clientKeyData'),
+    };
+    return this.#credential;
+  }
+
+  #run(): Promise<string> {
+    const { access, environment, timeoutMs = TIMEOUT_MS } = this.#deps;
+    const info = { kind: 'ExecCredential', apiVersion: access.apiVersion, spec: { interactive: false } };
+    const env = { ...environment, KUBERNETES_EXEC_INFO: JSON.stringify(info), ...access.env };
+    return new Promise((resolve, reject) => {
+      const options = { env, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT } as const;
+      const child = execFile(access.command, access.args, options, (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else
+          reject(
+            new KubeconfigError('unreadable', `the plugin ${access.command} ${failureOf(error, stderr)}`),
+          );
+      });
+      child.stdin?.on('error', () => {}).end(); // nobody is there to type
+    });
+  }
+}
+
+/** Node's own message quotes the whole command line, and arguments have held passwords. */
+function failureOf(error: ExecFileException, stderr: string): string {
+  if (typeof error.code === 'string') return `could not be run: ${error.code}`;
+  if (error.killed) return 'did not answer in time';
+  const said = stderr.trim().slice(0, 200);
+  return `failed with ${error.code ?? error.signal}${said === '' ? '' : `: ${withoutLongWords(said)}`}`;
+}
+
+/** What a plugin says to people is worth showing; a token among it is not. */
+const withoutLongWords = (text: string): string => text.replace(/[\w+/=.~-]{40,}/g, '…');
+
+function statusOf({ command }: ExecAccess, stdout: string): Readonly<Record<string, unknown>> {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(stdout);
+  } catch {
+    answer = null; // the error quotes what it could not read
+  }
+  const status = isRecord(answer) && answer.kind === 'ExecCredential' ? answer.status : null;
+  if (!isRecord(status))
+    throw new KubeconfigError('malformed', `the plugin ${command} printed no ExecCredential`);
+  return status;
+}

@@ -1,0 +1,237 @@
+// What a kubeconfig says about the cluster and user of its current context. Pure: takes parsed documents, reads no file.
+// Where client-go and client-node differ, client-go is right: it is what kubectl does with the same file.
+import { dirname, isAbsolute, join } from 'node:path';
+import { isRecord } from '../kube-object.ts';
+import { KubeconfigError } from './kubeconfig-error.ts';
+
+export type Source =
+  | { readonly kind: 'data'; readonly data: Buffer }
+  | { readonly kind: 'file'; readonly path: string };
+
+export interface KubeAccess {
+  /** Without a slash at its end. */
+  readonly server: string;
+  readonly ca: Source | null;
+  readonly skipVerify: boolean;
+  readonly serverName: string | null;
+  readonly compression: boolean;
+  readonly cert: Source | null;
+  readonly key: Source | null;
+  readonly token: Source | null;
+  /** `user:password` */
+  readonly basic: string | null;
+  /** Headers `Impersonate-*`. */
+  readonly impersonation: Readonly<Record<string, string | readonly string[]>>;
+  readonly exec: ExecAccess | null;
+  /** What only client-node can do: an auth-provider, or a proxy. null: plain, and ours to read. */
+  readonly rare: RareAccess | null;
+  /** For messages: who we are and where that is written. Never a secret. */
+  readonly identity: string;
+}
+
+export interface ExecAccess {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly apiVersion: string;
+}
+
+/** The current context alone, as a kubeconfig of its own with absolute paths. Holds secrets. */
+export interface RareAccess {
+  readonly proxied: boolean;
+  readonly kubeconfig: Readonly<Record<string, unknown>>;
+}
+
+export interface KubeconfigDocument {
+  readonly path: string;
+  readonly content: unknown;
+}
+
+interface Entry {
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Of the file it stands in: relative paths start there. */
+  readonly path: string;
+}
+
+/** Several documents are merged as kubectl does: the first to name something decides. */
+export function kubeAccess(documents: readonly KubeconfigDocument[]): KubeAccess {
+  for (const { path, content } of documents)
+    if (!isRecord(content)) throw malformed(path, 'it is no kubeconfig: an object belongs there');
+  const origin = documents.map(({ path }) => path).join(', ');
+  const current = documents
+    .map(({ content }) => (content as Record<string, unknown>)['current-context'])
+    .find((name) => typeof name === 'string' && name !== '');
+  if (typeof current !== 'string') throw malformed(origin, 'current-context is not set');
+  const context = entryOf(documents, 'contexts', 'context', current, origin);
+  const clusterName = textIn(context, 'cluster');
+  if (clusterName === null) throw malformed(context.path, `context "${current}" names no cluster`);
+  const cluster = entryOf(documents, 'clusters', 'cluster', clusterName, origin);
+  const userName = textIn(context, 'user');
+  const user = userName === null ? NOBODY : entryOf(documents, 'users', 'user', userName, origin);
+  return {
+    ...clusterAccess(cluster, clusterName),
+    ...userAccess(user, userName),
+    rare: rareAccess(cluster, user),
+  };
+}
+
+const NOBODY: Entry = { fields: {}, path: '' };
+
+function clusterAccess(cluster: Entry, name: string) {
+  const server = textIn(cluster, 'server');
+  if (server === null || !isServer(server))
+    throw malformed(cluster.path, `the server of cluster "${name}" is no http:// or https:// address`);
+  return {
+    server: server.replace(/\/+$/, ''),
+    ca: sourceIn(cluster, 'certificate-authority'),
+    skipVerify: cluster.fields['insecure-skip-tls-verify'] === true,
+    serverName: textIn(cluster, 'tls-server-name'),
+    compression: cluster.fields['disable-compression'] !== true,
+  };
+}
+
+function isServer(text: string): boolean {
+  const url = URL.parse(text);
+  // Credentials in the address would end up in messages; Go's client ignores them too.
+  return (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.hostname !== '' &&
+    url.username === '' &&
+    url.password === ''
+  );
+}
+
+function userAccess(user: Entry, name: string | null) {
+  const [cert, key] = [sourceIn(user, 'client-certificate'), sourceIn(user, 'client-key')];
+  if ((cert === null) !== (key === null))
+    throw malformed(user.path, `user "${name}" has a client certificate or its key, not both`);
+  const token = tokenIn(user);
+  const username = textIn(user, 'username');
+  const basic = username === null ? null : `${username}:${textIn(user, 'password') ?? ''}`;
+  const ways = [
+    token === null ? null : token.kind === 'file' ? `the token in ${token.path}` : 'its token',
+    cert === null
+      ? null
+      : cert.kind === 'file'
+        ? `the client certificate ${cert.path}`
+        : 'its client certificate',
+    token !== null || basic === null ? null : 'its password',
+  ].filter((way) => way !== null);
+  const exec = execIn(user, name);
+  if (exec !== null) ways.unshift(`the plugin ${exec.command}`);
+  if (isRecord(user.fields['auth-provider'])) ways.unshift('an auth-provider');
+  const who = name === null ? 'nobody' : `user "${name}" of ${user.path}`;
+  return {
+    cert,
+    key,
+    token,
+    basic: token === null ? basic : null,
+    exec,
+    impersonation: impersonationIn(user),
+    identity: ways.length === 0 ? who : `${who} with ${ways.join(' and ')}`,
+  };
+}
+
+/** The file counts, when both are there: client-go reads it again and again, and keeps the other for the time before. */
+function tokenIn(user: Entry): Source | null {
+  const path = textIn(user, 'tokenFile');
+  if (path !== null) return { kind: 'file', path: absolute(user, path) };
+  const token = textIn(user, 'token');
+  return token === null ? null : { kind: 'data', data: Buffer.from(token) };
+}
+
+function impersonationIn(user: Entry): Record<string, string | readonly string[]> {
+  const headers: Record<string, string | readonly string[]> = {};
+  const as = textIn(user, 'as');
+  if (as === null) return headers;
+  headers['Impersonate-User'] = as;
+  const uid = textIn(user, 'as-uid');
+  if (uid !== null) headers['Impersonate-Uid'] = uid;
+  const groups = user.fields['as-groups'];
+  if (Array.isArray(groups)) headers['Impersonate-Group'] = groups.map(String);
+  return headers;
+}
+
+function rareAccess(cluster: Entry, user: Entry): RareAccess | null {
+  const proxied = textIn(cluster, 'proxy-url') !== null;
+  if (!proxied && !isRecord(user.fields['auth-provider'])) return null;
+  const kubeconfig = {
+    'current-context': 'current',
+    contexts: [{ name: 'current', context: { cluster: 'current', user: 'current' } }],
+    clusters: [{ name: 'current', cluster: withAbsolutePaths(cluster, ['certificate-authority']) }],
+    users: [{ name: 'current', user: withAbsolutePaths(user, ['client-certificate', 'client-key']) }],
+  };
+  return { proxied, kubeconfig };
+}
+
+function withAbsolutePaths(entry: Entry, names: readonly string[]): Record<string, unknown> {
+  const fields: Record<string, unknown> = { ...entry.fields };
+  for (const name of names) {
+    const path = textIn(entry, name);
+    if (path !== null) fields[name] = absolute(entry, path);
+    // The data decide, where both are there; client-node would take the file.
+    if (textIn(entry, `${name}-data`) !== null) delete fields[name];
+  }
+  return fields;
+}
+
+function execIn(user: Entry, name: string | null): ExecAccess | null {
+  const { exec } = user.fields;
+  if (!isRecord(exec)) return null;
+  const { command, args, env, apiVersion } = exec;
+  if (typeof command !== 'string' || command === '' || typeof apiVersion !== 'string')
+    throw malformed(user.path, `the exec plugin of user "${name}" lacks its command or apiVersion`);
+  const pairs = (Array.isArray(env) ? env : [])
+    .filter(isRecord)
+    .map((each) => [String(each.name), String(each.value)]);
+  return {
+    // As Go's client: a bare name is looked up in PATH, `./plugin` lies beside the kubeconfig.
+    command: command.includes('/') ? absolute(user, command) : command,
+    args: (Array.isArray(args) ? args : []).map(String),
+    env: Object.fromEntries(pairs),
+    apiVersion,
+  };
+}
+
+function entryOf(
+  documents: readonly KubeconfigDocument[],
+  list: string,
+  field: string,
+  name: string,
+  origin: string,
+): Entry {
+  for (const { path, content } of documents) {
+    const entries = (content as Record<string, unknown>)[list];
+    if (!Array.isArray(entries)) continue;
+    for (const entry of entries) {
+      if (!isRecord(entry) || entry.name !== name) continue;
+      const fields = entry[field] ?? {};
+      if (!isRecord(fields)) throw malformed(path, `${field} "${name}" is no object`);
+      return { fields, path };
+    }
+  }
+  throw malformed(origin, `there is no ${field} "${name}"`);
+}
+
+/** `<field>-data`, which decides when both are there, or the file that `<field>` names. */
+function sourceIn(entry: Entry, field: string): Source | null {
+  const data = textIn(entry, `${field}-data`);
+  if (data !== null) return { kind: 'data', data: Buffer.from(data, 'base64') };
+  const path = textIn(entry, field);
+  return path === null ? null : { kind: 'file', path: absolute(entry, path) };
+}
+
+const absolute = (entry: Entry, path: string): string =>
+  isAbsolute(path) ? path : join(dirname(entry.path), path);
+
+function textIn({ fields, path }: Entry, field: string): string | null {
+  const value = Object.hasOwn(fields, field) ? (fields[field] ?? null) : null;
+  if (value === null || value === '') return null;
+  // The value itself stays out of the message: it may be a password that YAML took for a number.
+  if (typeof value !== 'string') throw malformed(path, `${field} is no text: quotes are missing around it`);
+  return value;
+}
+
+const malformed = (path: string, problem: string): KubeconfigError =>
+  new KubeconfigError('malformed', `${path}: ${problem}`);

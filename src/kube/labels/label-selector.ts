@@ -1,0 +1,80 @@
+// A LabelSelector (`matchLabels` and `matchExpressions`, all of them together), read from JSON of unknown shape and matched exactly
+// as apimachinery does (`metav1.LabelSelectorAsSelector`). Knows nothing of what is selected. Pure.
+import { isRecord } from '../kube-object.ts';
+import {
+  type LabelOperator,
+  type LabelRequirement,
+  type Labels,
+  meets,
+  readRequirements,
+  refuseUnknownFields,
+  shown,
+} from './label-requirement.ts';
+import { labelKeyProblem, labelValueProblem } from './label-syntax.ts';
+
+export interface LabelSelector {
+  /** All must be met: an empty list matches everything. null matches nothing. */
+  readonly requirements: readonly LabelRequirement[] | null;
+}
+
+export type ParsedLabelSelector =
+  | { readonly kind: 'selector'; readonly selector: LabelSelector }
+  /** Each with its place; never empty. */
+  | { readonly kind: 'invalid'; readonly problems: readonly string[] };
+
+export const EVERYTHING: LabelSelector = Object.freeze({ requirements: Object.freeze([]) });
+export const NOTHING: LabelSelector = Object.freeze({ requirements: null });
+
+const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+
+/** `null` and what is not there select nothing, `{}` everything: so does Kubernetes read them. */
+export function parseLabelSelector(value: unknown, path = 'selector'): ParsedLabelSelector {
+  if (value === null || value === undefined) return { kind: 'selector', selector: NOTHING };
+  if (!isRecord(value))
+    return { kind: 'invalid', problems: [`${path} is ${shown(value)}: a label selector belongs there`] };
+  const problems: string[] = [];
+  refuseUnknownFields(value, path, ['matchLabels', 'matchExpressions'], problems);
+  const requirements = [
+    ...readMatchLabels(value.matchLabels ?? {}, `${path}.matchLabels`, problems),
+    ...readRequirements(value.matchExpressions ?? [], `${path}.matchExpressions`, OPERATORS, problems),
+  ];
+  if (problems.length > 0) return { kind: 'invalid', problems };
+  return { kind: 'selector', selector: { requirements } };
+}
+
+/** Also the way to read a plain map of labels that must be there. */
+export function readMatchLabels(value: unknown, path: string, problems: string[]): LabelRequirement[] {
+  if (!isRecord(value)) {
+    problems.push(`${path} is ${shown(value)}: labels belong there`);
+    return [];
+  }
+  const requirements: LabelRequirement[] = [];
+  for (const [key, text] of Object.entries(value)) {
+    const keyProblem = labelKeyProblem(key);
+    if (keyProblem !== null) problems.push(`${path} has the key ${shown(key)}: ${keyProblem}`);
+    const valueProblem = typeof text === 'string' ? labelValueProblem(text) : 'text belongs there, in quotes';
+    if (valueProblem !== null) problems.push(`${path}[${shown(key)}] is ${shown(text)}: ${valueProblem}`);
+    else requirements.push({ key, operator: 'In', values: new Set([text as string]) });
+  }
+  return requirements;
+}
+
+export function matches({ requirements }: LabelSelector, labels: Labels): boolean {
+  return requirements?.every((requirement) => meets(requirement, labels)) ?? false;
+}
+
+/** What is left when nothing is asked of these keys. It may be everything: whoever cannot want that asks `isEverything`. */
+export function withoutKeys(selector: LabelSelector, keys: ReadonlySet<string>): LabelSelector {
+  const { requirements } = selector;
+  if (requirements === null || !requirements.some(({ key }) => keys.has(key))) return selector;
+  return { requirements: requirements.filter(({ key }) => !keys.has(key)) };
+}
+
+/** Both together. */
+export function both(one: LabelSelector, other: LabelSelector): LabelSelector {
+  if (one.requirements === null || other.requirements === null) return NOTHING;
+  return { requirements: [...one.requirements, ...other.requirements] };
+}
+
+/** It asks nothing at all. */
+export const isEverything = ({ requirements }: LabelSelector): boolean => requirements?.length === 0;

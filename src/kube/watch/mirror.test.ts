@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../kube-object.ts';
+import { Mirror } from './mirror.ts';
+
+const object = (uid: string, resourceVersion: string, spec: unknown = 1): KubeObject => ({
+  metadata: { name: 'a', uid, resourceVersion },
+  spec,
+});
+
+function mirror() {
+  const rejected: string[] = [];
+  const made = new Mirror<{ spec: unknown }>({
+    project: ({ spec }) => {
+      if (spec === 'odd') throw new Error('odd');
+      return { spec };
+    },
+    onRejected: (key) => rejected.push(key),
+  });
+  return { made, rejected };
+}
+
+describe('a mirror', () => {
+  test('takes another object for another, though name and version are the same', () => {
+    const { made } = mirror();
+    made.put(object('1', '5', 'old'));
+    expect(made.put(object('2', '5', 'new'))).toBe(true);
+    expect(made.items().get('a')).toEqual({ spec: 'new' });
+  });
+
+  test('does not keep a predecessor in place of a successor that cannot be projected', () => {
+    const { made } = mirror();
+    made.put(object('1', '5'));
+    expect(made.put(object('2', '6', 'odd'))).toBe(true);
+    expect(made.items().size).toBe(0);
+    expect([...made.rejected()]).toEqual([['a', 'odd']]);
+  });
+
+  test('keeps the last good form through lists too, and tries again with each', () => {
+    const { made, rejected } = mirror();
+    made.put(object('1', '5'));
+    const good = made.items().get('a');
+    for (let each = 0; each < 2; each++) {
+      const list = made.beginList(true);
+      list.add(object('1', '6', 'odd'));
+      expect(list.commit()).toBe(each === 0);
+      expect(made.items().get('a')).toBe(good);
+    }
+    expect(rejected).toEqual(['a', 'a']);
+  });
+
+  test('changes nothing by a list that was not brought to its end', () => {
+    const { made } = mirror();
+    made.put(object('1', '5'));
+    const list = made.beginList(true);
+    list.add({ metadata: { name: 'b' } });
+    expect([...made.items().keys()]).toEqual(['a']);
+    expect(list.commit()).toBe(true);
+    expect([...made.items().keys()]).toEqual(['b']);
+  });
+
+  test('projects anew what comes without a version, or when told not to trust versions', () => {
+    const { made } = mirror();
+    made.put(object('1', '5'));
+    const before = made.items().get('a');
+    expect(made.put(object('1', '5', 'other'))).toBe(false);
+    const list = made.beginList(false);
+    list.add(object('1', '5', 'other'));
+    expect(list.commit()).toBe(true);
+    expect(made.items().get('a')).not.toBe(before);
+    expect(made.put({ metadata: { name: 'a', uid: '1' }, spec: 'third' })).toBe(true);
+    expect(made.put({ metadata: { name: 'a', uid: '1' }, spec: 'fourth' })).toBe(true);
+  });
+});

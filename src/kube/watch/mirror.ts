@@ -1,0 +1,152 @@
+// What is known of a collection: projections of its objects by key. An object that did not change keeps its projection, the same
+// reference, through events and lists. No I/O.
+import { type KubeObject, objectKey, resourceVersionOf } from '../kube-object.ts';
+import { SteadyMap } from './steady-map.ts';
+
+interface Held<T> {
+  readonly uid: string | null;
+  readonly resourceVersion: string | null;
+  readonly value: T;
+}
+
+export interface MirrorDeps<T> {
+  readonly project: (object: KubeObject) => T;
+  /** `<namespace>/<name>`, or `<name>` where there is no namespace, unless it says otherwise. */
+  readonly keyOf?: ((object: KubeObject) => string) | undefined;
+  /** Says that two projections mean the same: then the older one stays. */
+  readonly equal?: ((before: T, after: T) => boolean) | undefined;
+  /** A projection threw. */
+  readonly onRejected: (key: string, reason: string) => void;
+}
+
+const uidOf = ({ metadata }: KubeObject): string | null =>
+  typeof metadata.uid === 'string' ? metadata.uid : null;
+
+function isSameMap<V>(
+  before: ReadonlyMap<string, V>,
+  after: ReadonlyMap<string, V>,
+  isSame: (a: V, b: V) => boolean,
+): boolean {
+  if (before.size !== after.size) return false;
+  for (const [key, value] of after) {
+    const known = before.get(key);
+    if (known === undefined || !isSame(known, value)) return false;
+  }
+  return true;
+}
+
+export class Mirror<T> {
+  readonly #deps: MirrorDeps<T>;
+  #held = new Map<string, Held<T>>();
+  #rejected = new Map<string, string>();
+  readonly #keyOf: (object: KubeObject) => string;
+  /** As it was last asked for, and the keys under which something may be different since. */
+  #items = SteadyMap.empty<T>();
+  readonly #touched = new Set<string>();
+
+  constructor(deps: MirrorDeps<T>) {
+    this.#deps = deps;
+    this.#keyOf = deps.keyOf ?? objectKey;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** They stay as they are while the mirror goes on. */
+  items(): SteadyMap<T> {
+    this.#items = this.#items.with(
+      Array.from(this.#touched, (key) => [key, this.#held.get(key)?.value] as const),
+    );
+    this.#touched.clear();
+    return this.#items;
+  }
+
+  rejected(): ReadonlyMap<string, string> {
+    return new Map(this.#rejected);
+  }
+
+  /** These return whether `items` or `rejected` say something else now. */
+  put(object: KubeObject): boolean {
+    const key = this.#keyOf(object);
+    const before = this.#held.get(key);
+    this.#touched.add(key);
+    const [held, reason] = this.#projected(object, key, before, true);
+    const wasRejected = this.#rejected.get(key) ?? null;
+    if (held === null) this.#held.delete(key);
+    else this.#held.set(key, held);
+    if (reason === null) this.#rejected.delete(key);
+    else this.#rejected.set(key, reason);
+    return (
+      held?.value !== before?.value || (held === null) !== (before === undefined) || reason !== wasRejected
+    );
+  }
+
+  remove(object: KubeObject): boolean {
+    const key = this.#keyOf(object);
+    const held = this.#held.get(key);
+    const uid = uidOf(object);
+    // The end of a predecessor says nothing about the one that has its name now.
+    if (held !== undefined && held.uid !== null && uid !== null && held.uid !== uid) return false;
+    this.#touched.add(key);
+    const wasRejected = this.#rejected.delete(key);
+    return this.#held.delete(key) || wasRejected;
+  }
+
+  /** A list that is being read; `keepSame`: what has the same version keeps its projection. */
+  beginList(keepSame: boolean): MirrorList {
+    const held = new Map<string, Held<T>>();
+    const rejected = new Map<string, string>();
+    return {
+      add: (object) => {
+        const key = this.#keyOf(object);
+        const [next, reason] = this.#projected(object, key, this.#held.get(key), keepSame);
+        if (next !== null) held.set(key, next);
+        if (reason !== null) rejected.set(key, reason);
+      },
+      reject: (key, reason) => {
+        rejected.set(key, reason);
+        this.#deps.onRejected(key, reason);
+      },
+      commit: () => {
+        const changed =
+          !isSameMap(this.#held, held, (a, b) => a.value === b.value) ||
+          !isSameMap(this.#rejected, rejected, (a, b) => a === b);
+        for (const known of [this.#held, held]) for (const key of known.keys()) this.#touched.add(key);
+        this.#held = held;
+        this.#rejected = rejected;
+        return changed;
+      },
+    };
+  }
+
+  #projected(
+    object: KubeObject,
+    key: string,
+    before: Held<T> | undefined,
+    keepSame: boolean,
+  ): readonly [Held<T> | null, string | null] {
+    const [uid, resourceVersion] = [uidOf(object), resourceVersionOf(object)];
+    const isSameObject = before !== undefined && before.uid === uid;
+    if (keepSame && isSameObject && resourceVersion !== null && before.resourceVersion === resourceVersion)
+      return [before, null];
+    try {
+      const value = this.#deps.project(object);
+      const isEqual = before !== undefined && this.#deps.equal?.(before.value, value) === true;
+      return [{ uid, resourceVersion, value: isEqual ? before.value : value }, null];
+    } catch (error) {
+      const reason = String((error as Error)?.message ?? error).slice(0, 200);
+      this.#deps.onRejected(key, reason);
+      // It is there, whatever is wrong with it: to drop the object would say that it was deleted.
+      return [isSameObject ? { ...before, resourceVersion: null } : null, reason];
+    }
+  }
+}
+
+export interface MirrorList {
+  add(object: KubeObject): void;
+  /** Something in the list that is no object. */
+  reject(key: string, reason: string): void;
+  /** From now on the mirror is what was added, and nothing else. */
+  commit(): boolean;
+}

@@ -1,0 +1,388 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { fakeError } from '../../../test/kube/fake-collection.ts';
+import { VirtualReflector } from '../../../test/kube/virtual-reflector.ts';
+import type { KubeErrorCode } from '../kube-error.ts';
+import type { KubeObject } from '../kube-object.ts';
+import type { ReflectorDeps } from './reflector.ts';
+
+const made: VirtualReflector<unknown>[] = [];
+function virtual(
+  deps: Partial<ReflectorDeps<unknown>> = {},
+  project = ({ spec }: KubeObject): unknown => spec,
+) {
+  const one = new VirtualReflector<unknown>(project, deps);
+  made.push(one);
+  return one;
+}
+afterEach(async () => {
+  for (const each of made.splice(0)) {
+    await each.reflector.stop();
+    expect(each.api.watchers.size).toBe(0);
+  }
+});
+
+/** Requests for what is there, without those that only ask how far the server is. */
+const listsOf = (one: VirtualReflector<unknown>) =>
+  one.api.requests.filter(({ query }) => query?.limit !== 1);
+
+/** Half of the way through its jitter. */
+const steps = (...ms: number[]) => ms.map((each) => each * 0.75);
+
+describe('while the server does not answer', () => {
+  test('what was known stays, and since when it is old is told', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    await one.watching();
+    one.nowMs += 60_000;
+    const cutAtMs = one.nowMs;
+    one.api.watchFaults.push(...Array(20).fill(fakeError('unreachable', 'watch')));
+    one.passes = false;
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.until(() => one.snapshot.problem !== null);
+    expect(one.snapshot).toMatchObject({
+      synced: true,
+      staleSinceMs: cutAtMs,
+      problem: { code: 'unreachable', message: 'unreachable: cannot watch things: as told' },
+    });
+    expect([...one.snapshot.items]).toEqual([['ns/a', 1]]);
+    one.passes = true;
+    one.api.put('b', 2);
+    await one.until(() => one.api.watchers.size === 1);
+    await one.settle();
+    expect(one.snapshot).toMatchObject({ staleSinceMs: null, problem: null });
+    expect([...one.snapshot.items.keys()].sort()).toEqual(['ns/a', 'ns/b']);
+    expect(listsOf(one)).toHaveLength(1); // the place in the history was still good
+    expect(one.api.requests).toHaveLength(2); // and that was asked once it was back, not before
+  });
+
+  test('a silence counts from its beginning', async () => {
+    const one = await virtual().watching();
+    one.nowMs += 10_000;
+    one.api.bookmark();
+    await one.settle();
+    const heardAtMs = one.nowMs;
+    one.nowMs += 150_000;
+    one.passes = false;
+    one.api.send(fakeError('timeout', 'watch'));
+    await one.until(() => one.snapshot.problem !== null);
+    expect(one.snapshot.staleSinceMs).toBe(heardAtMs);
+  });
+
+  test('it waits longer each time up to half a minute, and starts anew after a good watch', async () => {
+    const one = virtual();
+    one.api.listFaults.push(...Array(10).fill(fakeError('unreachable', 'list')));
+    await one.watching();
+    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000, 10_000));
+    one.nowMs += 60_000;
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.until(() => one.api.watches.length === 2);
+    expect(one.sleeps.at(-1)).toBe(150);
+  });
+
+  test('a watch that opens and breaks at once is no reason to hurry', async () => {
+    const one = await virtual().watching();
+    for (let each = 0; each < 5; each++) {
+      one.api.send(fakeError('unreachable', 'watch'));
+      await one.until(() => one.api.watches.length === each + 2 && one.api.watchers.size === 1);
+    }
+    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200));
+  });
+
+  test('nor is one that the server ends well, but at once', async () => {
+    const one = await virtual().watching();
+    for (let each = 0; each < 5; each++) {
+      one.api.put('a', each);
+      one.api.send('end');
+      await one.until(() => one.api.watches.length === each + 2 && one.api.watchers.size === 1);
+    }
+    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200));
+  });
+
+  test('it waits as long as the server asks for', async () => {
+    const one = virtual();
+    one.api.listFaults.push(fakeError('too-many-requests', 'list', 7000));
+    await one.watching();
+    expect(one.sleeps).toEqual([7000 * 1.05]);
+  });
+
+  test('it does not ask an overloaded one for lists instead of a watch', async () => {
+    const one = await virtual().watching();
+    one.api.watchFaults.push(...Array(5).fill(fakeError('too-many-requests', 'watch')));
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.until(() => one.api.watches.length === 7 && one.api.watchers.size === 1);
+    expect(listsOf(one)).toHaveLength(1);
+    expect(one.api.requests.length).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('when the place in the history is no good', () => {
+  test('because it is forgotten, it lists anew and removes what has gone meanwhile', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    one.api.put('b', 1);
+    await one.watching();
+    const kept = one.snapshot.items.get('ns/b');
+    one.passes = false;
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.settle();
+    one.api.delete('a');
+    one.api.put('c', 1);
+    one.api.forget();
+    one.passes = true;
+    await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
+    expect([...one.snapshot.items.keys()]).toEqual(['ns/b', 'ns/c']);
+    expect(one.snapshot.items.get('ns/b')).toBe(kept);
+  });
+
+  test('it does not wait with its list for as long as it waited for the server, but does when lists do not help', async () => {
+    const one = await virtual().watching();
+    const gone = fakeError('gone', 'watch');
+    one.api.watchFaults.push(...Array(6).fill(fakeError('unreachable', 'watch')), gone, gone, gone);
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.until(() => one.api.watches.length === 11 && one.api.watchers.size === 1);
+    expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200, 6400, 10_000, 200, 400, 800));
+  });
+
+  test.each<[code: KubeErrorCode, lists: number]>([
+    ['gone', 2],
+    ['forbidden', 2],
+    ['not-found', 2],
+    ['invalid', 2],
+    ['server-error', 1],
+    ['unauthorized', 1],
+    ['bad-answer', 1],
+  ])('a watch that ends with %s leads to %i lists in all', async (code, lists) => {
+    const one = await virtual().watching();
+    one.api.send(fakeError(code, 'watch'));
+    await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
+    expect(one.api.requests).toHaveLength(lists);
+  });
+
+  test.each<KubeErrorCode>(['server-error', 'bad-answer'])(
+    '%s twice without a good event is taken for such',
+    async (code) => {
+      const one = await virtual().watching();
+      one.api.watchFaults.push(fakeError(code, 'watch'));
+      one.api.send(fakeError(code, 'watch'));
+      await one.until(() => one.api.watches.length === 3 && one.api.watchers.size === 1);
+      expect(one.api.requests).toHaveLength(2);
+    },
+  );
+
+  test('because nothing was ever heard in a watch, it lists; a watch that spoke before is taken up again', async () => {
+    const one = await virtual().watching();
+    one.api.bookmark();
+    await one.settle();
+    one.nowMs += 150_000;
+    one.api.send(fakeError('timeout', 'watch'));
+    await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
+    expect(one.api.requests).toHaveLength(1);
+    one.nowMs += 150_000;
+    one.api.send(fakeError('timeout', 'watch'));
+    await one.until(() => one.api.watches.length === 3 && one.api.watchers.size === 1);
+    expect(one.api.requests).toHaveLength(2);
+    one.api.watchFaults.push(fakeError('timeout', 'watch'));
+    one.nowMs += 400_000;
+    one.api.send('end');
+    await one.until(() => one.api.watches.length === 5 && one.api.watchers.size === 1);
+    expect(one.api.requests).toHaveLength(2); // not even opened: no silence but a server that is not there
+  });
+
+  test('because the server was taken back to a backup, its next bookmark tells', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    for (let each = 0; each < 20; each++) one.api.put('b', each);
+    await one.watching();
+    const before = one.snapshot.items.get('ns/a');
+    expect(before).toBe(1);
+    one.api.objects.delete('b');
+    one.api.goBackTo(5);
+    one.api.bookmark();
+    await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
+    expect([...one.snapshot.items.keys()]).toEqual(['ns/a']);
+    expect(one.api.watches.at(-1)?.query.resourceVersion).toBe('5');
+  });
+
+  test('because it was away and came back as a backup, which a watch from its future never tells, it lists at once', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    for (let each = 0; each < 20; each++) one.api.put('b', each);
+    await one.watching();
+    one.passes = false;
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.settle();
+    one.api.objects.delete('b');
+    one.api.goBackTo(5);
+    one.passes = true;
+    await one.until(() => listsOf(one).length === 2 && one.api.watchers.size === 1);
+    expect([...one.snapshot.items.keys()]).toEqual(['ns/a']);
+    expect(one.api.watches.at(-1)?.query.resourceVersion).toBe('5');
+    await one.settle();
+    expect(one.api.requests).toHaveLength(3); // what has been asked once is not asked again
+  });
+
+  test('a right to list without one to watch makes it list again and again, and say so', async () => {
+    const one = virtual();
+    one.api.watchFaults.push(...Array(12).fill(fakeError('forbidden', 'watch')));
+    one.reflector.start();
+    await one.until(() => one.api.requests.length === 10);
+    expect(one.snapshot).toMatchObject({ synced: true, problem: { code: 'forbidden' } });
+    expect(one.nowMs - (one.snapshot.staleSinceMs as number)).toBeLessThanOrEqual(60_000);
+    expect(one.sleeps.at(-1)).toBe(10_000 * 0.75);
+  });
+});
+
+describe('a resource that is not there', () => {
+  test('is a problem with a name, looked for every ten seconds at least, and found when it is installed', async () => {
+    const one = virtual();
+    one.api.listFaults.push(...Array(15).fill(fakeError('not-found', 'list')));
+    one.reflector.start();
+    await one.reflector.ready();
+    expect(one.snapshot).toMatchObject({ synced: false, problem: { code: 'not-found' } });
+    one.api.put('a', 1);
+    await one.watching();
+    expect(Math.max(...one.sleeps)).toBeLessThanOrEqual(10_000);
+    expect(one.snapshot).toMatchObject({ synced: true, problem: null });
+  });
+
+  test('may also be what the path says', async () => {
+    let installed = false;
+    const one = virtual({
+      path: async () => {
+        if (!installed) throw fakeError('not-found', 'get');
+        return '/apis/x.io/v1/things';
+      },
+    });
+    one.reflector.start();
+    await one.until(() => one.sleeps.length > 3);
+    expect(one.snapshot.problem?.code).toBe('not-found');
+    installed = true;
+    await one.watching();
+  });
+});
+
+describe('what comes in a watch and is no event', () => {
+  const object = { metadata: { name: 'x', resourceVersion: '9' } };
+  test.each<[title: string, type: string, object: unknown]>([
+    ['an unknown type', 'EXPLODED', object],
+    ['an object without a name', 'ADDED', { metadata: { resourceVersion: '9' } }],
+    ['an object without a version', 'MODIFIED', { metadata: { name: 'x' } }],
+    ['a deleted nothing', 'DELETED', null],
+    ['a bookmark of nothing', 'BOOKMARK', {}],
+    ['a list', 'ADDED', []],
+    ['metadata that is text', 'ADDED', { metadata: 'x' }],
+  ])('%s is counted, and the watch begins anew', async (_title, type, what) => {
+    const one = virtual();
+    one.api.put('a', 1);
+    await one.watching();
+    one.api.send({ type, object: what });
+    await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
+    expect(one.reflector.counts()).toMatchObject({ badAnswers: 1, failures: 1, lists: 1, watches: 2 });
+    expect(one.reports).toEqual([
+      { kind: 'failed', problem: { code: 'bad-answer', message: expect.any(String) }, retryInMs: 150 },
+    ]);
+    expect([...one.snapshot.items]).toEqual([['ns/a', 1]]);
+    expect(one.snapshot.problem).toBeNull();
+  });
+});
+
+describe('a list that is none', () => {
+  test.each<[title: string, answer: unknown]>([
+    ['nothing', undefined],
+    ['text', 'x'],
+    ['without a version', { items: [] }],
+    ['with items that are no list', { items: {}, metadata: { resourceVersion: '1' } }],
+    ['that goes round in a circle', { items: [], metadata: { resourceVersion: '1', continue: 'x' } }],
+  ])('%s is a bad answer', async (_title, answer) => {
+    const one = virtual();
+    const request = one.api.request.bind(one.api);
+    let first = 2;
+    one.api.request = async (question) => (first-- > 0 ? answer : request(question)) as never;
+    one.reflector.start();
+    await one.reflector.ready();
+    expect(one.snapshot.problem?.code).toBe('bad-answer');
+    await one.watching();
+  });
+
+  test('null in place of its items is an empty one, as Go writes it', async () => {
+    const one = virtual();
+    one.api.request = async () => ({ items: null, metadata: { resourceVersion: '1' } }) as never;
+    await one.watching();
+    expect(one.snapshot).toMatchObject({ synced: true, problem: null });
+  });
+
+  test('something without a name among its items touches no other, and is named', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    const items = [null, { metadata: {} }, one.api.objects.get('a')];
+    one.api.request = async () => ({ items, metadata: { resourceVersion: '1' } }) as never;
+    await one.watching();
+    expect([...one.snapshot.items.keys()]).toEqual(['ns/a']);
+    expect([...one.snapshot.rejected.keys()]).toEqual(['#1', '#2']);
+  });
+});
+
+describe('callbacks that throw', () => {
+  const odd = ({ spec }: KubeObject) => {
+    if (spec === 'odd') throw new Error('cannot read this');
+    return spec;
+  };
+
+  test('a projection: the object is named with its reason, its last good form stays, and others go on', async () => {
+    const one = virtual({}, odd);
+    one.api.put('a', 'odd');
+    one.api.put('b', 1);
+    await one.watching();
+    expect([...one.snapshot.items]).toEqual([['ns/b', 1]]);
+    expect([...one.snapshot.rejected]).toEqual([['ns/a', 'cannot read this']]);
+    one.api.put('b', 'odd');
+    one.api.put('c', 1);
+    await one.settle();
+    expect([...one.snapshot.items]).toEqual([
+      ['ns/b', 1],
+      ['ns/c', 1],
+    ]);
+    expect([...one.snapshot.rejected.keys()]).toEqual(['ns/a', 'ns/b']);
+    one.api.put('a', 2);
+    one.api.delete('b');
+    await one.settle();
+    expect([...one.snapshot.items.keys()].sort()).toEqual(['ns/a', 'ns/c']);
+    expect(one.snapshot.rejected.size).toBe(0);
+    expect(one.reports.filter(({ kind }) => kind === 'rejected')).toHaveLength(2);
+  });
+
+  test('a projection of a successor: the predecessor does not stay for it', async () => {
+    const one = virtual({}, odd);
+    one.api.put('a', 1);
+    await one.watching();
+    one.api.delete('a');
+    one.api.put('a', 'odd');
+    await one.settle();
+    expect(one.snapshot.items.size).toBe(0);
+    expect([...one.snapshot.rejected.keys()]).toEqual(['ns/a']);
+  });
+
+  test('onChange and onReport: the mirror goes on', async () => {
+    const one = virtual({
+      onChange: () => {
+        throw new Error('bug');
+      },
+      onReport: () => {
+        throw new Error('another');
+      },
+    });
+    await one.watching();
+    one.api.put('a', 1);
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
+    expect([...one.snapshot.items.keys()]).toEqual(['ns/a']);
+  });
+});
+
+test('a path that never comes does not keep it from being stopped', async () => {
+  const one = virtual({ path: () => new Promise(() => {}) });
+  one.reflector.start();
+  await one.settle();
+  await one.reflector.stop();
+  await one.reflector.ready();
+});

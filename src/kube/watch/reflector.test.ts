@@ -1,0 +1,248 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { fakeError } from '../../../test/kube/fake-collection.ts';
+import { VirtualReflector } from '../../../test/kube/virtual-reflector.ts';
+import type { KubeObject } from '../kube-object.ts';
+import type { ReflectorDeps } from './reflector.ts';
+
+interface Seen {
+  readonly spec: unknown;
+}
+
+const made: VirtualReflector<Seen>[] = [];
+function virtual(deps: Partial<ReflectorDeps<Seen>> = {}): VirtualReflector<Seen> {
+  const one = new VirtualReflector<Seen>(({ spec }: KubeObject) => ({ spec }), deps);
+  made.push(one);
+  return one;
+}
+afterEach(async () => {
+  for (const each of made.splice(0)) {
+    await each.reflector.stop();
+    expect(each.api.watchers.size).toBe(0);
+  }
+});
+
+const specs = (of: VirtualReflector<Seen>) =>
+  Object.fromEntries([...of.snapshot.items].map(([key, { spec }]) => [key, spec]));
+
+describe('a reflector', () => {
+  test('knows nothing before its first list, and says so', async () => {
+    const one = virtual();
+    expect(one.snapshot).toMatchObject({ synced: false, staleSinceMs: 1_000_000, problem: null });
+    one.api.put('a', 1);
+    one.reflector.start();
+    await one.reflector.ready();
+    expect(one.snapshot.synced).toBe(true);
+    expect(specs(one)).toEqual({ 'ns/a': 1 });
+  });
+
+  test('lists what is true now, then watches from there with bookmarks and an end at a random time', async () => {
+    const one = virtual({ labelSelector: 'a=b', fieldSelector: 'c=d' });
+    one.api.put('a');
+    await one.watching();
+    expect(one.api.requests[0]?.query).toMatchObject({
+      limit: 500,
+      labelSelector: 'a=b',
+      fieldSelector: 'c=d',
+    });
+    expect(one.api.requests[0]?.query?.resourceVersion).toBeUndefined();
+    const [watch] = one.api.watches;
+    expect(watch?.query).toEqual({
+      labelSelector: 'a=b',
+      fieldSelector: 'c=d',
+      resourceVersion: '1',
+      allowWatchBookmarks: true,
+      timeoutSeconds: 450,
+    });
+    expect(watch?.idleTimeoutMs).toBe(150_000);
+    expect(one.snapshot).toMatchObject({ staleSinceMs: null, problem: null });
+  });
+
+  test('asks for metadata only, when that is all that is needed', async () => {
+    const one = await virtual({ metadataOnly: true }).watching();
+    expect(one.api.requests[0]?.accept).toMatch(
+      /^application\/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1/,
+    );
+    expect(one.api.watches[0]?.accept).toMatch(
+      /^application\/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1/,
+    );
+  });
+
+  test('follows what is created, changed and deleted, and tells each time', async () => {
+    const one = await virtual().watching();
+    const before = one.changes;
+    one.api.put('a', 1);
+    one.api.put('b', 1);
+    one.api.put('a', 2);
+    one.api.delete('b');
+    await one.settle();
+    expect(specs(one)).toEqual({ 'ns/a': 2 });
+    expect(one.changes).toBe(before + 4);
+  });
+
+  test('gives the same snapshot while nothing changed, and the same projection of what did not', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    one.api.put('b', 1);
+    await one.watching();
+    const before = one.snapshot;
+    one.api.bookmark();
+    await one.settle();
+    expect(one.snapshot).toBe(before);
+    one.api.put('b', 2);
+    await one.settle();
+    expect(one.snapshot).not.toBe(before);
+    expect(before.items.get('ns/b')).toEqual({ spec: 1 });
+    expect(one.snapshot.items.get('ns/a')).toBe(before.items.get('ns/a'));
+  });
+
+  test('calls nothing a change that means the same to its owner', async () => {
+    const one = virtual({ equal: (a, b) => a.spec === b.spec });
+    one.api.put('a', 1);
+    await one.watching();
+    const [before, changes] = [one.snapshot, one.changes];
+    one.api.put('a', 1);
+    await one.settle();
+    expect(one.snapshot).toBe(before);
+    expect(one.changes).toBe(changes);
+  });
+
+  test('keeps the successor of an object whose end is told late', async () => {
+    const one = await virtual().watching();
+    one.api.put('a', 1);
+    const old = one.api.objects.get('a');
+    one.api.delete('a');
+    one.api.put('a', 2);
+    one.api.send({ type: 'DELETED', object: old });
+    await one.settle();
+    expect(specs(one)).toEqual({ 'ns/a': 2 });
+  });
+
+  test('says whether it has told what was so at a version: by its watch, a bookmark too, or by a later list', async () => {
+    const one = await virtual().watching();
+    const { reflector } = one;
+    const moment = reflector.moment();
+    expect(reflector.hasTold('1', moment)).toBe(false);
+    one.api.put('a', 1);
+    await one.settle();
+    expect([reflector.hasTold('1', moment), reflector.hasTold('2', moment)]).toEqual([true, false]);
+    one.api.bookmark(7);
+    await one.settle();
+    expect([reflector.hasTold('7', moment), reflector.hasTold('10', moment)]).toEqual([true, false]);
+    // Of what is not known, or cannot be compared, only a list can tell.
+    expect([reflector.hasTold(null, moment), reflector.hasTold('x', moment)]).toEqual([false, false]);
+    one.nowMs += 5000;
+    reflector.relist();
+    await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
+    for (const version of ['10', 'x', null]) expect(reflector.hasTold(version, moment)).toBe(true);
+    expect(reflector.hasTold('10', reflector.moment())).toBe(false);
+  });
+
+  test('takes up the watch where it was when the server ends it in time', async () => {
+    const one = await virtual().watching();
+    one.api.put('a');
+    one.api.bookmark(7);
+    await one.settle();
+    one.nowMs += 450_000;
+    one.api.send('end');
+    await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
+    expect(one.api.watches[1]?.query.resourceVersion).toBe('7');
+    expect(one.sleeps).toEqual([]);
+    expect(one.api.requests).toHaveLength(1);
+    expect(one.snapshot.problem).toBeNull();
+  });
+
+  test('lists anew after an hour, and removes what it did not hear was gone', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    one.api.put('b', 1);
+    await one.watching();
+    const kept = one.snapshot.items.get('ns/a');
+    one.api.objects.delete('b');
+    one.nowMs += 4_000_000;
+    one.api.send('end');
+    await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
+    expect([...one.snapshot.items]).toEqual([['ns/a', kept]]);
+    expect(one.snapshot.items.get('ns/a')).toBe(kept);
+  });
+
+  test('goes on watching when only the hourly list fails', async () => {
+    const one = virtual();
+    one.api.put('a', 1);
+    await one.watching();
+    one.api.listFaults.push(fakeError('server-error', 'list'));
+    one.nowMs += 4_000_000;
+    one.api.send('end');
+    await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
+    expect(one.snapshot).toMatchObject({ staleSinceMs: null, problem: null });
+    one.nowMs += 400_000;
+    one.api.send('end');
+    await one.until(() => one.api.requests.length === 3);
+  });
+
+  test('lists when it is asked to, also out of a long wait, but no more than once a second', async () => {
+    const one = await virtual().watching();
+    one.passes = false;
+    one.nowMs += 5000;
+    one.reflector.relist();
+    await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
+    one.api.send(fakeError('unreachable', 'watch'));
+    await one.settle();
+    expect(one.snapshot.problem?.code).toBe('unreachable');
+    one.nowMs += 5000;
+    one.reflector.relist();
+    await one.until(() => one.api.requests.length === 3 && one.snapshot.problem === null);
+    const [lists, sleeps] = [one.api.requests.length, one.sleeps.length];
+    one.passes = true;
+    one.reflector.relist();
+    one.reflector.relist();
+    await one.until(() => one.api.requests.length === lists + 1 && one.api.watchers.size === 1);
+    expect(one.sleeps.slice(sleeps)).toContain(1000);
+  });
+
+  test('reads a long list page by page, and changes nothing before it has all of it', async () => {
+    const one = virtual({ pageSize: 10 });
+    for (let each = 0; each < 35; each++) one.api.put(`o${each}`, each);
+    one.api.listFaults.push(null, null, fakeError('server-error', 'list'));
+    one.reflector.start();
+    await one.reflector.ready();
+    expect(one.snapshot).toMatchObject({ synced: false, problem: { code: 'server-error' } });
+    expect(one.snapshot.items.size).toBe(0);
+    await one.until(() => one.snapshot.synced);
+    expect(one.snapshot.items.size).toBe(35);
+    expect(one.api.requests).toHaveLength(3 + 4);
+  });
+
+  test('begins a list anew that expired on the way, and asks for all at once after the second time', async () => {
+    const one = virtual({ pageSize: 10 });
+    for (let each = 0; each < 25; each++) one.api.put(`o${each}`, each);
+    const gone = fakeError('gone', 'list');
+    one.api.listFaults.push(null, gone, null, null, gone);
+    await one.watching();
+    expect(one.snapshot.items.size).toBe(25);
+    expect(one.api.requests.map(({ query }) => query?.limit)).toEqual([10, 10, 10, 10, 10, undefined]);
+    expect(one.sleeps).toEqual([]);
+  });
+
+  test('takes smaller pages when one was too large', async () => {
+    const one = virtual();
+    const error = Object.assign(fakeError('bad-answer', 'list'), { reason: 'AnswerTooLarge' });
+    one.api.listFaults.push(error, error);
+    await one.watching();
+    expect(one.api.requests.map(({ query }) => query?.limit)).toEqual([500, 100, 20]);
+  });
+
+  test('asks for the path before each list, and projects anew what comes by another', async () => {
+    let version = 'v1';
+    const one = virtual({ path: async () => `/apis/x.io/${version}/things` });
+    one.api.put('a', 1);
+    await one.watching();
+    const before = one.snapshot.items.get('ns/a');
+    version = 'v2';
+    one.api.send(fakeError('not-found', 'watch'));
+    await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
+    expect(one.api.requests[1]?.path).toBe('/apis/x.io/v2/things');
+    expect(one.api.watches[1]?.path).toBe('/apis/x.io/v2/things');
+    expect(one.snapshot.items.get('ns/a')).toEqual(before);
+    expect(one.snapshot.items.get('ns/a')).not.toBe(before);
+  });
+});

@@ -1,0 +1,40 @@
+// What one event of a watch says: an object that is there, one that is gone, or only how far the server is. Throws where no server
+// that can be believed would say it. Pure.
+import { KubeError } from '../kube-error.ts';
+import {
+  isKubeObject,
+  isOlderVersion,
+  type KubeObject,
+  resourceVersionOf,
+  type WatchEvent,
+} from '../kube-object.ts';
+import type { Position } from './whole-list.ts';
+
+export type WatchChange =
+  | { readonly kind: 'there' | 'gone'; readonly object: KubeObject; readonly version: string }
+  | { readonly kind: 'bookmark'; readonly version: string };
+
+export function watchChange({ type, object }: WatchEvent, { path, version: known }: Position): WatchChange {
+  const bad = (detail: string) =>
+    new KubeError({ code: 'bad-answer', verb: 'watch', path, status: 200, detail });
+  const version = resourceVersionOf(object);
+  if (version === null) throw bad('the watch sent an event without a resourceVersion');
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+      if (!isKubeObject(object)) throw bad('the watch sent an object without a name');
+      return { kind: 'there', object, version };
+    case 'DELETED':
+      if (!isKubeObject(object)) throw bad('the watch sent an object without a name');
+      return { kind: 'gone', object, version };
+    case 'BOOKMARK':
+      // Restored from a backup: what it says from now on may have been said before, of other objects.
+      if (isOlderVersion(version, known)) {
+        const detail = 'the server went back in its history';
+        throw new KubeError({ code: 'gone', verb: 'watch', path, detail });
+      }
+      return { kind: 'bookmark', version };
+    default:
+      throw bad('the watch sent an event of an unknown type');
+  }
+}

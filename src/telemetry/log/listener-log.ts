@@ -1,0 +1,56 @@
+// Logs what changed about additional listeners between two turns, once each. Single members are not logged: there may be thousands,
+// and what matters of them is whether the listener still serves.
+import type { ListenerState, ListenerStatus } from '../../control/desired/listener-status.ts';
+import { memberCounts } from '../status/listener-view.ts';
+import type { Logger } from './logger.ts';
+
+/** It must be edited, or was served and no longer is: somebody should know. */
+const LOUD: ReadonlySet<ListenerState> = new Set(['invalid']);
+
+export class ListenerLog {
+  readonly #logger: Logger;
+  #seen = new Map<string, ListenerStatus>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  write(listeners: readonly ListenerStatus[]): void {
+    const now = new Map(listeners.map((listener) => [`${listener.namespace}/${listener.name}`, listener]));
+    for (const [key, status] of now) {
+      const before = this.#seen.get(key);
+      if (before !== undefined && !isNews(before, status)) continue;
+      const {
+        namespace,
+        name: listener,
+        cluster,
+        protocol,
+        port,
+        listenPort,
+        state,
+        reason,
+        detail,
+      } = status;
+      const { ready, notReady, ignored } = memberCounts(status.members);
+      const facts = {
+        ...{ listener, namespace, cluster, protocol, port, listenPort },
+        ...{ state, was: before?.state ?? null, reason, detail, ready, notReady, ignored },
+      };
+      const isLoud = LOUD.has(state) || (before?.state === 'serving' && state !== 'serving');
+      this.#logger[isLoud ? 'warn' : 'info'](
+        facts,
+        before === undefined ? 'listener found' : 'listener changed',
+      );
+    }
+    for (const [key, { namespace, name: listener, cluster, state }] of this.#seen) {
+      if (!now.has(key)) this.#logger.info({ listener, namespace, cluster, was: state }, 'listener gone');
+    }
+    this.#seen = now;
+  }
+}
+
+/** What is only counted is no news. */
+function isNews(before: ListenerStatus, now: ListenerStatus): boolean {
+  if (before.state !== now.state || before.listenPort !== now.listenPort) return true;
+  return before.reason !== now.reason && now.state !== 'serving';
+}

@@ -1,0 +1,117 @@
+// The links of the chain that lie in Kubernetes: Service, slice, kubeconfig. Pure.
+import type { PublicationStatus } from '../../control/plan/plan.ts';
+import type { Link } from './explanation.ts';
+import type { ClusterView, StatusView } from './status.ts';
+
+/** `served`: a client that comes here is connected; only then clients should be sent here. */
+export function publishedLinks(cluster: ClusterView, view: StatusView, served: boolean): Link[] {
+  if (view.kubernetes === null) return [];
+  const { publication, name } = cluster;
+  if (publication === undefined) {
+    const says = 'nothing is published for it';
+    return (['service', 'slice', 'kubeconfig'] as const).map((link) => ({
+      link,
+      state: served ? 'unknown' : 'waits',
+      says,
+      next: null,
+    }));
+  }
+  const takesPart = view.kubernetes.takesPart !== false;
+  const service = serviceLink(publication, name, served && takesPart);
+  const slice = sliceLink(publication, view, served && service.state === 'ok');
+  return [service, slice, kubeconfigLink(publication, name, slice.state === 'ok')];
+}
+
+function serviceLink({ service, problem }: PublicationStatus, name: string, served: boolean): Link {
+  const link = 'service';
+  switch (service) {
+    case 'ours':
+      return { link, state: 'ok', says: `Service ${name} is kept by isthmus`, next: null };
+    case 'upstream':
+      return { link, state: 'ok', says: `Service ${name} of magnum-cluster-api-proxy is used`, next: null };
+    case 'foreign':
+      return {
+        link,
+        state: 'broken',
+        says: problem ?? `Service ${name} is not ours`,
+        next: `Rename or remove that Service, or the cluster.`,
+      };
+    case 'absent':
+      return served
+        ? { link, state: 'broken', says: `there is no Service ${name}`, next: WRITE_NEXT }
+        : { link, state: 'waits', says: `there is no Service ${name}`, next: null };
+  }
+}
+
+const WRITE_NEXT =
+  'It should be there within a second: isthmus status lists what cannot be written, isthmus doctor why.';
+
+function sliceLink(publication: PublicationStatus, view: StatusView, wanted: boolean): Link {
+  const link = 'slice';
+  const { slice, readyInstances, problem } = publication;
+  const count = `${readyInstances} ready in all`;
+  if (slice === 'ready' && wanted) return { link, state: 'ok', says: `ours is ready, ${count}`, next: null };
+  if (view.kubernetes?.takesPart === false)
+    return {
+      link,
+      state: 'apart',
+      says: `ours is ${slice}, ${count}: this instance takes no part (${view.kubernetes.takesPartBecause})`,
+      next: null,
+    };
+  if (!wanted) return { link, state: 'waits', says: `ours is ${slice}, ${count}`, next: null };
+  const lease = view.kubernetes?.lease ?? 'not-yet';
+  if (lease === 'lost')
+    return {
+      link,
+      state: 'broken',
+      says: `ours is ${slice}, ${count}: another process holds the Lease of this node, so this one writes nothing`,
+      next: 'End this one if the other is its successor; two that run side by side need a --node-name each.',
+    };
+  if (lease === 'not-yet')
+    return {
+      link,
+      state: 'broken',
+      says: `ours is ${slice}, ${count}: the Lease of this node is not held yet, and before that nothing is written`,
+      next: 'If it stays so, isthmus status says what the API answers, and isthmus doctor which right is missing.',
+    };
+  return {
+    link,
+    state: 'broken',
+    says: `ours is ${slice}, ${count}${problem === null ? '' : `: ${problem}`}`,
+    next: WRITE_NEXT,
+  };
+}
+
+function kubeconfigLink(publication: PublicationStatus, name: string, published: boolean): Link {
+  const link = 'kubeconfig';
+  const secret = `Secret ${name}-kubeconfig`;
+  const { kubeconfig, problem } = publication;
+  switch (kubeconfig) {
+    case 'proxied':
+      return { link, state: 'ok', says: `${secret} leads to the Service`, next: null };
+    case 'absent':
+      return {
+        link,
+        state: 'apart',
+        says: `there is no ${secret}`,
+        next: 'The control plane provider makes it; clients with a kubeconfig of their own do not need it.',
+      };
+    case 'left-alone':
+      return {
+        link,
+        state: 'apart',
+        says: problem ?? `${secret} is left alone`,
+        next: `Let its server be https://${name}.<namespace>:6443 by hand, if it is meant to lead through the proxy.`,
+      };
+    case 'direct':
+    case 'unread':
+      return published
+        ? {
+            link,
+            state: 'broken',
+            says: `${secret} does not lead to the Service ${kubeconfig === 'unread' ? 'as far as is known ' : ''}yet`,
+            next: `The first instance with a ready slice writes it: see its isthmus status.`,
+          }
+        : { link, state: 'waits', says: `${secret} does not lead to the Service`, next: null };
+  }
+}

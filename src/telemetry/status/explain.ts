@@ -1,0 +1,171 @@
+// "Why is my cluster not reachable?", answered in one place: the chain from its object to the kubeconfig of its clients, with the
+// first link that does not hold before all others. A pure function of what /status says.
+import type { ClusterState } from '../../control/desired/cluster-status.ts';
+import { pressureNotes } from '../metrics/pressure.ts';
+import { clusterLookup } from './cluster-lookup.ts';
+import { publishedLinks } from './explain-published.ts';
+import type { Explanation, Link, LinkName, LinkState } from './explanation.ts';
+import { listenerSentence } from './listener-text.ts';
+import type { ClusterView, StatusView } from './status.ts';
+
+export function explain(view: StatusView, asked: string): Explanation {
+  const found = clusterLookup(view.clusters, asked);
+  if (found.kind === 'unknown')
+    return { kind: 'unknown', asked, nearest: found.nearest, known: view.clusters.length };
+  const { cluster, others } = found;
+  const own = ownLinks(cluster, view);
+  const served = own.every(({ state }) => state === 'ok');
+  const chain = [...own, ...publishedLinks(cluster, view, served)];
+  const broken = chain.find(({ state }) => state === 'broken') ?? null;
+  return {
+    kind: 'explained',
+    cluster: cluster.name,
+    instance: view.instance,
+    reachable: served,
+    summary: summaryOf(cluster, view.instance, served, broken),
+    broken,
+    chain,
+    notes: [
+      ...networkNotes(cluster),
+      ...notesOn(view, others),
+      ...pressureNotes(view.pressure, view.startedAt),
+    ],
+    listeners: view.listeners
+      .filter((listener) => listener.cluster === cluster.name)
+      .map((listener) => listenerSentence(listener)),
+  };
+}
+
+const link = (name: LinkName, state: LinkState, says: string, next: string | null = null): Link => ({
+  link: name,
+  state,
+  says,
+  next,
+});
+
+/** From the object to the route: without these nobody is served, whoever sends them here. */
+function ownLinks(cluster: ClusterView, view: StatusView): Link[] {
+  const links = [link('object', 'ok', `read from ${cluster.origin}`)];
+  // Once one does not hold, those after it cannot either.
+  const add = (name: LinkName, holds: boolean, says: string, next: string) => {
+    const isCut = links.some(({ state }) => state !== 'ok');
+    if (holds && !isCut) links.push(link(name, 'ok', says));
+    else
+      links.push(isCut ? link(name, 'waits', WAITING[name] ?? 'not yet') : link(name, 'broken', says, next));
+  };
+  const { state, reason, serverNames, apiServer, backends } = cluster;
+  add(
+    'proxied',
+    state !== 'not-proxied',
+    state === 'not-proxied' ? reason : 'it is to be reached through the proxy',
+    'To have it proxied: spec.disableAPIServerFloatingIP: true (v1beta2: spec.apiServer.enableFloatingIP: false), or --proxy-always.',
+  );
+  add(
+    'name',
+    serverNames.length > 0,
+    serverNames.length > 0 ? serverNames.join(', ') : reason,
+    'Change the label cluster.x-k8s.io/cluster-name, or remove the other object that has the name.',
+  );
+  const isKnown = apiServer !== undefined;
+  add(
+    'network',
+    isKnown,
+    isKnown
+      ? `${apiServer.address} port ${apiServer.port} in network ${apiServer.networkIds.join(' or ')}${keptNote(state, reason)}`
+      : reason,
+    'Wait for the OpenStack provider to write it into the status of the OpenStackCluster (kubectl describe it), or correct its spec.',
+  );
+  add(
+    'netns',
+    backends.length > 0,
+    backends.length > 0 ? backends.map(({ netns }) => netns).join(', ') : reason,
+    'Ask another node that hosts this network; here: is the DHCP or OVN metadata agent up (ip netns list), and --netns-dir right?',
+  );
+  const up = backends.filter((backend) => backend.up);
+  add('backend', up.length > 0, backendText(cluster), backendNext(cluster));
+  add(
+    'route',
+    view.ready,
+    view.ready
+      ? `clients that ask ${view.listen} for one of its names are connected`
+      : `this instance is not ready: ${view.notReadyBecause ?? 'unknown'}`,
+    'Wait until it is (isthmus status), or look into its log.',
+  );
+  return links;
+}
+
+const WAITING: Partial<Readonly<Record<LinkName, string>>> = {
+  name: 'no name is claimed',
+  network: 'not looked for',
+  netns: 'not looked for',
+  backend: 'nothing to check',
+  route: 'clients are told that there is no such name, or that it is not reachable now',
+};
+
+/** What cannot be understood now leaves what was known before in force. */
+function keptNote(state: ClusterState, reason: string): string {
+  return state === 'pending' || state === 'invalid' ? `, as last known: ${reason}` : '';
+}
+
+function backendText({ backends }: ClusterView): string {
+  return backends
+    .map(({ address, port, netns, up, lastProbe }) => {
+      const where = `${address.includes(':') ? `[${address}]` : address}:${port} in ${netns}`;
+      if (lastProbe === null) return `${where} ${up ? 'is up' : 'was not checked yet'}`;
+      const { ok, error, at, durationMs } = lastProbe;
+      const verdict = up ? 'is up' : ok ? 'is coming up' : 'is down';
+      return `${where} ${verdict} (${ok ? `passed in ${durationMs} ms` : (error ?? 'failed')} at ${at})`;
+    })
+    .join('; ');
+}
+
+function backendNext({ backends, netns, backend }: ClusterView): string {
+  const errors = new Set(backends.map(({ lastProbe }) => lastProbe?.error ?? null));
+  const byHand = `By hand: ip netns exec ${netns} curl -ksS https://${backend}/livez`;
+  if (errors.size === 1 && errors.has(null)) return 'Wait for the next checks: it takes a few that pass.';
+  if (errors.has('ECONNREFUSED'))
+    return `Nothing listens there: is the API server, or its load balancer, up? ${byHand}`;
+  const codes = [...errors].filter((code) => code !== null);
+  if (codes.some((code) => LOST.has(code)))
+    return `Packets get lost: security groups, or with OVN a node that does not host it (then another node serves it). ${byHand}`;
+  // Only a check with --health tls comes so far.
+  if (
+    codes.some(
+      (code) => code === 'ECONNRESET' || code === 'EPIPE' || code === 'EPROTO' || code.startsWith('ERR_'),
+    )
+  )
+    return `Somebody answers there, and does not speak TLS to the end: a load balancer without members, or another service? ${byHand}`;
+  return `This node itself cannot dial: isthmus doctor looks for what is missing here. ${byHand}`;
+}
+
+const LOST: ReadonlySet<string> = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
+
+function summaryOf(cluster: ClusterView, instance: string, served: boolean, broken: Link | null): string {
+  const { name, publication } = cluster;
+  const others = (publication?.readyInstances ?? 0) - (publication?.slice === 'ready' ? 1 : 0);
+  const elsewhere =
+    others > 0 ? `; ${others} other ${others === 1 ? 'instance serves' : 'instances serve'} it` : '';
+  if (!served) return `${name} is not reachable through ${instance}${elsewhere}`;
+  return broken === null
+    ? `${name} is reachable through ${instance}`
+    : `${name} is served by ${instance}, but clients do not find the way${elsewhere}`;
+}
+
+/** A network of spec that was left out may be the whole fault: it is told first. */
+function networkNotes({ unusedSpecNetworkId }: ClusterView): string[] {
+  if (unusedSpecNetworkId === undefined) return [];
+  return [
+    `network ${unusedSpecNetworkId} in spec was not used: no field of status names it, and a tenant can write any id into spec; ` +
+      'where no tenant can write OpenStackClusters, --trust-spec-network uses it',
+  ];
+}
+
+function notesOn({ control, kubernetes }: StatusView, others: readonly ClusterView[]): string[] {
+  const notes: string[] = [];
+  if (control.stalledSince !== null)
+    notes.push(`the control loop has not answered since ${control.stalledSince}: all of this is older`);
+  if (kubernetes !== null && kubernetes.staleSince !== null)
+    notes.push(`the Kubernetes API is not heard since ${kubernetes.staleSince}: what it says may be older`);
+  for (const { origin, reason } of others) notes.push(`${origin} has the same name: ${reason}`);
+  return notes;
+}

@@ -1,0 +1,92 @@
+// What `isthmus status` prints: one line per cluster and listener in columns, the rest in sentences, within 100 columns. Pure. Whole ids and
+// everything else are in the JSON, and in `isthmus explain`.
+import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
+import { listenerLines } from './listener-text.ts';
+import type { ClusterView, StatusView } from './status.ts';
+import { wrapped } from './wrapped-text.ts';
+
+const WIDTH = 100;
+/** A sentence in a column narrower than this is no sentence any more. */
+const NARROWEST = 40;
+
+export function statusText(status: StatusView): string {
+  const { kubernetes, clusters } = status;
+  const ready = status.ready ? 'ready' : `not ready: ${status.notReadyBecause ?? 'unknown'}`;
+  const lines = [
+    `isthmus ${status.version} on ${status.instance}, listening on ${status.listen ?? 'nothing yet'}: ${ready}`,
+    ...(kubernetes === null ? [] : kubernetesLines(kubernetes)),
+    `${counted(clusters.length, 'cluster')}, ${counted(status.connections, 'open connection')}`,
+  ];
+  if (status.control.stalledSince !== null)
+    lines.push(
+      `the control loop has not answered since ${status.control.stalledSince}: what follows is older`,
+    );
+  lines.push(...clusterLines(clusters, kubernetes !== null));
+  lines.push(...listenerLines(status.listeners));
+  for (const { origin, reason } of status.problems)
+    lines.push(...wrapped(`  ! ${origin}: ${reason}`, WIDTH, 4));
+  return `${lines.join('\n')}\n`;
+}
+
+function kubernetesLines({
+  server,
+  identity,
+  lease,
+  liveness,
+  instances,
+  takesPart,
+  takesPartBecause,
+  staleSince,
+}: KubernetesStatus): string[] {
+  const held = { held: 'Lease held', lost: 'Lease lost to another process', 'not-yet': 'Lease not held yet' };
+  const others = instances === null ? 'instances not known' : counted(instances, 'live instance');
+  const mode = liveness === null ? '' : ` (seen by ${liveness})`;
+  const lines = wrapped(`Kubernetes ${server}: ${held[lease]}, ${others}${mode}`, WIDTH, 2);
+  lines.push(...wrapped(`  as ${identity}`, WIDTH, 4));
+  if (takesPart === false)
+    lines.push(...wrapped(`  takes no part, clients are sent elsewhere: ${takesPartBecause}`, WIDTH, 4));
+  if (staleSince !== null)
+    lines.push(
+      ...wrapped(`  not heard since ${staleSince}: clients are served by what was known then`, WIDTH, 4),
+    );
+  return lines;
+}
+
+function clusterLines(clusters: readonly ClusterView[], isPublished: boolean): string[] {
+  if (clusters.length === 0) return [];
+  const rows = clusters.map((cluster) => [
+    cluster.name,
+    cluster.state,
+    ...(isPublished ? [cluster.publication?.slice ?? '-', cluster.publication?.kubeconfig ?? '-'] : []),
+  ]);
+  const titles = isPublished ? ['cluster', 'state', 'slice', 'kubeconfig'] : null;
+  const widths = (titles ?? ['cluster', 'not-proxied']).map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] as string).length)),
+  );
+  const head = (cells: readonly string[]) =>
+    `  ${cells.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ')}  `;
+  const lines = titles === null ? [] : [head(titles).trimEnd()];
+  for (const [i, cluster] of clusters.entries()) {
+    const start = head(rows[i] as string[]);
+    // A long name takes its room from nobody else's sentence: that begins on a line of its own.
+    const indent = WIDTH - start.length < NARROWEST ? 6 : start.length;
+    const first =
+      indent === 6 ? [start.trimEnd(), ...wrapped(`      ${whereText(cluster)}`, WIDTH, 6)] : null;
+    lines.push(...(first ?? wrapped(`${start}${whereText(cluster)}`, WIDTH, indent)));
+    const problem = cluster.publication?.problem ?? null;
+    if (problem !== null) lines.push(...wrapped(`    ! ${problem}`, WIDTH, 6));
+  }
+  return lines;
+}
+
+function whereText({ state, backend, netns, connections, reason }: ClusterView): string {
+  return state === 'serving'
+    ? `${backend} in ${shortened(netns ?? '')}, ${counted(connections, 'connection')}`
+    : reason;
+}
+
+/** The first group of an id tells networks apart for a person. */
+const shortened = (netns: string): string =>
+  netns.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, '$1-…');
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

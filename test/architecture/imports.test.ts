@@ -1,0 +1,551 @@
+// Walks the imports of src/ and fails on one that goes against the direction of the design: `npm run check` runs this file.
+// The table below is the rule; everything is read off the syntax tree, so neither comments nor strings can mislead it.
+import { readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { parseAst } from 'vitest/node';
+
+interface Allowed {
+  /** Folders or files that may be imported; each may always import its own folder. */
+  readonly anything?: readonly string[];
+  /** Those of which only types may be. */
+  readonly types?: readonly string[];
+}
+
+/** By folder or file of src/; the longest that a file lies in is its rule. */
+const RULES: Readonly<Record<string, Allowed>> = {
+  tls: {},
+  netns: {},
+  kube: {},
+  routing: { types: ['netns/netns-ref.ts'] },
+  health: { anything: ['netns'] },
+  control: { anything: ['health', 'kube', 'netns', 'routing'] },
+  proxy: { anything: ['netns', 'routing', 'tls'] },
+  // Under a supervisor, and upgrades: knows sockets and processes, nothing of clusters.
+  lifecycle: { anything: ['netns'] },
+  // Pure readers of what a flag may say: the words that others are refused with are theirs.
+  'cli/config': { anything: ['control/objects/resource-tags.ts', 'kube/labels'] },
+  telemetry: {
+    anything: ['cli/config', 'netns/descriptor.ts', 'routing'],
+    types: ['control', 'health', 'proxy'],
+  },
+  // The commands ask a process that runs; of the parts they load only what shows the answer.
+  cli: { anything: ['lifecycle', 'routing', 'telemetry/status'], types: ['telemetry'] },
+  // A program of its own: it asks every part whether it could work, and none of them knows it.
+  'cli/doctor': {
+    anything: ['cli/admin-client.ts', 'control', 'kube', 'lifecycle', 'netns', 'routing'],
+    types: ['cli/config', 'telemetry/status/status.ts'],
+  },
+  demo: { anything: ['control/objects/needed-rights.ts'], types: ['telemetry'] },
+  'version.ts': {},
+  'listener-ports.ts': { anything: ['proxy'], types: ['cli/config', 'routing'] },
+  // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
+  'control-thread/control-changes.ts': { anything: ['routing'], types: ['control'] },
+  'control-thread/control-messages.ts': {
+    types: ['control', 'control-thread/control-changes.ts', 'health', 'routing'],
+  },
+  'control-thread/control-heartbeat.ts': {},
+  'control-thread/control-link.ts': {
+    anything: ['control-thread/control-changes.ts', 'control-thread/control-heartbeat.ts'],
+    types: ['cli/config', 'control', 'control-thread/control-messages.ts', 'health', 'routing'],
+  },
+  'control-thread/fallen-backends.ts': { types: ['control'] },
+  'app.ts': {
+    anything: [
+      'cli/config',
+      'control-thread/fallen-backends.ts',
+      'lifecycle',
+      'listener-ports.ts',
+      'netns',
+      'proxy',
+      'routing',
+      'telemetry',
+      'tls',
+    ],
+    types: ['control', 'control-thread'],
+  },
+  // The control thread's side: it pays for every module once more, so nothing of log, metrics or admin.
+  'control-thread/control-outbox.ts': {
+    anything: ['control-thread/control-changes.ts'],
+    types: ['control'],
+  },
+  'control-thread/control-kubernetes.ts': {
+    anything: ['control', 'kube'],
+    types: ['cli/config', 'control-thread/control-messages.ts'],
+  },
+  'control-thread/control-thread.ts': {
+    anything: [
+      'control',
+      'control-thread/control-kubernetes.ts',
+      'control-thread/control-outbox.ts',
+      'health',
+      'lifecycle/start-garbage.ts',
+      'netns',
+      'routing',
+      'version.ts',
+    ],
+    types: ['cli/config', 'control-thread/control-messages.ts'],
+  },
+  'main.ts': {
+    anything: [
+      'app.ts',
+      'cli',
+      'control-thread/control-link.ts',
+      'demo',
+      'lifecycle',
+      'netns',
+      'telemetry',
+      'version.ts',
+    ],
+    types: ['control-thread/control-messages.ts'],
+  },
+};
+
+/** What the rule of a file is filed under; null: it has none. */
+function placeOf(path: string): string | null {
+  const places = Object.keys(RULES).filter((place) => isWithin(path, [place]));
+  return places.sort((a, b) => b.length - a.length)[0] ?? null;
+}
+
+/** Reading the environment deep inside logic makes settings that nobody can list. */
+const MAY_READ_ENVIRONMENT = ['main.ts', 'control-thread/control-thread.ts', 'netns/native.ts', 'demo'];
+const MAY_LOAD_ADDONS = ['netns/native.ts'];
+
+interface Import {
+  /** null: computed, so nobody can tell. */
+  readonly specifier: string | null;
+  readonly isType: boolean;
+}
+
+interface Facts {
+  readonly imports: readonly Import[];
+  readonly readsEnvironment: boolean;
+  readonly loadsAddons: boolean;
+}
+
+/** By path below src/. */
+type Sources = Readonly<Record<string, string>>;
+
+interface Node {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
+
+function* nodesIn(value: unknown): Generator<Node> {
+  if (isNode(value)) yield value;
+  if (typeof value !== 'object' || value === null) return;
+  for (const child of Object.values(value)) yield* nodesIn(child);
+}
+
+const literal = (value: unknown): string | null =>
+  isNode(value) && value.type === 'Literal' && typeof value.value === 'string' ? value.value : null;
+const named = (value: unknown, name: string): boolean =>
+  isNode(value) && ((value.type === 'Identifier' && value.name === name) || literal(value) === name);
+
+function factsOf(source: string): Facts {
+  const imports: Import[] = [];
+  let readsEnvironment = false;
+  let loadsAddons = false;
+  for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
+    switch (node.type) {
+      case 'ImportDeclaration':
+      case 'ExportNamedDeclaration':
+      case 'ExportAllDeclaration': {
+        const specifier = literal(node.source);
+        if (specifier === null) break; // an export of its own
+        const parts = (node.specifiers ?? []) as readonly Node[];
+        const kindOf = (part: Node) => part.importKind ?? part.exportKind;
+        const isType =
+          kindOf(node) === 'type' || (parts.length > 0 && parts.every((part) => kindOf(part) === 'type'));
+        imports.push({ specifier, isType });
+        const takes = (name: string) =>
+          parts.some((part) => part.type !== 'ImportSpecifier' || named(part.imported, name));
+        if (/^(node:)?process$/.test(specifier) && takes('env')) readsEnvironment = true;
+        if (/^(node:)?module$/.test(specifier) && takes('createRequire')) loadsAddons = true;
+        break;
+      }
+      case 'ImportExpression':
+        imports.push({ specifier: literal(node.source), isType: false });
+        break;
+      case 'TSImportType':
+        imports.push({ specifier: literal(node.source), isType: true });
+        break;
+      case 'TSImportEqualsDeclaration':
+        loadsAddons = true; // import x = require()
+        break;
+      case 'CallExpression':
+        if (named(node.callee, 'require')) loadsAddons = true;
+        break;
+      case 'MemberExpression':
+        if (named(node.property, 'env') && nameAtEnd(node.object) === 'process') readsEnvironment = true;
+        if (named(node.property, 'dlopen') && nameAtEnd(node.object) === 'process') loadsAddons = true;
+        break;
+      case 'VariableDeclarator': {
+        const keys = isNode(node.id) ? ((node.id.properties ?? []) as readonly Node[]) : [];
+        if (nameAtEnd(node.init) === 'process' && keys.some(({ key }) => named(key, 'env')))
+          readsEnvironment = true;
+        break;
+      }
+      case 'Literal':
+        if (literal(node)?.endsWith('.node')) loadsAddons = true;
+        break;
+    }
+  }
+  return { imports, readsEnvironment, loadsAddons };
+}
+
+/** `process` of `process` and of `globalThis.process`. */
+function nameAtEnd(value: unknown): unknown {
+  if (!isNode(value)) return undefined;
+  return value.type === 'MemberExpression' ? nameAtEnd(value.property) : value.name;
+}
+
+const isWithin = (path: string, places: readonly string[]): boolean =>
+  places.some((place) => path === place || path.startsWith(`${place}/`));
+
+const isTest = (path: string): boolean => /\.(test|conformance)\.ts$/.test(path);
+
+function violations(sources: Sources, dependencies: readonly string[]): string[] {
+  const found: string[] = [];
+  const edges = new Map<string, string[]>();
+  for (const [path, source] of Object.entries(sources)) {
+    if (isTest(path)) continue;
+    const facts = factsOf(source);
+    const targets: string[] = [];
+    edges.set(path, targets);
+    for (const { specifier, isType } of facts.imports) {
+      if (specifier === null) {
+        found.push(`${path} imports what only running it tells`);
+      } else if (!specifier.startsWith('.')) {
+        const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+        if (!isBuiltin(specifier) && !dependencies.includes(name))
+          found.push(`${path} imports ${name}: no dependency`);
+      } else {
+        const target = normalize(join(dirname(path), specifier));
+        targets.push(target);
+        const problem = edgeProblem(path, target, isType, sources);
+        if (problem !== null) found.push(`${path} imports ${target}: ${problem}`);
+      }
+    }
+    if (facts.readsEnvironment && !isWithin(path, MAY_READ_ENVIRONMENT))
+      found.push(`${path} reads the environment`);
+    if (facts.loadsAddons && !isWithin(path, MAY_LOAD_ADDONS)) found.push(`${path} loads an addon`);
+  }
+  for (const cycle of cyclesOf(edges)) found.push(`cycle: ${cycle.join(', ')}`);
+  return found;
+}
+
+function edgeProblem(path: string, target: string, isType: boolean, sources: Sources): string | null {
+  if (target.startsWith('../')) return 'outside of src';
+  if (isTest(target)) return 'a test';
+  if (!Object.hasOwn(sources, target)) return 'no such file';
+  const place = placeOf(path);
+  if (place === null) return `there is no rule for ${path}`;
+  const rule = RULES[place] as Allowed;
+  if (isWithin(target, [place]) || isWithin(target, rule.anything ?? [])) return null;
+  if (isWithin(target, rule.types ?? [])) return isType ? null : 'only types may be';
+  return `${place} may not`;
+}
+
+/** Tarjan: the groups of files of which each reaches each other, types included. */
+function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[][] {
+  const order = new Map<string, number>();
+  const low = new Map<string, number>();
+  const stack: string[] = [];
+  const cycles: string[][] = [];
+  const visit = (path: string): number => {
+    const mine = order.size;
+    order.set(path, mine);
+    low.set(path, mine);
+    stack.push(path);
+    for (const target of edges.get(path) ?? []) {
+      const reached = order.has(target)
+        ? stack.includes(target)
+          ? (order.get(target) as number)
+          : mine
+        : visit(target);
+      low.set(path, Math.min(low.get(path) as number, reached));
+    }
+    const lowest = low.get(path) as number;
+    if (lowest === mine) {
+      const group = stack.splice(stack.indexOf(path));
+      if (group.length > 1 || edges.get(path)?.includes(path)) cycles.push(group.sort());
+    }
+    return lowest;
+  };
+  for (const path of edges.keys()) if (!order.has(path)) visit(path);
+  return cycles;
+}
+
+describe('the program', () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  const sources: Sources = Object.fromEntries(
+    readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .sort()
+      .map((path) => [path, readFileSync(join(root, 'src', path), 'utf8')]),
+  );
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+
+  test('imports in one direction, without a cycle, and from its dependencies only', () => {
+    expect(violations(sources, Object.keys(dependencies))).toEqual([]);
+  });
+
+  test('was read: every folder that has a rule is there, and its imports were found', () => {
+    const paths = Object.keys(sources).filter((path) => !isTest(path));
+    const places = new Set(paths.map((path) => placeOf(path) ?? path));
+    expect([...places].sort()).toEqual(Object.keys(RULES).sort());
+    const count = (path: string) => factsOf(sources[path] as string).imports.length;
+    expect(count('app.ts')).toBeGreaterThan(15);
+    expect(factsOf(sources['main.ts'] as string).imports).toContainEqual({
+      specifier: './app.ts',
+      isType: false,
+    });
+  });
+
+  test('needs every right that it is given', () => {
+    const using = (fact: 'readsEnvironment' | 'loadsAddons') =>
+      Object.keys(sources).filter((path) => !isTest(path) && factsOf(sources[path] as string)[fact]);
+    for (const place of MAY_READ_ENVIRONMENT)
+      expect(
+        using('readsEnvironment').some((path) => isWithin(path, [place])),
+        place,
+      ).toBe(true);
+    expect(using('loadsAddons')).toEqual(MAY_LOAD_ADDONS);
+  });
+});
+
+describe('what one file imports', () => {
+  test.each<[title: string, source: string, imports: Import[]]>([
+    ['a value', `import { a } from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    ['a default', `import a from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    ['everything', `import * as a from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    ['an effect', `import './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    ['a type', `import type { A } from './a.ts';`, [{ specifier: './a.ts', isType: true }]],
+    [
+      'only types, one by one',
+      `import { type A, type B } from './a.ts';`,
+      [{ specifier: './a.ts', isType: true }],
+    ],
+    ['a type among values', `import { type A, b } from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    ['what it exports again', `export { a } from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    ['all that it exports again', `export * from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    [
+      'a type that it exports again',
+      `export type { A } from './a.ts';`,
+      [{ specifier: './a.ts', isType: true }],
+    ],
+    ['late', `const f = async () => (await import('./a.ts')).a;`, [{ specifier: './a.ts', isType: false }]],
+    [
+      'late, by a name it computes',
+      `const f = (name: string) => import(name);`,
+      [{ specifier: null, isType: false }],
+    ],
+    ['a type in place', `let a: import('./a.ts').A | null = null;`, [{ specifier: './a.ts', isType: true }]],
+    ['nothing, in a comment and in a string', `// import './a.ts'\nexport const b = "import './a.ts'";`, []],
+    [
+      'nothing, with exports of its own',
+      'const a = 1; export { a }; export default a; export type B = 1;',
+      [],
+    ],
+  ])('%s', (_title, source, imports) => {
+    expect(factsOf(source).imports).toEqual(imports);
+  });
+
+  test.each<[source: string, reads: boolean]>([
+    ['process.env.X', true],
+    ['process["env"].X', true],
+    ['process?.env', true],
+    ['globalThis.process.env', true],
+    ['const { env } = process', true],
+    ['const { env: mine } = globalThis.process', true],
+    [`import { env } from 'node:process'`, true],
+    [`import process from 'node:process'`, true],
+    [`import { argv } from 'node:process'`, false],
+    ['process.argv', false],
+    ['const environment = { env: 1 }; environment.env', false],
+    ['// process.env', false],
+  ])('%s reads the environment: %s', (source, reads) => {
+    expect(factsOf(source).readsEnvironment).toBe(reads);
+  });
+
+  test.each<[source: string, loads: boolean]>([
+    [`import { createRequire } from 'node:module'`, true],
+    [`import * as module from 'node:module'`, true],
+    [`require('x')`, true],
+    [`import x = require('x')`, true],
+    [`process.dlopen(module, file)`, true],
+    [`const path = 'build/Release/linux_netns.node'`, true],
+    [`import { isBuiltin } from 'node:module'`, false],
+    [`import { readFileSync } from 'node:fs'`, false],
+  ])('%s loads an addon: %s', (source, loads) => {
+    expect(factsOf(source).loadsAddons).toBe(loads);
+  });
+});
+
+describe('refused', () => {
+  const value = (path: string) => `import '${path}';`;
+  const type = (path: string) => `import type { X } from '${path}'; export type Y = X;`;
+  const empty = 'export {};';
+
+  test.each<[title: string, sources: Sources, found: string[]]>([
+    [
+      'tls that imports anything of ours',
+      { 'tls/a.ts': type('../netns/b.ts'), 'netns/b.ts': empty },
+      ['tls/a.ts imports netns/b.ts: tls may not'],
+    ],
+    [
+      'proxy that imports control',
+      { 'proxy/a.ts': value('../control/b.ts'), 'control/b.ts': empty },
+      ['proxy/a.ts imports control/b.ts: proxy may not'],
+    ],
+    [
+      'proxy that imports control from a folder below, late',
+      { 'proxy/s/a.ts': `export const f = () => import('../../control/b.ts');`, 'control/b.ts': empty },
+      ['proxy/s/a.ts imports control/b.ts: proxy may not'],
+    ],
+    [
+      'control that passes on proxy',
+      { 'control/a.ts': `export * from '../proxy/b.ts';`, 'proxy/b.ts': empty },
+      ['control/a.ts imports proxy/b.ts: control may not'],
+    ],
+    [
+      'routing that imports another type of netns',
+      { 'routing/a.ts': type('../netns/dial.ts'), 'netns/dial.ts': empty },
+      ['routing/a.ts imports netns/dial.ts: routing may not'],
+    ],
+    [
+      'ops that imports more than types of proxy',
+      { 'telemetry/a.ts': value('../proxy/b.ts'), 'proxy/b.ts': empty },
+      ['telemetry/a.ts imports proxy/b.ts: only types may be'],
+    ],
+    [
+      'a part that imports app',
+      { 'telemetry/a.ts': value('../app.ts'), 'app.ts': empty },
+      ['telemetry/a.ts imports app.ts: telemetry may not'],
+    ],
+    [
+      'app that loads what runs in the control thread',
+      { 'app.ts': type('./control/b.ts') + value('./control/b.ts'), 'control/b.ts': empty },
+      ['app.ts imports control/b.ts: only types may be'],
+    ],
+    [
+      'the control thread that loads proxy, or metrics and log',
+      {
+        'control-thread/control-thread.ts': value('../proxy/b.ts') + value('../telemetry/c.ts'),
+        'proxy/b.ts': empty,
+        'telemetry/c.ts': empty,
+      },
+      [
+        'control-thread/control-thread.ts imports proxy/b.ts: control-thread/control-thread.ts may not',
+        'control-thread/control-thread.ts imports telemetry/c.ts: control-thread/control-thread.ts may not',
+      ],
+    ],
+    [
+      'app that imports main',
+      { 'app.ts': value('./main.ts'), 'main.ts': empty },
+      ['app.ts imports main.ts: app.ts may not'],
+    ],
+    [
+      'a folder without a rule',
+      { 'utils/a.ts': value('../tls/b.ts'), 'tls/b.ts': empty },
+      ['utils/a.ts imports tls/b.ts: there is no rule for utils/a.ts'],
+    ],
+    [
+      'src that imports test',
+      { 'tls/a.ts': value('../../test/b.ts') },
+      ['tls/a.ts imports ../test/b.ts: outside of src'],
+    ],
+    [
+      'a test that is imported',
+      { 'tls/a.ts': value('./b.test.ts'), 'tls/b.test.ts': empty },
+      ['tls/a.ts imports tls/b.test.ts: a test'],
+    ],
+    [
+      'a file that is not there',
+      { 'tls/a.ts': value('./b.ts') },
+      ['tls/a.ts imports tls/b.ts: no such file'],
+    ],
+    ['a development dependency', { 'tls/a.ts': value('vitest') }, ['tls/a.ts imports vitest: no dependency']],
+    [
+      'a development dependency, by a path and a scope',
+      { 'tls/a.ts': type('@types/node/fs') },
+      ['tls/a.ts imports @types/node: no dependency'],
+    ],
+    [
+      'an import by a computed name',
+      { 'tls/a.ts': 'export const f = (x: string) => import(x);' },
+      ['tls/a.ts imports what only running it tells'],
+    ],
+    [
+      'the environment in logic',
+      { 'proxy/a.ts': 'export const x = process.env.X;' },
+      ['proxy/a.ts reads the environment'],
+    ],
+    [
+      'another loader of the addon',
+      { 'netns/a.ts': `import { createRequire } from 'node:module'; createRequire;` },
+      ['netns/a.ts loads an addon'],
+    ],
+    [
+      'a cycle of two',
+      { 'tls/a.ts': value('./b.ts'), 'tls/b.ts': value('./a.ts') },
+      ['cycle: tls/a.ts, tls/b.ts'],
+    ],
+    [
+      'a cycle of types',
+      { 'tls/a.ts': value('./b.ts'), 'tls/b.ts': type('./a.ts') },
+      ['cycle: tls/a.ts, tls/b.ts'],
+    ],
+    ['a file that imports itself', { 'tls/a.ts': value('./a.ts') }, ['cycle: tls/a.ts']],
+    [
+      'two cycles, beside files that are in none',
+      {
+        'tls/a.ts': value('./b.ts'),
+        'tls/b.ts': value('./c.ts') + value('./x.ts'),
+        'tls/c.ts': value('./a.ts'),
+        'tls/d.ts': value('./a.ts'),
+        'tls/x.ts': value('./y.ts'),
+        'tls/y.ts': value('./x.ts'),
+        'tls/z.ts': empty,
+      },
+      ['cycle: tls/x.ts, tls/y.ts', 'cycle: tls/a.ts, tls/b.ts, tls/c.ts'],
+    ],
+  ])('%s', (_title, sources, found) => {
+    expect(violations(sources, ['pino'])).toEqual(found);
+  });
+
+  test.each<[title: string, sources: Sources]>([
+    [
+      'what the table allows',
+      {
+        'telemetry/a.ts': type('../control/b.ts') + value('../cli/config/c.ts'),
+        'control/b.ts': empty,
+        'cli/config/c.ts': empty,
+      },
+    ],
+    [
+      'a diamond',
+      {
+        'tls/a.ts': value('./b.ts') + type('./c.ts'),
+        'tls/b.ts': value('./d.ts'),
+        'tls/c.ts': value('./d.ts'),
+        'tls/d.ts': empty,
+      },
+    ],
+    [
+      'what Node and the dependencies have',
+      { 'telemetry/a.ts': type('pino/file') + value('node:fs/promises') },
+    ],
+    ['whatever a test imports', { 'tls/a.test.ts': value('../proxy/b.ts'), 'proxy/b.ts': empty }],
+  ])('not: %s', (_title, sources) => {
+    expect(violations(sources, ['pino'])).toEqual([]);
+  });
+});

@@ -1,0 +1,137 @@
+// What goes wrong on a node, each told by the built program with one sentence that says what to change: mounts, capability,
+// ports, a kubeconfig that points nowhere, the clock. (Two hosts of one name: test/control/apply/host-name.test.ts.)
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dateCheck } from '../../../src/cli/doctor/machine-checks.ts';
+import { Isthmus, mainScript } from '../../support/isthmus.ts';
+import { makeNetns } from '../../support/netns.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-bad-'));
+const clusters = join(directory, 'clusters');
+const mount = join(directory, 'netns');
+const FILES = ['--source', `file:${clusters}`, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+let netns: ReturnType<typeof makeNetns>;
+let taken: Server;
+
+beforeAll(async () => {
+  for (const path of [clusters, mount]) mkdirSync(path);
+  netns = makeNetns({ name: `qdhcp-${randomUUID()}` });
+  taken = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => taken.once('listening', resolve));
+});
+afterAll(() => {
+  taken.close();
+  netns.remove();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+interface Told {
+  readonly result: string;
+  readonly found: string;
+  readonly fix: string | null;
+}
+
+/** `isthmus doctor` as in a container, after what `before` does in a mount namespace of its own. */
+function asked(check: string, before: string, ...flags: readonly string[]): Promise<Told> {
+  const script = `${before}; exec "$0" "$@"`;
+  const args = ['--mount', 'sh', '-c', script, process.execPath, mainScript, 'doctor', '--json', ...flags];
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, container: 'test' };
+    execFile('unshare', args, { env, timeout: 120_000 }, (_error, stdout, stderr) => {
+      try {
+        const { checks } = JSON.parse(stdout) as { checks: (Told & { check: string })[] };
+        const found = checks.find((each) => each.check === check);
+        if (found === undefined) throw new Error(`no check ${check}`);
+        resolve(found);
+      } catch (error) {
+        reject(new Error(`${(error as Error).message}: ${stderr}`));
+      }
+    });
+  });
+}
+
+describe('the doctor, in a container', () => {
+  const AT = ['--netns-dir', mount];
+
+  it('whose mount has no namespaces in it names the mount', async () => {
+    const told = await asked('netns', `mount --bind /run/netns ${mount}`, ...FILES, ...AT);
+    expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
+  });
+
+  it('whose mount will not see what comes later names the propagation', async () => {
+    const told = await asked('netns', `mount --rbind --make-rprivate /run/netns ${mount}`, ...FILES, ...AT);
+    expect(told).toMatchObject({
+      result: 'warning',
+      found: expect.stringContaining('will not be seen here'),
+      fix: expect.stringContaining('HostToContainer'),
+    });
+  });
+
+  it('whose mount is read-only, and follows the host, as the chart has it, is content', async () => {
+    const chart =
+      'mkdir -p /run/shared && mount --bind /run/shared /run/shared && mount --make-shared /run/shared && ' +
+      `mkdir -p /run/shared/netns && mount --rbind /run/netns /run/shared/netns && mount --rbind /run/shared/netns ${mount} && ` +
+      `mount --make-rslave ${mount} && mount -o remount,ro,bind ${mount}`;
+    expect(await asked('netns', chart, ...FILES, ...AT)).toMatchObject({
+      result: 'ok',
+      found: expect.stringContaining('named ovnmeta-… or qdhcp-…'),
+    });
+  });
+
+  it('without the directory names the mount', async () => {
+    const told = await asked('netns', ':', ...FILES, '--netns-dir', join(directory, 'none'));
+    expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
+  });
+
+  it('with a kubeconfig that points nowhere names the server in it', async () => {
+    const { port } = taken.address() as { port: number };
+    const kubeconfig = join(directory, 'kubeconfig');
+    const text = (server: string) =>
+      JSON.stringify({
+        clusters: [{ name: 'a', cluster: { server } }],
+        users: [{ name: 'u', user: { token: 'secret-of-nobody' } }],
+        contexts: [{ name: 'c', context: { cluster: 'a', user: 'u' } }],
+        'current-context': 'c',
+      });
+    writeFileSync(kubeconfig, text('https://127.0.0.1:1'));
+    const flags = ['--kubeconfig', kubeconfig, ...FILES.slice(2), '--advertise-address', '192.0.2.1'];
+    const told = await asked('api', ':', ...flags);
+    expect(told).toMatchObject({
+      result: 'problem',
+      found: expect.stringContaining('https://127.0.0.1:1'),
+      fix: expect.stringContaining('correct the server in the kubeconfig'),
+    });
+    // Something listens, and never answers.
+    writeFileSync(kubeconfig, text(`https://127.0.0.1:${port}`));
+    expect(await asked('api', ':', ...flags)).toMatchObject({
+      result: 'problem',
+      fix: expect.stringContaining('wrong address'),
+    });
+  });
+});
+
+it('a port that is taken ends the start with the flag to change', async () => {
+  const { port } = taken.address() as { port: number };
+  for (const flag of ['listen', 'health-listen']) {
+    const isthmus = new Isthmus();
+    if (flag === 'listen') isthmus.listen = `127.0.0.1:${port}`;
+    const flags = flag === 'health-listen' ? ['--health-listen', `127.0.0.1:${port}`] : [];
+    await expect(isthmus.start(...flags)).rejects.toThrow('another program listens there; choose another');
+    expect(await isthmus.ended()).toBe(1);
+    await isthmus.stop();
+  }
+});
+
+it('a clock in the past is a problem of its own, whatever else it breaks', async () => {
+  expect(await dateCheck(() => Date.UTC(1970, 0, 1, 3)).run()).toMatchObject({
+    kind: 'problem',
+    found: expect.stringContaining('1970-01-01T03:00Z'),
+    fix: expect.stringContaining('Set the clock'),
+  });
+  expect(await dateCheck(Date.now).run()).toMatchObject({ kind: 'ok' });
+});

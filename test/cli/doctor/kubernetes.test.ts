@@ -1,0 +1,335 @@
+// `isthmus doctor` against the embedded management API: what it says when all is well, and what when one thing is not.
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readConfig } from '../../../src/cli/config/config.ts';
+import { type DoctorDependencies, doctor } from '../../../src/cli/doctor/doctor.ts';
+import { neededRights } from '../../../src/control/objects/needed-rights.ts';
+import { selfSigned } from '../../support/certificates.ts';
+import { Management, NAMESPACE } from '../../support/kubernetes/management.ts';
+import { makeNetns } from '../../support/netns.ts';
+
+const NODE = 'net-1';
+const USER = `system:isthmus:${NODE}`;
+const TOKEN = `token-of-${NODE}`;
+
+interface Told {
+  readonly code: number;
+  readonly text: string;
+  readonly checks: Readonly<Record<string, { result: string; found: string; fix: string | null }>>;
+}
+
+let netns: ReturnType<typeof makeNetns>;
+let management: Management;
+let kubeconfig: string;
+
+beforeAll(() => {
+  netns = makeNetns({ name: `qdhcp-${randomUUID()}` });
+});
+afterAll(() => netns.remove());
+beforeEach(async () => {
+  management = await Management.start();
+  kubeconfig = management.instance(NODE).environment.KUBECONFIG as string;
+});
+afterEach(() => management.stop());
+
+interface AskOptions extends Pick<DoctorDependencies, 'wallNow' | 'patienceMs'> {
+  readonly flags?: readonly string[];
+  readonly listen?: string;
+}
+
+async function ask({ flags: more = [], listen = '0', ...options }: AskOptions = {}): Promise<Told> {
+  const flags = ['--advertise-address', '192.0.2.1', '--listen', listen, '--admin', '127.0.0.1:0'];
+  const environment = { KUBECONFIG: kubeconfig, NODE_NAME: NODE };
+  const read = readConfig([...flags, ...more], environment);
+  if ('problems' in read) throw new Error(JSON.stringify(read.problems));
+  let text = '';
+  const code = await doctor({
+    ...read,
+    environment,
+    version: '0.0.0',
+    json: true,
+    print: (part) => {
+      text += part;
+    },
+    tell: () => {},
+    ...options,
+  });
+  const { checks } = JSON.parse(text) as { checks: (Told['checks'][string] & { check: string })[] };
+  return { code, text, checks: Object.fromEntries(checks.map(({ check, ...rest }) => [check, rest])) };
+}
+
+const problems = ({ checks }: Told): string[] =>
+  Object.entries(checks)
+    .filter(([, { result }]) => result === 'problem')
+    .map(([name]) => name);
+
+/** Exactly what the table says, without the one verb. */
+function allowAllBut(resource: string | null, verb: string | null): void {
+  const rules = neededRights({ namespace: NAMESPACE, clusterNamespace: NAMESPACE }).map((right) => ({
+    apiGroups: [right.group],
+    resources: [right.resource],
+    verbs: right.verbs.filter((each) => right.resource !== resource || each !== verb),
+    namespace: NAMESPACE,
+  }));
+  management.api.access.set(USER, rules);
+}
+
+describe('when all is well', () => {
+  it('says so, check by check, and shows no secret', async () => {
+    const told = await ask();
+    expect(problems(told)).toEqual([]);
+    expect(told.code).toBe(0);
+    expect(Object.keys(told.checks)).toEqual([
+      'configuration',
+      'node',
+      'date',
+      'addon',
+      'setns',
+      'netns',
+      'descriptors',
+      'listen',
+      'admin',
+      'address',
+      'credentials',
+      'api',
+      'clock',
+      'login',
+      'crd',
+      'namespace',
+      'rights',
+      'node-name',
+    ]);
+    expect(told.checks).toMatchObject({
+      netns: { found: expect.stringMatching(/ \d+ of them named/) },
+      address: { found: 'clients are sent to 192.0.2.1, from --advertise-address' },
+      api: { found: expect.stringMatching(/is reached, and its certificate is trusted: Kubernetes v/) },
+      clock: { result: 'ok' },
+      login: { found: `we are ${USER} there` },
+      crd: { found: expect.stringContaining('is served, and read in v1beta') },
+      namespace: { found: `${NAMESPACE} exists` },
+      rights: { found: expect.stringMatching(/^all \d+ that are needed$/) },
+      'node-name': { result: 'ok' },
+    });
+    expect(told.text).not.toContain(TOKEN);
+  });
+
+  it('writes nothing', async () => {
+    const before = management.api.store.revision;
+    allowAllBut(null, null);
+    await ask();
+    expect(management.api.store.revision).toBe(before);
+  });
+
+  it('is content with exactly the rights of the table, though they do not let it read the namespace', async () => {
+    allowAllBut(null, null);
+    const told = await ask();
+    expect(problems(told)).toEqual([]);
+    expect(told.checks.namespace).toMatchObject({ result: 'ok', found: `${NAMESPACE} exists` });
+  });
+});
+
+describe('one right that is missing', () => {
+  const each = neededRights({ namespace: NAMESPACE, clusterNamespace: NAMESPACE }).flatMap((right) =>
+    right.verbs.map((verb) => [verb, right.resource, right.group] as const),
+  );
+  it.each(each)('%s %s is named exactly', async (verb, resource, group) => {
+    allowAllBut(resource, verb);
+    const told = await ask();
+    expect(problems(told)).toEqual(['rights']);
+    const shown = group === '' ? resource : `${resource}.${group}`;
+    expect(told.checks.rights?.found).toBe(`${USER} may not ${verb} ${shown} in ${NAMESPACE}`);
+    expect(told.checks.rights?.fix).toContain('Role');
+    expect(told.code).toBe(1);
+  });
+
+  it('in all namespaces is asked for in all', async () => {
+    allowAllBut(null, null);
+    const told = await ask({ flags: ['--cluster-namespace', '*'] });
+    expect(told.checks.rights?.found).toContain(
+      'list, watch openstackclusters.infrastructure.cluster.x-k8s.io in all namespaces',
+    );
+    expect(told.checks.rights?.found).toContain('secrets in all namespaces');
+    expect(told.checks.rights?.found).not.toContain('services');
+  });
+});
+
+describe('an API server', () => {
+  it('that is down is the one problem, and the rest is not looked at', async () => {
+    await management.api.stop();
+    const told = await ask();
+    expect(problems(told)).toEqual(['api']);
+    expect(told.checks.api).toMatchObject({
+      found: expect.stringContaining('ECONNREFUSED'),
+      fix: expect.stringContaining('Nothing listens there'),
+    });
+    expect(told.checks.rights).toMatchObject({ result: 'skipped', found: 'not looked at, because of login' });
+  });
+
+  it('that never answers is given up in time', async () => {
+    management.api.faults.inject({ path: /^\/version/ }, { kind: 'hang' });
+    const begin = performance.now();
+    const told = await ask();
+    expect(performance.now() - begin).toBeLessThan(60_000);
+    expect(problems(told)).toEqual(['api']);
+    expect(told.checks.api?.found).toContain('does not answer');
+  });
+
+  it('with a certificate of somebody else is not trusted', async () => {
+    const other = selfSigned('other', '127.0.0.1').cert.toString('base64');
+    const text = management.api.kubeconfig(USER);
+    writeFileSync(
+      kubeconfig,
+      text.replace(/certificate-authority-data": ?"[^"]+"|certificate-authority-data: \S+/, (found) =>
+        found.replace(/[A-Za-z0-9+/=]{40,}/, other),
+      ),
+    );
+    const told = await ask();
+    expect(problems(told)).toEqual(['api']);
+    expect(told.checks.api?.fix).toContain('certificate-authority');
+  });
+
+  it('that no longer takes our token says so, and what to renew', async () => {
+    management.api.tokens.delete(TOKEN);
+    const told = await ask();
+    expect(problems(told)).toEqual(['login']);
+    expect(told.checks.api).toMatchObject({ result: 'ok' });
+    expect(told.checks.login).toMatchObject({
+      found: expect.stringMatching(/refuses user .* \(401\)$/),
+      fix: expect.stringContaining('Renew'),
+    });
+    expect(told.text).not.toContain(TOKEN);
+  });
+
+  it('that takes us for anybody wants credentials', async () => {
+    const text = management.api.kubeconfig(USER);
+    writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, '"username": null'));
+    const told = await ask();
+    expect(problems(told)).toEqual(['login']);
+    expect(told.checks.login?.found).toContain('system:anonymous');
+  });
+
+  it.each([
+    [-60_000, 'behind'],
+    [60_000, 'ahead of'],
+  ])('whose clock differs by %i ms is worth a warning', async (offsetMs, how) => {
+    const { checks, code } = await ask({ wallNow: () => Date.now() + offsetMs });
+    const found = new RegExp(`^this host is (\\d+) s ${how} the API server$`).exec(checks.clock?.found ?? '');
+    expect([checks.clock?.result, checks.clock?.found]).toEqual(['warning', found?.[0]]);
+    // To the second on a machine that answers at once: by half of what the answer took it is wrong.
+    expect(Math.abs(Number(found?.[1]) - 60)).toBeLessThanOrEqual(20);
+    expect(code).toBe(0);
+  });
+
+  it('without the namespace, readable or not, wants it created', async () => {
+    const flags = ['--namespace', 'elsewhere'];
+    const one = await ask({ flags });
+    expect(one.checks.namespace).toMatchObject({
+      result: 'problem',
+      found: 'there is no namespace elsewhere',
+    });
+    const verbs = ['create', 'get', 'list', 'watch', 'patch', 'delete'];
+    management.api.access.set(USER, [{ apiGroups: ['*'], resources: ['leases'], verbs }]);
+    expect((await ask({ flags })).checks.namespace).toEqual(one.checks.namespace);
+  });
+});
+
+describe('the definition of OpenStackClusters', () => {
+  it('that is not installed is a problem with two ways out', async () => {
+    await management.stop();
+    management = await Management.start({ withoutDefinitions: true });
+    kubeconfig = management.instance(NODE).environment.KUBECONFIG as string;
+    const told = await ask();
+    expect(problems(told)).toEqual(['crd']);
+    expect(told.checks.crd?.found).toContain('is not installed');
+  });
+});
+
+describe('an address where nobody listens', () => {
+  it('is worth a warning: clients may be passed on from there, but hardly anybody means it', async () => {
+    const { checks, code } = await ask({ listen: '127.0.0.1:0' });
+    expect(checks.address).toEqual({
+      result: 'warning',
+      found:
+        'clients are sent to 192.0.2.1, from --advertise-address, but this instance listens at 127.0.0.1 only',
+      fix: 'Give --listen the port alone, which is all addresses.',
+    });
+    expect(code).toBe(0);
+  });
+
+  it('is none where that very address is listened at', async () => {
+    for (const listen of ['192.0.2.1:0', '0.0.0.0:0', '[::]:0'])
+      expect((await ask({ listen })).checks.address?.result).toBe('ok');
+  });
+});
+
+describe('credentials', () => {
+  it.each([
+    ['no YAML', '{{{ token: abcdef-secret'],
+    ['no kubeconfig', 'a: b'],
+  ])('in a file that is %s are a problem, and the file is not quoted', async (_what, text) => {
+    writeFileSync(kubeconfig, text);
+    const told = await ask();
+    expect(problems(told)).toEqual(['credentials']);
+    expect(told.checks.credentials?.found).toContain(kubeconfig);
+    expect(told.text).not.toContain('abcdef-secret');
+  });
+
+  it('whose token file is missing are a problem that names it', async () => {
+    const tokenFile = join(management.directory, 'no-such-token');
+    const text = management.api.kubeconfig(USER);
+    writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, `"tokenFile": "${tokenFile}"`));
+    const told = await ask();
+    expect(problems(told)).toEqual(['credentials']);
+    expect(told.checks.credentials?.found).toContain(tokenFile);
+  });
+});
+
+describe('another instance', () => {
+  const LEASE = {
+    ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
+    ...{ name: `isthmus-${NODE}`, namespace: NAMESPACE },
+  };
+  const spec = () => ({
+    holderIdentity: `${NODE}/0123`,
+    leaseDurationSeconds: 30,
+    renewTime: new Date().toISOString().replace('Z', '000Z'),
+  });
+  const held = () => {
+    const { name, namespace, ...kind } = LEASE;
+    management.api.store.create({ ...kind, metadata: { name, namespace }, spec: spec() });
+  };
+
+  it('that renews the Lease of our node, on this host, is a problem with what to change', async () => {
+    held();
+    const timer = setInterval(() => {
+      const { metadata } = management.api.store.get(LEASE) as { metadata: object };
+      const { name: _name, namespace: _namespace, ...kind } = LEASE;
+      management.api.store.update({ ...kind, metadata, spec: spec() });
+    }, 300);
+    try {
+      const told = await ask({ patienceMs: 20_000 });
+      expect(told.checks['node-name']).toMatchObject({
+        result: 'problem',
+        found: expect.stringContaining(
+          `another isthmus on this host goes by this name too: ${NODE}/0123 renews`,
+        ),
+        fix: expect.stringContaining('Let one of them run'),
+      });
+      expect(told.code).toBe(1);
+    } finally {
+      clearInterval(timer);
+    }
+  });
+
+  it('that has just ended without a word is none', async () => {
+    held();
+    const told = await ask({ patienceMs: 600 });
+    expect(told.checks['node-name']).toMatchObject({
+      result: 'ok',
+      found: expect.stringMatching(/^\S+: its Lease was held by \S+\/0123, .* seems to have ended$/),
+    });
+    expect(told.code).toBe(0);
+  });
+});

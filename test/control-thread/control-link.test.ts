@@ -1,0 +1,217 @@
+// The control thread as the main thread meets it: the real one, and stand-ins that crash, end or get stuck.
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type RunConfig, readConfig } from '../../src/cli/config/config.ts';
+import type { Desired } from '../../src/control/desired/desired-state.ts';
+import type { DesiredChanges } from '../../src/control-thread/control-changes.ts';
+import { type ControlHandlers, ControlLink } from '../../src/control-thread/control-link.ts';
+import { manifest } from '../support/isthmus.ts';
+import { makeNetns } from '../support/netns.ts';
+import { NetnsServer } from '../support/netns-server.ts';
+import { openDescriptors, threadNetns } from '../support/process.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
+
+const ADDRESS = '10.0.0.5';
+const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-link-'));
+const manifests = join(directory, 'clusters');
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const config = (...flags: string[]): RunConfig => {
+  const read = readConfig(['--source', `file:${manifests}`, ...flags], {});
+  if ('problems' in read) throw new Error(JSON.stringify(read.problems));
+  return read.config;
+};
+
+let link: ControlLink;
+const published: { desired: Desired; changes: DesiredChanges }[] = [];
+const flips: string[] = [];
+const log: string[] = [];
+const turnsMs: number[] = [];
+
+/** Half a second to end by itself is for those that never do. */
+function open(settings: RunConfig, script?: string, stopDeadlineMs = WAIT_MS): ControlLink {
+  link = new ControlLink({
+    stopDeadlineMs,
+    config: settings,
+    log: (level, _facts, message) => log.push(`${level}: ${message}`),
+    ...(script !== undefined && { script: new URL(`data:text/javascript,${encodeURIComponent(script)}`) }),
+  });
+  return link;
+}
+
+const handlers: ControlHandlers = {
+  onPublished: (desired, changes) => published.push({ desired, changes }),
+  onHealthChanged: (up, down) => flips.push(`${up} up, ${down} down`),
+  onTurns: (durations) => turnsMs.push(...durations),
+};
+
+beforeEach(() => {
+  mkdirSync(manifests, { recursive: true });
+  for (const list of [published, flips, log, turnsMs]) list.length = 0;
+});
+afterEach(async () => {
+  await link.stop();
+  rmSync(manifests, { recursive: true, force: true });
+});
+
+const stateOf = (name: string) => link.desired.clusters.find((cluster) => cluster.name === name)?.state;
+const threads = () => readdirSync('/proc/self/task').length;
+
+describe('the control thread', () => {
+  const networks = { alpha: randomUUID(), beta: randomUUID() };
+  const netns = Object.values(networks).map((id) =>
+    makeNetns({ name: `qdhcp-${id}`, addresses: [`${ADDRESS}/32`] }),
+  );
+  afterAll(() => {
+    for (const each of netns) each.remove();
+  });
+  const write = (name: 'alpha' | 'beta') =>
+    writeFileSync(
+      join(manifests, `${name}.yaml`),
+      manifest({ name, networkId: networks[name], address: ADDRESS }),
+    );
+
+  it('publishes what it finds, and what changes; the rest stays the same objects', async () => {
+    const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
+    try {
+      write('alpha');
+      await open(config()).start(handlers);
+      expect(published).not.toEqual([]); // the first turn is done
+      await link.settled;
+      expect(stateOf('alpha')).toBe('serving');
+      expect(flips).toEqual(['1 up, 0 down']);
+      expect(threadNetns()).toHaveLength(1); // it probed inside a netns, and is home
+
+      const route = link.desired.routes.byServerName.get('alpha');
+      const [cluster] = link.desired.clusters;
+      expect(route?.backends).toMatchObject([{ address: ADDRESS, port: 6443 }]);
+      write('beta');
+      await until('beta is known', () => stateOf('beta') === 'unhealthy');
+      expect(link.desired.routes.byServerName.get('alpha')).toBe(route);
+      expect(link.desired.clusters[0]).toBe(cluster);
+      expect(published.at(-1)?.changes.clusters).toContain(0);
+
+      // It is not waited for long, and may be slow.
+      const askedMs = Date.now();
+      await until('it answers', async () => ((await link.health()).atMs ?? 0) >= askedMs);
+      const { health } = await link.health();
+      expect(health.get(route?.backends[0]?.key ?? '')).toMatchObject({ up: true, lastProbe: { ok: true } });
+      await until('a beat told the turns', () => turnsMs.length > 0);
+      expect(link.stalledSinceMs).toBeNull();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('looks at once at a backend that clients could not reach', async () => {
+    const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
+    write('alpha');
+    await open(config('--health-interval', '1h')).start(handlers);
+    await link.settled;
+    await server.stop();
+    const [backend] = link.desired.backends;
+    for (let i = 0; i < 1000; i++) link.dialFailed(backend?.key ?? '');
+    await until('it is down', () => stateOf('alpha') === 'unhealthy');
+  });
+
+  it('ends by itself when it is told to, and leaves neither thread nor descriptor', async () => {
+    write('alpha');
+    await open(config()).start(handlers);
+    await link.stop(); // the first one of a process also makes what Node keeps for all later ones
+    const before = { threads: threads(), descriptors: openDescriptors() };
+    for (let i = 0; i < 3; i++) {
+      await open(config()).start(handlers);
+      if (i > 0) await link.settled;
+      await link.stop();
+    }
+    // A thread that has ended is in /proc a moment longer.
+    await expect.poll(() => ({ threads: threads(), descriptors: openDescriptors() })).toEqual(before);
+    expect(log.join()).not.toContain('does not end by itself');
+    expect(await link.health()).toMatchObject({ atMs: null });
+  });
+
+  it('can be stopped before it has started', async () => {
+    open(config());
+    await link.stop();
+    await within(WAIT_MS, 'nothing', link.start(handlers));
+    await link.settled;
+  });
+
+  it('says what is wrong with the netns directory through the log', async () => {
+    await open(config('--netns-dir', join(directory, 'nowhere'))).start(handlers);
+    expect(log).toEqual([expect.stringMatching(/^warn: the netns directory .* does not exist/)]);
+  });
+});
+
+const LISTEN = `import { parentPort } from 'node:worker_threads'; parentPort.on('message', (message) => {`;
+const STUCK = `${LISTEN} if (message.kind === 'start') for (;;); });`;
+
+describe('a control thread that', () => {
+  it('throws fails the link, with what it said before', async () => {
+    open(
+      config(),
+      `${LISTEN}
+        parentPort.postMessage({ kind: 'log', level: 'warn', facts: {}, message: 'last words' });
+        throw Object.assign(new Error('a bug'), { code: 'EBUG' });
+      });`,
+    );
+    await link.start(handlers);
+    await expect(link.failed).rejects.toMatchObject({
+      code: 'ECONTROLTHREAD',
+      message: 'the control thread ended: a bug',
+      cause: { code: 'EBUG' },
+    });
+    expect(log).toEqual(['warn: last words']);
+  });
+
+  it('rejects a promise that nobody handles fails the link', async () => {
+    open(config(), `${LISTEN} void Promise.reject(new Error('forgotten')); });`);
+    void link.start(handlers);
+    await expect(link.failed).rejects.toThrow('the control thread ended: forgotten');
+  });
+
+  it('ends without being asked to fails the link', async () => {
+    open(config(), `${LISTEN} process.exit(); });`);
+    void link.start(handlers);
+    await expect(link.failed).rejects.toThrow('the control thread ended: nobody asked it to');
+  });
+
+  it('cannot be loaded fails the link', async () => {
+    open(config(), `import './nothing.js';`);
+    await expect(link.failed).rejects.toThrow('the control thread ended: ');
+  });
+
+  it('is stuck is told from one that answers, keeps nobody waiting, and is ended in the end', async () => {
+    open(
+      config(),
+      `${LISTEN}
+        if (message.kind !== 'start') return;
+        const changes = { complete: true, backends: [{ key: 'k', netns: null }] };
+        parentPort.postMessage({ kind: 'published', changes });
+        parentPort.postMessage({ kind: 'started' });
+        for (;;);
+      });`,
+      500,
+    );
+    await link.start(handlers);
+    const asked = Array.from({ length: 50 }, () => link.health());
+    for (let i = 0; i < 10_000; i++) link.dialFailed(`k${i % 3}`); // kept by key: nothing piles up
+    expect(await Promise.all(asked)).toEqual(asked.map(() => ({ health: new Map(), atMs: null })));
+    await until('it counts as stalled', () => link.stalledSinceMs !== null);
+    expect(link.lagMs).toBeGreaterThan(4000);
+    expect(log).toEqual([expect.stringContaining('error: the control thread does not answer')]);
+    await link.stop();
+    expect(log.at(-1)).toBe('warn: the control thread does not end by itself: ending it');
+  });
+
+  it('is stuck when it is told to stop is ended after a while, which is no failure', async () => {
+    open(config(), STUCK, 500);
+    void link.start(handlers);
+    await link.stop();
+    const failed = await Promise.race([link.failed.catch(() => 'failed'), Promise.resolve('not')]);
+    expect(failed).toBe('not');
+  });
+});

@@ -1,0 +1,68 @@
+// The API away at the start, for a while, and flapping: clients are served by what was known, nothing is lost, nothing is rewritten.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Isthmus } from '../../support/isthmus.ts';
+import { PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+let site: PublishSite;
+let isthmus: Isthmus;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  await site.api.stop();
+  site.add(site.clusters.alpha);
+  isthmus = await site.instance('net-1');
+});
+afterAll(() => site.stop());
+
+const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toContain('alpha');
+const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
+
+describe('an API that is not there at the start', () => {
+  it('keeps nobody from starting, and status says since when', async () => {
+    expect((await isthmus.get('/readyz')).status).toBe(200);
+    await expect
+      .poll(async () => (await isthmus.status()).kubernetes)
+      .toMatchObject({ lease: 'not-yet', staleSince: expect.any(String) });
+    await site.problem(isthmus, /openstackclusters.*unreachable|unreachable.*openstackclusters/);
+  });
+
+  it('is used as soon as it is', async () => {
+    await site.api.start();
+    await site.published('alpha-net-1');
+    await site.untilWell(isthmus);
+    await serves();
+  });
+});
+
+describe('an API that is away for a while', () => {
+  it('leaves clients served and the process ready; back, nothing was lost and nothing is rewritten', async () => {
+    await until('the kubeconfig leads here', () =>
+      site.management.kubeconfig('alpha').includes('magnum-system'),
+    );
+    const before = { versions: versions(), writes: site.writesOf('net-1') };
+    await site.api.stop();
+    await expect
+      .poll(async () => (await isthmus.status()).kubernetes?.staleSince)
+      .toEqual(expect.any(String));
+    expect((await isthmus.get('/readyz')).status).toBe(200);
+    expect((await isthmus.status()).clusters).toMatchObject([{ name: 'alpha', state: 'serving' }]);
+    await serves();
+    await site.api.start();
+    await site.untilWell(isthmus);
+    expect({ versions: versions(), writes: site.writesOf('net-1') }).toEqual(before);
+    await serves();
+  });
+
+  it('flapping, all the same', async () => {
+    const before = versions();
+    for (let i = 0; i < 3; i += 1) {
+      await site.api.stop();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await site.api.start();
+      await until('it is watched again', () => site.api.openWatches > 0);
+    }
+    await site.untilWell(isthmus);
+    expect(versions()).toEqual(before);
+    await serves();
+  });
+});

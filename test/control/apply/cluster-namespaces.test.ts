@@ -1,0 +1,61 @@
+// Two sets of instances on the built program: one namespace for what they publish, two where their clusters are.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+import { ADDRESS } from '../../support/two-clusters.ts';
+
+const TENANTS = 'tenants';
+let site: PublishSite;
+
+beforeAll(async () => {
+  site = await PublishSite.start();
+  const { alpha, beta } = site.clusters;
+  site.add(alpha);
+  site.api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: TENANTS } });
+  site.api.store.create({
+    apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+    kind: 'OpenStackCluster',
+    metadata: {
+      name: 'beta-x',
+      namespace: TENANTS,
+      labels: { 'cluster.x-k8s.io/cluster-name': 'beta' },
+    },
+    spec: {
+      identityRef: { name: 'clouds', cloudName: 'default' },
+      disableAPIServerFloatingIP: true,
+      apiServerPort: 6443,
+      controlPlaneEndpoint: { host: ADDRESS, port: 6443 },
+    },
+    status: {
+      ready: true,
+      network: { id: beta.networkId, name: 'tenant' },
+      apiServerLoadBalancer: { id: 'lb', name: 'lb', ip: ADDRESS, internalIP: ADDRESS },
+    },
+  });
+  await site.instance('net-1');
+  await site.instance('net-2', '--cluster-namespace', TENANTS);
+});
+afterAll(() => site.stop());
+
+it('neither takes the clusters of the other for gone, also while nobody serves them', async () => {
+  await site.published('alpha-net-1', 'beta-net-2');
+  // Deleted, it would be made again at once.
+  const uids = () =>
+    ['alpha', 'beta'].map((name) => site.management.get('v1', 'Service', name)?.metadata.uid);
+  const before = uids();
+  await site.clusters.servers.get('beta')?.stop();
+  await until('the slice is gone', () => site.slice('beta-net-2') === null);
+  // Collecting waits a second for each instance before one, and looks at the next tick at the latest.
+  await new Promise((resolve) => setTimeout(resolve, 6000));
+  expect(uids()).toEqual(before);
+  await site.clusters.serve(site.clusters.beta);
+  await site.published('beta-net-2');
+  site.api.store.delete({
+    apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+    kind: 'OpenStackCluster',
+    namespace: TENANTS,
+    name: 'beta-x',
+  });
+  await until('its own set takes it back', () => !site.management.services().includes('beta'));
+  expect(site.management.services()).toContain('alpha');
+});

@@ -1,0 +1,167 @@
+// Two Pods of one DaemonSet with surge, on one host's network: the new one gets the listening sockets from the old one, clients notice
+// nothing, and what is published in Kubernetes does not change. The built program, the embedded management API, real namespaces.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import type { Isthmus } from '../../support/isthmus.ts';
+import { NAMESPACE } from '../../support/kubernetes/management.ts';
+import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { freePort, until } from '../../support/tcp.ts';
+import { Traffic } from '../../support/traffic.ts';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const NODE = 'net-1';
+const SLICE = `alpha-${NODE}`;
+
+interface Stage {
+  readonly site: PublishSite;
+  readonly old: Isthmus;
+  readonly traffic: Traffic;
+  readonly health: number;
+  /** Every state in which the slice was seen: its version, or that it was not there or not ready. */
+  readonly seen: readonly string[];
+  successor(environment?: Record<string, string>): { pod: Isthmus; serving: Promise<void> };
+}
+
+async function stage(): Promise<Stage> {
+  const site = await PublishSite.start();
+  cleanups.push(() => site.stop());
+  const directory = mkdtempSync(join(tmpdir(), 'isthmus-handover-'));
+  cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
+  const health = await freePort();
+  const flags = ['--handover', directory, '--health-listen', `127.0.0.1:${health}`];
+  site.add(site.clusters.alpha);
+  const old = await site.instance(NODE, ...flags);
+  await site.published(SLICE);
+  await until('the kubeconfig leads here', () =>
+    site.management.kubeconfig('alpha').includes(`alpha.${NAMESPACE}:6443`),
+  );
+  const traffic = new Traffic({ port: old.port, cluster: site.clusters.alpha });
+  cleanups.push(() => traffic.stop());
+  await traffic.residents(4);
+  traffic.visitors(4);
+  await traffic.goesOn(5);
+  const seen = site.watch(() =>
+    site.isReady(SLICE) ? (site.slice(SLICE)?.metadata.resourceVersion ?? 'gone') : 'not ready',
+  );
+  return {
+    site,
+    old,
+    traffic,
+    health,
+    seen,
+    successor: (environment = {}) => {
+      const pod = site.management.instance(NODE);
+      Object.assign(pod.environment, environment);
+      const serving = pod.start(...FAST, ...flags);
+      serving.catch(() => {}); // a test may end it before
+      return { pod, serving };
+    },
+  };
+}
+
+const lease = ({ site }: Stage) =>
+  (site.management.get('coordination.k8s.io/v1', 'Lease', `isthmus-${NODE}`)?.spec ?? {}) as {
+    holderIdentity?: string;
+    leaseTransitions?: number;
+  };
+
+it('an upgrade is noticed by no client and by no watcher of the slice', async () => {
+  const here = await stage();
+  const { site, old, traffic, seen } = here;
+  const writes = site.writesOf(NODE);
+  const holder = lease(here).holderIdentity;
+  const { pod, serving } = here.successor();
+  await serving;
+  expect(pod.port).toBe(old.port);
+  await until('the Lease changes hands', () => lease(here).holderIdentity !== holder);
+  expect(lease(here).leaseTransitions).toBe(1);
+  // What the kubelet does once the new Pod is ready.
+  old.signal('SIGTERM');
+  await traffic.goesOn(10);
+  expect(traffic.residing).toBe(4);
+  // Told by its control thread, which may be busy.
+  await expect
+    .poll(async () => await pod.status())
+    .toMatchObject({ ready: true, kubernetes: { lease: 'held' } });
+  await traffic.stop();
+  expect(await old.ended()).toBe(0);
+  expect(traffic.problems).toEqual([]);
+  expect(new Set(seen)).toHaveLength(1);
+  expect(new Set(seen)).not.toContain('not ready');
+  expect(site.writesOf(NODE)).toEqual(writes);
+});
+
+it('the health port is not ready while the successor starts, and SIGTERM meanwhile withdraws nothing', async () => {
+  const here = await stage();
+  const { old, traffic, seen, health } = here;
+  const readyz = async () => {
+    const response = await fetch(`http://127.0.0.1:${health}/readyz`);
+    return { status: response.status, text: await response.text() };
+  };
+  expect((await readyz()).status).toBe(200);
+  // Slow to serve: it wants twenty passed checks first, and stands still while we look.
+  const { pod, serving } = here.successor({ ISTHMUS_HEALTH_RISE: '20' });
+  let answer = await readyz();
+  await until('the probe meets the successor', async () => {
+    answer = await readyz();
+    return answer.status === 503;
+  });
+  pod.signal('SIGSTOP');
+  expect(answer.text).toMatch(/^not ready: the successor, version \S+, is starting$/m);
+  old.signal('SIGTERM');
+  await until('it waits', () =>
+    old.log.some(({ msg }) => msg === 'waiting for the successor that is starting'),
+  );
+  await traffic.goesOn(10);
+  pod.signal('SIGCONT');
+  await serving;
+  await until('it is ready', async () => (await readyz()).status === 200);
+  await traffic.goesOn(10);
+  await traffic.stop();
+  expect(await old.ended()).toBe(0);
+  expect(traffic.problems).toEqual([]);
+  expect(new Set(seen)).toHaveLength(1);
+});
+
+it('a successor that is killed while it starts changes nothing; the next one takes over', async () => {
+  const here = await stage();
+  const { old, traffic, seen } = here;
+  const first = here.successor({ ISTHMUS_HEALTH_RISE: '50' });
+  await until('it has the sockets', () => first.pod.log.some(({ msg }) => msg === 'taking over'));
+  first.pod.signal('SIGKILL');
+  await until('the old one notices', () =>
+    old.log.some(({ msg }) => msg === 'the successor ended before it served: this process goes on'),
+  );
+  await traffic.goesOn(10);
+  await here.successor().serving;
+  await traffic.goesOn(10);
+  await traffic.stop();
+  expect(await old.ended()).toBe(0);
+  expect(traffic.problems).toEqual([]);
+  expect(new Set(seen)).toHaveLength(1);
+});
+
+it('the old one is killed in the midst: clients wait, the slice stays, and the new one takes the Lease', async () => {
+  const here = await stage();
+  const { site, old, seen } = here;
+  await here.traffic.stop();
+  const { pod, serving } = here.successor({ ISTHMUS_HEALTH_RISE: '20' });
+  await until('it has the sockets', () => pod.log.some(({ msg }) => msg === 'taking over'));
+  old.signal('SIGKILL');
+  await old.ended();
+  const waiting = new Traffic({ port: old.port, cluster: site.clusters.alpha });
+  cleanups.push(() => waiting.stop());
+  waiting.visitors(4);
+  await serving;
+  await waiting.goesOn(5);
+  await waiting.stop();
+  expect(waiting.problems).toEqual([]);
+  await until('it holds the Lease', async () => (await pod.status()).kubernetes?.lease === 'held');
+  expect(new Set(seen)).toHaveLength(1);
+});

@@ -1,0 +1,121 @@
+// Two hosts that go by one name. A host is known by its boot id: the second process sees another one, by a file mounted in its place.
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Isthmus } from '../../support/isthmus.ts';
+import { mainScript } from '../../support/isthmus.ts';
+import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+const LEASE = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  namespace: 'magnum-system',
+  name: 'isthmus-net-1',
+};
+let site: PublishSite;
+let first: Isthmus;
+let second: Isthmus;
+let elsewhere: readonly string[];
+
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+  const bootId = join(site.management.directory, 'boot-id');
+  writeFileSync(bootId, `${randomUUID()}\n`);
+  const mounted = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"';
+  elsewhere = ['unshare', '--mount', 'sh', '-c', mounted, bootId];
+});
+afterAll(async () => {
+  for (const each of [first, second]) {
+    each?.signal('SIGKILL');
+    await each?.ended();
+  }
+  await site.stop();
+});
+
+/** It may find a problem, and says so by its exit code too. */
+function doctorBeside(KUBECONFIG: string, within: readonly string[]): Promise<{ stdout: string }> {
+  const flags = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--advertise-address', '192.0.2.1'];
+  const [command, ...args] = [
+    ...within,
+    ...[process.execPath, mainScript, 'doctor', '--node-name', 'net-1'],
+    ...flags,
+  ] as [string, ...string[]];
+  const env = { ...process.env, KUBECONFIG };
+  return promisify(execFile)(command, args, { timeout: 120_000, env }).catch(
+    (error: { stdout: string }) => error,
+  );
+}
+
+const holder = () => (site.api.store.get(LEASE)?.spec as { holderIdentity?: string })?.holderIdentity;
+
+it('the second says so, and takes nothing from the first', async () => {
+  first = await site.instance('net-1');
+  await site.published('alpha-net-1');
+  const [lease, slice] = [holder(), site.slice('alpha-net-1')?.metadata.resourceVersion];
+  second = site.management.instance('net-1');
+  second.within = elsewhere;
+  await second.start(...FAST);
+  await site.problem(
+    second,
+    /another host also goes by the name net-1: net-1\/\w+, with boot id [0-9a-f-]{36}, lives/,
+  );
+  const warnings = () =>
+    second.log.filter(({ level, reason }) => level === 'warn' && String(reason).includes('--node-name'));
+  await until('the log says so', () => warnings().length > 0);
+  expect(warnings()).toHaveLength(1);
+  expect((await second.status()).kubernetes?.lease).toBe('not-yet');
+  await expect.poll(async () => (await first.status()).kubernetes?.lease).toBe('held');
+  expect(holder()).toBe(lease);
+  expect(site.slice('alpha-net-1')?.metadata.resourceVersion).toBe(slice);
+  // Clients that come are served all the same.
+  expect(await site.ask(second, site.clusters.alpha)).toContain('alpha');
+});
+
+it('the doctor on the second host says what to change', async () => {
+  const { KUBECONFIG = '' } = second.environment;
+  const { stdout } = await doctorBeside(KUBECONFIG, elsewhere);
+  expect(stdout).toMatch(
+    /problem {2}node-name +net-1: another host goes by this name too: net-1\/\w+ renews the Lease/,
+  );
+  expect(stdout).toContain('Give each host a host name, or a --node-name, of its own');
+});
+
+it('two on one host: the doctor beside the one that lost says so too, and what to change', async () => {
+  const rival = await site.instance('net-1');
+  // In the log: it drains then, and answers no longer than that takes.
+  await until('the first has lost the Lease', () =>
+    first.log.some(({ msg }) => msg.startsWith('another process holds the Lease of this node now')),
+  );
+  const { KUBECONFIG = '' } = first.environment;
+  const { stdout } = await doctorBeside(KUBECONFIG, []);
+  rival.signal('SIGKILL');
+  await rival.ended();
+  expect(stdout).toMatch(
+    /problem {2}node-name +net-1: another isthmus on this host goes by this name too: net-1\/\w+ renews the Lease/,
+  );
+  expect(stdout).toContain('Let one of them run');
+  await first.ended();
+  first = await site.instance('net-1');
+});
+
+it('a restart of the first is none: it has its Lease again at once', async () => {
+  const before = holder();
+  first.signal('SIGKILL');
+  await first.ended();
+  first = await site.instance('net-1');
+  await until('it holds the Lease', () => holder() !== before, 20_000); // a Lease is another's for 30 s
+  await until('and says so', async () => (await first.status()).kubernetes?.lease === 'held');
+});
+
+it('when the first is gone in order, the second takes its place', async () => {
+  first.signal('SIGTERM');
+  expect(await first.ended()).toBe(0);
+  await until('it holds the Lease', async () => (await second.status()).kubernetes?.lease === 'held');
+  await site.published('alpha-net-1');
+  await site.untilWell(second);
+});

@@ -1,0 +1,34 @@
+// The instance that should write the kubeconfigs lives and may not: the next one does it, in its turn, and neither goes on writing.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
+import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+let site: PublishSite;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+});
+afterAll(() => site.stop());
+
+const leadsHere = () => site.management.kubeconfig('alpha').includes('https://alpha.magnum-system:6443');
+
+it('a kubeconfig that the first may not change is led here, and given back, by the second', async () => {
+  const first = site.management.instance('net-1');
+  site.api.access.set('system:isthmus:net-1', rules({ verb: 'patch', resource: 'secrets' }));
+  await first.start(...FAST);
+  await site.published('alpha-net-1');
+  // It says so until somebody else has done it.
+  await site.problem(first, forbidden('patch', 'secrets'));
+  await site.instance('net-2');
+  await site.published('alpha-net-2');
+  await until('the kubeconfig leads here', leadsHere);
+  // It reads it once more, and finds it as it should be.
+  await site.untilWell(first);
+  expect(site.writesOf('net-2')).toMatchObject({ 'patch secrets': 1 });
+  site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
+  await until('it was given back', () => !leadsHere());
+  await until('all is gone', () => site.management.services().length === 0);
+  expect(site.writesOf('net-2')).toMatchObject({ 'patch secrets': 2 });
+  await site.untilWell(first);
+});

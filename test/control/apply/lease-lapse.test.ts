@@ -1,0 +1,33 @@
+// An instance that may make its Lease and not renew it: to the others it is dead, and what it published would come and go for ever.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
+import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+const USER = 'system:isthmus:net-1';
+let site: PublishSite;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+});
+afterAll(() => site.stop());
+
+it('does not publish again what the others took away, says why, and is back once it can renew', async () => {
+  const lapsed = site.management.instance('net-1');
+  site.api.access.set(USER, rules({ verb: 'patch', resource: 'leases' }));
+  await lapsed.start(...FAST);
+  await site.instance('net-2');
+  await site.published('alpha-net-1', 'alpha-net-2');
+  const isTaken = () => (site.writesOf('net-2')['delete endpointslices'] ?? 0) > 0;
+  await until('the others took it away', isTaken, 120_000); // it is taken for dead after 30 s and more
+  // It would be back within a turn.
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(site.slice('alpha-net-1')).toBeNull();
+  expect(site.writesOf('net-1')).toMatchObject({ 'create endpointslices': 1 });
+  const problem = await site.problem(lapsed, /^lease: .*take this instance for dead/);
+  expect(problem).toMatch(forbidden('patch', 'leases'));
+  expect(await site.ask(lapsed, site.clusters.alpha)).toContain('alpha');
+  site.api.access.set(USER, rules());
+  await site.published('alpha-net-1');
+  await site.untilWell(lapsed);
+});

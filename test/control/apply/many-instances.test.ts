@@ -1,0 +1,115 @@
+// Several instances side by side, the built program: they share nothing but the API, and each can go without the others' doing.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Isthmus } from '../../support/isthmus.ts';
+import { PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+let site: PublishSite;
+let first: Isthmus;
+let second: Isthmus;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha, site.clusters.beta);
+  [first, second] = await Promise.all([site.instance('net-1'), site.instance('net-2')]);
+});
+afterAll(() => site.stop());
+
+const leases = () => site.management.names('coordination.k8s.io/v1', 'Lease');
+
+describe('instances that reach the same clusters', () => {
+  it('each publish them', async () => {
+    await site.published('alpha-net-1', 'alpha-net-2', 'beta-net-1', 'beta-net-2');
+    expect(leases()).toEqual(['isthmus-net-1', 'isthmus-net-2']);
+    await expect
+      .poll(async () => (await second.untilState('alpha', 'serving')).publication?.readyInstances)
+      .toBe(2);
+    await expect
+      .poll(async () => (await first.status()).kubernetes)
+      .toMatchObject({ instances: 2, lease: 'held' });
+  });
+
+  it('do not write against each other', async () => {
+    // Kubeconfigs are the last thing to be written.
+    await until('both kubeconfigs lead here', () =>
+      ['alpha', 'beta'].every((name) => site.management.kubeconfig(name).includes(`https://${name}.magnum`)),
+    );
+    await site.atRest(1500, 'net-1', 'net-2');
+  });
+});
+
+describe('a restart on the same node', () => {
+  it('after kill -9 takes over Lease and slices, and no slice is ever gone', async () => {
+    const gaps = site.watch(() => (site.slice('alpha-net-1') === null ? 'gone' : null));
+    const notReady = site.watch(() => (site.isReady('alpha-net-1') ? null : 'not ready'));
+    const { port } = first;
+    const uid = site.slice('alpha-net-1')?.metadata.uid;
+    first.signal('SIGKILL');
+    await first.ended();
+    // Or the next one might be given it again.
+    const squatter = createServer().listen(port, '127.0.0.1');
+    await once(squatter, 'listening');
+    first = await site.instance('net-1');
+    squatter.close();
+    expect(first.port).not.toBe(port);
+    await until('the slices lead to the new process', () =>
+      ['alpha-net-1', 'beta-net-1'].every((name) =>
+        JSON.stringify(site.slice(name)?.ports).includes(String(first.port)),
+      ),
+    );
+    // Not even between two looks: it is the same object.
+    expect(site.slice('alpha-net-1')?.metadata.uid).toBe(uid);
+    expect(gaps).toEqual([]);
+    expect(notReady).toEqual([]);
+    expect(await site.ask(first, site.clusters.alpha)).toContain('alpha');
+  });
+});
+
+describe('two processes with one node name', () => {
+  it('end with one: the older drains by itself and writes nothing more', async () => {
+    const older = first;
+    const younger = await site.instance('net-1');
+    expect(await older.ended()).toBe(0);
+    expect(older.log.map(({ msg }) => msg)).toContainEqual(
+      expect.stringContaining('another process holds the Lease of this node now'),
+    );
+    await until('the slice leads to the younger', () =>
+      JSON.stringify(site.slice('alpha-net-1')?.ports).includes(String(younger.port)),
+    );
+    // Of what the older logged after it knew, nothing is a write.
+    const knew = older.log.findIndex(({ msg }) => msg.startsWith('another process'));
+    const wrote = older.log.slice(knew).filter(({ msg }) => /^(published|changed|withdrawn)/.test(msg));
+    expect(wrote).toEqual([]);
+    expect(site.isReady('alpha-net-1')).toBe(true);
+    first = younger;
+    const { status } = await younger.get('/readyz');
+    expect(status).toBe(200);
+  });
+});
+
+describe('a graceful stop', () => {
+  it('leaves no moment without a ready endpoint, and nothing of itself', async () => {
+    const gaps = site.watch(() =>
+      ['alpha', 'beta'].every((cluster) => site.isReachable(cluster)) ? null : 'nobody is ready',
+    );
+    second.signal('SIGTERM');
+    expect(await second.ended()).toBe(0);
+    expect(site.management.slices()).toEqual(['alpha-net-1', 'beta-net-1']);
+    expect(leases()).toEqual(['isthmus-net-1']);
+    expect(gaps).toEqual([]);
+    second = await site.instance('net-2');
+    await site.published('alpha-net-2', 'beta-net-2');
+  });
+});
+
+describe('an instance that dies', () => {
+  it('is collected by the others once its Lease has run out: slices, then the Lease', async () => {
+    second.signal('SIGKILL');
+    await second.ended();
+    await until('its slices are gone', () => site.management.slices().length === 2, 120_000);
+    expect(site.management.slices()).toEqual(['alpha-net-1', 'beta-net-1']);
+    await until('its Lease is gone', () => leases().join() === 'isthmus-net-1');
+    expect(site.isReady('alpha-net-1')).toBe(true);
+  });
+});

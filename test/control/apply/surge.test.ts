@@ -1,0 +1,72 @@
+// Two processes of one node that share no socket, as a DaemonSet with surge has them where each Pod has an address of its own.
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FAST_TIMES, PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+let site: PublishSite;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+});
+afterAll(() => site.stop());
+
+const TIMES = ['--health-interval', '200ms', '--propagation-wait', '4s'];
+/** How late a kube-proxy is. */
+const LATE_MS = 1000;
+
+it('the older serves whoever hears late where to go, and then ends', async () => {
+  const older = site.management.instance('net-1');
+  const younger = site.management.instance('net-1');
+  await older.start('--advertise-address', '192.0.2.1', ...TIMES);
+  await site.published('alpha-net-1');
+  const ports = site.watch(() => {
+    const [first] = (site.slice('alpha-net-1')?.ports ?? []) as { port: number }[];
+    return first === undefined ? null : { at: performance.now(), port: first.port };
+  });
+  const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'nobody is ready'));
+  const answers: string[] = [];
+  let done = false;
+  const client = (async () => {
+    while (!done) {
+      const known = ports.findLast(({ at }) => at <= performance.now() - LATE_MS)?.port ?? older.port;
+      const there = known === older.port ? older : younger;
+      answers.push(
+        await site.ask(there, site.clusters.alpha).then(
+          () => (there === older ? 'older' : 'younger'),
+          (error: NodeJS.ErrnoException) => `${error.code}`,
+        ),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  })();
+  try {
+    await younger.start('--advertise-address', '192.0.2.2', ...TIMES);
+    expect(await older.ended()).toBe(0);
+    await until('clients go to the younger', () => answers.includes('younger'));
+  } finally {
+    done = true;
+    await client;
+  }
+  expect(new Set(answers)).toEqual(new Set(['older', 'younger']));
+  expect(gone).toEqual([]);
+  expect(site.slice('alpha-net-1')).toMatchObject({ endpoints: [{ addresses: ['192.0.2.2'] }] });
+});
+
+it('as the first process of a container the older waits to be ended, and is alive to kubelet until then', async () => {
+  const older = site.management.instance('net-2');
+  const younger = site.management.instance('net-2');
+  older.within = ['unshare', '--pid', '--fork', '--kill-child'];
+  await older.start('--advertise-address', '192.0.2.1', ...FAST_TIMES);
+  await site.published('alpha-net-2');
+  await younger.start('--advertise-address', '192.0.2.2', ...FAST_TIMES);
+  const waits = () => older.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
+  await until('the older has nothing more to do', waits);
+  expect(await older.get('/livez')).toMatchObject({ status: 200 });
+  expect(await older.get('/readyz')).toMatchObject({ status: 503 });
+  expect(await older.get('/metrics')).toMatchObject({ status: 200 });
+  expect(site.isReady('alpha-net-2')).toBe(true);
+  const [first] = readFileSync(`/proc/${older.pid}/task/${older.pid}/children`, 'utf8').split(' ');
+  process.kill(Number(first), 'SIGTERM');
+  expect(await older.ended()).toBe(0);
+});

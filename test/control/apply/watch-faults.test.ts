@@ -1,0 +1,65 @@
+// Watches that talk nonsense, break off or fall silent: they are opened again, and nobody's endpoint suffers.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Isthmus } from '../../support/isthmus.ts';
+import { PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+let site: PublishSite;
+let isthmus: Isthmus;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+  isthmus = await site.instance('net-1');
+  await site.published('alpha-net-1');
+});
+afterAll(() => site.stop());
+
+const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toContain('alpha');
+const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
+
+/** OpenStackClusters, AdditionalListeners, Services, slices, Leases, Secrets. */
+const WATCHES = 6;
+const allOpen = () => until('all are open', () => site.api.openWatches === WATCHES);
+/** How often one was asked for. */
+const asked = () =>
+  Object.entries(site.management.requestsOf('net-1'))
+    .filter(([what]) => what.startsWith('watch '))
+    .reduce((sum, [, count]) => sum + count, 0);
+
+describe('watches', () => {
+  it.each([
+    ['that send garbage', () => site.api.faults.writeToWatches('garbage\n')],
+    ['that send events that are none', () => site.api.faults.writeToWatches('{"type":"NEWS","object":{}}\n')],
+    [
+      'that end in the middle of a line',
+      () => {
+        site.api.faults.writeToWatches('{"type":"MODIFIED","obj');
+        return site.api.faults.endWatches();
+      },
+    ],
+    ['that are cut', () => site.api.faults.cutWatches()],
+  ])('%s are opened again, and what happened meanwhile is seen', async (_title, break_) => {
+    await site.untilWell(isthmus);
+    await allOpen();
+    const [before, opened] = [versions(), asked()];
+    expect(break_()).toBe(WATCHES);
+    site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
+    // Each of them: who has not noticed yet that his is broken would do so in the midst of the next test.
+    await until('each is asked for again', () => asked() >= opened + WATCHES);
+    await site.untilWell(isthmus);
+    await allOpen();
+    expect(versions()).toEqual(before);
+    await serves();
+  });
+
+  it('that hang silently take nothing away: a withdrawal needs none of them', async () => {
+    expect(site.api.faults.silenceWatches()).toBe(WATCHES);
+    await site.clusters.servers.get('alpha')?.stop();
+    await until('the slice is gone', () => site.slice('alpha-net-1') === null);
+    await site.clusters.serve(site.clusters.alpha);
+    await site.published('alpha-net-1');
+    site.api.faults.cutWatches();
+    await site.untilWell(isthmus);
+    expect(site.isReady('alpha-net-1')).toBe(true);
+  });
+});

@@ -1,0 +1,51 @@
+// Writes that are refused, cut off, answered by nonsense or never: each is tried again, and none holds up a withdrawal or the end.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Isthmus } from '../../support/isthmus.ts';
+import { PublishSite } from '../../support/kubernetes/publish-site.ts';
+import { until } from '../../support/tcp.ts';
+
+let site: PublishSite;
+let isthmus: Isthmus;
+beforeAll(async () => {
+  site = await PublishSite.start();
+  site.add(site.clusters.alpha);
+  isthmus = await site.instance('net-1');
+  await site.published('alpha-net-1');
+});
+afterAll(() => site.stop());
+
+describe('writes', () => {
+  const withdrawAndBack = async () => {
+    await site.clusters.servers.get('alpha')?.stop();
+    await isthmus.untilState('alpha', 'unhealthy');
+  };
+
+  it.each([
+    ['429 with Retry-After', { kind: 'status', code: 429, retryAfterSeconds: 1 }],
+    ['500', { kind: 'status', code: 500 }],
+    ['503', { kind: 'status', code: 503 }],
+    ['a cut connection', { kind: 'cut' }],
+    ['garbage', { kind: 'body', text: '<html>' }],
+    ['something that is no object', { kind: 'body', text: '{}' }],
+  ] as const)('answered by %s are tried again until they are done', async (_title, answer) => {
+    const fault = site.api.faults.inject({ resource: 'endpointslices', verb: 'create' }, answer, {
+      times: 2,
+    });
+    await withdrawAndBack();
+    await until('the slice is gone', () => site.slice('alpha-net-1') === null);
+    await site.clusters.serve(site.clusters.alpha);
+    await site.published('alpha-net-1');
+    expect(fault.hits).toBeGreaterThanOrEqual(1);
+    await expect.poll(async () => (await isthmus.status()).problems).toEqual([]);
+  });
+
+  it('that hang hold up no withdrawal, nor the end', async () => {
+    for (const resource of ['secrets', 'services', 'leases', 'events'])
+      site.api.faults.inject({ resource }, { kind: 'hang' });
+    await withdrawAndBack();
+    await until('the slice is gone', () => site.slice('alpha-net-1') === null);
+    isthmus.signal('SIGTERM');
+    expect(await isthmus.ended()).toBe(0);
+    expect(isthmus.log.filter(({ msg }) => msg.includes('does not end by itself'))).toEqual([]);
+  });
+});

@@ -1,0 +1,98 @@
+// Listeners come and go for months: of one that is closed nothing may stay behind, here or in the addon, once the last of its
+// connections was told of; and until then everything, or a report would reach nobody.
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { native } from '../../src/netns/native.ts';
+import { NativeEngine } from '../../src/proxy/native/native-engine.ts';
+import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from '../conformance/engine.ts';
+import { openDescriptors } from '../support/process.ts';
+import { readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
+
+const LISTENERS = 2000;
+const AT_ONCE = 8;
+
+describe.each([1, 3])('closed listeners, %i threads', (threads) => {
+  let engine: NativeEngine;
+  let backend: TestServer;
+  const cleanups: (() => unknown)[] = [];
+
+  beforeEach(async () => {
+    engine = new NativeEngine(TEST_LIMITS, native, threads);
+    backend = await tcpServer();
+  });
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup();
+    await engine.close();
+    await backend.close();
+  });
+
+  const routed = () => new RecordingPolicy(() => candidates(backendOf(backend)));
+  const open = (policy: RecordingPolicy, mode: 'hello' | 'immediate' = 'hello') =>
+    engine.openListener({ name: 'test', host: '127.0.0.1', port: 0, mode, policy });
+  const visit = async (port: number): Promise<Socket> => {
+    const near = await tcpClient(port);
+    cleanups.push(() => near.destroy());
+    near.write('hello');
+    return near;
+  };
+  const nothingKnown = () =>
+    until('no listener is known', () => {
+      const { here, inAddon } = engine.knownListeners();
+      return here === 0 && inAddon === 0;
+    });
+
+  it('are forgotten one after the other, with their descriptors, and each policy hears of its connection', {
+    timeout: 300_000,
+  }, async () => {
+    const before = openDescriptors();
+    let most = 0;
+    /** Closed while the connection waits for an answer, is being told no, or has been told of. */
+    const comeAndGo = async (turn: number): Promise<void> => {
+      const policy = new RecordingPolicy(() => ({ kind: 'close', note: turn }));
+      const listener = await open(policy, turn % 2 === 0 ? 'hello' : 'immediate');
+      const near = await tcpClient(listener.port);
+      near.on('end', () => near.destroy()).resume();
+      if (turn % 2 === 0) near.write('hello');
+      if (turn % 3 === 0) await policy.nextReport();
+      await listener.close();
+      expect(await policy.nextReport()).toMatchObject({ outcome: 'closed', note: turn });
+      most = Math.max(most, engine.knownListeners().here, engine.knownListeners().inAddon);
+    };
+    for (let turn = 0; turn < LISTENERS; turn += AT_ONCE)
+      await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => comeAndGo(turn + index)));
+    await nothingKnown();
+    expect(most).toBeLessThanOrEqual(2 * AT_ONCE);
+    await until('their descriptors are closed', () => openDescriptors() <= before + AT_ONCE);
+  });
+
+  it('are remembered until their last connection has ended, which its policy hears of', async () => {
+    const policy = routed();
+    const listener = await open(policy);
+    const first = await visit(listener.port);
+    const second = await visit(listener.port);
+    for (const far of [await backend.nextSocket(), await backend.nextSocket()]) {
+      expect((await readBytes(far, 5)).toString()).toBe('hello');
+      far.on('end', () => far.end()).resume();
+    }
+    await listener.close();
+    first.end();
+    await policy.nextReport();
+    expect(engine.knownListeners()).toEqual({ here: 1, inAddon: 1 });
+    second.end();
+    expect(await policy.nextReport(2)).toMatchObject({ outcome: 'finished', note: 'routed' });
+    await nothingKnown();
+  });
+
+  it('are forgotten at once without any connection, and not before they are closed', async () => {
+    const policy = new RecordingPolicy(() => ({ kind: 'close', note: null }));
+    const [first, second] = [await open(policy), await open(policy)];
+    const near = await visit(first.port);
+    await policy.nextReport();
+    near.destroy();
+    expect(engine.knownListeners()).toEqual({ here: 2, inAddon: 2 });
+    await first.close();
+    await until('one is known', () => engine.knownListeners().here === 1);
+    await second.close({ leaveOpen: true });
+    await nothingKnown();
+  });
+});

@@ -1,0 +1,242 @@
+// The two ends of a hand-over in one process, over a real unix socket: many sockets, and peers that do not keep to the protocol.
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { meetingPath } from '../../src/lifecycle/handover-directory.ts';
+import { HandoverServer, type SuccessorChange } from '../../src/lifecycle/handover-server.ts';
+import { Predecessor } from '../../src/lifecycle/predecessor.ts';
+import { type Served, Service } from '../../src/lifecycle/service.ts';
+import { descriptorOf } from '../../src/netns/descriptor.ts';
+import { native } from '../../src/netns/native.ts';
+import { openDescriptors } from '../support/process.ts';
+import { tcpServer, until } from '../support/tcp.ts';
+
+const uid = process.getuid?.() ?? 0;
+const cleanups: (() => unknown)[] = [];
+let directory = '';
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'isthmus-meeting-'));
+  cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const ask = (deadlineMs = 20_000, version = '2') =>
+  Predecessor.ask({ directory, addon: native, uid, version, deadlineMs });
+
+async function serve(
+  sockets: () => readonly { name: string; fd: number; pinned: boolean }[],
+): Promise<SuccessorChange[]> {
+  const changes: SuccessorChange[] = [];
+  const server = new HandoverServer({
+    directory,
+    addon: native,
+    uid,
+    version: '1',
+    sockets,
+    release: async () => {},
+    upgrade: async () => ({ kind: 'failed', reason: 'not here' }),
+    startLimitMs: 60_000,
+    onSuccessor: (change) => changes.push(change),
+    onStranger: () => {},
+  });
+  await server.open();
+  cleanups.push(() => server.close());
+  return changes;
+}
+
+it('more sockets than the kernel takes at once go over, each by its name', async () => {
+  const tcp = await tcpServer();
+  cleanups.push(() => tcp.close());
+  const fd = descriptorOf(tcp.server);
+  const names = Array.from({ length: 1500 }, (_, index) => `listener/${'n'.repeat(200)}/${index}`);
+  const changes = await serve(() => names.map((name) => ({ name, fd, pinned: false })));
+  const before = openDescriptors();
+  const predecessor = await ask();
+  expect(predecessor?.sockets.map(({ name }) => name)).toEqual(names);
+  expect(new Set(predecessor?.sockets.map(({ port }) => port))).toEqual(new Set([tcp.port]));
+  for (const handed of predecessor?.sockets ?? []) closeSync(handed.fd);
+  expect(changes).toMatchObject([{ kind: 'starts', successor: { version: '2' } }]);
+  await predecessor?.serving();
+  await until('nothing is left open', () => openDescriptors() <= before);
+});
+
+it('a socket that closes while the others go over is not replaced by what gets its number', async () => {
+  const tcp = await tcpServer();
+  cleanups.push(() => tcp.close());
+  const fd = descriptorOf(tcp.server);
+  const names = Array.from({ length: 1500 }, (_, index) => `listener/${'n'.repeat(200)}/${index}`);
+  let asked = 0;
+  await serve(() => {
+    asked += 1;
+    return (asked === 1 ? names : names.slice(0, 150)).map((name) => ({ name, fd, pinned: false }));
+  });
+  const predecessor = await ask();
+  expect(predecessor?.sockets.map(({ name }) => name)).toEqual(names.slice(0, 150));
+  for (const handed of predecessor?.sockets ?? []) closeSync(handed.fd);
+  await predecessor?.serving();
+});
+
+describe('a predecessor that does not keep to the protocol gets nobody to wait for it', () => {
+  const endless = async (chunk: string): Promise<void> => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      const talk = () => {
+        while (chunk !== '' && socket.writable && socket.write(chunk));
+      };
+      socket.on('drain', talk);
+      talk();
+    }).listen(meetingPath(directory));
+    await once(server, 'listening');
+    cleanups.push(() => server.close());
+  };
+
+  /** Only for those who are waited for to no purpose. */
+  const SOON_MS = 500;
+  it.each<[title: string, chunk: string, message: RegExp, deadlineMs?: number]>([
+    ['a line without an end', 'x'.repeat(50_000), /has no end/],
+    [
+      'lines without an end',
+      `${JSON.stringify({ kind: 'sockets', version: '1', sockets: [], more: true })}\n`,
+      /does not answer/,
+      SOON_MS,
+    ],
+    ['nothing', '', /does not answer/, SOON_MS],
+  ])('%s', async (_title, chunk, message, deadlineMs) => {
+    await endless(chunk);
+    const before = openDescriptors();
+    await expect(ask(deadlineMs)).rejects.toThrow(message);
+    await until('nothing is left open', () => openDescriptors() <= before);
+  });
+});
+
+it('one that asks and never reads the answers is sent away', async () => {
+  await serve(() => []);
+  const asker: Socket = connect(meetingPath(directory)).pause();
+  cleanups.push(() => asker.destroy());
+  let isAway = false;
+  asker.on('error', () => {
+    isAway = true;
+  });
+  await once(asker, 'connect');
+  await until('it is sent away', () => {
+    if (!isAway) asker.write('\n'.repeat(1000));
+    return isAway;
+  });
+  // Others are still heard.
+  const predecessor = await ask();
+  expect(predecessor?.version).toBe('1');
+  await predecessor?.serving();
+});
+
+/** Whoever serves; what it says of its successors, to the log and to those who ask at its health port. */
+async function service(startLimitMs: number, pid = process.pid) {
+  const log: string[] = [];
+  const told: (string | null)[] = [];
+  let released = 0;
+  const running = await Service.open({
+    ...{ addon: native, directory, version: '1', environment: {}, pid, uid, startLimitMs },
+    log: (_level, _facts, message) => log.push(message),
+    command: [process.execPath, '-e', ''],
+  });
+  const served: Served = {
+    sockets: () => [],
+    release: async () => {
+      released += 1;
+    },
+    summary: () => ({ listen: null, states: new Map(), staleSince: null }),
+    isWell: () => true,
+    successorStarts: (version) => told.push(version),
+  };
+  await running.serving(served);
+  cleanups.push(() => running.stopping(0));
+  return { running, log, told, released: () => released };
+}
+
+it('the first process of a container starts no successor in it, which would end with it; another may come', async () => {
+  const { running, log, released } = await service(60_000, 1);
+  expect(await running.upgrade(null)).toEqual({
+    kind: 'failed',
+    reason: expect.stringContaining('first process of its container'),
+  });
+  expect(log).toEqual(['no successor is started: this process goes on']);
+  const next = await ask();
+  await next?.serving();
+  expect(released()).toBe(1);
+});
+
+describe('a successor that takes the sockets and hangs', () => {
+  /** For what must come before it, on a slow machine too. */
+  const LIMIT_MS = 4000;
+
+  const isTold = (log: readonly string[], what: RegExp, times = 1) =>
+    until(String(what), () => log.filter((message) => what.test(message)).length === times);
+
+  /** Asks for the sockets, and neither reads nor says anything more. */
+  async function hanging(): Promise<Socket> {
+    const socket = connect(meetingPath(directory)).pause();
+    cleanups.push(() => socket.destroy());
+    socket.on('error', () => {});
+    socket.write('{"kind":"take","version":"9"}\n');
+    await once(socket, 'connect');
+    return socket;
+  }
+
+  it('has its time, and then the next one is served', async () => {
+    const { running, log, told, released } = await service(LIMIT_MS);
+    await hanging();
+    await isTold(log, /has our sockets, and starts/);
+    await expect(ask()).rejects.toThrow('another successor was faster');
+    await isTold(log, /did not come to serve within 4 s: this process goes on, and the next one may try/);
+    expect(released()).toBe(0);
+    const next = await ask(20_000, '3');
+    await next?.serving();
+    expect(released()).toBe(1);
+    expect(await running.handedOver).toMatchObject({ version: '3' });
+    expect(told).toEqual(['9', '9', '3']);
+  });
+
+  it('is not ready while it lives, also when the next one has failed: a kubelet asks one port about both', async () => {
+    const { log, told } = await service(LIMIT_MS);
+    const first = await hanging();
+    await isTold(log, /did not come to serve/);
+    const next = await hanging();
+    await isTold(log, /has our sockets, and starts/, 2);
+    next.destroy();
+    await isTold(log, /ended before it served/);
+    expect(told.at(-1)).toBe('9');
+    first.destroy();
+    await isTold(log, /ended before it served/, 2);
+    expect(told.at(-1)).toBeNull();
+  });
+
+  it('does not keep us from starting one ourselves', async () => {
+    const { running, log } = await service(LIMIT_MS);
+    await hanging();
+    await isTold(log, /has our sockets/);
+    expect(await running.upgrade(null)).toMatchObject({
+      reason: expect.stringContaining('under way already'),
+    });
+    await isTold(log, /did not come to serve/);
+    expect(await running.upgrade(null)).toMatchObject({
+      reason: expect.stringMatching(/^it (ended|did not)/),
+    });
+  });
+
+  it('hears of it when it wakes, serves nobody, and changes nothing', async () => {
+    const { log, told, released } = await service(LIMIT_MS);
+    const late = await ask();
+    await isTold(log, /did not come to serve/);
+    await expect(late?.dismissed).rejects.toThrow(
+      'a successor must serve within 4 s, and this one is too late',
+    );
+    await expect(late?.serving()).rejects.toThrow('too late');
+    await isTold(log, /ended before it served/);
+    expect(told.at(-1)).toBeNull();
+    expect(released()).toBe(0);
+  });
+});

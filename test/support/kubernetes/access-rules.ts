@@ -1,0 +1,13 @@
+// The rights that an instance needs, by the one table of them, without one; and how status and log name one that is missing.
+import { neededRights } from '../../../src/control/objects/needed-rights.ts';
+import type { AccessRule } from '../../../src/demo/management-api/access.ts';
+
+export const rules = (without?: { readonly verb: string; readonly resource: string }): AccessRule[] =>
+  neededRights({ namespace: null, clusterNamespace: null }).map(({ group, resource, verbs }) => ({
+    apiGroups: [group],
+    resources: [resource],
+    verbs: verbs.filter((verb) => verb !== without?.verb || resource !== without.resource),
+  }));
+
+export const forbidden = (verb: string, resource: string): RegExp =>
+  new RegExp(`forbidden: cannot ${verb} .*${resource}`);

@@ -1,0 +1,142 @@
+// For tests: a site with one cluster, its machines and additional listeners, as plain data that worlds are made of.
+
+import { type DesiredState, desiredState } from '../../../src/control/desired/desired-state.ts';
+import {
+  type ListenerReading,
+  readAdditionalListener,
+} from '../../../src/control/sources/additional-listener.ts';
+import type { ClusterReading } from '../../../src/control/sources/cluster-source.ts';
+import type { ListenerSnapshot } from '../../../src/control/sources/listener-snapshot.ts';
+import { type MachineFacts, readMachine } from '../../../src/control/sources/machine.ts';
+import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
+import { type World, worldOf } from '../../../src/control/world/world.ts';
+import type { TargetHealth } from '../../../src/health/target-health.ts';
+import type { NetnsEntry } from '../../../src/netns/netns-snapshot.ts';
+import type { PortOutcome } from '../../../src/routing/port-route.ts';
+
+export const NAMESPACE = 'magnum-system';
+export const NETWORK = '6f70ae1c-0f0f-4d44-9ed0-2b0d1b1b0001';
+export const NETNS: NetnsEntry = {
+  name: `qdhcp-${NETWORK}`,
+  path: `/run/netns/qdhcp-${NETWORK}`,
+  identity: 'cookie:1',
+};
+export const IGNORED = new Set(['generation']);
+
+/** A cluster whose API server is nowhere to be found yet: that is when listeners are needed. */
+export const pendingCluster = (name: string, changes: object = {}): ClusterReading => ({
+  kind: 'pending',
+  key: `${NAMESPACE}/${name}-x`,
+  name,
+  namespace: NAMESPACE,
+  origin: name,
+  object: {
+    apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+    name: `${name}-x`,
+    uid: `cluster-${name}`,
+    directServer: null,
+    deleting: false,
+  },
+  clusterNetworkId: NETWORK,
+  reason: 'no load balancer yet',
+  ...changes,
+});
+
+export function machine(
+  name: string,
+  address: string | readonly string[],
+  labels: Readonly<Record<string, string>> = {},
+  changes: { readonly cluster?: string; readonly phase?: string; readonly deleting?: boolean } = {},
+): MachineFacts {
+  const { cluster = 'kube-1', phase = 'Running', deleting = false } = changes;
+  return readMachine({
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      labels,
+      ...(deleting && { deletionTimestamp: '2026-08-01T00:00:00Z' }),
+    },
+    spec: { clusterName: cluster },
+    status: {
+      phase,
+      addresses: [address].flat().map((each) => ({ type: 'InternalIP', address: each })),
+    },
+  });
+}
+
+export function listener(name: string, spec: object = {}, metadata: object = {}): ListenerReading {
+  return readAdditionalListener(
+    {
+      apiVersion: 'isthmus.dev/v1alpha1',
+      kind: 'AdditionalListener',
+      metadata: {
+        name,
+        namespace: NAMESPACE,
+        uid: `uid-${name}`,
+        generation: 1,
+        creationTimestamp: '2026-08-01T00:00:00Z',
+        ...metadata,
+      },
+      spec: { clusterName: 'kube-1', port: 22, selector: { matchLabels: { role: 'worker' } }, ...spec },
+      status: (metadata as { status?: object }).status,
+    },
+    `AdditionalListener ${NAMESPACE}/${name}`,
+    { ignoredLabels: IGNORED },
+  );
+}
+
+export const keyAt = (address: string, port = 22): string =>
+  `${address.includes(':') ? `[${address}]` : address}:${port}@${NETNS.path}#${NETNS.identity}`;
+
+const verdict = (up: boolean): TargetHealth => ({
+  up,
+  sinceMs: 0,
+  lastProbe: { atMs: 0, ok: up, durationMs: 1, error: up ? null : 'ECONNREFUSED' },
+});
+
+export interface SiteFacts {
+  readonly clusters?: readonly ClusterReading[];
+  readonly complete?: boolean;
+  readonly netns?: readonly NetnsEntry[];
+  readonly listeners?: readonly ListenerReading[];
+  readonly machines?: readonly MachineFacts[];
+  readonly snapshot?: Partial<ListenerSnapshot>;
+  /** Keys of backends that pass their checks; `down` those that do not; all others have not been asked. */
+  readonly up?: readonly string[];
+  readonly down?: readonly string[];
+  /** By name of the listener. */
+  readonly ports?: Readonly<Record<string, PortOutcome>>;
+  readonly kube?: KubeWorld | null;
+}
+
+export function worldFor(facts: SiteFacts, previous: World | null = null, departureMs = 5000): World {
+  const { clusters = [pendingCluster('kube-1')], complete = true, netns = [NETNS] } = facts;
+  return worldOf(
+    {
+      source: { complete, clusters, problems: [] },
+      netns: { complete: true, entries: netns, problems: [] },
+      health: new Map([
+        ...(facts.up ?? []).map((key) => [key, verdict(true)] as const),
+        ...(facts.down ?? []).map((key) => [key, verdict(false)] as const),
+      ]),
+      kube: facts.kube ?? null,
+      ports: new Map(
+        Object.entries(facts.ports ?? {}).map(([name, outcome]) => [`${NAMESPACE}/${name}`, outcome]),
+      ),
+      listeners: {
+        complete: true,
+        listeners: facts.listeners ?? [],
+        machines: facts.machines ?? [],
+        machinesKnown: true,
+        machinesProblem: null,
+        problems: [],
+        ...facts.snapshot,
+      },
+    },
+    previous,
+    { departureMs, allowMassDelete: false },
+  );
+}
+
+export const desiredFor = (world: World): DesiredState =>
+  desiredState(world, { namespace: NAMESPACE, defaultCluster: null });

@@ -1,0 +1,157 @@
+// For tests: an API in miniature that carries out the actions of plans as the real one would, preconditions included, and the
+// worlds that instances see of it.
+
+import type { Publication } from '../../../src/control/desired/publication.ts';
+import { EVERY_NODE } from '../../../src/control/instance/node-participation.ts';
+import type { EndpointSliceObject, ServiceObject } from '../../../src/control/objects/cluster-shape.ts';
+import type { Action } from '../../../src/control/plan/plan.ts';
+import type {
+  KubeconfigFinding,
+  KubeconfigSecret,
+  KubeWorld,
+  Peers,
+  Self,
+} from '../../../src/control/world/kube-world.ts';
+
+export const NAMESPACE = 'magnum-system';
+export const SETTINGS = {
+  namespace: NAMESPACE,
+  propagationWaitMs: 5000,
+  allowMassDelete: false,
+  tags: {},
+} as const;
+
+interface StoredSecret extends KubeconfigSecret {
+  readonly server: string | null;
+}
+
+export class ModelApi {
+  readonly services = new Map<string, ServiceObject>();
+  readonly slices = new Map<string, EndpointSliceObject>();
+  readonly secrets = new Map<string, StoredSecret>();
+  readonly findings = new Map<string, KubeconfigFinding>();
+  nowMs = 1_000_000;
+  writes = 0;
+  #version = 0;
+
+  put(kind: 'services' | 'slices', object: ServiceObject | EndpointSliceObject): void {
+    const metadata = { uid: `uid-${++this.#version}`, ...object.metadata, resourceVersion: this.#next() };
+    const stored = { ...object, metadata } as ServiceObject & EndpointSliceObject;
+    this[kind].set(metadata.name as string, stored);
+  }
+
+  putSecret(key: string, server: string, markedServer: string | null = null): void {
+    this.secrets.set(key, { resourceVersion: this.#next(), markedServer, server });
+  }
+
+  /** What the API server refuses is left out, as `apply` would: the next plan decides anew. */
+  carryOut(actions: readonly Action[]): void {
+    for (const action of actions) {
+      const { resource, name } = action;
+      const stored = resource === 'services' ? this.services : this.slices;
+      const found = stored.get(name);
+      switch (action.kind) {
+        case 'create':
+          if (found !== undefined) break;
+          this.put(resource === 'services' ? 'services' : 'slices', structuredClone(action.object));
+          this.writes += 1;
+          break;
+        case 'patch':
+          if (found?.metadata?.resourceVersion !== action.resourceVersion) break;
+          this.put(
+            resource === 'services' ? 'services' : 'slices',
+            mergePatched(found, action.patch) as ServiceObject,
+          );
+          this.writes += 1;
+          break;
+        case 'delete':
+          if (found?.metadata?.uid !== action.uid) break;
+          if (found.metadata.resourceVersion !== action.resourceVersion) break;
+          stored.delete(name);
+          this.writes += 1;
+          break;
+        case 'kubeconfig': {
+          const key = `${action.namespace}/${name}`;
+          const secret = this.secrets.get(key);
+          if (secret === undefined) break;
+          const markedServer = action.mark ? action.server : null;
+          if (secret.server !== action.server || secret.markedServer !== markedServer) {
+            this.secrets.set(key, { resourceVersion: this.#next(), markedServer, server: action.server });
+            this.writes += 1;
+          }
+          const { resourceVersion } = this.secrets.get(key) as StoredSecret;
+          this.findings.set(key, { resourceVersion, server: action.server, leftAlone: null });
+        }
+      }
+    }
+  }
+
+  seenBy(self: Partial<Self>, peers: Partial<Peers> = {}, complete = true): KubeWorld {
+    const instance = self.instance ?? 'net-1';
+    return {
+      nowMs: this.nowMs,
+      wallMs: 1_700_000_000_000 + this.nowMs,
+      complete,
+      self: {
+        instance,
+        nodeName: instance,
+        endpoint: { address: '192.0.2.1', family: 'IPv4', port: 16443 },
+        started: true,
+        holder: true,
+        lapsed: false,
+        participation: EVERY_NODE,
+        draining: false,
+        ...self,
+      },
+      peers: {
+        live: new Set([instance]),
+        fellows: peers.live ?? new Set([instance]),
+        collect: new Set(),
+        deadLeases: [],
+        rank: 0,
+        anyRenews: false,
+        mode: 'lease',
+        expiredUpstream: new Set(),
+        ...peers,
+      },
+      services: new Map(this.services),
+      slices: new Map(this.slices),
+      kubeconfigs: new Map(this.secrets),
+      servicesSeen: true,
+      kubeconfigsHeard: true,
+      findings: new Map(this.findings),
+    };
+  }
+
+  #next(): string {
+    this.#version += 1;
+    return String(this.#version);
+  }
+}
+
+export function publication(cluster: string, changes: Partial<Publication> = {}): Publication {
+  return {
+    cluster,
+    namespace: NAMESPACE,
+    object: {
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+      name: `${cluster}-x7k2`,
+      uid: `cluster-${cluster}`,
+      directServer: 'https://10.0.0.5:6443',
+      deleting: false,
+    },
+    want: 'live',
+    near: true,
+    ...changes,
+  };
+}
+
+export function mergePatched(object: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return structuredClone(patch);
+  const result: Record<string, unknown> = { ...(object as Record<string, unknown>) };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = mergePatched(result[key] ?? {}, value);
+  }
+  return result;
+}
