@@ -12,7 +12,7 @@ if (process.env.ISTHMUS_TEST_SANDBOX !== undefined) {
 // and one that dies by a signal must not take the others along.
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'demo/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
     // Bounds, not expectations: the machine may be a tenth as fast as one thinks. Each is above every wait inside (WAIT_MS of

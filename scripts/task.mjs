@@ -77,7 +77,7 @@ const tasks = {
         : { admin: 9580, proxy: 6443, management: 7443 };
       const ports = await openForwards(wanted, directory, () => sandboxRoot());
       const shared = sharedDirectory();
-      return runInSandbox(pinnedNode, [join(root, 'dist', 'main.js'), 'demo', ...args], {
+      return runInSandbox(pinnedNode, [join(root, 'demo', 'main.ts'), ...args], {
         cwd: root,
         env: childEnvironment({ ISTHMUS_DEMO_FORWARDS: JSON.stringify({ directory, ports, shared }) }),
         onStart: (found) => {

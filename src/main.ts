@@ -6,6 +6,7 @@ import { constants } from 'node:os';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './cli/config/config.ts';
 import { nearest } from './cli/config/nearest.ts';
 import {
+  DEMO_HELP,
   DOCTOR_HELP,
   EXPLAIN_HELP,
   MAIN_HELP,
@@ -58,8 +59,9 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
     return reload({ ...asked, print, complain });
   },
   demo: async (args) => {
-    const { demo } = await import('./demo/demo.ts');
-    return demo(args);
+    if (wantsHelp(args)) return print(DEMO_HELP);
+    complain(DEMO_HELP);
+    return 2;
   },
   version: async () => print(`isthmus ${version()} (Node ${process.versions.node})\n`),
 };

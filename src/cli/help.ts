@@ -15,11 +15,18 @@ Usage: isthmus <command> [flags]
   explain   why is it not reachable?   isthmus explain my-cluster
   doctor    what is missing here       isthmus doctor --source file:./clusters
   reload    upgrade without a gap      isthmus reload --handover /run/isthmus
-  demo      clusters with one address become Services and answer by name
-            (npm run demo prepares the machine)
+  demo      how to start the demo      isthmus demo
   version   the version
 
 isthmus <command> --help tells more.
+`;
+
+export const DEMO_HELP = `isthmus demo: the demo is part of the source, not of the installed program.
+Start it from a clone of the repository:
+
+  git clone <repository> isthmus
+  cd isthmus
+  npm run demo
 `;
 
 export const STATUS_HELP = `isthmus status: asks a running proxy how each of its clusters is, and why

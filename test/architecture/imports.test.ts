@@ -38,7 +38,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
     anything: ['cli/admin-client.ts', 'control', 'kube', 'lifecycle', 'netns', 'routing'],
     types: ['cli/config', 'telemetry/status/status.ts'],
   },
-  demo: { anything: ['control/objects/needed-rights.ts'], types: ['telemetry'] },
+  demo: {},
   'version.ts': {},
   'listener-ports.ts': { anything: ['proxy'], types: ['cli/config', 'routing'] },
   // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
@@ -93,7 +93,6 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'app.ts',
       'cli',
       'control-thread/control-link.ts',
-      'demo',
       'lifecycle',
       'netns',
       'telemetry',
@@ -110,7 +109,7 @@ function placeOf(path: string): string | null {
 }
 
 /** Reading the environment deep inside logic makes settings that nobody can list. */
-const MAY_READ_ENVIRONMENT = ['main.ts', 'control-thread/control-thread.ts', 'netns/native.ts', 'demo'];
+const MAY_READ_ENVIRONMENT = ['main.ts', 'control-thread/control-thread.ts', 'netns/native.ts'];
 const MAY_LOAD_ADDONS = ['netns/native.ts'];
 
 interface Import {

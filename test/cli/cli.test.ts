@@ -162,8 +162,9 @@ describe('mistakes', () => {
     expect(stderr).toContain('--helth: no such flag; did you mean --health?');
   });
 
-  it('demo outside its sandbox sends to npm', () => {
-    expect(isthmus('demo')).toMatchObject({ status: 1, stderr: expect.stringContaining('npm run demo') });
-    expect(isthmus('demo', '--twice').status).toBe(2);
+  it('demo says how to start the demo from a clone', () => {
+    const told = { status: 2, stdout: '', stderr: expect.stringMatching(/git clone .*npm run demo/s) };
+    expect(isthmus('demo')).toMatchObject(told);
+    expect(isthmus('demo', '--once')).toMatchObject(told);
   });
 });

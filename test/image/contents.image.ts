@@ -67,6 +67,12 @@ it('has neither shell nor package manager, neither sources nor headers nor a com
   expect(paths.filter((path) => unwanted.test(path))).toEqual([]);
 });
 
+it('has neither the demo nor the Kubernetes API in memory', () => {
+  const program = paths.filter((path) => path.startsWith('/opt/isthmus/dist/'));
+  expect(program).toContain('/opt/isthmus/dist/main.js');
+  expect(program.filter((path) => /demo|management-api|fake-kube/.test(path))).toEqual([]);
+});
+
 it('says on its label what it is', () => {
   expect(built.settings.Labels).toMatchObject({
     'org.opencontainers.image.title': 'isthmus',

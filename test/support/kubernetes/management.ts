@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { neededRules } from '../../../demo/needed-access.ts';
 import { additionalListenerDefinition } from '../../../src/demo/management-api/additional-listener-definition.ts';
 import {
   machineDefinition,
@@ -11,7 +12,6 @@ import {
 import type { KubeObject } from '../../../src/demo/management-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from '../../../src/demo/management-api/management-api.ts';
 import { convertOpenStackCluster } from '../../../src/demo/management-api/openstack-cluster-conversion.ts';
-import { neededRules } from '../../../src/demo/needed-access.ts';
 import { selfSigned } from '../certificates.ts';
 import { Isthmus } from '../isthmus.ts';
 import { freePort } from '../tcp.ts';

@@ -1,7 +1,7 @@
 // What the demo tells, step by step, from the tenants' networks to a proxy that stops in order. Every sentence with a tick was
 // checked before it was said.
 
-import { neededRights } from '../control/objects/needed-rights.ts';
+import { neededRights } from '../src/control/objects/needed-rights.ts';
 import { type Answer, askServer, type DemoClient, statusOf } from './demo-client.ts';
 import { clusterKubeconfig } from './demo-kubeconfig.ts';
 import {

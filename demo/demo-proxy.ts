@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { ClusterView, StatusView } from '../telemetry/status/status.ts';
+import type { ClusterView, StatusView } from '../src/telemetry/status/status.ts';
 
 /** The default ports of the program. */
 export const PROXY_PORT = 6443;
@@ -16,7 +16,7 @@ export class DemoProxy {
   onLog: (line: string) => void = () => {};
 
   constructor(args: readonly string[]) {
-    const main = fileURLToPath(new URL('../main.js', import.meta.url));
+    const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
     this.#child = spawn(process.execPath, [main, 'run', ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: environment(),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { neededRights } from '../control/objects/needed-rights.ts';
+import { neededRights } from '../src/control/objects/needed-rights.ts';
 import { neededRules } from './needed-access.ts';
 
 const EVERYWHERE = { namespace: null, clusterNamespace: null };
@@ -9,7 +9,7 @@ const RIGHTS = neededRights(EVERYWHERE);
 
 describe('the rights that Isthmus needs', () => {
   it('are those of the example Role', () => {
-    const file = new URL('../../deploy/examples/kubernetes-source/rbac.yaml', import.meta.url);
+    const file = new URL('../deploy/examples/kubernetes-source/rbac.yaml', import.meta.url);
     const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
     const { rules } = documents.find(({ kind }) => kind === 'Role');
     expect(rules).toEqual(
@@ -22,7 +22,7 @@ describe('the rights that Isthmus needs', () => {
   });
 
   it('are those of the example ClusterRole as well, where nodes are selected', () => {
-    const file = new URL('../../deploy/examples/kubernetes-source/rbac-node-selector.yaml', import.meta.url);
+    const file = new URL('../deploy/examples/kubernetes-source/rbac-node-selector.yaml', import.meta.url);
     const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
     const { rules } = documents.find(({ kind }) => kind === 'ClusterRole');
     const all = neededRules({ ...EVERYWHERE, nodeSelector: [] });

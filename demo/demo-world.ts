@@ -54,7 +54,7 @@ export class DemoWorld {
 
   async startApiServer({ name, netns, certificates: { server, ca } }: DemoCluster): Promise<void> {
     const files = [server.certFile, server.keyFile, ca.certFile];
-    await this.#start(netns, name, './demo-api-server.js', [name, ...files, SHARED_ADDRESS, `${API_PORT}`]);
+    await this.#start(netns, name, './demo-api-server.ts', [name, ...files, SHARED_ADDRESS, `${API_PORT}`]);
   }
 
   async killApiServer({ name }: DemoCluster): Promise<void> {
@@ -65,7 +65,7 @@ export class DemoWorld {
   async startMachine({ netns }: DemoCluster, { name, address, port }: DemoMachine): Promise<void> {
     if (!this.addressesOf(netns).includes(`${address}/`))
       ip('-n', netns, 'address', 'add', `${address}/32`, 'dev', 'lo');
-    await this.#start(netns, name, './demo-machine.js', [name, address, `${port}`]);
+    await this.#start(netns, name, './demo-machine.ts', [name, address, `${port}`]);
   }
 
   async killMachine({ name }: DemoMachine): Promise<void> {

@@ -1,6 +1,6 @@
 // The rights of the one table (control/objects/needed-rights.ts) as rules of the embedded management API.
-import { neededRights, type RightsSettings } from '../control/objects/needed-rights.ts';
-import type { AccessRule } from './management-api/access.ts';
+import { neededRights, type RightsSettings } from '../src/control/objects/needed-rights.ts';
+import type { AccessRule } from '../src/demo/management-api/access.ts';
 
 /** One namespace each; null: in all namespaces. */
 export function neededRules(settings: RightsSettings): AccessRule[] {

@@ -1,4 +1,4 @@
-// `isthmus demo`: the whole mission on one machine, told as a person would tell it. With --once every sentence is checked, and the
+// `npm run demo`: the whole mission on one machine, told as a person would tell it. With --once every sentence is checked, and the
 // exit code says whether all were true.
 import { join } from 'node:path';
 import { DemoClient } from './demo-client.ts';
@@ -13,7 +13,7 @@ import { DemoWorld, NODE_ADDRESS } from './demo-world.ts';
 
 const MANAGEMENT_PORT = 7443;
 
-const HELP = `isthmus demo: isolated clusters with the same private address, each in a network namespace of its own, become Services,
+const HELP = `npm run demo: isolated clusters with the same private address, each in a network namespace of its own, become Services,
 EndpointSlices and kubeconfigs of a management cluster, and are reached by name through one port.
 
   npm run demo              stays up until Ctrl-C, with a kubeconfig for kubectl and addresses to try by hand
@@ -25,20 +25,20 @@ It makes network namespaces: run it through npm, which gives it a sandbox of its
 const OPENING = `Isthmus reaches Kubernetes clusters that have no floating IP, by name, through their tenants' own networks.
 Network namespaces, TLS and the program are real; what stands in for something else is said to.`;
 
-export async function demo(args: readonly string[]): Promise<number> {
+async function demo(args: readonly string[]): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {
     process.stdout.write(HELP);
     return 0;
   }
   const unknown = args.filter((arg) => arg !== '--once');
   if (unknown.length > 0) {
-    process.stderr.write(`isthmus demo: unknown: ${unknown.join(' ')}\n\n${HELP}`);
+    process.stderr.write(`npm run demo: unknown: ${unknown.join(' ')}\n\n${HELP}`);
     return 2;
   }
   const forwards = readForwards(process.env.ISTHMUS_DEMO_FORWARDS);
   if (forwards === null) {
     process.stderr.write(
-      'isthmus demo makes network namespaces; `npm run demo` gives it a sandbox of its own to do so.\n',
+      'The demo makes network namespaces: `npm run demo` gives it a sandbox of its own.\n',
     );
     return 1;
   }
@@ -195,3 +195,7 @@ function shortened(line: string): string | null {
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
+
+process.exitCode = await demo(process.argv.slice(2));
+// A handle that is still open must not keep a finished demo alive; what was printed is flushed first.
+process.stdout.write('', () => process.exit());
