@@ -2,17 +2,17 @@
 // have made. Publishes nothing itself: that is what the demo is about.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { additionalListenerDefinition } from '../src/demo/management-api/additional-listener-definition.ts';
+import { additionalListenerDefinition } from '../src/control/objects/additional-listener-definition.ts';
+import type { KubeObject } from '../test/fake-kube-api/kube-object.ts';
+import { type ManagementApi, startManagementApi } from '../test/fake-kube-api/management-api.ts';
+import { neededRules } from '../test/fake-kube-api/needed-access.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,
-} from '../src/demo/management-api/cluster-api-definitions.ts';
-import type { KubeObject } from '../src/demo/management-api/kube-object.ts';
-import { type ManagementApi, startManagementApi } from '../src/demo/management-api/management-api.ts';
+} from '../test/fake-kube-api/types/cluster-api-definitions.ts';
 import { authority } from './demo-certificates.ts';
 import { clusterKubeconfig } from './demo-kubeconfig.ts';
 import { API_PORT, type DemoCluster, type DemoMachine, SHARED_ADDRESS } from './demo-world.ts';
-import { neededRules } from './needed-access.ts';
 import type { SliceView } from './service-endpoint.ts';
 
 export const NAMESPACE = 'magnum-system';

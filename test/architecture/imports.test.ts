@@ -38,7 +38,6 @@ const RULES: Readonly<Record<string, Allowed>> = {
     anything: ['cli/admin-client.ts', 'control', 'kube', 'lifecycle', 'netns', 'routing'],
     types: ['cli/config', 'telemetry/status/status.ts'],
   },
-  demo: {},
   'version.ts': {},
   'listener-ports.ts': { anything: ['proxy'], types: ['cli/config', 'routing'] },
   // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
@@ -281,8 +280,9 @@ function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[][] {
   return cycles;
 }
 
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
 describe('the program', () => {
-  const root = fileURLToPath(new URL('../../', import.meta.url));
   const sources: Sources = Object.fromEntries(
     readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts'))
@@ -318,6 +318,27 @@ describe('the program', () => {
         place,
       ).toBe(true);
     expect(using('loadsAddons')).toEqual(MAY_LOAD_ADDONS);
+  });
+});
+
+/** What stays in a clone, and what of the program it may load; types it may take from all of it. */
+const AROUND: Readonly<Record<string, readonly string[]>> = {
+  demo: ['test/fake-kube-api', 'src/control/objects'],
+  'test/fake-kube-api': ['src/control/objects/needed-rights.ts'],
+};
+
+describe.each(Object.keys(AROUND))('%s', (place) => {
+  test('takes from the program no more than its vocabulary', () => {
+    const loaded = readdirSync(join(root, place), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !isTest(path))
+      .map((path) => join(place, path))
+      .flatMap((path) =>
+        factsOf(readFileSync(join(root, path), 'utf8'))
+          .imports.filter(({ specifier, isType }) => specifier?.startsWith('.') && !isType)
+          .map(({ specifier }) => normalize(join(dirname(path), specifier as string))),
+      );
+    expect(loaded.length).toBeGreaterThan(10);
+    expect(loaded.filter((path) => !isWithin(path, [place, ...(AROUND[place] as string[])]))).toEqual([]);
   });
 });
 

@@ -1,11 +1,11 @@
 // A tenant who may write OpenStackClusters names a victim's network in their spec. Only what the provider wrote into status may
 // choose the netns: no route leads into the victim's network, and no probe either.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Explanation } from '../../src/telemetry/status/explanation.ts';
 import {
   OPENSTACK_CLUSTER_VERSIONS as VERSIONS,
   type OpenStackClusterVersion as Version,
-} from '../../src/demo/management-api/cluster-api-definitions.ts';
-import type { Explanation } from '../../src/telemetry/status/explanation.ts';
+} from '../fake-kube-api/types/cluster-api-definitions.ts';
 import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/attack-networks.ts';
 import { Isthmus } from '../support/isthmus.ts';
 import { Management } from '../support/kubernetes/management.ts';

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { AccessRule } from '../../src/demo/management-api/access.ts';
+import type { AccessRule } from '../fake-kube-api/http/access.ts';
 import { RawClient } from '../kube-api/raw-client.ts';
 import { type Certificate, selfSigned } from '../support/certificates.ts';
 import { until } from '../support/tcp.ts';

@@ -1,8 +1,8 @@
 // The OpenStack provider is upgraded under load: its definition serves and stores another version, a webhook converts, and for a
 // while the webhook is away. Nothing is withdrawn because of any of it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
 import { expectStatus } from '../kube-api/suite.ts';
 import { auditedRequests, ISTHMUS_USER, isWrite } from './audit.ts';
 import type { Loop } from './client.ts';

@@ -1,5 +1,5 @@
 // The behaviour suite on a real kube-apiserver, with the real garbage collector behind it: the judge of the embedded API.
-import type { AccessRule } from '../../src/demo/management-api/access.ts';
+import type { AccessRule } from '../fake-kube-api/http/access.ts';
 import { apiBehaviour } from '../kube-api/behaviour.ts';
 import { definitionsToTry } from '../kube-api/definitions.ts';
 import type { RawClient } from '../kube-api/raw-client.ts';

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startManagementApi } from '../../src/demo/management-api/management-api.ts';
+import { startManagementApi } from '../fake-kube-api/management-api.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { componentCommand } from './component.ts';

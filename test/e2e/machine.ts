@@ -1,6 +1,6 @@
 // A machine of a workload cluster: a program that listens in the tenant's network under an address of the machine's own, and the
 // Machine object that Cluster API keeps of it.
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import { NetnsServer } from '../support/netns-server.ts';
 import type { Networks } from './networks.ts';
 import { NAMESPACE } from './workload.ts';

@@ -6,11 +6,11 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,
-} from '../../src/demo/management-api/cluster-api-definitions.ts';
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+} from '../fake-kube-api/types/cluster-api-definitions.ts';
 import type { Answer, RawClient } from '../kube-api/raw-client.ts';
 import { expectStatus } from '../kube-api/suite.ts';
 import { until } from '../support/tcp.ts';

@@ -23,7 +23,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import { Client, type ProxyMode } from './client.ts';
 import { lastWords, somebodyHasFallen } from './component.ts';
 import { type Image, INSTALLED, Instance, type InstanceOptions, type Privileges } from './instance.ts';

@@ -1,11 +1,8 @@
 // OpenStackClusters: a kind that is not there, comes with its definition, in several versions, with spec and status apart. Runs on
 // our reduced definition and, where they are, on those of CAPO's releases.
 import { describe, expect, test } from 'vitest';
-import {
-  MACHINE_VERSIONS,
-  machineDefinition,
-} from '../../src/demo/management-api/cluster-api-definitions.ts';
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import { MACHINE_VERSIONS, machineDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
 import { until } from '../support/tcp.ts';
 import { expectStatus, type Suite } from './suite.ts';
 

@@ -2,7 +2,7 @@
 // `npm run test:e2e` against a real kube-apiserver: where the two differ, the embedded one is wrong.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import { accessBehaviour } from './behaviour-access.ts';
 import { additionalListenerBehaviour } from './behaviour-additional-listeners.ts';
 import { applyBehaviour } from './behaviour-apply.ts';

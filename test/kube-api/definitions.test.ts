@@ -4,17 +4,17 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { additionalListenerDefinition } from '../../src/demo/management-api/additional-listener-definition.ts';
+import { additionalListenerDefinition } from '../../src/control/objects/additional-listener-definition.ts';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,
-} from '../../src/demo/management-api/cluster-api-definitions.ts';
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
-import type { Schema } from '../../src/demo/management-api/schema.ts';
+} from '../fake-kube-api/types/cluster-api-definitions.ts';
+import type { Schema } from '../fake-kube-api/types/schema.ts';
 import { REAL_DEFINITIONS } from './definitions.ts';
 
 const HEADER =
-  '# Written by test/kube-api/definitions.test.ts from src/demo/management-api/cluster-api-definitions.ts.\n';
+  '# Written by test/kube-api/definitions.test.ts from test/fake-kube-api/types/cluster-api-definitions.ts.\n';
 // Served in one version: between several a conversion webhook is needed, or fields are lost and server-side apply fails.
 const DEFINITIONS = [
   openStackClusterDefinition({ served: ['v1beta1'] }),
@@ -31,7 +31,7 @@ test.each(DEFINITIONS.map((each) => [each.metadata.name as string, each] as cons
 
 test('what sites install is what the embedded API serves', async () => {
   const header =
-    '# Written by test/kube-api/definitions.test.ts from src/demo/management-api/additional-listener-definition.ts.\n';
+    '# Written by test/kube-api/definitions.test.ts from src/control/objects/additional-listener-definition.ts.\n';
   const definition = additionalListenerDefinition();
   const text = `${header}${stringify(definition, { aliasDuplicateObjects: false, lineWidth: 110 })}`;
   await expect(text).toMatchFileSnapshot(`../../deploy/crds/${definition.metadata.name}.yaml`);

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
-import type { KubeObject } from '../../src/demo/management-api/kube-object.ts';
+import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
 
 const BESIDE = fileURLToPath(new URL('../../../shared/crds', import.meta.url));
 

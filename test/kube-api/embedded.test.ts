@@ -1,6 +1,6 @@
 // The behaviour suite on the embedded management API. What it cannot say of a real one (faults, restarts) is in
 // management-api.test.ts.
-import { startManagementApi } from '../../src/demo/management-api/management-api.ts';
+import { startManagementApi } from '../fake-kube-api/management-api.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { apiBehaviour } from './behaviour.ts';
 import { definitionsToTry } from './definitions.ts';

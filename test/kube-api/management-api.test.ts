@@ -1,14 +1,14 @@
 // What only the embedded API can do, because tests ask it to: faults, restarts, an older state, conversions, thousands of slices.
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ApiError } from '../../src/demo/management-api/api-error.ts';
-import { openStackClusterDefinition } from '../../src/demo/management-api/cluster-api-definitions.ts';
+import { ApiError } from '../fake-kube-api/api-error.ts';
 import {
   type ManagementApi,
   type ManagementApiOptions,
   startManagementApi,
-} from '../../src/demo/management-api/management-api.ts';
-import { convertOpenStackCluster } from '../../src/demo/management-api/openstack-cluster-conversion.ts';
+} from '../fake-kube-api/management-api.ts';
+import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
+import { convertOpenStackCluster } from '../fake-kube-api/types/openstack-cluster-conversion.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { until, within } from '../support/tcp.ts';
 import { openStackCluster } from './behaviour-custom-resources.ts';

@@ -1,6 +1,6 @@
 // What the parts of the behaviour suite share: the API that is being judged, and the objects that they send to it.
 import { expect } from 'vitest';
-import type { AccessRule } from '../../src/demo/management-api/access.ts';
+import type { AccessRule } from '../fake-kube-api/http/access.ts';
 import type { Answer, RawClient } from './raw-client.ts';
 
 export interface ApiUnderTest {

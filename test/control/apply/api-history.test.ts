@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openStackClusterDefinition } from '../../../src/demo/management-api/cluster-api-definitions.ts';
+import { openStackClusterDefinition } from '../../fake-kube-api/types/cluster-api-definitions.ts';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';

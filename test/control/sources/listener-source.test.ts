@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { neededRules } from '../../../demo/needed-access.ts';
+import { additionalListenerDefinition } from '../../../src/control/objects/additional-listener-definition.ts';
 import { ListenerSource } from '../../../src/control/sources/listener-source.ts';
-import { additionalListenerDefinition } from '../../../src/demo/management-api/additional-listener-definition.ts';
-import { machineDefinition } from '../../../src/demo/management-api/cluster-api-definitions.ts';
-import { type ManagementApi, startManagementApi } from '../../../src/demo/management-api/management-api.ts';
 import { openKubeClient } from '../../../src/kube/kube-client.ts';
+import { type ManagementApi, startManagementApi } from '../../fake-kube-api/management-api.ts';
+import { neededRules } from '../../fake-kube-api/needed-access.ts';
+import { machineDefinition } from '../../fake-kube-api/types/cluster-api-definitions.ts';
 import { selfSigned } from '../../support/certificates.ts';
 import { until } from '../../support/tcp.ts';
 

@@ -1,6 +1,6 @@
 // The rights that an instance needs, by the one table of them, without one; and how status and log name one that is missing.
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
-import type { AccessRule } from '../../../src/demo/management-api/access.ts';
+import type { AccessRule } from '../../fake-kube-api/http/access.ts';
 
 export const rules = (without?: { readonly verb: string; readonly resource: string }): AccessRule[] =>
   neededRights({ namespace: null, clusterNamespace: null }).map(({ group, resource, verbs }) => ({

@@ -2,16 +2,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { neededRules } from '../../../demo/needed-access.ts';
-import { additionalListenerDefinition } from '../../../src/demo/management-api/additional-listener-definition.ts';
+import { additionalListenerDefinition } from '../../../src/control/objects/additional-listener-definition.ts';
+import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
+import { type ManagementApi, startManagementApi } from '../../fake-kube-api/management-api.ts';
+import { neededRules } from '../../fake-kube-api/needed-access.ts';
 import {
   machineDefinition,
   type OpenStackClusterVersion,
   openStackClusterDefinition,
-} from '../../../src/demo/management-api/cluster-api-definitions.ts';
-import type { KubeObject } from '../../../src/demo/management-api/kube-object.ts';
-import { type ManagementApi, startManagementApi } from '../../../src/demo/management-api/management-api.ts';
-import { convertOpenStackCluster } from '../../../src/demo/management-api/openstack-cluster-conversion.ts';
+} from '../../fake-kube-api/types/cluster-api-definitions.ts';
+import { convertOpenStackCluster } from '../../fake-kube-api/types/openstack-cluster-conversion.ts';
 import { selfSigned } from '../certificates.ts';
 import { Isthmus } from '../isthmus.ts';
 import { freePort } from '../tcp.ts';

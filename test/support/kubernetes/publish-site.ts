@@ -1,7 +1,7 @@
 // One site for tests of what is published: two reachable clusters in real namespaces, the embedded management API, and what a test
 // asks of them again and again.
 import { get } from 'node:https';
-import type { KubeObject } from '../../../src/demo/management-api/kube-object.ts';
+import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
 import type { Isthmus } from '../isthmus.ts';
 import { until, WAIT_MS } from '../tcp.ts';
 import { ADDRESS, type TestCluster, TwoClusters } from '../two-clusters.ts';

@@ -1,6 +1,6 @@
 // For tests: the objects of one tenant in a Kubernetes namespace of its own, as that tenant may write them.
-import type { KubeObject } from '../../../src/demo/management-api/kube-object.ts';
-import type { AdminStore } from '../../../src/demo/management-api/management-api.ts';
+import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
+import type { AdminStore } from '../../fake-kube-api/management-api.ts';
 import { ADDRESS } from '../two-clusters.ts';
 import { kubeconfigText } from './management.ts';
 

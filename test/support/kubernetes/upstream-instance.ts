@@ -1,6 +1,6 @@
 // For tests: an instance of magnum-cluster-api-proxy as far as others can see it. It overwrites labels and ports of each Service, writes
 // a time stamp on its slices, deletes every slice of its kind whose time stamp is too old, and crashes on one that has none.
-import type { AdminStore } from '../../../src/demo/management-api/management-api.ts';
+import type { AdminStore } from '../../fake-kube-api/management-api.ts';
 
 const NAMESPACE = 'magnum-system';
 const PREFIX = 'magnum-cluster-api.vexxhost.com';

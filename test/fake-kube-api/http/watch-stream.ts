@@ -1,0 +1,180 @@
+// One open watch: what happened since, then what happens, as lines of JSON; bookmarks in between, and an end after its time.
+// It never waits for its client: one that does not read is cut, as the real one does.
+import type { ServerResponse } from 'node:http';
+import { type ApiError, expired, tooLargeResourceVersion } from '../api-error.ts';
+import { apiVersionOf } from '../kube-object.ts';
+import type { Change, Entry, ObjectStore } from '../store/object-store.ts';
+import type { Matcher } from '../store/selectors.ts';
+import type { ApiOfType } from '../types/resource-type.ts';
+import { type Form, rendered } from './object-rendering.ts';
+import type { ResourceRequest } from './request-info.ts';
+
+const UNREAD_LIMIT = 64 * 1024 * 1024;
+const BOOKMARK_BEFORE_END_MS = 2000;
+
+export interface WatchOptions {
+  readonly request: ResourceRequest;
+  readonly user: string;
+  readonly target: ApiOfType;
+  readonly form: Form;
+  readonly namespace: string | null;
+  readonly matches: Matcher;
+  /** Null: the state as it is now comes first, as ADDED events. */
+  readonly since: number | null;
+  /** With initial events: the version that they must at least have. */
+  readonly notOlderThan: number;
+  readonly initialEvents: 'none' | 'plain' | 'with-bookmark';
+  readonly bookmarks: boolean;
+  readonly bookmarkIntervalMs: number;
+  readonly timeoutMs: number;
+}
+
+export class WatchStream {
+  readonly options: WatchOptions;
+  readonly #response: ServerResponse;
+  readonly #store: ObjectStore;
+  readonly #release: () => void;
+  readonly #endTimer: NodeJS.Timeout;
+  #bookmarkTimer: NodeJS.Timeout | null = null;
+  #unsent = '';
+  #flushing = false;
+  #silent = false;
+
+  constructor(
+    deps: { readonly store: ObjectStore; readonly response: ServerResponse },
+    options: WatchOptions,
+  ) {
+    this.options = options;
+    this.#store = deps.store;
+    this.#response = deps.response;
+    this.#endTimer = setTimeout(() => this.end(), options.timeoutMs);
+    const { target, since, initialEvents } = options;
+    const key = target.type.key;
+    deps.response.writeHead(200, {
+      'Content-Type': 'application/json',
+      'Cache-Control': 'no-cache, private',
+    });
+    deps.response.flushHeaders();
+    if (options.notOlderThan > deps.store.revision) {
+      this.#release = () => {};
+      this.#fail(tooLargeResourceVersion(options.notOlderThan, deps.store.revision));
+      return;
+    }
+    const missed = since === null ? [] : deps.store.changesSince(key, since);
+    if (missed === null) {
+      this.#release = () => {};
+      this.#fail(expired(`too old resource version: ${since} (${deps.store.revision})`));
+      return;
+    }
+    if (since === null && initialEvents !== 'none')
+      for (const entry of deps.store.list(key, options.namespace))
+        if (options.matches(entry.object)) this.#send('ADDED', entry);
+    if (initialEvents === 'with-bookmark') this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' });
+    for (const change of missed) this.#onChange(change);
+    this.#release = deps.store.subscribe(key, (change) => {
+      // A client that is ahead of us, after a restore, hears nothing until we caught up.
+      if (since === null || change.revision > since) this.#onChange(change);
+    });
+    const end = performance.now() + options.timeoutMs;
+    if (options.bookmarks) this.#planBookmark(end);
+  }
+
+  get closed(): boolean {
+    return this.#response.destroyed || this.#response.writableEnded;
+  }
+
+  /** For faults: bytes that are no event. */
+  write(text: string): void {
+    this.#flush();
+    this.#response.write(text);
+  }
+
+  /** For faults: an open connection on which nothing comes any more. */
+  silence(silent: boolean): void {
+    this.#silent = silent;
+  }
+
+  /** For faults: the connection breaks. */
+  cut(): void {
+    this.stop();
+    this.#response.destroy();
+  }
+
+  end(): void {
+    this.#flush();
+    this.stop();
+    this.#response.end();
+  }
+
+  /** After which nothing of it is left; the owner calls it when the client has gone. */
+  stop(): void {
+    clearTimeout(this.#endTimer);
+    if (this.#bookmarkTimer !== null) clearTimeout(this.#bookmarkTimer);
+    this.#release();
+  }
+
+  #fail({ status }: ApiError): void {
+    this.#line('ERROR', JSON.stringify(status));
+    this.end();
+  }
+
+  #onChange({ type, entry, previous }: Change): void {
+    const { namespace, matches } = this.options;
+    if (namespace !== null && entry.namespace !== namespace) return;
+    const before = previous !== null && matches(previous.object);
+    const now = type !== 'DELETED' && matches(entry.object);
+    if (now) this.#send(before ? 'MODIFIED' : 'ADDED', entry);
+    // What no longer matches is gone for this watch: it gets the last one that did, with the new version.
+    else if (before && previous !== null)
+      this.#send('DELETED', type === 'DELETED' ? entry : withRevision(previous, entry.revision));
+  }
+
+  #send(type: string, entry: Entry): void {
+    this.#line(type, rendered(entry, this.options.target, this.options.form));
+  }
+
+  #sendBookmark(annotations?: Readonly<Record<string, string>>): void {
+    const { target, form } = this.options;
+    const metadata = {
+      resourceVersion: String(this.#store.revision),
+      ...(annotations === undefined ? {} : { annotations }),
+    };
+    const object =
+      form === 'metadata'
+        ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata }
+        : { kind: target.type.kind, apiVersion: apiVersionOf(target.api), metadata };
+    this.#line('BOOKMARK', JSON.stringify(object));
+  }
+
+  #planBookmark(end: number): void {
+    const untilEnd = end - performance.now() - BOOKMARK_BEFORE_END_MS;
+    const wait =
+      untilEnd > 0 ? Math.min(this.options.bookmarkIntervalMs, untilEnd) : this.options.bookmarkIntervalMs;
+    this.#bookmarkTimer = setTimeout(() => {
+      this.#sendBookmark();
+      this.#planBookmark(end);
+    }, wait);
+  }
+
+  #line(type: string, object: string): void {
+    if (this.#silent) return;
+    this.#unsent += `{"type":"${type}","object":${object}}\n`;
+    if (this.#flushing) return;
+    // Changes come in bursts: one write for each burst.
+    this.#flushing = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    if (this.#unsent === '' || this.closed) return;
+    this.#response.write(this.#unsent);
+    this.#unsent = '';
+    if (this.#response.writableLength > UNREAD_LIMIT) this.cut();
+  }
+}
+
+function withRevision(entry: Entry, revision: number): Entry {
+  const metadata = { ...entry.object.metadata, resourceVersion: String(revision) };
+  return { ...entry, object: { ...entry.object, metadata }, revision, rendered: new Map() };
+}

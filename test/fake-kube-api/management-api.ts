@@ -1,0 +1,288 @@
+// The embedded management API: a Kubernetes API over HTTPS, in memory, for the demo and for fast tests. A stand-in: the real
+// kube-apiserver is the judge of it (test/kube-api). Never for anything that must outlive the process.
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { Faults } from './faults.ts';
+import { type Access, AccessControl } from './http/access.ts';
+import { RequestCounts } from './http/request-counts.ts';
+import { RequestHandler } from './http/request-handler.ts';
+import type { WatchStream } from './http/watch-stream.ts';
+import { apiVersionOf, copyOf, groupVersionOf, type KubeObject } from './kube-object.ts';
+import { followDefinitions } from './store/definition-controller.ts';
+import { GarbageCollector } from './store/garbage-collector.ts';
+import { ObjectReads } from './store/object-reads.ts';
+import { type Entry, ObjectStore, type Snapshot } from './store/object-store.ts';
+import { ObjectWrites, type PatchType, type Target } from './store/object-writes.ts';
+import type { Conversion } from './types/custom-types.ts';
+import { CRD_RESOURCE, ResourceTable } from './types/resource-table.ts';
+
+export interface ManagementApiOptions {
+  readonly host?: string;
+  readonly port?: number;
+  readonly tls: {
+    readonly key: Buffer | string;
+    readonly cert: Buffer | string;
+    readonly ca: Buffer | string;
+  };
+  /** Who has which token. */
+  readonly tokens: ReadonlyMap<string, string>;
+  /** A user without an entry may do everything. */
+  readonly access?: ReadonlyMap<string, Access>;
+  readonly namespaces?: readonly string[];
+  /** CustomResourceDefinitions to begin with. */
+  readonly definitions?: readonly KubeObject[];
+  /** By the name of the definition, in place of its conversion webhook. */
+  readonly conversions?: ReadonlyMap<string, Conversion>;
+  /** Collect the dependents of what is deleted, as kube-controller-manager does. */
+  readonly garbageCollection?: boolean;
+  readonly historyLimit?: number;
+  readonly bookmarkIntervalMs?: number;
+  readonly now?: () => Date;
+}
+
+/** The admin's hands: the same rules as over HTTPS, without it. Objects are named by `apiVersion` and `kind`. */
+export interface AdminStore {
+  readonly revision: number;
+  create(object: object): KubeObject;
+  /** Replaces; without a resourceVersion whatever is there. */
+  update(object: object, subresource?: '' | 'status'): KubeObject;
+  /** A merge patch. */
+  patch(ref: ObjectRef, patch: object, subresource?: '' | 'status'): KubeObject;
+  delete(ref: ObjectRef): void;
+  get(ref: ObjectRef): KubeObject | null;
+  list(of: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string }): KubeObject[];
+  /** Called after each change, whoever made it, before the next one is made. Returns how to end that. */
+  subscribe(listener: () => void): () => void;
+}
+
+export interface ObjectRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface ManagementApi {
+  readonly url: string;
+  readonly port: number;
+  readonly store: AdminStore;
+  readonly faults: Faults;
+  readonly access: AccessControl;
+  /** May change while it runs: a token that is deleted has expired. */
+  readonly tokens: Map<string, string>;
+  readonly garbageCollector: GarbageCollector;
+  /** How many watches are open. */
+  readonly openWatches: number;
+  requests(user?: string): Record<string, number>;
+  kubeconfig(user?: string): string;
+  snapshot(): Snapshot;
+  /** Back to an older state, as a restore of etcd: the resource versions go back too. Ends every connection. */
+  restore(snapshot: Snapshot): void;
+  /** Refuses connections until `start`; the state stays, the history of changes does not. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const FIRST_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+
+export async function startManagementApi(options: ManagementApiOptions): Promise<ManagementApi> {
+  const now = options.now ?? (() => new Date());
+  const store = new ObjectStore({ historyLimit: options.historyLimit ?? 10_000 });
+  const table = new ResourceTable({ conversions: options.conversions ?? new Map() });
+  const writes = new ObjectWrites({ store, now });
+  const reads = new ObjectReads({ store });
+  const watches = new Set<WatchStream>();
+  const faults = new Faults({ watches });
+  const access = new AccessControl(options.access ?? new Map());
+  const counts = new RequestCounts();
+  const tokens = new Map(options.tokens);
+  followDefinitions({ store, table, writes, watches, now });
+  const garbageCollector = new GarbageCollector({ store, writes, table });
+  if (options.garbageCollection === true) garbageCollector.enable();
+  const admin = adminStore({ store, table, writes });
+  for (const name of [...FIRST_NAMESPACES, ...(options.namespaces ?? [])])
+    admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  for (const definition of options.definitions ?? []) admin.create(definition);
+
+  const handler = new RequestHandler({
+    store,
+    table,
+    reads,
+    writes,
+    access,
+    faults,
+    watches,
+    counts,
+    tokens,
+    bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
+  });
+  const { host = '127.0.0.1', tls } = options;
+  let server: Server | null = null;
+  const sockets = new Set<Socket>();
+  let port = options.port ?? 0;
+  const start = async () => {
+    if (server !== null) return;
+    const made = createServer({ key: tls.key, cert: tls.cert }, (request, response) => {
+      void handler.handle(request, response);
+    });
+    made.on('tlsClientError', () => {}); // a client that does not trust us, or was killed
+    made.requestTimeout = 0;
+    // All of them: one that is in its handshake is none of the server's connections yet, and would keep it open for ever.
+    made.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+    await new Promise<void>((resolve, reject) => {
+      made.once('error', reject);
+      made.listen(port, host, () => resolve());
+    });
+    server = made;
+    port = (made.address() as AddressInfo).port;
+  };
+  const stop = async () => {
+    const stopping = server;
+    server = null;
+    if (stopping === null) return;
+    for (const watch of [...watches]) watch.cut();
+    await new Promise<void>((resolve) => {
+      stopping.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+    store.forgetHistory();
+  };
+  await start();
+  const url = () => `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+  return {
+    get url() {
+      return url();
+    },
+    get port() {
+      return port;
+    },
+    get openWatches() {
+      return watches.size;
+    },
+    store: admin,
+    faults,
+    access,
+    tokens,
+    garbageCollector,
+    requests: (user) => counts.read(user),
+    kubeconfig: (user) => kubeconfig(url(), tls.ca, tokens, user),
+    snapshot: () => store.snapshot(),
+    restore(snapshot) {
+      for (const watch of [...watches]) watch.cut();
+      server?.closeAllConnections();
+      store.restore(snapshot);
+      table.reinstall(store.list(CRD_RESOURCE, null).map(({ object }) => object));
+    },
+    stop,
+    start,
+    close: stop,
+  };
+}
+
+function adminStore(deps: {
+  readonly store: ObjectStore;
+  readonly table: ResourceTable;
+  readonly writes: ObjectWrites;
+}): AdminStore {
+  const { store, table, writes } = deps;
+  const options = { manager: 'admin', dryRun: false, fieldValidation: 'Ignore' } as const;
+  const targetOf = ({ apiVersion, kind, namespace, name }: Partial<ObjectRef>, subresource = ''): Target => {
+    const found = table.ofKind(groupVersionOf(apiVersion ?? ''), kind ?? '');
+    if (found === null) throw new Error(`no kind ${kind} in ${apiVersion} is served`);
+    const scope = found.type.namespaced ? (namespace ?? 'default') : '';
+    return { ...found, namespace: scope, name: name ?? '', subresource };
+  };
+  const targetOfObject = (object: object, subresource = ''): Target => {
+    const { apiVersion, kind, metadata = {} } = object as Partial<KubeObject>;
+    return targetOf(
+      {
+        apiVersion: apiVersion ?? '',
+        kind: kind ?? '',
+        name: metadata.name ?? '',
+        ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      },
+      subresource,
+    );
+  };
+  const shown = ({ type, api }: Target, entry: Entry): KubeObject => copyOf(type.convert(entry.object, api));
+  const patch = (ref: ObjectRef, type: PatchType, body: object, subresource: string): KubeObject => {
+    const target = targetOf(ref, subresource);
+    return shown(target, writes.patch(target, type, body, { ...options, force: true }).entry);
+  };
+  return {
+    get revision() {
+      return store.revision;
+    },
+    create(object) {
+      const target = targetOfObject(object);
+      const created = writes.create(target, object, options).entry;
+      // Whoever restores a cluster with its status says it in one object; over HTTPS these are two writes.
+      const { status } = object as Partial<KubeObject>;
+      if (status === undefined || !target.api.hasStatus) return shown(target, created);
+      const ref = {
+        apiVersion: apiVersionOf(target.api),
+        kind: target.type.kind,
+        namespace: created.namespace,
+        name: created.name,
+      };
+      return patch(ref, 'merge', { status }, 'status');
+    },
+    update(object, subresource = '') {
+      const target = targetOfObject(object, subresource);
+      const body = copyOf(object) as KubeObject;
+      const { name, namespace } = target;
+      body.metadata.resourceVersion ??=
+        store.get(target.type.key, namespace, name)?.object.metadata.resourceVersion ?? '';
+      return shown(target, writes.update(target, body, options).entry);
+    },
+    patch: (ref, body, subresource = '') => patch(ref, 'merge', body, subresource),
+    delete(ref) {
+      writes.delete(targetOf(ref), { dryRun: false });
+    },
+    get(ref) {
+      const target = targetOf(ref);
+      const entry = store.get(target.type.key, target.namespace, target.name);
+      return entry === null ? null : shown(target, entry);
+    },
+    list(of) {
+      const target = targetOf(of);
+      return store.list(target.type.key, of.namespace ?? null).map((entry) => shown(target, entry));
+    },
+    subscribe: (listener) => store.subscribeAll(() => listener()),
+  };
+}
+
+function kubeconfig(
+  url: string,
+  ca: Buffer | string,
+  tokens: ReadonlyMap<string, string>,
+  user?: string,
+): string {
+  const found = [...tokens].find(([, name]) => user === undefined || name === user);
+  if (found === undefined) throw new Error(`nobody has a token of ${user}`);
+  const [token, name] = found;
+  return `apiVersion: v1
+kind: Config
+clusters:
+- name: management
+  cluster:
+    server: ${url}
+    certificate-authority-data: ${Buffer.from(ca).toString('base64')}
+users:
+- name: ${name}
+  user:
+    token: ${token}
+contexts:
+- name: management
+  context:
+    cluster: management
+    user: ${name}
+    namespace: magnum-system
+current-context: management
+`;
+}
