@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { selfSigned } from '../../test/support/certificates.ts';
 import type { Management } from '../../test/support/kubernetes/management.ts';
-import { ip, makeNetns } from '../../test/support/netns.ts';
-import { NetnsServer } from '../../test/support/netns-server.ts';
+import { ip, makeNetns } from '../../test/support/network/netns.ts';
+import { NetnsServer } from '../../test/support/network/netns-server.ts';
 
 const MAC = '02:00:00:00:00:02';
 

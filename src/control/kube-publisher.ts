@@ -13,6 +13,7 @@ import type { Publisher } from './control-loop.ts';
 import type { DesiredState } from './desired/desired-state.ts';
 import type { AdvertisedAddress } from './instance/advertise-address.ts';
 import { InstanceLease, leaseProblems } from './instance/instance-lease.ts';
+import type { Peers, Self } from './instance/instance-state.ts';
 import { EVERY_NODE, type Participation } from './instance/node-participation.ts';
 import { NodeWatch, type NodeWatchDependencies } from './instance/node-watch.ts';
 import { earliest, PeerWatch } from './instance/peer-watch.ts';
@@ -25,6 +26,7 @@ import type {
 } from './objects/cluster-shape.ts';
 import { leaseName } from './objects/instance-name.ts';
 import { INSTANCE_LABEL } from './objects/object-labels.ts';
+import type { KubeconfigSecret } from './objects/observed-objects.ts';
 import { observedLease, observedSecret, observedService, observedSlice } from './objects/observed-objects.ts';
 import type { Tags } from './objects/resource-tags.ts';
 import { sliceIndex, sliceOf } from './objects/slice-index.ts';
@@ -32,7 +34,7 @@ import { ChangeEvents } from './plan/change-events.ts';
 import { diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';
 import type { Problem } from './sources/cluster-source.ts';
-import type { KubeconfigFinding, KubeconfigSecret, KubeWorld, Peers, Self } from './world/kube-world.ts';
+import type { KubeconfigFinding, KubeWorld } from './world/kube-world.ts';
 
 export interface KubePublisherDependencies {
   readonly client: KubeClient;

@@ -14,6 +14,31 @@ interface Allowed {
   readonly types?: readonly string[];
 }
 
+/**
+ * The stages of src/control in their order, and what each may import besides the stages before it. A stage never imports a later one,
+ * nor the loop. Only sources and instance watch Kubernetes; world, desired and plan cannot even ask it.
+ */
+const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
+  ['objects', { anything: ['kube/labels', 'kube/steady-map.ts'] }],
+  ['sources', { anything: ['kube'] }],
+  ['instance', { anything: ['kube'] }],
+  ['world', { types: ['health', 'netns', 'routing'] }],
+  ['desired', { anything: ['health', 'routing'], types: ['netns'] }],
+  ['plan', {}],
+  [
+    'apply',
+    {
+      anything: ['kube/abortable.ts', 'kube/api-path.ts', 'kube/kube-error.ts', 'kube/object-answer.ts'],
+      types: ['kube'],
+    },
+  ],
+];
+const stage = (index: number) => `control/${STAGES[index]?.[0]}`;
+const stageRule = ({ anything = [], types = [] }: Allowed, index: number): Allowed => ({
+  anything: [...STAGES.slice(0, index).map((_, each) => stage(each)), ...anything],
+  types,
+});
+
 /** By folder or file of src/; the longest that a file lies in is its rule. */
 const RULES: Readonly<Record<string, Allowed>> = {
   tls: {},
@@ -21,7 +46,9 @@ const RULES: Readonly<Record<string, Allowed>> = {
   kube: {},
   routing: { types: ['netns/netns-ref.ts'] },
   health: { anything: ['netns'] },
-  control: { anything: ['health', 'kube', 'netns', 'routing'] },
+  ...Object.fromEntries(STAGES.map(([, besides], index) => [stage(index), stageRule(besides, index)])),
+  // The loop, and the publisher that it turns: they see every stage, and no stage sees them.
+  control: { anything: ['kube'], types: ['health', 'netns', 'routing'] },
   proxy: { anything: ['netns', 'routing', 'tls'] },
   // Under a supervisor, and upgrades: knows sockets and processes, nothing of clusters.
   lifecycle: { anything: ['netns'] },
@@ -469,6 +496,31 @@ describe('refused', () => {
       ],
     ],
     [
+      'a stage that imports a later one',
+      { 'control/world/a.ts': value('../plan/b.ts'), 'control/plan/b.ts': empty },
+      ['control/world/a.ts imports control/plan/b.ts: control/world may not'],
+    ],
+    [
+      'a stage that imports a type of a later one',
+      { 'control/desired/a.ts': type('../plan/b.ts'), 'control/plan/b.ts': empty },
+      ['control/desired/a.ts imports control/plan/b.ts: control/desired may not'],
+    ],
+    [
+      'the last stage that imports the loop',
+      { 'control/apply/a.ts': type('../control-loop.ts'), 'control/control-loop.ts': empty },
+      ['control/apply/a.ts imports control/control-loop.ts: control/apply may not'],
+    ],
+    [
+      'a plan that could ask Kubernetes',
+      { 'control/plan/a.ts': value('../../kube/kube-client.ts'), 'kube/kube-client.ts': empty },
+      ['control/plan/a.ts imports kube/kube-client.ts: control/plan may not'],
+    ],
+    [
+      'an apply that watches',
+      { 'control/apply/a.ts': value('../../kube/watch/b.ts'), 'kube/watch/b.ts': empty },
+      ['control/apply/a.ts imports kube/watch/b.ts: only types may be'],
+    ],
+    [
       'app that imports main',
       { 'app.ts': value('./main.ts'), 'main.ts': empty },
       ['app.ts imports main.ts: app.ts may not'],
@@ -549,6 +601,16 @@ describe('refused', () => {
         'telemetry/a.ts': type('../control/b.ts') + value('../cli/config/c.ts'),
         'control/b.ts': empty,
         'cli/config/c.ts': empty,
+      },
+    ],
+    [
+      'a stage that imports all before it, and the loop that imports the stages',
+      {
+        'control/objects/a.ts': empty,
+        'control/sources/b.ts': value('../objects/a.ts') + value('../../kube/watch/d.ts'),
+        'control/apply/c.ts': value('../objects/a.ts') + value('../sources/b.ts'),
+        'control/control-loop.ts': value('./apply/c.ts') + value('./objects/a.ts'),
+        'kube/watch/d.ts': empty,
       },
     ],
     [

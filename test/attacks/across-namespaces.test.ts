@@ -2,11 +2,11 @@
 // within the namespace of the OpenStackCluster, and nowhere else.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ListenerView } from '../../src/telemetry/status/listener-view.ts';
-import { type AttackNetwork, AttackNetworks, TARGET } from '../support/attack-networks.ts';
 import type { Isthmus } from '../support/isthmus.ts';
 import { Management, NAMESPACE } from '../support/kubernetes/management.ts';
 import { FAST } from '../support/kubernetes/publish-site.ts';
-import { dialsToNowhereIn } from '../support/netns-dials.ts';
+import { type AttackNetwork, AttackNetworks, TARGET } from '../support/network/attack-networks.ts';
+import { dialsToNowhereIn } from '../support/network/netns-dials.ts';
 
 const TENANT = 'tenant-b';
 /** No netns of this test has a route to it. */

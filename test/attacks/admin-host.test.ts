@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Isthmus, mainScript, manifest } from '../support/isthmus.ts';
-import { ip, makeNetns } from '../support/netns.ts';
+import { ip, makeNetns } from '../support/network/netns.ts';
 import { freePort, readAll } from '../support/tcp.ts';
 
 const NETWORK = '0f1e2d3c-4b5a-4968-8776-655443322110';

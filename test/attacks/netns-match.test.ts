@@ -1,8 +1,8 @@
 // Network ids and names of namespaces that could be taken for one another: a cluster's network leads into `ovnmeta-<uuid>` and
 // `qdhcp-<uuid>`, and into nothing else that this host has, unless the operator names a prefix.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/attack-networks.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
+import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/network/attack-networks.ts';
 
 const networks = new AttackNetworks();
 let isthmus: Isthmus;

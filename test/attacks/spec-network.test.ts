@@ -6,10 +6,10 @@ import {
   OPENSTACK_CLUSTER_VERSIONS as VERSIONS,
   type OpenStackClusterVersion as Version,
 } from '../fake-kube-api/types/cluster-api-definitions.ts';
-import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/attack-networks.ts';
 import { Isthmus } from '../support/isthmus.ts';
 import { Management } from '../support/kubernetes/management.ts';
 import { FAST } from '../support/kubernetes/publish-site.ts';
+import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/network/attack-networks.ts';
 
 const TENANT = 'tenant-b';
 const NOT_NOW = /alert internal error/;

@@ -13,8 +13,8 @@ import type {
 } from '../../src/proxy/engine.ts';
 import type { Backend } from '../../src/routing/route-table.ts';
 import { parseClientHello } from '../../src/tls/client-hello.ts';
-import { ip, makeNetns } from '../support/netns.ts';
-import { NetnsServer } from '../support/netns-server.ts';
+import { ip, makeNetns } from '../support/network/netns.ts';
+import { NetnsServer } from '../support/network/netns-server.ts';
 import {
   freePort,
   readAll,

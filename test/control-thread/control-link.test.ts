@@ -9,8 +9,8 @@ import type { Desired } from '../../src/control/desired/desired-state.ts';
 import type { DesiredChanges } from '../../src/control-thread/control-changes.ts';
 import { type ControlHandlers, ControlLink } from '../../src/control-thread/control-link.ts';
 import { manifest } from '../support/isthmus.ts';
-import { makeNetns } from '../support/netns.ts';
-import { NetnsServer } from '../support/netns-server.ts';
+import { makeNetns } from '../support/network/netns.ts';
+import { NetnsServer } from '../support/network/netns-server.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 

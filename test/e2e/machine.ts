@@ -1,7 +1,7 @@
 // A machine of a workload cluster: a program that listens in the tenant's network under an address of the machine's own, and the
 // Machine object that Cluster API keeps of it.
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';
-import { NetnsServer } from '../support/netns-server.ts';
+import { NetnsServer } from '../support/network/netns-server.ts';
 import type { Networks } from './networks.ts';
 import { NAMESPACE } from './workload.ts';
 

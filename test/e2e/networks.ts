@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ip } from '../support/netns.ts';
+import { ip } from '../support/network/netns.ts';
 
 const BRIDGE = 'br-site';
 /** Where the test itself, the management cluster and CoreDNS are. */

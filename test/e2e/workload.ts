@@ -2,7 +2,7 @@
 // it: either a real kube-apiserver with an etcd of its own, or a TLS server that says who it is.
 import { randomUUID } from 'node:crypto';
 import type { Certificate } from '../support/certificates.ts';
-import { NetnsServer } from '../support/netns-server.ts';
+import { NetnsServer } from '../support/network/netns-server.ts';
 import { Authority } from './authority.ts';
 import { ControlPlane } from './control-plane.ts';
 import { TENANT_ADDRESS } from './networks.ts';

@@ -1,7 +1,7 @@
 // A listener that accepts nothing and whose accept queue is full: its kernel no longer answers a SYN.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { inNetns } from '../support/netns.ts';
+import { inNetns } from '../support/network/netns.ts';
 
 // The listener's process blocks its own loop once it listens, so nobody calls accept(); a worker of it fills the queue, and not before.
 const SERVER = `

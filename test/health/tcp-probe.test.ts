@@ -7,7 +7,7 @@ import { type DialTarget, dial } from '../../src/netns/dial.ts';
 import { native } from '../../src/netns/native.ts';
 import { NetnsHandles } from '../../src/netns/netns-handles.ts';
 import type { NetnsRef } from '../../src/netns/netns-ref.ts';
-import { ip, makeNetns } from '../support/netns.ts';
+import { ip, makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 import { fullListener } from './full-listener.ts';
 import { buildGoBackend, startGoBackend } from './go-backend.ts';

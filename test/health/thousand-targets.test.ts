@@ -6,7 +6,7 @@ import type { Probe } from '../../src/health/probe.ts';
 import { createProbe } from '../../src/health/probe-kinds.ts';
 import type { ProbeTarget } from '../../src/health/probe-target.ts';
 import { native } from '../../src/netns/native.ts';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { openDescriptors } from '../support/process.ts';
 import { busiestWindow } from './busiest-window.ts';
 import { netnsRefOf } from './netns-ref-of.ts';

@@ -4,7 +4,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { inNetns } from '../support/netns.ts';
+import { inNetns } from '../support/network/netns.ts';
 
 const SERVER = `
 const tls = require('node:tls'), fs = require('node:fs');

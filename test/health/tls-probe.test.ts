@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClosableProbe } from '../../src/health/probe.ts';
 import { createProbe } from '../../src/health/probe-kinds.ts';
 import { native } from '../../src/netns/native.ts';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { openDescriptors } from '../support/process.ts';
 import { netnsRefOf } from './netns-ref-of.ts';
 import { outcomeOf } from './probe-outcome.ts';

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PublishSite } from '../support/kubernetes/publish-site.ts';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import type { Runtime } from './container.ts';
 import { dropNetnsMount } from './node-setup.ts';
 import { Pod } from './pod.ts';

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { ip } from '../support/netns.ts';
+import { ip } from '../support/network/netns.ts';
 
 export type Family = 4 | 6;
 

@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Isthmus } from '../support/isthmus.ts';
-import { ip } from '../support/netns.ts';
-import { NetnsServer } from '../support/netns-server.ts';
+import { ip } from '../support/network/netns.ts';
+import { NetnsServer } from '../support/network/netns-server.ts';
 import { until } from '../support/tcp.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 

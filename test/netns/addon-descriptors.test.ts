@@ -2,7 +2,7 @@
 import { closeSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 import { type Caught, reportOf, runNode } from './addon-process.ts';
 

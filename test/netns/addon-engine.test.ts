@@ -13,7 +13,7 @@ import {
   type Variant,
   withoutPreload,
 } from '../support/native-program.ts';
-import { inNetns, makeNetns } from '../support/netns.ts';
+import { inNetns, makeNetns } from '../support/network/netns.ts';
 import { root, sanitized } from './addon-process.ts';
 
 const execute = promisify(execFile);

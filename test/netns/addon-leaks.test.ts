@@ -1,7 +1,7 @@
 // Memory of the addon inside Node, by LeakSanitizer: it also reports what Node itself never frees, so only the records whose
 // stack passes through the addon count. Runs in `npm run test:sanitize` alone.
 import { describe, expect, it } from 'vitest';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { prologue, runNode, sanitized } from './addon-process.ts';
 
 describe.runIf(sanitized)('LeakSanitizer', () => {

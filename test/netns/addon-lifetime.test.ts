@@ -1,7 +1,7 @@
 // Handles that nobody closes: the garbage collector, the end of a worker, its termination in the middle of a call, and the
 // end of the process each give the descriptors back.
 import { describe, expect, it } from 'vitest';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { prologue, reportOf, runNode } from './addon-process.ts';
 
 const { path } = makeNetns();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { type Netns, native } from '../../src/netns/native.ts';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-addon-'));
 const opened: Netns[] = [];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildProgram, sanitizerOptions, type Variant, withoutPreload } from '../support/native-program.ts';
-import { inNetns, ip, makeNetns } from '../support/netns.ts';
+import { inNetns, ip, makeNetns } from '../support/network/netns.ts';
 import { prologue, reportOf, root, runNode, sanitized } from './addon-process.ts';
 
 const execute = promisify(execFile);

@@ -2,7 +2,7 @@
 // of the process where it closes behind us.
 import { readlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { threadNetns } from '../support/process.ts';
 import { type Caught, prologue, reportOf, runNode, sanitized } from './addon-process.ts';
 

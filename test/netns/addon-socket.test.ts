@@ -5,7 +5,7 @@ import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { type Netns, native } from '../../src/netns/native.ts';
-import { inNetns, makeNetns } from '../support/netns.ts';
+import { inNetns, makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 import { until } from '../support/tcp.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { root, sanitized } from './addon-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-sys-'));

@@ -9,8 +9,8 @@ import { native } from '../../src/netns/native.ts';
 import { NetnsHandles } from '../../src/netns/netns-handles.ts';
 import type { NetnsRef } from '../../src/netns/netns-ref.ts';
 import { netnsRefOf } from '../health/netns-ref-of.ts';
-import { makeNetns } from '../support/netns.ts';
-import { NetnsServer } from '../support/netns-server.ts';
+import { makeNetns } from '../support/network/netns.ts';
+import { NetnsServer } from '../support/network/netns-server.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 import { readBytes, tcpServer, until, WAIT_MS, within } from '../support/tcp.ts';
 

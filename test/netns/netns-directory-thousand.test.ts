@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import { NetnsDirectory } from '../../src/netns/netns-directory.ts';
-import { ip } from '../support/netns.ts';
+import { ip } from '../support/network/netns.ts';
 
 const batch = '/run/netns-batch';
 

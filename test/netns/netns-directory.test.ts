@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import { NetnsDirectory, type NetnsDirectoryDeps } from '../../src/netns/netns-directory.ts';
-import { makeNetns } from '../support/netns.ts';
+import { makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 
 const run = (command: string, ...args: string[]) =>

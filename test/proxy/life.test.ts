@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
-import { ip, makeNetns } from '../support/netns.ts';
-import { NetnsServer } from '../support/netns-server.ts';
+import { ip, makeNetns } from '../support/network/netns.ts';
+import { NetnsServer } from '../support/network/netns-server.ts';
 import { connectError, readAll, readBytes, tcpClient, until } from '../support/tcp.ts';
 import { ADDRESS, TwoClusters } from '../support/two-clusters.ts';
 

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Certificate, selfSigned } from './certificates.ts';
 import { manifest } from './isthmus.ts';
-import { ip, makeNetns } from './netns.ts';
-import { NetnsServer } from './netns-server.ts';
+import { ip, makeNetns } from './network/netns.ts';
+import { NetnsServer } from './network/netns-server.ts';
 
 export const ADDRESS = '10.0.0.5';
 

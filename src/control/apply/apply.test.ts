@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import type { Requester } from '../../kube/requester.ts';
-import { SteadyMap } from '../../kube/watch/steady-map.ts';
+import { SteadyMap } from '../../kube/steady-map.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
+import type { KubeconfigSecret } from '../objects/observed-objects.ts';
 import type { Action } from '../plan/plan.ts';
-import type { KubeconfigFinding, KubeconfigSecret } from '../world/kube-world.ts';
+import type { KubeconfigFinding } from '../world/kube-world.ts';
 import { Applier, type Outcome } from './apply.ts';
 import { WrittenObjects } from './written-objects.ts';
 

@@ -5,10 +5,11 @@ import { KubeError } from '../../kube/kube-error.ts';
 import { objectIn } from '../../kube/object-answer.ts';
 import type { Requester } from '../../kube/requester.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
+import type { KubeconfigSecret } from '../objects/observed-objects.ts';
 import { observedService, observedSlice } from '../objects/observed-objects.ts';
 import { type Action, actionKey, type Resource } from '../plan/plan.ts';
 import type { Problem } from '../sources/cluster-source.ts';
-import type { KubeconfigFinding, KubeconfigSecret } from '../world/kube-world.ts';
+import type { KubeconfigFinding } from '../world/kube-world.ts';
 import { writeKubeconfigServer } from './kubeconfig-write.ts';
 import type { WrittenObjects } from './written-objects.ts';
 

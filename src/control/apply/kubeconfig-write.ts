@@ -3,8 +3,9 @@
 
 import { objectIn } from '../../kube/object-answer.ts';
 import type { Requester } from '../../kube/requester.ts';
+import type { KubeconfigSecret } from '../objects/observed-objects.ts';
 import { KUBECONFIG_MARK, observedSecret } from '../objects/observed-objects.ts';
-import type { KubeconfigFinding, KubeconfigSecret } from '../world/kube-world.ts';
+import type { KubeconfigFinding } from '../world/kube-world.ts';
 import { kubeconfigServer, withKubeconfigServer } from './kubeconfig-edit.ts';
 
 export interface KubeconfigWrite {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SteadyMap } from '../../kube/watch/steady-map.ts';
+import { SteadyMap } from '../../kube/steady-map.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 const item = (version: string) => ({ version });

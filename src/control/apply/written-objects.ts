@@ -1,6 +1,6 @@
 // What we wrote and the watch has not told yet. Without it the next turn would decide from the past and write the same again;
 // with it a plan that was carried out is followed by an empty one. What the watch says wins as soon as it has come so far.
-import type { SteadyMap } from '../../kube/watch/steady-map.ts';
+import type { SteadyMap } from '../../kube/steady-map.ts';
 
 /** How far the watch is: a reflector. */
 export interface WatchProgress {

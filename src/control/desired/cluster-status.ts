@@ -1,5 +1,5 @@
 // What status, metrics and log say about one cluster. Part of the desired state, so showing it costs nothing.
-import type { PublicationStatus } from '../plan/plan.ts';
+import type { PublicationStatus } from './publication.ts';
 
 export type ClusterState = 'serving' | 'unhealthy' | 'no-netns' | 'pending' | 'not-proxied' | 'invalid';
 

@@ -3,11 +3,11 @@
 import type { ProbeTarget } from '../../health/probe-target.ts';
 import type { PortRoute } from '../../routing/port-route.ts';
 import type { PoolTraits, Route, RouteTable } from '../../routing/route-table.ts';
-import type { PublicationStatus } from '../plan/plan.ts';
 import type { Problem } from '../sources/cluster-source.ts';
 import type { ClusterStatus } from './cluster-status.ts';
 import type { Desired } from './desired-state.ts';
 import type { ListenerStatus, MemberStatus } from './listener-status.ts';
+import type { PublicationStatus } from './publication.ts';
 
 /**
  * `next`, with every part that says the same as before replaced by the one from before, down to the single route and the single

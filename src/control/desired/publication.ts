@@ -36,6 +36,18 @@ export interface ListenerPublication {
   readonly selector: string;
 }
 
+/** What there is of it in Kubernetes, as the plan found it. */
+export interface PublicationStatus {
+  readonly service: 'ours' | 'upstream' | 'foreign' | 'absent';
+  /** Of this instance. */
+  readonly slice: 'ready' | 'terminating' | 'absent';
+  /** Instances, this one included, that are ready for clients. */
+  readonly readyInstances: number;
+  readonly kubeconfig: 'proxied' | 'direct' | 'unread' | 'absent' | 'left-alone';
+  /** Why something is not as it should be, for an operator; null when all is well. */
+  readonly problem: string | null;
+}
+
 /** A cluster's Service carries its name. */
 export const serviceNameOf = ({ cluster, listener }: Publication): string => listener?.service ?? cluster;
 

@@ -13,7 +13,7 @@ import {
 import { leaseName } from '../objects/instance-name.ts';
 import { CLUSTER_NAMESPACE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
 import { sliceIndex } from '../objects/slice-index.ts';
-import type { DeadLease, Peers } from '../world/kube-world.ts';
+import type { DeadLease, Peers } from './instance-state.ts';
 import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from './lease-liveness.ts';
 import { type SeenTimestamp, TimestampJudge } from './timestamp-liveness.ts';
 

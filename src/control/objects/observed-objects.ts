@@ -1,12 +1,18 @@
 // The Kubernetes objects that are watched, reduced to what is decided from: a thousand clusters on twenty instances are twenty
 // thousand slices, and what each keeps of them counts.
 
-import type { KubeconfigSecret } from '../world/kube-world.ts';
 import type { EndpointSliceObject, LeaseObject, ServiceObject } from './cluster-shape.ts';
 import { APPLIED_TAGS } from './object-labels.ts';
 
 /** On a kubeconfig that we changed: the server that we wrote. So it is given back even by an instance that never saw the change. */
 export const KUBECONFIG_MARK = 'isthmus.dev/kubeconfig-server';
+
+/** The metadata of a kubeconfig Secret: its content is read only when it has to be judged, and never kept. */
+export interface KubeconfigSecret {
+  readonly resourceVersion: string;
+  /** The server that we last wrote into it, by our own annotation. */
+  readonly markedServer: string | null;
+}
 
 interface AnyObject {
   readonly metadata: object;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SteadyMap } from '../../kube/watch/steady-map.ts';
+import { SteadyMap } from '../../kube/steady-map.ts';
 import { type EndpointSliceObject, endpointSliceOf } from './cluster-shape.ts';
 import { sliceName } from './instance-name.ts';
 import { sliceIndex } from './slice-index.ts';

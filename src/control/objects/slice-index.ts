@@ -1,6 +1,6 @@
 // The slices of a namespace, sorted by whose they are and which cluster they publish. Pure; of slices that come as a SteadyMap only
 // those are looked at that changed since the last time.
-import { SteadyMap } from '../../kube/watch/steady-map.ts';
+import { SteadyMap } from '../../kube/steady-map.ts';
 import type { EndpointSliceObject } from './cluster-shape.ts';
 import { sliceName } from './instance-name.ts';
 import { listenerMarks, listenerPublicationKey } from './listener-marks.ts';

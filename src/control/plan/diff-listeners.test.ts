@@ -9,8 +9,8 @@ import {
 } from '../../../test/support/kubernetes/listeners.ts';
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import { desiredState } from '../desired/desired-state.ts';
+import type { Peers, Self } from '../instance/instance-state.ts';
 import { serviceOf } from '../objects/cluster-shape.ts';
-import type { Peers, Self } from '../world/kube-world.ts';
 import type { World } from '../world/world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';

@@ -4,8 +4,8 @@ import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/
 import type { TargetHealth } from '../../health/target-health.ts';
 import { backendKey } from '../../routing/route-table.ts';
 import { desiredState } from '../desired/desired-state.ts';
+import type { Peers } from '../instance/instance-state.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
-import type { Peers } from '../world/kube-world.ts';
 import { type World, worldOf } from '../world/world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';

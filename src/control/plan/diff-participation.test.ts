@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
+import type { Peers } from '../instance/instance-state.ts';
 import { EVERY_NODE, type Participation } from '../instance/node-participation.ts';
-import type { Peers } from '../world/kube-world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
 

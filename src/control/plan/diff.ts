@@ -3,6 +3,7 @@
 // actions once everything is as it should be.
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
+import type { PublicationStatus } from '../desired/publication.ts';
 import { type Publication, publicationKey } from '../desired/publication.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import { type OwnedSlice, sliceIndex } from '../objects/slice-index.ts';
@@ -11,7 +12,7 @@ import type { Problem } from '../sources/cluster-source.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { collectionPlan } from './collection-plan.ts';
 import { listenerStatusPlan } from './listener-status-plan.ts';
-import type { Action, Plan, PlanMemory, PublicationStatus } from './plan.ts';
+import type { Action, Plan, PlanMemory } from './plan.ts';
 import { planContext, publicationPlan } from './publication-plan.ts';
 import type { ServiceSettings } from './service-plan.ts';
 

@@ -11,12 +11,13 @@ import {
   memberCounts,
   standingText,
 } from '../desired/listener-status.ts';
+import type { PublicationStatus } from '../desired/publication.ts';
 import type { SliceIndex } from '../objects/slice-index.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import { isRecord } from '../sources/manifest-fields.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { writerTurn } from './listener-status-writer.ts';
-import type { Action, PlanMemory, PublicationStatus, ToldStatus } from './plan.ts';
+import type { Action, PlanMemory, ToldStatus } from './plan.ts';
 
 export interface ListenerStatusQuestion {
   readonly listeners: readonly ListenerStatus[];

@@ -9,7 +9,7 @@ import {
 } from '../../../test/support/kubernetes/listeners.ts';
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import { desiredState } from '../desired/desired-state.ts';
-import type { Peers } from '../world/kube-world.ts';
+import type { Peers } from '../instance/instance-state.ts';
 import type { World } from '../world/world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';

@@ -1,5 +1,7 @@
 // What a plan consists of, and what it says of each cluster. A plan is made by `diff` and carried out by `apply`; each action
 // names everything that must still be true, so that the API server refuses what was overtaken.
+
+import type { PublicationStatus } from '../desired/publication.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
 import type { Problem } from '../sources/cluster-source.ts';
 
@@ -33,17 +35,6 @@ export type Action =
     })
   /** Its status alone; nobody else writes that. */
   | (Target & { readonly kind: 'status'; readonly status: object });
-
-export interface PublicationStatus {
-  readonly service: 'ours' | 'upstream' | 'foreign' | 'absent';
-  /** Of this instance. */
-  readonly slice: 'ready' | 'terminating' | 'absent';
-  /** Instances, this one included, that are ready for clients. */
-  readonly readyInstances: number;
-  readonly kubeconfig: 'proxied' | 'direct' | 'unread' | 'absent' | 'left-alone';
-  /** Why something is not as it should be, for an operator; null when all is well. */
-  readonly problem: string | null;
-}
 
 /** What a plan has to remember until the next one. */
 export interface PlanMemory {

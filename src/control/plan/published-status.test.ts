@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { EMPTY_ROUTE_TABLE } from '../../routing/route-table.ts';
 import type { ClusterStatus } from '../desired/cluster-status.ts';
-import { NO_MEMORY, type Plan, type PublicationStatus } from './plan.ts';
+import type { PublicationStatus } from '../desired/publication.ts';
+import { NO_MEMORY, type Plan } from './plan.ts';
 import { withPublications } from './published-status.ts';
 
 const status = (name: string, origin: string, serverNames: readonly string[]): ClusterStatus => ({

@@ -1,8 +1,9 @@
 // What a plan says of each cluster, put into the state that status, metrics and log show. Pure.
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { Desired } from '../desired/desired-state.ts';
+import type { PublicationStatus } from '../desired/publication.ts';
 import { byText } from '../objects/text-order.ts';
-import type { Plan, PublicationStatus } from './plan.ts';
+import type { Plan } from './plan.ts';
 
 export function withPublications(desired: Desired, plan: Plan): Desired {
   const problems = [...desired.problems, ...plan.problems];

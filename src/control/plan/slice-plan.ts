@@ -1,6 +1,7 @@
 // How this instance's slice of one cluster has to change. A backend that fails its checks takes its slice away at once; one
 // that is leaving in order is first marked as terminating, so that kube-proxy finds others, and goes a little later. Pure.
 
+import type { PublicationStatus } from '../desired/publication.ts';
 import { type Publication, serviceNameOf } from '../desired/publication.ts';
 import { formatTimestamp, parseTimestamp } from '../instance/timestamp-liveness.ts';
 import { type EndpointSliceObject, endpointSliceOf } from '../objects/cluster-shape.ts';
@@ -11,7 +12,7 @@ import type { Tags } from '../objects/resource-tags.ts';
 import { isReady, type OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
-import type { Action, PublicationStatus } from './plan.ts';
+import type { Action } from './plan.ts';
 import { ownerOf, type ServicePlan, type ServiceSettings } from './service-plan.ts';
 
 export interface SliceSettings extends ServiceSettings {

@@ -1,7 +1,7 @@
 // What is known of a collection: projections of its objects by key. An object that did not change keeps its projection, the same
 // reference, through events and lists. No I/O.
 import { type KubeObject, objectKey, resourceVersionOf } from '../kube-object.ts';
-import { SteadyMap } from './steady-map.ts';
+import { SteadyMap } from '../steady-map.ts';
 
 interface Held<T> {
   readonly uid: string | null;

@@ -1,6 +1,6 @@
 // What a reflector shows of itself: its picture of the collection and how good that is, what went wrong, what it has done so far.
 import { KubeError, type KubeErrorCode } from '../kube-error.ts';
-import type { SteadyMap } from './steady-map.ts';
+import type { SteadyMap } from '../steady-map.ts';
 
 export interface ReflectorProblem {
   readonly code: KubeErrorCode;

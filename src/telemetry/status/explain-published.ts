@@ -1,5 +1,5 @@
 // The links of the chain that lie in Kubernetes: Service, slice, kubeconfig. Pure.
-import type { PublicationStatus } from '../../control/plan/plan.ts';
+import type { PublicationStatus } from '../../control/desired/publication.ts';
 import type { Link } from './explanation.ts';
 import type { ClusterView, StatusView } from './status.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PublicationStatus } from '../../control/plan/plan.ts';
+import type { PublicationStatus } from '../../control/desired/publication.ts';
 import { NO_TRAFFIC } from '../metrics/traffic.ts';
 import { explain } from './explain.ts';
 import { explanationText } from './explain-text.ts';

@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { manifest } from '../../support/isthmus.ts';
-import { makeNetns } from '../../support/netns.ts';
-import { NetnsServer } from '../../support/netns-server.ts';
+import { makeNetns } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
 import { ADDRESS } from '../../support/two-clusters.ts';
 import { TENANT_PORT } from './tenant.ts';
 

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Certificate, selfSigned } from '../../support/certificates.ts';
 import { manifest } from '../../support/isthmus.ts';
-import { ip, makeNetns } from '../../support/netns.ts';
-import { NetnsServer } from '../../support/netns-server.ts';
+import { ip, makeNetns } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
 import { ADDRESS, type TestCluster } from '../../support/two-clusters.ts';
 
 export const TENANT_PORT = 6443;

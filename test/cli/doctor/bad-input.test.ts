@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dateCheck } from '../../../src/cli/doctor/machine-checks.ts';
 import { Isthmus, mainScript } from '../../support/isthmus.ts';
-import { makeNetns } from '../../support/netns.ts';
+import { makeNetns } from '../../support/network/netns.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-bad-'));
 const clusters = join(directory, 'clusters');

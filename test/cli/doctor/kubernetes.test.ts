@@ -8,7 +8,7 @@ import { type DoctorDependencies, doctor } from '../../../src/cli/doctor/doctor.
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
 import { selfSigned } from '../../support/certificates.ts';
 import { Management, NAMESPACE } from '../../support/kubernetes/management.ts';
-import { makeNetns } from '../../support/netns.ts';
+import { makeNetns } from '../../support/network/netns.ts';
 
 const NODE = 'net-1';
 const USER = `system:isthmus:${NODE}`;

@@ -9,7 +9,7 @@ import { setnsCheck } from '../../../src/cli/doctor/machine-checks.ts';
 import { netnsCheck } from '../../../src/cli/doctor/netns-check.ts';
 import { native } from '../../../src/netns/native.ts';
 import { Isthmus, mainScript, manifest } from '../../support/isthmus.ts';
-import { makeNetns } from '../../support/netns.ts';
+import { makeNetns } from '../../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../../support/process.ts';
 import { traced } from '../../support/traced.ts';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
-import { ip } from '../../support/netns.ts';
-import { NetnsServer } from '../../support/netns-server.ts';
+import { ip } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
 import { until } from '../../support/tcp.ts';
 import { ADDRESS } from '../../support/two-clusters.ts';
 

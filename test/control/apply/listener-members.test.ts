@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
-import { ip } from '../../support/netns.ts';
-import { NetnsServer } from '../../support/netns-server.ts';
+import { ip } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
 import { readAll, until } from '../../support/tcp.ts';
 
 /** By how many bytes it says. */

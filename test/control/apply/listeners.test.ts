@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
-import { ip } from '../../support/netns.ts';
-import { NetnsServer } from '../../support/netns-server.ts';
+import { ip } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
 import { until } from '../../support/tcp.ts';
 
 const MACHINES = { blue: '10.0.0.11', green: '10.0.0.12' } as const;

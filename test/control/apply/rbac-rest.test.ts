@@ -5,8 +5,8 @@ import { neededRights } from '../../../src/control/objects/needed-rights.ts';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { forbidden } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
-import { ip } from '../../support/netns.ts';
-import { NetnsServer } from '../../support/netns-server.ts';
+import { ip } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
 import { until } from '../../support/tcp.ts';
 
 const USER = 'system:isthmus:net-1';

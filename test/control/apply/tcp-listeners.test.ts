@@ -7,8 +7,8 @@ import { parseAllDocuments } from 'yaml';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
-import { ip } from '../../support/netns.ts';
-import { NetnsServer } from '../../support/netns-server.ts';
+import { ip } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
 import { connectError, until } from '../../support/tcp.ts';
 import { ADDRESS } from '../../support/two-clusters.ts';
 

@@ -1,7 +1,7 @@
 // What the kernel really says, in namespaces with routes of their own.
 import { execFileSync } from 'node:child_process';
 import { afterEach, expect, it } from 'vitest';
-import { inNetns, ip, makeNetns } from '../../support/netns.ts';
+import { inNetns, ip, makeNetns } from '../../support/network/netns.ts';
 
 const module = new URL('../../../src/control/instance/default-route-address.ts', import.meta.url).href;
 const script = `import(${JSON.stringify(module)})

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { WAIT_MS, within } from './tcp.ts';
+import { WAIT_MS, within } from '../tcp.ts';
 
 const script = fileURLToPath(new URL('./netns-server-main.ts', import.meta.url));
 

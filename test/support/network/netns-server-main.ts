@@ -10,7 +10,7 @@ import { createServer as createHttps } from 'node:https';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { patternChunks } from './pattern.ts';
+import { patternChunks } from '../pattern.ts';
 
 const [mode, address, port, ...rest] = process.argv.slice(2) as [string, string, string, ...string[]];
 const say = (line: string) => process.stdout.write(`${line}\n`);

@@ -2,8 +2,8 @@
 // server that says whose it is. Dials into each netns are counted.
 import { randomUUID } from 'node:crypto';
 import { get } from 'node:https';
-import { selfSigned } from './certificates.ts';
-import type { Isthmus } from './isthmus.ts';
+import { selfSigned } from '../certificates.ts';
+import type { Isthmus } from '../isthmus.ts';
 import { makeNetns } from './netns.ts';
 import { dialsIn } from './netns-dials.ts';
 import { NetnsServer } from './netns-server.ts';
