@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ListenerPorts } from './listener-ports.ts';
 import type { ListenerSpec } from './proxy/engine.ts';
-import type { PortOutcome, PortRoute } from './routing/port-route.ts';
-import type { Route } from './routing/route-table.ts';
+import type { PortOutcome, PortRoute, Route } from './routing/route-table.ts';
 
 const HOST = '192.0.2.1';
 const routeTo = (address: string): Route => ({

@@ -3,8 +3,7 @@
 import type { PortRange } from './cli/config/values.ts';
 import type { Engine, Listener, ListenerSpec, Policy } from './proxy/engine.ts';
 import { listenerKey } from './proxy/share-key.ts';
-import type { PortOutcome, PortRoute } from './routing/port-route.ts';
-import type { Route } from './routing/route-table.ts';
+import type { PortOutcome, PortRoute, Route } from './routing/route-table.ts';
 
 export interface ListenerPortsDeps {
   readonly engine: Pick<Engine, 'openListener'>;

@@ -5,7 +5,7 @@ import type { RunConfig } from '../cli/config/config.ts';
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
 import type { Desired } from '../control/desired/desired-state.ts';
 import type { TargetHealth } from '../health/target-health.ts';
-import type { PortOutcome } from '../routing/port-route.ts';
+import type { PortOutcome } from '../routing/route-table.ts';
 import { changedDesired, type DesiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 import { ControlHeartbeat } from './control-heartbeat.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';

@@ -2,7 +2,7 @@
 // on how many of it can be under way, so that neither side ever piles up work for one that is busy.
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
 import type { TargetHealth } from '../health/target-health.ts';
-import type { PortOutcome } from '../routing/port-route.ts';
+import type { PortOutcome } from '../routing/route-table.ts';
 import type { DesiredChanges } from './control-changes.ts';
 
 export type ToControl =

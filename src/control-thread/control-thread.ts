@@ -14,7 +14,7 @@ import type { TargetHealth } from '../health/target-health.ts';
 import { dropStartGarbage } from '../lifecycle/start-garbage.ts';
 import { native } from '../netns/native.ts';
 import { NetnsDirectory } from '../netns/netns-directory.ts';
-import type { PortOutcome } from '../routing/port-route.ts';
+import type { PortOutcome } from '../routing/route-table.ts';
 import { version } from '../version.ts';
 import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';

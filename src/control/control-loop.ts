@@ -1,9 +1,9 @@
 // Looks at the world whenever something says "look again", decides, and hands over what changed. Holds no logic of its
 // own: triggers carry no data, turns never overlap, and a turn that fails is reported and tried again.
-import type { ProbeTarget } from '../health/probe-target.ts';
+import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
-import type { PortOutcome } from '../routing/port-route.ts';
+import type { PortOutcome } from '../routing/route-table.ts';
 import { settledDesired } from './desired/desired-equality.ts';
 import {
   type Desired,

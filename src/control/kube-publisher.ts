@@ -26,8 +26,13 @@ import type {
 } from './objects/cluster-shape.ts';
 import { leaseName } from './objects/instance-name.ts';
 import { INSTANCE_LABEL } from './objects/object-labels.ts';
-import type { KubeconfigSecret } from './objects/observed-objects.ts';
-import { observedLease, observedSecret, observedService, observedSlice } from './objects/observed-objects.ts';
+import {
+  type KubeconfigSecret,
+  observedLease,
+  observedSecret,
+  observedService,
+  observedSlice,
+} from './objects/observed-objects.ts';
 import type { Tags } from './objects/resource-tags.ts';
 import { sliceIndex, sliceOf } from './objects/slice-index.ts';
 import { ChangeEvents } from './plan/change-events.ts';

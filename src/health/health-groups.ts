@@ -2,7 +2,7 @@
 // never an API server, whose outage would last as long.
 import { HealthMonitor, type HealthMonitorDeps } from './health-monitor.ts';
 import type { HealthSettings } from './health-settings.ts';
-import type { ProbeTarget } from './probe-target.ts';
+import type { ProbeTarget } from './probe.ts';
 import type { TargetHealth } from './target-health.ts';
 
 /** Machines that wait for their timeout take no place from API servers either. */

@@ -3,8 +3,7 @@
 // start those are all, and at the pace of the others the last of 1000 would be served after 13 s.
 import type { HealthSettings } from './health-settings.ts';
 import { Lane } from './lane.ts';
-import type { Probe, ProbeOutcome } from './probe.ts';
-import type { ProbeTarget } from './probe-target.ts';
+import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
 import {
   type Due,
   delayAfterProbeMs,

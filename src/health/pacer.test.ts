@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
-import { Pacer } from './pacer.ts';
+import { Pacer } from './lane.ts';
 
 /** Starts as many as it may, woken late by what `lateness` says, until `untilMs`. */
 function greedy(pacer: Pacer, untilMs: number, lateness: () => number): number[] {

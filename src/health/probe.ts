@@ -1,6 +1,16 @@
 // One look at one backend inside its netns: what it is asked stands in tcp-probe.ts (the default, which the backend's program never
 // learns of) and in tls-probe.ts.
-import type { ProbeTarget } from './probe-target.ts';
+import type { DialTarget } from '../netns/dial.ts';
+
+/** What is probed, as plain data. */
+export interface ProbeTarget extends DialTarget {
+  /** The backend's key in the route table. */
+  readonly key: string;
+  /** Sent as SNI by the TLS check. */
+  readonly serverName: string;
+  /** Whatever `--health` says, this one is asked by this check. */
+  readonly check?: 'tcp';
+}
 
 export interface ProbeOutcome {
   readonly ok: boolean;

@@ -2,8 +2,7 @@
 // also says how that stays out of the backend's log): its deadline, and the silence, hold while JavaScript is busy.
 import type { NativeAddon, NativeProber } from '../netns/native.ts';
 import type { HealthSettings } from './health-settings.ts';
-import type { Probe, ProbeOutcome } from './probe.ts';
-import type { ProbeTarget } from './probe-target.ts';
+import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
 
 interface Running {
   readonly ended: (outcome: ProbeOutcome) => void;

@@ -4,8 +4,7 @@ import { isIP, type Socket } from 'node:net';
 import { dial } from '../netns/dial.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { NetnsHandles } from '../netns/netns-handles.ts';
-import type { Probe, ProbeOutcome } from './probe.ts';
-import type { ProbeTarget } from './probe-target.ts';
+import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
 import { startDeadline } from './stall-proof-deadline.ts';
 
 export class TlsProbe implements Probe {

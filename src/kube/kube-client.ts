@@ -283,3 +283,6 @@ function callOf(request: KubeRequest, isWatch: boolean): Call {
     onHeaders: request.onHeaders ?? null,
   };
 }
+
+/** What code that only asks and writes needs of a client. */
+export type Requester = Pick<KubeClient, 'request'>;

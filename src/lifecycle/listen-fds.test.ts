@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listenFds } from './listen-fds.ts';
+import { listenFds } from './inherited-sockets.ts';
 
 const PID = 42;
 type Rows = [title: string, environment: Record<string, string>, found: [name: string, fd: number][]][];

@@ -9,14 +9,23 @@ import {
   type SuccessorChange,
   type UpgradeOutcome,
 } from './handover-server.ts';
-import { type HandedSocket, InheritedSockets, type WantedEndpoint } from './inherited-sockets.ts';
-import { LISTEN_VARIABLES, listenFds } from './listen-fds.ts';
-import { NotifySocket } from './notify-socket.ts';
+import {
+  type HandedSocket,
+  InheritedSockets,
+  LISTEN_VARIABLES,
+  listenFds,
+  type WantedEndpoint,
+} from './inherited-sockets.ts';
+import {
+  NotifySocket,
+  type ServiceSummary,
+  statusLine,
+  Watchdog,
+  watchdogIntervalMs,
+} from './notify-socket.ts';
 import { Predecessor } from './predecessor.ts';
 import { successorEnvironment } from './settings-environment.ts';
-import { type ServiceSummary, statusLine } from './status-line.ts';
 import { ownCommand, type SuccessorProcess, startSuccessor } from './successor-process.ts';
-import { Watchdog, watchdogIntervalMs } from './watchdog.ts';
 
 export interface ServiceDeps {
   readonly addon: NativeAddon;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { statusLine } from './status-line.ts';
+import { statusLine } from './notify-socket.ts';
 
 test.each<[states: Record<string, number>, staleSince: string | null, line: string]>([
   [{}, null, 'serving 0 clusters at *:6443'],

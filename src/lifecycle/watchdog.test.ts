@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Watchdog, watchdogIntervalMs } from './watchdog.ts';
+import { Watchdog, watchdogIntervalMs } from './notify-socket.ts';
 
 test.each<[title: string, environment: Record<string, string>, interval: number | null]>([
   ['nobody watches', {}, null],

@@ -1,6 +1,5 @@
 // How the slots of an engine are shared out among clusters, so that one cluster, or several together, never take the last one. Pure.
-import type { PortRoute } from '../routing/port-route.ts';
-import type { RouteTable } from '../routing/route-table.ts';
+import type { PortRoute, RouteTable } from '../routing/route-table.ts';
 import type { SlotShares } from './engine.ts';
 import { slotGroup } from './share-key.ts';
 

@@ -1,7 +1,6 @@
 // The conversion webhook of the OpenStack provider, as far as the fields go that are read here, on the management cluster's address.
 import { createServer, type Server } from 'node:https';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
-import { groupVersionOf } from '../fake-kube-api/kube-object.ts';
+import { groupVersionOf, type KubeObject } from '../fake-kube-api/kube-object.ts';
 import { convertOpenStackCluster } from '../fake-kube-api/types/openstack-cluster-conversion.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { MANAGEMENT_ADDRESS } from './networks.ts';

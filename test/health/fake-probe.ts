@@ -1,6 +1,5 @@
 // A probe that touches no network, for tests on a clock of their own.
-import type { Probe, ProbeOutcome } from '../../src/health/probe.ts';
-import type { ProbeTarget } from '../../src/health/probe-target.ts';
+import type { Probe, ProbeOutcome, ProbeTarget } from '../../src/health/probe.ts';
 
 /** Answers after 1 ms with what `broken` says; every start is written down. */
 export class FakeProbe implements Probe {

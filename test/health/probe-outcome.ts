@@ -1,6 +1,5 @@
 // What came of one probe, for tests that wait for it.
-import type { Probe, ProbeOutcome } from '../../src/health/probe.ts';
-import type { ProbeTarget } from '../../src/health/probe-target.ts';
+import type { Probe, ProbeOutcome, ProbeTarget } from '../../src/health/probe.ts';
 
 export function outcomeOf(probe: Probe, target: ProbeTarget, signal?: AbortSignal): Promise<ProbeOutcome> {
   return new Promise((resolve) => {

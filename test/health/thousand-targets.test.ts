@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HealthMonitor } from '../../src/health/health-monitor.ts';
 import { DEFAULT_HEALTH_SETTINGS } from '../../src/health/health-settings.ts';
-import type { Probe } from '../../src/health/probe.ts';
+import type { Probe, ProbeTarget } from '../../src/health/probe.ts';
 import { createProbe } from '../../src/health/probe-kinds.ts';
-import type { ProbeTarget } from '../../src/health/probe-target.ts';
 import { native } from '../../src/netns/native.ts';
 import { makeNetns } from '../support/network/netns.ts';
 import { openDescriptors } from '../support/process.ts';

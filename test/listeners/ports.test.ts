@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ListenerStatus } from '../../src/control/desired/listener-status.ts';
-import type { PortRoute } from '../../src/routing/port-route.ts';
-import { backendKey, type Route, routeTable } from '../../src/routing/route-table.ts';
+import { backendKey, type PortRoute, type Route, routeTable } from '../../src/routing/route-table.ts';
 import { clientHello } from '../support/client-hello.ts';
 import { StandInControl } from '../support/stand-in-control.ts';
 import {

@@ -9,7 +9,7 @@ import { NOTHING_DESIRED } from '../../src/control-thread/control-changes.ts';
 import { ControlLink } from '../../src/control-thread/control-link.ts';
 import type { ToControl } from '../../src/control-thread/control-messages.ts';
 import { ControlOutbox } from '../../src/control-thread/control-outbox.ts';
-import type { PortOutcome } from '../../src/routing/port-route.ts';
+import type { PortOutcome } from '../../src/routing/route-table.ts';
 import type { StatusView } from '../../src/telemetry/status/status.ts';
 import type { LogLine } from './isthmus.ts';
 import { until } from './tcp.ts';

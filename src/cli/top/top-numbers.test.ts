@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compact, spelledUptime } from './top-numbers.ts';
+import { compact, spelledUptime } from './top-screen.ts';
 
 test.each<[number | null, string]>([
   [null, '-'],

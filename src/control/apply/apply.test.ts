@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
-import type { Requester } from '../../kube/requester.ts';
 import { SteadyMap } from '../../kube/steady-map.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
 import type { KubeconfigSecret } from '../objects/observed-objects.ts';

@@ -1,12 +1,11 @@
 // Carries plans out: each object on its own, several at a time, one request per object at most. An object that fails is tried
 // again later and later, and never keeps another from being written. Decides nothing.
 import { resourcePath } from '../../kube/api-path.ts';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import type { Requester } from '../../kube/requester.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
-import type { KubeconfigSecret } from '../objects/observed-objects.ts';
-import { observedService, observedSlice } from '../objects/observed-objects.ts';
+import { type KubeconfigSecret, observedService, observedSlice } from '../objects/observed-objects.ts';
 import { type Action, actionKey, type Resource } from '../plan/plan.ts';
 import type { Problem } from '../sources/cluster-source.ts';
 import type { KubeconfigFinding } from '../world/kube-world.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
-import type { Requester } from '../../kube/requester.ts';
 import type { StatusEvent } from '../plan/status-events.ts';
 import { EventWriter } from './event-writer.ts';
 

@@ -2,8 +2,8 @@
 // a sentence: what cannot be written is dropped, and nothing waits for it.
 import { abortableSleep } from '../../kube/abortable.ts';
 import { resourcePath } from '../../kube/api-path.ts';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
-import type { Requester } from '../../kube/requester.ts';
 import type { StatusEvent } from '../plan/status-events.ts';
 import { EventCorrelator, type EventObjectBody } from './event-correlator.ts';
 

@@ -1,10 +1,9 @@
 // Changes the server of one kubeconfig Secret: reads it, judges it, writes it back with the version that was read, so that a
 // client certificate that was rotated in between is never overwritten. Keeps nothing of the content but the server.
 
+import type { Requester } from '../../kube/kube-client.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import type { Requester } from '../../kube/requester.ts';
-import type { KubeconfigSecret } from '../objects/observed-objects.ts';
-import { KUBECONFIG_MARK, observedSecret } from '../objects/observed-objects.ts';
+import { KUBECONFIG_MARK, type KubeconfigSecret, observedSecret } from '../objects/observed-objects.ts';
 import type { KubeconfigFinding } from '../world/kube-world.ts';
 import { kubeconfigServer, withKubeconfigServer } from './kubeconfig-edit.ts';
 

@@ -1,8 +1,7 @@
 // Whether two desired states say the same. Written out, because a generic deep comparison follows each of four server names
 // into the same route, and takes longer than the decision itself.
-import type { ProbeTarget } from '../../health/probe-target.ts';
-import type { PortRoute } from '../../routing/port-route.ts';
-import type { PoolTraits, Route, RouteTable } from '../../routing/route-table.ts';
+import type { ProbeTarget } from '../../health/probe.ts';
+import type { PoolTraits, PortRoute, Route, RouteTable } from '../../routing/route-table.ts';
 import type { Problem } from '../sources/cluster-source.ts';
 import type { ClusterStatus } from './cluster-status.ts';
 import type { Desired } from './desired-state.ts';

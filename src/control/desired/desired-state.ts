@@ -1,8 +1,13 @@
 // What should be: the route table, the backends to probe, and for each cluster the state it is in and why. A pure function
 // of the world, so that every instance that sees the same decides the same, and one bad cluster stays one bad cluster.
-import type { ProbeTarget } from '../../health/probe-target.ts';
-import type { PortRoute } from '../../routing/port-route.ts';
-import { type Route, type RouteEntry, type RouteTable, routeTable } from '../../routing/route-table.ts';
+import type { ProbeTarget } from '../../health/probe.ts';
+import {
+  type PortRoute,
+  type Route,
+  type RouteEntry,
+  type RouteTable,
+  routeTable,
+} from '../../routing/route-table.ts';
 import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
 import { byText } from '../objects/text-order.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';

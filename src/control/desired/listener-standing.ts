@@ -1,6 +1,6 @@
 // The state an additional listener is in, and why, for a person. What stays as long as nothing is done about it is the reason; what every
 // probe may change (how many answer, and which do not) is its detail, so that log and Events do not tell it again and again. Pure.
-import type { PortOutcome } from '../../routing/port-route.ts';
+import type { PortOutcome } from '../../routing/route-table.ts';
 import type { ListenerWish } from '../sources/additional-listener.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';

@@ -1,9 +1,8 @@
 // What should be of additional listeners: a route and a port or server names for each, who its members are, what is published of it,
 // and the state it is in and why. Does not ask whether the cluster's API server answers: listeners are needed most when it does not.
 // Pure.
-import type { ProbeTarget } from '../../health/probe-target.ts';
-import type { PortRoute } from '../../routing/port-route.ts';
-import type { Backend, Route, RouteEntry } from '../../routing/route-table.ts';
+import type { ProbeTarget } from '../../health/probe.ts';
+import type { Backend, PortRoute, Route, RouteEntry } from '../../routing/route-table.ts';
 import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
 import { listenerMarks, listenerPublicationKey, selectorMark } from '../objects/listener-marks.ts';
 import type { NamedListener } from '../objects/listener-names.ts';
@@ -18,9 +17,8 @@ import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
 import { type ListenerFacts, type ListenerStanding, listenerStanding } from './listener-standing.ts';
 import type { ListenerStatus } from './listener-status.ts';
-import { machineIndex } from './machine-index.ts';
 import type { ListenerName, NameClaims } from './name-claims.ts';
-import { isMemberUnjudged, type PoolMember, poolMembers } from './pool-members.ts';
+import { isMemberUnjudged, machineIndex, type PoolMember, poolMembers } from './pool-members.ts';
 import type { Publication } from './publication.ts';
 
 export interface ListenerStates {

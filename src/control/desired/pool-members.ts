@@ -1,10 +1,12 @@
 // The machines of a pool as members: each with the best way to it that answers, and as Ready, NotReady or Ignored. All ways are probed,
 // also to those that are ignored; only Ready members get into a route. Pure.
-import type { ProbeTarget } from '../../health/probe-target.ts';
+
+import type { ProbeTarget } from '../../health/probe.ts';
 import { settledError, type TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry } from '../../netns/netns-snapshot.ts';
 import { endpointText } from '../../routing/endpoint.ts';
 import { type Backend, backendKey } from '../../routing/route-table.ts';
+import { byText } from '../objects/text-order.ts';
 import type { MachineFacts } from '../sources/machine.ts';
 import { type PoolSelection, poolMembership } from '../sources/pool-membership.ts';
 import type { MemberState, MemberStatus } from './listener-status.ts';
@@ -154,4 +156,36 @@ function failureOf({ backend: { key } }: Way, health: ReadonlyMap<string, Target
   const probe = health.get(key)?.lastProbe ?? null;
   if (probe === null) return '(not checked yet)';
   return probe.error === null ? '(coming up)' : `(${settledError(probe.error)})`;
+}
+
+/** The machines of each cluster, found without looking at all others: a site has thousands. One index per list of machines. */
+export interface MachineIndex {
+  /** Sorted by name. */
+  of(namespace: string, cluster: string): readonly MachineFacts[];
+}
+
+/** The same list is the same machines: they are sorted once for all turns in which none changed. */
+const indexes = new WeakMap<readonly MachineFacts[], MachineIndex>();
+
+/** Whoever hands a list in changes it no more. */
+export function machineIndex(machines: readonly MachineFacts[]): MachineIndex {
+  let index = indexes.get(machines);
+  if (index === undefined) {
+    index = newIndex(machines);
+    indexes.set(machines, index);
+  }
+  return index;
+}
+
+function newIndex(machines: readonly MachineFacts[]): MachineIndex {
+  const byCluster = new Map<string, MachineFacts[]>();
+  for (const machine of machines) {
+    if (machine.cluster === '') continue;
+    const key = `${machine.namespace}/${machine.cluster}`;
+    const list = byCluster.get(key);
+    if (list === undefined) byCluster.set(key, [machine]);
+    else list.push(machine);
+  }
+  for (const list of byCluster.values()) list.sort((a, b) => byText(a.name, b.name));
+  return { of: (namespace, cluster) => byCluster.get(`${namespace}/${cluster}`) ?? [] };
 }

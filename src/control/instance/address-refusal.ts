@@ -1,6 +1,6 @@
 // Why an address of ours cannot be advertised: the API server would refuse the slice, or no client could reach it. Pure.
 import { type BlockList, isIP, SocketAddress } from 'node:net';
-import { addressRanges } from '../sources/address-ranges.ts';
+import { addressRanges } from '../sources/api-server-address.ts';
 
 /** The first four as the API server has it (ValidateEndpointIP); nobody can connect to the others. */
 const REFUSED: readonly { readonly what: string; readonly list: BlockList }[] = [

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { mergePatched } from '../../../test/support/kubernetes/model-api.ts';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
-import type { Requester } from '../../kube/requester.ts';
 import type { LeaseObject } from '../objects/cluster-shape.ts';
 import { InstanceLease } from './instance-lease.ts';
 

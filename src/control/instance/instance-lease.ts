@@ -2,10 +2,10 @@
 // a successor takes it over, and then this process writes nothing more; that of another host which goes by our name is left alone.
 // Says who holds it; decides nothing from it.
 import { resourcePath } from '../../kube/api-path.ts';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { isOlderVersion } from '../../kube/kube-object.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import type { Requester } from '../../kube/requester.ts';
 import { LEASE_SECONDS, type LeaseObject, leaseOf, microTime } from '../objects/cluster-shape.ts';
 import { leaseName } from '../objects/instance-name.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';

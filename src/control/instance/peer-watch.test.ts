@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
-import type { Requester } from '../../kube/requester.ts';
 import {
   type EndpointSliceObject,
   endpointSliceOf,

@@ -1,9 +1,9 @@
 // The other instances: who lives, whose leavings may be collected, and whether any of them is still of the old program. Reads a
 // Lease live before its instance counts as dead; decides by the judges, which look at nothing but change.
 import { resourcePath } from '../../kube/api-path.ts';
+import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import type { Requester } from '../../kube/requester.ts';
 import {
   type EndpointSliceObject,
   EVERYWHERE,

@@ -1,6 +1,5 @@
 // What an instance is called, and the names that follow from it. The same host always gets the same name, so that a restart
 // finds its own objects again; two hosts never get one name, or each would take the other's objects for its own. Pure.
-import { NAME_HASH_DIGITS, nameHash } from './name-hash.ts';
 
 /** Of a DNS-1123 label, and of a label's value. */
 const MAX_LABEL = 63;
@@ -45,3 +44,13 @@ const isLabel = (text: string): boolean =>
   text.length <= MAX_LABEL && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(text);
 
 const trimmed = (text: string): string => text.replace(/^-+/, '').replace(/-+$/, '');
+
+/** 40 bits: among a thousand names that all need one, two alike in one of two million installations. */
+export const NAME_HASH_DIGITS = 10;
+
+/** The hash in a name that would be too long, or taken. The same on every instance and in every version. */
+export function nameHash(text: string): string {
+  // Late: few names need one, and without it an instance that serves from files need not load any cryptography.
+  const { createHash } = process.getBuiltinModule('node:crypto');
+  return createHash('sha256').update(text).digest('hex').slice(0, NAME_HASH_DIGITS);
+}

@@ -1,6 +1,6 @@
 // What the Service of an additional listener may be called: `<cluster>-<pool>`, or the same with a hash. Which of the two it has is
 // decided with all other names, in name-claims.ts. Pure.
-import { NAME_HASH_DIGITS, nameHash } from './name-hash.ts';
+import { NAME_HASH_DIGITS, nameHash } from './instance-name.ts';
 
 export interface NamedListener {
   /** `<namespace>/<name>` */

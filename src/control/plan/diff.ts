@@ -3,8 +3,7 @@
 // actions once everything is as it should be.
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
-import type { PublicationStatus } from '../desired/publication.ts';
-import { type Publication, publicationKey } from '../desired/publication.ts';
+import { type Publication, type PublicationStatus, publicationKey } from '../desired/publication.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import { type OwnedSlice, sliceIndex } from '../objects/slice-index.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';

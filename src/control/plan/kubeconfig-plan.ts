@@ -2,8 +2,12 @@
 // ready, and back to the control plane endpoint before anything else of a cluster that is no longer proxied is taken away.
 // One instance does it, so that two never fight, and the next one if it does not; a Secret is read only when it changed. Pure.
 
-import type { PublicationStatus } from '../desired/publication.ts';
-import { kubeconfigName, type Publication, proxiedServer } from '../desired/publication.ts';
+import {
+  kubeconfigName,
+  type Publication,
+  type PublicationStatus,
+  proxiedServer,
+} from '../desired/publication.ts';
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import type { Action } from './plan.ts';

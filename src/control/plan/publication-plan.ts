@@ -1,8 +1,12 @@
 // How all objects of one publication have to change: its Service, this instance's slice, and a cluster's kubeconfig. Pure. At rest
 // nothing of a thousand clusters changes from turn to turn, so a plan with nothing to do is kept and given again.
 
-import type { PublicationStatus } from '../desired/publication.ts';
-import { kubeconfigName, type Publication, serviceNameOf } from '../desired/publication.ts';
+import {
+  kubeconfigName,
+  type Publication,
+  type PublicationStatus,
+  serviceNameOf,
+} from '../desired/publication.ts';
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { type KubeconfigPlan, kubeconfigPlan } from './kubeconfig-plan.ts';

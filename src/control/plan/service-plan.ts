@@ -1,8 +1,7 @@
 // How the Service of one cluster has to change. Ours is kept as it should be; upstream's own is used, and adopted once no
 // instance of upstream is seen; anybody else's is never touched, and then nothing of ours is attached to it. Pure.
 import { isDeepStrictEqual } from 'node:util';
-import type { PublicationStatus } from '../desired/publication.ts';
-import { type Publication, serviceNameOf } from '../desired/publication.ts';
+import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
 import { type LivenessMode, type ServiceObject, serviceOf } from '../objects/cluster-shape.ts';
 import { listenerMarks } from '../objects/listener-marks.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';

@@ -1,8 +1,7 @@
 // How this instance's slice of one cluster has to change. A backend that fails its checks takes its slice away at once; one
 // that is leaving in order is first marked as terminating, so that kube-proxy finds others, and goes a little later. Pure.
 
-import type { PublicationStatus } from '../desired/publication.ts';
-import { type Publication, serviceNameOf } from '../desired/publication.ts';
+import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
 import { formatTimestamp, parseTimestamp } from '../instance/timestamp-liveness.ts';
 import { type EndpointSliceObject, endpointSliceOf } from '../objects/cluster-shape.ts';
 import { sliceName } from '../objects/instance-name.ts';

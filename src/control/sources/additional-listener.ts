@@ -1,10 +1,10 @@
 // One AdditionalListener, read into what a pool and its Service are made from, or into every reason why it cannot be used. Pure: the
 // same object always gives the same reading, and no object makes it throw.
+import { isIP, SocketAddress } from 'node:net';
 import { refuseUnknownFields } from '../../kube/labels/label-requirement.ts';
 import { isClusterName } from '../objects/cluster-name.ts';
 import { shownValue } from '../objects/shown-value.ts';
 import { byText } from '../objects/text-order.ts';
-import { canonicalCidr } from './cidr.ts';
 import { isRecord, type ManifestFields, manifestFields } from './manifest-fields.ts';
 import { type PoolSelection, readPoolSelection } from './pool-membership.ts';
 
@@ -226,3 +226,16 @@ function comparable({ wish, ...rest }: ListenerReading): unknown {
 }
 
 export const shownListener = (key: string): string => `AdditionalListener ${shownValue(key)}`;
+
+/** A range of addresses (`192.0.2.0/24`) in one spelling; null where it is none. Bits of the host may be set, as Kubernetes allows it: only the prefix counts. */
+export function canonicalCidr(text: string): string | null {
+  const match = /^([0-9A-Fa-f:.]+)\/(\d{1,3})$/.exec(text);
+  if (match === null) return null;
+  const [, bare = '', digits = ''] = match;
+  const version = isIP(bare);
+  const length = Number(digits);
+  if (version === 0 || length > (version === 4 ? 32 : 128) || digits !== String(length)) return null;
+  const { address } = new SocketAddress({ address: bare, family: version === 4 ? 'ipv4' : 'ipv6' });
+  // A range of IPv4 that is written as IPv6 would be compared with no client's address.
+  return address.startsWith('::ffff:') ? null : `${address}/${length}`;
+}

@@ -1,7 +1,6 @@
 // Judges an address from a manifest before anything dials it. What it refuses would not leave the netns, or would reach
 // something in it that is no API server: a tenant that may write a manifest must not reach the network node by it.
-import { type BlockList, isIP, SocketAddress } from 'node:net';
-import { addressRanges } from './address-ranges.ts';
+import { BlockList, isIP, SocketAddress } from 'node:net';
 import { embeddedIpv4s } from './embedded-ipv4.ts';
 
 export type AddressVerdict =
@@ -70,4 +69,14 @@ function ipv6Refusal(address: string): string | null {
   return LOCAL_NAT64.check(address, 'ipv6')
     ? 'NAT64 for local use (64:ff9b:1::/48) leads out of the network, to an IPv4 address that cannot be told from here'
     : null;
+}
+
+/** Networks as a list that an address can be checked against. */
+export function addressRanges(...cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = '', bits = ''] = cidr.split('/');
+    list.addSubnet(network, Number(bits), network.includes(':') ? 'ipv6' : 'ipv4');
+  }
+  return list;
 }

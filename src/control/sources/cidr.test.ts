@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canonicalCidr } from './cidr.ts';
+import { canonicalCidr } from './additional-listener.ts';
 
 test.each([
   ['192.0.2.0/24', '192.0.2.0/24'],

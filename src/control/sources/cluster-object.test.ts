@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { clusterObject } from './cluster-object.ts';
+import { clusterObject } from './openstack-cluster.ts';
 
 const object = (metadata: object = {}, endpoint?: unknown) => ({
   apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',

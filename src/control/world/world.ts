@@ -2,7 +2,7 @@
 // and with what earlier turns knew where the present ones cannot tell. Pure.
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
-import type { PortOutcome } from '../../routing/port-route.ts';
+import type { PortOutcome } from '../../routing/route-table.ts';
 import { sliceName } from '../objects/instance-name.ts';
 import { sliceOf } from '../objects/slice-index.ts';
 import { byText } from '../objects/text-order.ts';

@@ -5,13 +5,17 @@ import type { NativeAddon } from '../../netns/native.ts';
 import type { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { Decision, DialAttempt, EngineLimits, ListenerSpec, Outcome, Peer } from '../engine.ts';
-import { BACKEND_DOWN, type Dialled, dialBackend, type PendingDials } from './dial-backend.ts';
+import {
+  armDeadPeerTimeout,
+  BACKEND_DOWN,
+  type Dialled,
+  dialBackend,
+  type PendingDials,
+} from './dial-backend.ts';
 import { HelloBuffer, type HelloMemory } from './hello-buffer.ts';
 import type { Choice, Loads } from './loads.ts';
-import { armDeadPeerTimeout } from './peer-timeout.ts';
-import { Relay } from './relay.ts';
+import { Relay, reset } from './relay.ts';
 import type { Seat, Shares } from './shares.ts';
-import { reset } from './socket-end.ts';
 import type { SourceQueue } from './source-queue.ts';
 
 /** What the engine lends to each of its connections. */

@@ -1,11 +1,11 @@
 // One attempt to connect to one backend, with its deadline, and the count of those under way.
 import type { Socket } from 'node:net';
+import { descriptorOf } from '../../netns/descriptor.ts';
 import { dial } from '../../netns/dial.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import type { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { EngineLimits } from '../engine.ts';
-import { armDeadPeerTimeout } from './peer-timeout.ts';
 
 export type Dialled = { readonly durationMs: number } & (
   | { readonly socket: Socket; readonly error: null }
@@ -103,5 +103,20 @@ export class PendingDials {
     const left = (this.#perBackend.get(key) ?? 1) - 1;
     if (left === 0) this.#perBackend.delete(key);
     else this.#perBackend.set(key, left);
+  }
+}
+
+/**
+ * Lets the kernel find dead peers: keepalive probes on quiet connections, TCP_USER_TIMEOUT on those with data under way.
+ * A quiet but living connection is never cut: a watch may be silent for hours (and a slow one neither: see relay.ts).
+ */
+export function armDeadPeerTimeout(addon: NativeAddon, socket: Socket, timeoutMs: number): void {
+  const fd = descriptorOf(socket);
+  if (timeoutMs === 0 || fd < 0) return;
+  socket.setKeepAlive(true, Math.max(1000, Math.round(timeoutMs / 3)));
+  try {
+    addon.setUserTimeout(fd, timeoutMs);
+  } catch {
+    // The peer is gone already and the descriptor with it: the next read or write tells the connection.
   }
 }

@@ -3,7 +3,6 @@
 import type { Socket } from 'node:net';
 import { descriptorOf } from '../../netns/descriptor.ts';
 import type { NativeAddon } from '../../netns/native.ts';
-import { reset } from './socket-end.ts';
 
 export type RelayEnd = 'finished' | 'client-reset' | 'backend-reset' | 'client-timeout' | 'backend-timeout';
 
@@ -132,4 +131,20 @@ function pump(from: Socket, to: Socket, counted: (bytes: number) => void): void 
   if (from.readableEnded) to.end();
   else from.on('end', () => to.end());
   from.resume(); // a socket paused by hand does not start flowing with its first listener
+}
+
+/**
+ * Closes with a reset. Not resetAndDestroy(): on a socket whose end() is still under way libuv refuses that (EINVAL), and Node then
+ * neither closes it nor says so; the connection would be counted for ever.
+ */
+export function reset(addon: Pick<NativeAddon, 'setLinger'>, socket: Socket): void {
+  const fd = descriptorOf(socket);
+  if (fd >= 0 && !socket.connecting) {
+    try {
+      addon.setLinger(fd, 0);
+    } catch {
+      // The descriptor is gone already: then so is the connection.
+    }
+  }
+  socket.destroy();
 }

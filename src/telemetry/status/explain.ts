@@ -1,8 +1,8 @@
 // "Why is my cluster not reachable?", answered in one place: the chain from its object to the kubeconfig of its clients, with the
 // first link that does not hold before all others. A pure function of what /status says.
+import { nearestFew } from '../../cli/config/nearest.ts';
 import type { ClusterState } from '../../control/desired/cluster-status.ts';
 import { pressureNotes } from '../metrics/pressure.ts';
-import { clusterLookup } from './cluster-lookup.ts';
 import { publishedLinks } from './explain-published.ts';
 import type { Explanation, Link, LinkName, LinkState } from './explanation.ts';
 import { listenerSentence } from './listener-text.ts';
@@ -168,4 +168,28 @@ function notesOn({ control, kubernetes }: StatusView, others: readonly ClusterVi
     notes.push(`the Kubernetes API is not heard since ${kubernetes.staleSince}: what it says may be older`);
   for (const { origin, reason } of others) notes.push(`${origin} has the same name: ${reason}`);
   return notes;
+}
+
+export type Lookup =
+  | { readonly kind: 'found'; readonly cluster: ClusterView; readonly others: readonly ClusterView[] }
+  | { readonly kind: 'unknown'; readonly nearest: readonly string[] };
+
+const SUGGESTIONS = 3;
+
+/** Finds a cluster by its name, a server name of it, or the name of its object. */
+export function clusterLookup(clusters: readonly ClusterView[], asked: string): Lookup {
+  const wanted = asked.trim().toLowerCase().replace(/\.$/, '');
+  const matches = [
+    clusters.filter(({ name }) => name === asked),
+    clusters.filter(({ name, serverNames }) => name.toLowerCase() === wanted || serverNames.includes(wanted)),
+    // `OpenStackCluster <namespace>/<name>`, or a file.
+    clusters.filter(({ origin }) => origin === asked || origin.endsWith(`/${asked}`)),
+  ].find((found) => found.length > 0);
+  if (matches === undefined) {
+    const names = [...new Set(clusters.map(({ name }) => name).filter((name) => name !== ''))];
+    return { kind: 'unknown', nearest: nearestFew(wanted.split('.', 1)[0] as string, names, SUGGESTIONS) };
+  }
+  // Of several objects with one name the one that has the right to it is meant.
+  const cluster = matches.find(({ serverNames }) => serverNames.length > 0) ?? (matches[0] as ClusterView);
+  return { kind: 'found', cluster, others: matches.filter((each) => each !== cluster) };
 }

@@ -12,7 +12,7 @@ import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
 import { type World, worldOf } from '../../../src/control/world/world.ts';
 import type { TargetHealth } from '../../../src/health/target-health.ts';
 import type { NetnsEntry } from '../../../src/netns/netns-snapshot.ts';
-import type { PortOutcome } from '../../../src/routing/port-route.ts';
+import type { PortOutcome } from '../../../src/routing/route-table.ts';
 
 export const NAMESPACE = 'magnum-system';
 export const NETWORK = '6f70ae1c-0f0f-4d44-9ed0-2b0d1b1b0001';
