@@ -16,7 +16,7 @@ interface Allowed {
 
 /**
  * The stages of src/control in their order, and what each may import besides the stages before it. A stage never imports a later one,
- * nor the loop. Only sources and instance watch Kubernetes; world, desired and plan cannot even ask it.
+ * nor the loop. Of the stages only sources and instance can watch Kubernetes; world, desired and plan cannot even ask it.
  */
 const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
   ['objects', { anything: ['kube/labels', 'kube/steady-map.ts'] }],
@@ -47,7 +47,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   routing: { types: ['netns/netns-ref.ts'] },
   health: { anything: ['netns'] },
   ...Object.fromEntries(STAGES.map(([, besides], index) => [stage(index), stageRule(besides, index)])),
-  // The loop, and the publisher that it turns: they see every stage, and no stage sees them.
+  // The loop, and the publisher, which still watches what apply writes: they see every stage, and no stage sees them.
   control: { anything: ['kube'], types: ['health', 'netns', 'routing'] },
   proxy: { anything: ['netns', 'routing', 'tls'] },
   // Under a supervisor, and upgrades: knows sockets and processes, nothing of clusters.
@@ -62,7 +62,14 @@ const RULES: Readonly<Record<string, Allowed>> = {
   cli: { anything: ['lifecycle', 'routing', 'telemetry/status'], types: ['telemetry'] },
   // A program of its own: it asks every part whether it could work, and none of them knows it.
   'cli/doctor': {
-    anything: ['cli/admin-client.ts', 'control', 'kube', 'lifecycle', 'netns', 'routing'],
+    anything: [
+      'cli/admin-client.ts',
+      ...['objects', 'sources', 'instance', 'world'].map((name) => `control/${name}`),
+      'kube',
+      ...['clock-doubt', 'descriptor-limit', 'node-version'].map((name) => `lifecycle/${name}.ts`),
+      'netns',
+      'routing',
+    ],
     types: ['cli/config', 'telemetry/status/status.ts'],
   },
   'version.ts': {},
@@ -82,7 +89,8 @@ const RULES: Readonly<Record<string, Allowed>> = {
     anything: [
       'cli/config',
       'control-thread/fallen-backends.ts',
-      'lifecycle',
+      'lifecycle/descriptor-limit.ts',
+      'lifecycle/start-garbage.ts',
       'listener-ports.ts',
       'netns',
       'proxy',

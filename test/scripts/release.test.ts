@@ -172,6 +172,12 @@ describe('an installed package', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+  test('contains neither the demo nor the Kubernetes API in memory', () => {
+    const files = readdirSync(join(directory, 'dist'), { recursive: true, encoding: 'utf8' });
+    expect(files).toContain('main.js');
+    expect(files.filter((file) => /demo|management-api|fake-kube/.test(file))).toEqual([]);
+  });
+
   test('without prebuilt addon and without compiler says what to install, and so does the program', () => {
     const { status, stderr } = install();
     expect(status).not.toBe(0);
