@@ -27,7 +27,10 @@ const MAKERS: Readonly<Record<string, (program: Program) => Peer>> = {
   envoy,
 };
 
-export function chosenPeers(options: Pick<Options, 'peers' | 'haproxies' | 'checkouts'>, tools: Tools): Chosen {
+export function chosenPeers(
+  options: Pick<Options, 'peers' | 'haproxies' | 'checkouts'>,
+  tools: Tools,
+): Chosen {
   const peers: Peer[] = [];
   const missing = new Map<string, string>();
   for (const name of options.peers) {

@@ -282,9 +282,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       it('evicts the oldest long hello when the memory shared by all is used up, and hears short ones meanwhile', async () => {
         await withLimits({ maxHelloMemoryBytes: 40_000 });
         const policy = new RecordingPolicy(({ bytes }) =>
-          bytes[0] === 0x78
-            ? { kind: 'more', minBytes: 60_000, note: null }
-            : candidates(backendOf(backend)),
+          bytes[0] === 0x78 ? { kind: 'more', minBytes: 60_000, note: null } : candidates(backendOf(backend)),
         );
         const listener = await open(policy);
         const first = await client(listener);
