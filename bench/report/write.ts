@@ -2,9 +2,8 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cache, root } from '../harness/tools.ts';
-import { goalSection } from './goal-table.ts';
 import { markdown } from './markdown.ts';
-import { readmeWith } from './readme.ts';
+import { readmeTable, readmeWith } from './readme.ts';
 import type { Report } from './report.ts';
 import { latencyPlot, throughputPlot } from './svg.ts';
 import { partialBecause } from './whole.ts';
@@ -30,7 +29,7 @@ export function writeReport(report: Report): Written {
   for (const [name, content] of Object.entries(files)) replace(join(directory, name), content);
   if (partial !== null) return { directory, partial };
   const path = join(root, 'README.md');
-  const shown = readmeWith(readFileSync(path, 'utf8'), report, goalSection(report.goals));
+  const shown = readmeWith(readFileSync(path, 'utf8'), report, readmeTable(report.goals));
   if (shown !== null) replace(path, shown);
   return { directory, partial };
 }
