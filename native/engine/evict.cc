@@ -1,5 +1,5 @@
-// Room for newcomers. Under pressure a connection that is not served yet makes way: the oldest of the address that holds most of them.
-// Many clients may share one address, so there is no limit per address, and a connection that is being served is never evicted.
+// Frees slots and memory for new clients. Under pressure the worker evicts a connection that is not served yet: the oldest one of the
+// address that has the most. Many clients may share one address, so there is no limit per address. Served connections are never evicted.
 #include "engine/tuning.h"
 #include "engine/worker.h"
 
@@ -18,14 +18,15 @@ void Worker::NoteLargeHello(Connection& connection) {
   evictable_large_.store(large_hellos_.Size(), std::memory_order_relaxed);
 }
 
+// Release: another worker that sees the smaller count also sees the slot and the memory that the connection has freed before.
 void Worker::EndUnserved(Connection& connection) {
   if (!connection.unserved) return;
   connection.unserved.reset();
-  evictable_.store(unserved_.Size(), std::memory_order_relaxed);
-  evictable_large_.store(large_hellos_.Size(), std::memory_order_relaxed);
+  evictable_.store(unserved_.Size(), std::memory_order_release);
+  evictable_large_.store(large_hellos_.Size(), std::memory_order_release);
 }
 
-// A slot for one more connection; false when all are taken by connections that are being served.
+// Takes a slot for one more connection. False when no worker has a connection to evict, or when too many evictions are pending.
 bool Worker::TakeSlot() {
   const int most = shared_.limits.max_connections;
   for (int race = 0; race < kMostRaces; race += 1) {
@@ -33,26 +34,30 @@ bool Worker::TakeSlot() {
     if (!EvictOne()) break;
   }
   Worker* const other = FullestOther(&Worker::evictable_);
-  // The other thread makes way a moment later, so for that moment there is one too many.
-  if (other == nullptr || !Enter(shared_.connections, most + kMostEvictedAhead)) return false;
+  // Another worker may have ended its last one since, and that slot is free now.
+  if (other == nullptr) return Enter(shared_.connections, most);
+  // The other thread evicts a moment later, so for that moment the count is above the limit.
+  if (!Enter(shared_.connections, most + kMostEvictedAhead)) return false;
   other->Post(Command{Command::Kind::kEvict}, true);
   return true;
 }
 
 bool Worker::EvictOne() { return Evict(unserved_.OldestOfLargest()); }
 
-// Makes room for at least one more byte of its hello. When the memory that all share is used up, other long hellos make way. False: it
-// has ended for want of memory, or waits for another thread to give some back.
+// Makes room for at least one more byte of the hello. When the shared hello memory is used up, it evicts other long hellos. False: the
+// connection has ended for lack of memory, or it waits until another thread frees some.
 bool Worker::GrowHello(Connection& connection) {
   while (!connection.hello.Grow(shared_.hellos)) {
     Connection* const other = large_hellos_.OldestOfLargest();
     if (other != &connection && Evict(other)) continue;
     Worker* const holder = FullestOther(&Worker::evictable_large_);
     if (holder == nullptr) {
+      // Another worker may have ended its last long hello since, and that memory is free now.
+      if (connection.hello.Grow(shared_.hellos)) break;
       End(connection, Outcome::kRefusedHelloMemory, false);
       return false;
     }
-    // One request at a time, however often this connection looks for memory until then.
+    // Only one request at a time: this connection retries in every turn.
     if (!holder->asked_for_memory_.exchange(true, std::memory_order_relaxed)) {
       holder->Post(Command{Command::Kind::kEvictLarge}, true);
     }
@@ -63,12 +68,12 @@ bool Worker::GrowHello(Connection& connection) {
   return true;
 }
 
-// The other thread that has most to evict; none when no other has any.
+// The other worker with the most connections to evict. Null when no other worker has any.
 Worker* Worker::FullestOther(std::atomic<std::size_t> Worker::* count) const {
   Worker* fullest = nullptr;
   std::size_t most = 0;
   for (Worker* worker : shared_.workers) {
-    const std::size_t has = worker == this ? 0 : (worker->*count).load(std::memory_order_relaxed);
+    const std::size_t has = worker == this ? 0 : (worker->*count).load(std::memory_order_acquire);
     if (has <= most) continue;
     most = has;
     fullest = worker;
@@ -76,7 +81,7 @@ Worker* Worker::FullestOther(std::atomic<std::size_t> Worker::* count) const {
   return fullest;
 }
 
-// False when there is none.
+// False when `connection` is null.
 bool Worker::Evict(Connection* connection) {
   if (connection == nullptr) return false;
   const bool in_hello = connection->state == State::kHello;

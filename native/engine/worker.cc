@@ -1,3 +1,4 @@
+// The worker's loop: events, commands, timers, the outbox, and the end of a connection.
 #include "engine/worker.h"
 
 #include <pthread.h>
@@ -52,7 +53,7 @@ Worker::Worker(std::uint32_t index, Shared& shared)
   }
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.ptr = nullptr;  // nobody's side: the wake-up
+  event.data.ptr = nullptr;  // marks the wake-up; sides and listeners are never null
   if (::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, wake_.Get(), &event) != 0) error_ = SysError{errno, "epoll_ctl"};
 }
 
@@ -77,14 +78,14 @@ void Worker::Post(Command command, bool wake) {
 
 void Worker::Wake() {
   const std::uint64_t one = 1;
-  // It can only fail when the counter is full, and then the worker is awake already.
+  // The write fails only when the counter is full, and then a wake-up is pending already.
   [[maybe_unused]] const auto written = ::write(wake_.Get(), &one, sizeof one);
 }
 
 void Worker::Run() {
-  // As for the prober: otherwise both this and JavaScript's thread are "MainThread" in top -H.
+  // Without a name, top -H shows this thread and the JavaScript thread as "MainThread". The prober sets its name too.
   ::pthread_setname_np(::pthread_self(), ("relay-" + std::to_string(index_)).c_str());
-  // On this thread: it is this thread's way home. Without one every dial fails, and says why.
+  // Opened on this thread, because it must be this thread's own netns. On failure each dial tries again and reports the error.
   if (auto home = HomeNetns::OfCallingThread(); home.Ok()) home_.emplace(std::move(home.Value()));
   now_ns_ = NowNs();
   epoll_event events[kEventsPerBatch];
@@ -92,7 +93,7 @@ void Worker::Run() {
     const int count = ::epoll_wait(epoll_.Get(), events, kEventsPerBatch, EpollTimeoutMs());
     now_ns_ = NowNs();
     for (int i = 0; i < count; i += 1) {
-      // Bit 0 of the pointer tells a listener from a side: both are aligned.
+      // Bit 0 of the pointer marks a listener: both types are aligned, so the bit is otherwise 0.
       const auto tagged = reinterpret_cast<std::uintptr_t>(events[i].data.ptr);
       if (tagged == 0) HandleCommands();
       else if ((tagged & 1) != 0) ListenerReady(*reinterpret_cast<const ListenerSocket*>(tagged - 1));
@@ -107,7 +108,7 @@ void Worker::Run() {
     ForgetRetired();
     SendOutbox();
   }
-  // Nobody waits for an answer any more: JavaScript is the one that waits, for this thread.
+  // No answer will come, and JavaScript reads no hello bytes now: its thread waits in Join().
   for (Connection* connection : slots_) {
     if (connection == nullptr) continue;
     if (connection->state == State::kAsking) connection->state = State::kHello;
@@ -122,8 +123,8 @@ void Worker::Tell(Event event) {
   outbox_.push_back(std::move(event));
 }
 
-// Once per batch, not per event: to ring at the first question would hand the core to JavaScript for that one alone. How
-// connections ended can wait a little and ride along with the next question.
+// Sends once per batch, not per event: a wake-up at the first question would give the core to JavaScript for a single event. Reports of
+// ended connections can wait a little and go together with the next question.
 void Worker::SendOutbox() {
   if (outbox_.empty()) return;
   const bool due = outbox_urgent_ || outbox_.size() >= kMostHeldReports || now_ns_ - outbox_since_ns_ >= kReportDelayNs;
@@ -144,13 +145,14 @@ void Worker::HandleSide(Side& side, std::uint32_t events) {
       ReadHello(connection);
       break;
     case State::kAsking:
-      break;  // whatever it is, the read after the answer finds it
+      break;  // the read or send after the answer finds it
     case State::kConnecting:
       if (!is_client) BackendReady(connection, events);
       else if ((events & (EPOLLERR | EPOLLHUP)) != 0) End(connection, Outcome::kClientLeft, true);
       break;
     case State::kRelaying: {
-      // A reset is found by reading, after what came before it; but this side may be read no more, or not now.
+      // Normally a read finds the reset, after the bytes before it. Handle it here when the worker does not read this side: its stream has
+      // ended, or its bytes are pending.
       const Flow& out_of = is_client ? connection.up : connection.down;
       if ((events & EPOLLERR) != 0 && (out_of.ended || out_of.Pending())) {
         Broken(connection, side, io::PendingError(side.fd));
@@ -163,7 +165,7 @@ void Worker::HandleSide(Side& side, std::uint32_t events) {
       DiscardUntilClosed(connection);
       break;
     case State::kResetting:
-      break;  // its timer looks
+      break;  // LookAtReset() checks it by timer
     case State::kDead:
       break;
   }
@@ -188,7 +190,7 @@ void Worker::HandleCommands() {
         RemoveListener(std::move(command.listener));
         break;
       case Command::Kind::kPrepare:
-        break;  // taken already
+        break;  // TakeTables() has removed all of them
       case Command::Kind::kAdopt: {
         sockaddr_in6 peer{};
         socklen_t length = sizeof peer;
@@ -197,7 +199,8 @@ void Worker::HandleCommands() {
         break;
       }
       case Command::Kind::kAbortDials:
-        // After the batch: a later event of it may be of the socket that would be closed, and would be taken for the next one's.
+        // Deferred until after the batch: a later event may belong to the socket that this closes. The worker would take it for an event of
+        // the next candidate's socket.
         fallen_.push_back(std::move(command.places));
         break;
       case Command::Kind::kEvict:
@@ -227,7 +230,7 @@ void Worker::HandleTimers() {
     return connection;
   };
   while (Connection* connection = expired(hello_timers_)) {
-    // JavaScript may be reading the bytes right now: if it wants more of them, it is told then.
+    // In Asking, JavaScript may be reading the bytes. If its answer is "more", HandleAnswer() ends the connection.
     if (connection->state != State::kAsking) End(*connection, Outcome::kHelloTimeout, false);
   }
   while (Connection* connection = expired(connect_timers_)) DialFailed(*connection, SysError{ETIMEDOUT, "connect"});
@@ -236,13 +239,13 @@ void Worker::HandleTimers() {
 }
 
 void Worker::HandleBacklog() {
-  // Only those that are there now: who puts itself back waits for its next turn, so that all get one.
+  // Only the current entries: a connection that adds itself again waits for the next turn, so all connections get one.
   std::vector<Connection*> turn;
   turn.swap(backlog_);
   for (Connection* connection : turn) {
     connection->in_backlog = false;
     if (connection->state == State::kRelaying) Relay(*connection);
-    else if (connection->state == State::kHello) ReadHello(*connection);  // it waited for memory
+    else if (connection->state == State::kHello) ReadHello(*connection);  // waited for hello memory
     else if (connection->state == State::kParting) DiscardUntilClosed(*connection);
   }
 }
@@ -281,12 +284,12 @@ void Worker::Arm(Side& side, std::uint32_t events) {
   static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_MOD, side.fd, &event));
 }
 
-// A socket does not leave epoll by its close while a child process, between fork and exec, holds a copy of it: what it says then would
-// be told as if by whoever has the memory of its record now.
+// EPOLL_CTL_DEL is necessary: close() does not remove a socket from epoll while a child process between fork and exec holds a copy. Epoll
+// would report events of the closed socket with a pointer to a record that is freed or reused.
 void Worker::Close(Side& side) {
   static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, side.fd, nullptr));
   ::close(std::exchange(side.fd, -1));
-  accept_again_ns_ = now_ns_;  // whoever waits for want of a descriptor may have this one
+  accept_again_ns_ = now_ns_;  // paused listeners can use the freed descriptor
 }
 
 Connection* Worker::Find(ConnectionId id) {
@@ -303,7 +306,6 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
     Close(*side);
   }
   StopDialling(connection);
-  EndUnserved(connection);
   ReleaseFlow(connection.up);
   ReleaseFlow(connection.down);
   connection.timer.Clear();
@@ -311,6 +313,7 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   LeaveShare(connection);
   Uncount(connection);
   Leave(shared_.connections);
+  EndUnserved(connection);  // last: other workers look for free slots and memory once there is nothing left to evict
 
   Event event{Event::Kind::kEnded};
   event.outcome = connection.aborted ? connection.abort_outcome : outcome;
@@ -329,7 +332,7 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   Bury(connection);
 }
 
-// Later events of the same batch may still point here: the record goes when the batch is done.
+// Later events of the same batch may still point at the record, so FreeDead() deletes it after the batch.
 void Worker::Bury(Connection& connection) {
   connection.state = State::kDead;
   slots_[connection.id.slot] = nullptr;
