@@ -1,10 +1,10 @@
-# The addon linux-netns (native/README.md). ISTHMUS_SANITIZE=1 builds it with ASan and UBSan: scripts/build-addon.mjs --sanitize.
+# Builds the addon linux-netns (native/README.md). ISTHMUS_SANITIZE=1 (scripts/build-addon.mjs --sanitize) adds ASan and UBSan.
 {
   'variables': {
     'sanitize%': '<!(echo "${ISTHMUS_SANITIZE:-0}")',
-    # ISTHMUS_PORTABLE=1: for other machines than this one, so without its C++ library (build-addon.mjs --flavour).
+    # ISTHMUS_PORTABLE=1 builds for other machines, so it links the C++ library statically (build-addon.mjs --flavour).
     'portable%': '<!(echo "${ISTHMUS_PORTABLE:-0}")',
-    # Warnings are errors in a clone. Not in an installed package, where a compiler newer than ours must not break it.
+    # Warnings are errors in a clone only. In an installed package a newer compiler must not break the build.
     'strict%': '<!(test -e package-lock.json && echo 1 || echo 0)',
   },
   'targets': [
@@ -54,7 +54,7 @@
         'NAPI_VERSION=9',
         'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
         'NODE_ADDON_API_DISABLE_DEPRECATED',
-        # In a worker that is being terminated nothing can be thrown; without this the wrapper ends the process for it.
+        # A worker that is being terminated cannot throw. Without this define the C++ wrapper then ends the process.
         'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
         '_GNU_SOURCE',
       ],
@@ -73,12 +73,12 @@
       'ldflags': ['-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack'],
       'conditions': [
         ['strict==1 or sanitize==1', { 'cflags_cc': ['-Werror'] }],
-        # What comes from the archive stays inside: Node has a C++ library of its own, and theirs must not meet.
+        # exports.map hides the symbols of the static C++ library: they must not clash with Node's own C++ library.
         ['portable==1', {
           'ldflags': ['-static-libstdc++', '-static-libgcc', '-Wl,--version-script=<(module_root_dir)/native/exports.map', '-Wl,--build-id=none', '-s'],
         }],
         ['sanitize==1', {
-          # vptr needs RTTI, which Node's addons are built without.
+          # vptr needs RTTI, and Node builds addons without it.
           'cflags_cc': ['-fsanitize=address,undefined', '-fno-sanitize=vptr', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer', '-g', '-O1'],
           'cflags_cc!': ['-O3'],
           'ldflags': ['-fsanitize=address,undefined'],

@@ -1,4 +1,4 @@
-// Registers the exports that src/netns/native.ts declares; once per environment, on that environment's own thread.
+// Registers the exports that src/netns/native.ts declares. Runs once per environment, on the thread of that environment.
 #include <malloc.h>
 #include <napi.h>
 

@@ -1,5 +1,5 @@
-// Reads arguments of JavaScript callers. Each function throws a coded TypeError or RangeError and returns nothing when the
-// value is not exactly what it must be: no coercion, for a descriptor made of `undefined` would be stdin.
+// Reads the arguments of calls from JavaScript. On a wrong type or value, each function throws a TypeError or RangeError with
+// a code and returns nullopt. It never coerces a value: `undefined` as a descriptor would become 0, which is stdin.
 #pragma once
 
 #include <napi.h>

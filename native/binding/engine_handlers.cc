@@ -60,7 +60,7 @@ void EngineHandlers::Tell(const Event& event) const {
       return Call(ended_, std::size(arguments), arguments);
     }
     case Event::Kind::kListenerGone:
-      return;  // with the last of what it may come with: TellListenerGone()
+      return;  // the caller calls TellListenerGone() after the last event of the listener
   }
 }
 
@@ -75,7 +75,7 @@ void EngineHandlers::Call(napi_ref handler, std::size_t count, const napi_value*
   napi_get_reference_value(env_, handler, &function);
   napi_get_undefined(env_, &receiver);
   if (napi_call_function(env_, receiver, function, count, arguments, nullptr) != napi_pending_exception) return;
-  // A bug in JavaScript: it goes where uncaught exceptions go.
+  // An exception here is a bug in JavaScript. Treat it like any uncaught exception.
   napi_value exception = nullptr;
   napi_get_and_clear_last_exception(env_, &exception);
   napi_fatal_exception(env_, exception);
@@ -87,7 +87,7 @@ napi_value EngineHandlers::Number(double value) const {
   return number;
 }
 
-// IPv4 as a number, which JavaScript spells out only if somebody asks; IPv6 as a string.
+// Passes an IPv4 address as a number, which JavaScript formats only on demand, and an IPv6 address as a string.
 void EngineHandlers::PeerArguments(const sockaddr_in6& peer, napi_value* address, napi_value* port) const {
   if (peer.sin6_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);

@@ -1,5 +1,5 @@
-// The functions by which JavaScript hears of the native engine (NativeEngineHandlers in src/netns/native.ts), and how an event
-// becomes a call of one. Plain Node-API, for speed; on the thread of its environment, like everything here.
+// Owns the JavaScript callbacks of the native engine (NativeEngineHandlers in src/netns/native.ts) and turns each event into
+// a call. Uses plain Node-API for speed. Runs on the thread of its environment.
 #pragma once
 
 #include <napi.h>
@@ -20,7 +20,7 @@ class EngineHandlers {
 
   void Tell(const Event& event) const;
   void TellListenerGone(std::uint32_t listener) const;
-  // Nothing is told any more. While the environment lives, and so not left to the destructor.
+  // Deletes the references; no call may follow. It needs a live environment, so the destructor cannot do it.
   void Release();
 
  private:

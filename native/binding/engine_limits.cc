@@ -3,7 +3,7 @@
 namespace isthmus {
 namespace {
 
-// Some 12 MB of them, and seconds of the highest rate there is.
+// About 12 MB of events: several seconds at the highest event rate.
 constexpr std::size_t kMostWaitingEvents = 65'536;
 
 }  // namespace

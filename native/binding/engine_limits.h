@@ -1,4 +1,4 @@
-// The engine's limits, read off the object that JavaScript gives (`createEngine` in src/netns/native.ts).
+// Reads the engine's limits from the object that JavaScript passes to `createEngine` (src/netns/native.ts).
 #pragma once
 
 #include <napi.h>
@@ -7,7 +7,7 @@
 
 namespace isthmus {
 
-// What is every worker's own is shared out among the threads.
+// Each worker has its own pipes, so `maxPipes` is divided by the number of threads.
 EngineLimits EngineLimitsFrom(const Napi::Object& given, int threads);
 
 }  // namespace isthmus

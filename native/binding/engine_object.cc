@@ -1,5 +1,5 @@
-// Plain Node-API where it matters at the end of an environment; statuses are ignored where a failure can only mean that the
-// environment is going down.
+// Uses plain Node-API for calls that can run while the environment shuts down. Ignores a status where the shutdown is the
+// only possible cause of a failure.
 #include "binding/engine_object.h"
 
 #include <memory>
@@ -16,7 +16,7 @@
 namespace isthmus {
 namespace {
 
-constexpr int kBatchesPerTurn = 8;  // then the rest of JavaScript gets a turn
+constexpr int kBatchesPerTurn = 8;  // then DeliverAll() yields to the event loop
 
 class EngineObject {
  public:
@@ -58,7 +58,7 @@ class EngineObject {
   static void OnBell(napi_env env, napi_value, void* self, void*) {
     if (env != nullptr) static_cast<EngineObject*>(self)->DeliverAll();
   }
-  // The environment ends and nobody called stop().
+  // Covers an environment that ends without a call of stop().
   static void OnEnvironmentEnd(void* self) { static_cast<EngineObject*>(self)->Shutdown(); }
 
   void DeliverAll();
@@ -93,7 +93,7 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
 
   const EngineLimits limits = EngineLimitsFrom(info[0].As<Napi::Object>(), threads);
 
-  // Lives until the environment ends: JavaScript may hold on to its functions. What is large goes with stop().
+  // The object stays until the environment ends, because JavaScript can keep its functions. stop() frees the large parts.
   auto* self = new EngineObject(env, info[2].As<Napi::Object>());
   Environment::Of(env).Keep(self, [](void* object) { delete static_cast<EngineObject*>(object); });
   self->shared_ = std::make_shared<Shared>(limits, Ring, self);
@@ -106,7 +106,7 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   }
   napi_add_env_cleanup_hook(env, OnEnvironmentEnd, self);
 
-  // The ArrayBuffer keeps the slab alive for as long as JavaScript can see it.
+  // The ArrayBuffer keeps the slab alive while JavaScript can read it.
   auto* owner = new std::shared_ptr<Shared>(self->shared_);
   napi_value slab = nullptr;
   napi_create_external_arraybuffer(
@@ -187,7 +187,7 @@ Napi::Value EngineObject::AddTarget(const Napi::CallbackInfo& info) {
   const std::string path = info[0].IsString() ? info[0].As<Napi::String>().Utf8Value() : "";
   const std::string identity = info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "";
   const auto id = Of(info).engine_->AddTarget(path, identity, info[2].As<Napi::String>(), info[3].As<Napi::Number>());
-  // An address that is no address gets an id that no target has: to dial it fails, like any other that cannot be reached.
+  // An invalid address gets id 0, which no target has. A dial to it fails like a dial to any unreachable backend.
   return Napi::Number::New(info.Env(), id.value_or(0));
 }
 
@@ -243,7 +243,7 @@ Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
   return {};
 }
 
-// (farewell, shareKey, shareLimit, shareGroup, …), from argument `first` on.
+// (farewell, shareKey, shareLimit, shareGroup, …), starting at argument `first`.
 Answer EngineObject::RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const {
   Answer answer{Answer::Kind::kCandidates};
   answer.last_words = BytesOf(info[first]);
@@ -395,7 +395,7 @@ void EngineObject::DeliverAll() {
     if (!engine_ || !shared_->events.Take(events_)) return;
     delivering_ = true;
     for (const Event& event : events_) {
-      if (!engine_) break;  // a handler stopped it
+      if (!engine_) break;  // a handler called stop()
       napi_handle_scope scope = nullptr;
       napi_open_handle_scope(env_, &scope);
       const bool listener_gone = engine_->Told(event);

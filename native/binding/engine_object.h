@@ -1,5 +1,5 @@
-// The native engine as JavaScript holds it: `createEngine(limits, threads, handlers)`, declared in src/netns/native.ts.
-// Everything here runs on the thread of its environment; the workers only push events and ring.
+// The JavaScript object of the native engine: `createEngine(limits, threads, handlers)`, declared in src/netns/native.ts.
+// All code here runs on the thread of its environment. The workers only push events and ring the bell.
 #pragma once
 
 #include <napi.h>

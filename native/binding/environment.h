@@ -1,5 +1,5 @@
-// What the addon knows per JavaScript environment (the main thread, or one worker): the thread's own netns and the class
-// `Netns`. It is the environment's instance data: Node deletes it with the environment. There are no globals.
+// The addon's state per JavaScript environment (the main thread, or one worker): the thread's home netns and the class
+// `Netns`. It is the environment's instance data, so Node deletes it with the environment. The addon has no globals.
 #pragma once
 
 #include <napi.h>
@@ -22,11 +22,11 @@ class Environment {
 
   static Environment& Of(Napi::Env env) { return *env.GetInstanceData<Environment>(); }
 
-  // Saved when the addon is loaded; tried again here if that failed (no /proc, no free descriptor).
+  // The constructor opens it when the addon loads. If that failed (no /proc, no free descriptor), each call retries.
   Result<HomeNetns*> Home();
   // Frees the object when the environment ends.
   void Keep(void* object, void (*free)(void*)) { kept_.emplace_back(object, free); }
-  // The class `Netns`, or nullptr in an environment that is going down.
+  // The class `Netns`, or nullptr in an environment that is shutting down.
   napi_value NetnsClass() const;
 
  private:

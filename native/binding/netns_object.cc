@@ -1,5 +1,5 @@
-// Plain Node-API where the object is made: Napi::ObjectWrap loses its C++ half (and the descriptor) when the worker is
-// terminated between `new` and `napi_wrap`; here a unique_ptr owns it until Node does.
+// Creates the object with plain Node-API. Napi::ObjectWrap leaks its C++ half, with the descriptor, when the worker is
+// terminated between `new` and `napi_wrap`. Here a unique_ptr owns that half until Node takes it.
 #include "binding/netns_object.h"
 
 #include "binding/arguments.h"
@@ -9,7 +9,7 @@
 namespace isthmus {
 namespace {
 
-// Tells our objects from those of every other class that wraps a pointer.
+// Distinguishes objects of this class from objects of other classes that wrap a pointer.
 constexpr napi_type_tag kNetnsTag = {0x6a2f5d0c91e84b37, 0xb41c7e93d05f2a68};
 
 template <Napi::Value (*method)(const Napi::CallbackInfo&)>
@@ -17,7 +17,7 @@ napi_value Callback(napi_env env, napi_callback_info info) {
   return method(Napi::CallbackInfo(env, info));
 }
 
-// `new handle.constructor()` gives an object without a native half, on which every method throws.
+// `new handle.constructor()` creates an object without a native half. Each of its methods throws.
 napi_value Constructor(napi_env env, napi_callback_info info) {
   napi_value self = nullptr;
   napi_get_cb_info(env, info, nullptr, nullptr, &self, nullptr);
@@ -54,7 +54,7 @@ Napi::Value NetnsObject::Open(const Napi::CallbackInfo& info) {
 }
 
 napi_value NetnsObject::Wrap(napi_env env, napi_value netns_class, std::unique_ptr<NetnsObject> native) {
-  // Any of these fails only in an environment that is going down; then `native` closes its descriptor here.
+  // These calls fail only while the environment shuts down. `native` then closes its descriptor on return.
   napi_value object = nullptr;
   napi_value identity = nullptr;
   napi_value path = nullptr;
@@ -107,7 +107,7 @@ Napi::Value NetnsObject::CreateTcpSocket(const Napi::CallbackInfo& info) {
   if (!socket.Ok()) return ThrowSysError(info.Env(), socket.Error(), path);
   napi_value fd = nullptr;
   if (napi_create_int32(info.Env(), socket.Value().Get(), &fd) != napi_ok) return {};
-  static_cast<void>(socket.Value().Release());  // from here on it is the caller's
+  static_cast<void>(socket.Value().Release());  // the caller owns it now
   return {info.Env(), fd};
 }
 

@@ -1,4 +1,4 @@
-// The JavaScript class `Netns`: one open handle. It owns the descriptor; close() or the finaliser gives it back.
+// The JavaScript class `Netns`: one open handle. It owns the descriptor; close() or the finaliser closes it.
 #pragma once
 
 #include <napi.h>

@@ -1,4 +1,4 @@
-// Plain Node-API where results are told: statuses are ignored, since a failure can only mean that the environment is going down.
+// Delivers results with plain Node-API and ignores statuses: a call fails only while the environment shuts down.
 #include "binding/prober_object.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 namespace isthmus {
 namespace {
 
-constexpr int kBatchesPerTurn = 8;  // then the rest of JavaScript gets a turn
+constexpr int kBatchesPerTurn = 8;  // then DeliverAll() yields to the event loop
 
 class ProberObject {
  public:
@@ -38,7 +38,7 @@ class ProberObject {
   static void OnBell(napi_env env, napi_value, void* self, void*) {
     if (env != nullptr) static_cast<ProberObject*>(self)->DeliverAll();
   }
-  // The environment ends and nobody called stop().
+  // Covers an environment that ends without a call of stop().
   static void OnEnvironmentEnd(void* self) { static_cast<ProberObject*>(self)->Shutdown(); }
 
   void DeliverAll();
@@ -50,7 +50,7 @@ class ProberObject {
   napi_threadsafe_function bell_ = nullptr;
   napi_ref ended_ = nullptr;
   std::vector<ProbeResult> results_;
-  std::vector<bool> taken_;  // the places of probes that have not been told
+  std::vector<bool> taken_;  // places of probes whose result is not delivered yet
   std::uint32_t under_way_ = 0;
 };
 
@@ -63,7 +63,7 @@ std::optional<int> PositiveField(const Napi::CallbackInfo& info, const Napi::Obj
   return std::nullopt;
 }
 
-// 0 for what is no address: to probe it fails with EINVAL, like any other backend that cannot be reached.
+// Returns 0 for an invalid address. A probe of it ends with EINVAL, and the backend counts as unreachable.
 socklen_t AddressOf(const std::string& text, int port, sockaddr_in6& v6) {
   if (port > 0xffff || text.find('\0') != std::string::npos) return 0;
   auto& v4 = reinterpret_cast<sockaddr_in&>(v6);
@@ -89,7 +89,7 @@ Napi::Value ProberObject::Create(const Napi::CallbackInfo& info) {
   const auto timeout_ms = PositiveField(info, settings, "timeoutMs", 3'600'000);
   if (!timeout_ms) return {};
 
-  // Lives until the environment ends: JavaScript may hold on to its functions. What is large goes with stop().
+  // The object stays until the environment ends, because JavaScript can keep its functions. stop() frees the large parts.
   auto* self = new ProberObject(env, static_cast<std::uint32_t>(*most));
   Environment::Of(env).Keep(self, [](void* object) { delete static_cast<ProberObject*>(object); });
   self->prober_ = std::make_unique<Prober>(static_cast<std::uint32_t>(*most), *timeout_ms, Ring, self);
@@ -100,7 +100,7 @@ Napi::Value ProberObject::Create(const Napi::CallbackInfo& info) {
     self->Shutdown();
     return ThrowSysError(env, *error, nullptr);
   }
-  // Only what is under way keeps the event loop alive, as an open socket would.
+  // Only pending probes keep the event loop alive, as an open socket would.
   napi_unref_threadsafe_function(env, self->bell_);
   napi_add_env_cleanup_hook(env, OnEnvironmentEnd, self);
 
@@ -171,7 +171,7 @@ void ProberObject::DeliverAll() {
   for (int batch = 0; batch < kBatchesPerTurn; batch += 1) {
     if (!prober_ || !prober_->Take(results_)) return;
     for (const ProbeResult& result : results_) {
-      if (!prober_) return;  // a handler stopped it
+      if (!prober_) return;  // a handler called stop()
       napi_handle_scope scope = nullptr;
       napi_open_handle_scope(env_, &scope);
       Deliver(result);
@@ -199,7 +199,7 @@ void ProberObject::Deliver(const ProbeResult& result) {
   napi_get_reference_value(env_, ended_, &function);
   napi_get_undefined(env_, &receiver);
   if (napi_call_function(env_, receiver, function, std::size(arguments), arguments, nullptr) != napi_pending_exception) return;
-  // A bug in JavaScript: it goes where uncaught exceptions go.
+  // An exception here is a bug in JavaScript. Treat it like any uncaught exception.
   napi_value exception = nullptr;
   napi_get_and_clear_last_exception(env_, &exception);
   napi_fatal_exception(env_, exception);

@@ -1,5 +1,5 @@
-// The prober as JavaScript holds it: `createProber(settings, ended)`, declared in src/netns/native.ts.
-// Everything here runs on the thread of its environment; the prober's own thread only rings.
+// The JavaScript object of the prober: `createProber(settings, ended)`, declared in src/netns/native.ts.
+// All code here runs on the thread of its environment. The prober's own thread only rings the bell.
 #pragma once
 
 #include <napi.h>

@@ -1,4 +1,4 @@
-// The addon's plain functions for life under a supervisor: telling it, and taking over or handing over descriptors.
+// The addon's functions for supervised operation: notify the supervisor, adopt listening sockets, hand over descriptors.
 #pragma once
 
 #include <napi.h>

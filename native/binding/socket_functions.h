@@ -1,4 +1,4 @@
-// The addon's plain functions on sockets: options that Node lacks.
+// The addon's functions on sockets that Node has no call for: options, queue bounds and TCP state.
 #pragma once
 
 #include <napi.h>

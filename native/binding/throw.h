@@ -1,6 +1,6 @@
-// Turns failures into JavaScript exceptions of the shape of Node's own: code, errno, syscall, path.
-// Plain Node-API, statuses ignored: in a worker that is being terminated every call here fails, and the C++ wrapper would
-// make that a fatal error of the whole process.
+// Turns failures into JavaScript exceptions with the same fields as Node's own: code, errno, syscall, path.
+// Uses plain Node-API and ignores statuses: in a worker that is being terminated every call here fails, and the C++ wrapper
+// would turn that into a fatal error of the process.
 #pragma once
 
 #include <napi.h>
@@ -11,7 +11,7 @@
 
 namespace isthmus {
 
-// `path` as the caller gave it, or nullptr; a path in the error itself goes first. Returns an empty value to return.
+// `path` is the caller's argument, or nullptr. A path in the error itself takes precedence. Returns an empty value.
 Napi::Value ThrowSysError(Napi::Env env, const SysError& error, const char* path);
 
 enum class ErrorClass { kError, kTypeError, kRangeError };

@@ -1,4 +1,4 @@
-// Station 1: a client arrives.
+// Stage 1: accepts clients, or rejects them when a limit is reached. Also watches, pauses and removes listeners.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace isthmus {
 namespace {
 
-// Whoever is next in the queue stays there, and so would be told of without end.
+// After these errors the next client stays in the queue, so level-triggered epoll would report the listener in a busy loop.
 bool IsShortage(long result) {
   return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
 }
@@ -19,7 +19,7 @@ bool IsShortage(long result) {
 
 std::optional<SysError> Worker::WatchListener(const ListenerSocket& listener) {
   epoll_event event{};
-  // All workers wait on one socket, and the kernel wakes one of them. Level-triggered: what one turn leaves is told again.
+  // All workers wait on one socket, and the kernel wakes one of them. Level-triggered: epoll reports again the clients that a turn leaves.
   event.events = EPOLLIN | EPOLLEXCLUSIVE;
   event.data.u64 = reinterpret_cast<std::uintptr_t>(&listener) | 1;
   if (::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, listener.fd.Get(), &event) == 0) return std::nullopt;
@@ -28,14 +28,14 @@ std::optional<SysError> Worker::WatchListener(const ListenerSocket& listener) {
 
 void Worker::RemoveListener(std::shared_ptr<ListenerSocket> listener) {
   static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, listener->fd.Get(), nullptr));
-  // The kernel wakes one of all who wait on the socket, in whatever process. If that was us, just before, then nobody else knows
-  // of the client, and it would wait until the next one comes.
+  // The kernel wakes only one of the threads that wait on the socket, in any process. If it has just woken this worker, no other thread
+  // gets an event for that client. The client would then wait until the next one arrives.
   if (listener->shared) AcceptFrom(*listener);
   std::erase(paused_listeners_, listener.get());
   retired_listeners_.push_back(std::move(listener));  // a later event of this batch may point at it
 }
 
-// The batch is done: nothing can be accepted from them here any more.
+// Runs after the batch: from now on this worker cannot accept from the retired listeners.
 void Worker::ForgetRetired() {
   for (const auto& listener : retired_listeners_) {
     if (listener->use->Leave()) {
@@ -47,17 +47,18 @@ void Worker::ForgetRetired() {
   }
   const int count = static_cast<int>(retired_listeners_.size());
   if (count == 0) return;
-  // Who hears that it is closed may want its port again: the socket goes first.
+  // Close the socket before listeners_closing reaches zero: a caller that waits for zero may then bind the same port.
   retired_listeners_.clear();
   shared_.listeners_closing.fetch_sub(count, std::memory_order_release);
 }
 
 void Worker::ListenerReady(const ListenerSocket& listener) {
-  // A command of this very batch may have closed it, and the next one ended all that there was: whoever others who hold the socket
-  // can take is theirs now.
+  // An earlier command of this batch may have removed the listener, and another one may have ended all connections. New clients then
+  // belong to the other processes that hold the socket.
   const auto is_it = [&](const auto& retired) { return retired.get() == &listener; };
   if (std::ranges::any_of(retired_listeners_, is_it)) return;
-  // JavaScript stands still, and what it is to be told would grow without end. Whoever waits in the kernel's queue costs us nothing.
+  // JavaScript is behind: without this check the event queue would grow without bound. Clients in the kernel's queue cost this process
+  // nothing.
   if (shared_.events.Waiting() + outbox_.size() >= shared_.limits.max_waiting_events) return Pause(listener);
   AcceptFrom(listener);
 }
@@ -71,7 +72,7 @@ void Worker::AcceptFrom(const ListenerSocket& listener) {
       Adopt(listener, UniqueFd(static_cast<int>(fd)), peer);
       continue;
     }
-    // A client that left before it was accepted is an error of that client, not of the listener.
+    // The client left before the accept. The listener itself is fine.
     if (fd == -ECONNABORTED || fd == -EPROTO) continue;
     const bool no_descriptors = fd == -EMFILE || fd == -ENFILE;
     if (no_descriptors && EvictOne()) continue;
@@ -84,7 +85,7 @@ long Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
   spare_.Reset();
   sockaddr_in6 peer{};
   socklen_t length = sizeof peer;
-  // Another thread may be faster, and have the number that has just come free; then there may be none for the spare either.
+  // Another thread may take the freed descriptor first. Then this accept fails, and TakeSpare() may fail too.
   const long fd = io::Accept(listener.fd.Get(), reinterpret_cast<sockaddr*>(&peer), &length);
   if (fd >= 0) Refuse(listener, UniqueFd(static_cast<int>(fd)), peer, Outcome::kRefusedDescriptors);
   TakeSpare();
@@ -93,7 +94,8 @@ long Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
 
 void Worker::TakeSpare() { spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-// Its clients wait in the queue; who is connected is served as before. Taken out, since what is watched exclusively cannot be modified.
+// New clients wait in the kernel's queue; connected clients are not affected. The listener leaves epoll because EPOLL_CTL_MOD is not
+// allowed with EPOLLEXCLUSIVE.
 void Worker::Pause(const ListenerSocket& listener) {
   if (std::ranges::find(paused_listeners_, &listener) != paused_listeners_.end()) return;
   static_cast<void>(::epoll_ctl(epoll_.Get(), EPOLL_CTL_DEL, listener.fd.Get(), nullptr));
@@ -103,9 +105,9 @@ void Worker::Pause(const ListenerSocket& listener) {
 
 void Worker::ResumeAccepting() {
   if (paused_listeners_.empty() || now_ns_ < accept_again_ns_) return;
-  // First of all: with it a client that cannot be served is at least refused.
+  // The spare descriptor comes first: with it the worker can at least reject clients.
   if (!spare_.Valid()) TakeSpare();
-  accept_again_ns_ = now_ns_ + kAcceptPauseNs;  // for those that cannot be watched even now
+  accept_again_ns_ = now_ns_ + kAcceptPauseNs;  // the next attempt for listeners that epoll still rejects
   std::erase_if(paused_listeners_, [this](const ListenerSocket* listener) { return !WatchListener(*listener); });
 }
 
@@ -139,7 +141,7 @@ void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockad
   }
   auto* connection = new Connection;
   slots_[slot] = connection;
-  // Never 0: that is what events of refused clients carry.
+  // Never 0: events of rejected clients carry the connection id 0.
   generations_[slot] = generations_[slot] % ((1u << ConnectionId::kGenerationBits) - 1) + 1;
   connection->id = {index_, slot, generations_[slot]};
   connection->listener = listener.use;
@@ -154,7 +156,7 @@ void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockad
     return;
   }
   hello_timers_.Set(connection->timer, now_ns_);
-  ReadHello(*connection);  // often it is there already
+  ReadHello(*connection);  // the hello has often arrived already
   if (connection->state == State::kHello) BeginUnserved(*connection);
 }
 

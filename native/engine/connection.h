@@ -1,7 +1,8 @@
-// The record of one connection. It belongs to one worker, which alone reads and writes it.
+// The record of one connection. Only the worker that owns the record reads and writes it.
 //
-// Every state, and what each event does in it. "–" cannot happen; native/test walks all the others, and test/netns/addon-engine.test.ts
-// compares what it saw with this table. FIN is a half-close; a reset is any death of the socket (EPOLLERR).
+// The table lists every state and the effect of each event. A cell with "–" cannot happen. The programs in native/test reach all other
+// cells, and test/netns/addon-engine.test.ts compares the cells they reach with this table. FIN is a half-close. A reset is any error
+// that ends the socket (EPOLLERR).
 //
 // | state      | client ready | client FIN | client reset | backend ready | backend FIN | backend reset | deadline | answer | abort |
 // | ---------- | ------------ | ---------- | ------------ | ------------- | ----------- | ------------- | -------- | ------ | ----- |
@@ -13,12 +14,11 @@
 // | Resetting  | left in the kernel | left there | the deadline finds it | left in the kernel | left there | left there | all is sent, peer gone, or linger over → End | ignored | → End |
 // | Dead       | ignored | ignored | ignored | ignored | ignored | ignored | – | – | – |
 //
-// Under pressure a connection in Hello or Parting is evicted (evict.cc): → End, as by an abort.
+// Under pressure the worker evicts connections in Hello or Parting (evict.cc): → End, with a reset, like an abort.
 //
-// A dead record is freed after the batch of events in which it died: later events of that batch may point at it. Its slot is free
-// at once, and gets another generation.
-// A connection aborted while JavaScript decides (Asking) closes its socket at once and lives on as a record until the answer
-// comes: JavaScript may be reading its bytes.
+// A dead record stays allocated until the current batch of events is done, because later events of the batch may point at it. Its slot
+// is free at once. The next connection in that slot gets another generation.
+// An abort in Asking closes the socket at once. The record stays until the answer arrives, because JavaScript may be reading its bytes.
 #pragma once
 
 #include <netinet/in.h>
@@ -54,69 +54,69 @@ struct Connection;
 struct Side {
   Connection* connection = nullptr;
   int fd = -1;
-  std::uint32_t armed = 0;   // what epoll watches
-  bool readable = true;      // not known to be drained: edge-triggered, epoll tells only what is new
-  bool kept_alive = true;    // has its keepalive options; a backend gets them when it has lived for a while
+  std::uint32_t armed = 0;   // the events that epoll watches
+  bool readable = true;      // false: the socket has nothing to read; edge-triggered epoll reports only new data
+  bool kept_alive = true;    // the keepalive options are set; a backend gets them only after some time, see LookAfter()
   bool hang_up = false;      // RDHUP, HUP or urgent data seen: a short read no longer means drained
   bool urgent = false;       // a read stops at an urgent byte, and a splice never gets past it
-  std::uint8_t error = 0;    // a send met it: told once by the kernel, and kept until it is dealt with
-  bool slow = false;         // its window is closed: TCP_USER_TIMEOUT is off, or the kernel would take it for dead
+  std::uint8_t error = 0;    // errno of a failed send: the kernel reports it once, so it is kept until Flush() handles it
+  bool slow = false;         // the window is closed: TCP_USER_TIMEOUT is off, otherwise the kernel would declare the peer dead
 };
 
-// What the kernel may hold for a flow (queue_bounds.h). Wide ones are counted.
+// How much the kernel may queue for a flow (queue_bounds.h). The number of wide flows is limited.
 enum class Queues : std::uint8_t { kUnbounded, kNarrow, kWide, kLargeSegments };
 
 // Bytes on their way from one side to the other.
 struct Flow {
   std::uint64_t bytes = 0;
-  char* spill = nullptr;           // read, but not yet taken by the sink; allocated only then
+  char* spill = nullptr;           // bytes that were read and that the sink has not accepted yet; allocated on demand
   std::uint32_t spill_begin = 0;
   std::uint32_t spill_end = 0;
   int pipe[2] = {-1, -1};
   std::uint32_t in_pipe = 0;
-  std::uint8_t streak = 0;         // big reads in a row; while splicing, small ones
+  std::uint8_t streak = 0;         // big reads in a row; while splicing, small reads in a row
   bool splicing = false;
   Queues queues = Queues::kUnbounded;
-  bool ended = false;              // the source said FIN
-  bool closed = false;             // and so did we to the sink
+  bool ended = false;              // nothing more can be read from the source: FIN, or an error
+  bool closed = false;             // nothing more goes to the sink
 
   bool Pending() const { return spill_begin < spill_end || in_pipe > 0; }
 };
 
-// What is needed only until a backend is connected.
+// State that a connection needs only until a backend is connected.
 struct Dial {
   std::shared_ptr<const Answer> answer;
   std::size_t next = 0;
-  bool tried = false;         // at least one; else all were refused by a bound of ours
+  bool tried = false;         // false: the limits of pending dials ruled out every candidate so far
   std::int64_t started_ns = 0;
-  Target* pending = nullptr;  // counted among its pending dials
-  std::unique_ptr<Choice> choice;  // among equals
+  Target* pending = nullptr;  // the target whose pending_dials counts this dial
+  std::unique_ptr<Choice> choice;  // only with a pool
 };
 
-// Where a connection stands among those that are not served yet; freed once it is.
+// The places of a connection in the eviction queues. Freed when the connection leaves Hello or Parting.
 struct Unserved {
   explicit Unserved(Connection& connection) : any(connection), large(connection) {}
 
-  SourcePlace any;    // in its hello, or being sent away
-  SourcePlace large;  // its hello holds memory that all share
+  SourcePlace any;    // every connection in Hello or Parting
+  SourcePlace large;  // those whose hello uses the shared hello memory
 };
 
 struct Connection {
   ConnectionId id{};
   State state = State::kHello;
-  bool aborted = false;       // ends with `abort_outcome` whatever the answer
+  bool aborted = false;       // the connection ends with `abort_outcome`, whatever the answer is
   Outcome abort_outcome = Outcome::kStopped;
-  Outcome parting = Outcome::kClosed;  // how it ends, once that is decided
-  bool broken = false;        // one side is gone by a reset; what it had said still flows, then the other is reset too
-  bool in_backlog = false;    // its turn was cut short; it is in the worker's list to go on
-  bool in_common_slot = false;  // else in one that is kept for the group of its share
-  bool asked = false;         // JavaScript knows of it: from then on it alone decides
+  Outcome parting = Outcome::kClosed;  // the outcome in Parting, and after a reset
+  bool broken = false;        // one side was reset: its remaining bytes still flow, then the other side gets a reset too
+  bool in_backlog = false;    // has more to do in the next turn: it is in the worker's backlog
+  bool in_common_slot = false;  // false: in a slot that is reserved for the group of its share
+  bool asked = false;         // JavaScript was asked once: prepared answers no longer apply
   std::int32_t connected = -1;
   float dial_ms = 0;
   std::uint32_t min_bytes = 1;
-  ListenerUse* listener = nullptr;  // it is one of its users
+  ListenerUse* listener = nullptr;  // this connection counts as one of its users
   std::int64_t accepted_ns = 0;
-  std::int64_t reset_by_ns = 0;  // resetting: not later than that
+  std::int64_t reset_by_ns = 0;  // broken: the deadline of the reset
   sockaddr_in6 peer{};
   Side client;
   Side backend;
@@ -126,9 +126,9 @@ struct Connection {
   TimerNode timer;
   std::unique_ptr<Unserved> unserved;
   std::unique_ptr<Dial> dial;
-  std::uint32_t tag = 0;         // of the prepared answer, if it was one
-  std::shared_ptr<Share> share;  // counted among its connections; with a tag it also keeps the prepared answer, share or not
-  LoadRef load;                  // of a backend that was chosen among equals, and counts it
+  std::uint32_t tag = 0;         // of the prepared answer; 0: none
+  std::shared_ptr<Share> share;  // counts this connection; with a tag it also keeps the prepared answer alive, even without a share
+  LoadRef load;                  // of the backend chosen from a pool; counts this connection
 };
 
 }  // namespace isthmus

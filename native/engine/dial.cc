@@ -1,4 +1,4 @@
-// Station 3: the candidates are tried, each inside its own netns: in order, or the one with the fewest connections first.
+// Stage 3: dials the candidates, each inside its own netns. A list is tried in order, a pool by the fewest connections.
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -25,7 +25,7 @@ void Worker::TakeCandidates(Connection& connection, std::shared_ptr<const Answer
   DialNext(connection);
 }
 
-// Counts it among its share and takes a slot for it; absent: it may go on.
+// Counts the connection in its share and takes a slot. Absent on success.
 std::optional<Outcome> Worker::EnterShare(Connection& connection, const Answer& answer) {
   Share& share = *answer.share;
   if (!Enter(share.connections, answer.share_limit)) return Outcome::kRefusedShare;
@@ -36,7 +36,7 @@ std::optional<Outcome> Worker::EnterShare(Connection& connection, const Answer& 
   return Outcome::kRefusedSlots;
 }
 
-// Its slot is another connection's from now on. A prepared answer is kept all the same: JavaScript will be told of its tag.
+// Frees the slot for another connection. The null shared_ptr still owns a prepared answer, because the kEnded event carries its tag.
 void Worker::LeaveShare(Connection& connection) {
   if (!connection.share) return;
   Leave(connection.share->connections);
@@ -53,7 +53,7 @@ void Worker::DialNext(Connection& connection) {
     return PartWith(connection, dial.answer->last_words, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
   }
   dial.started_ns = now_ns_;
-  // None: the address was no address, or its netns is not routed to any more.
+  // Null: the address was not numeric, or the target was dropped before the answer.
   if (!candidates[dial.next]) {
     dial.tried = true;
     return DialFailed(connection, SysError{EINVAL, "connect"});
@@ -61,14 +61,14 @@ void Worker::DialNext(Connection& connection) {
   Target& target = *candidates[dial.next];
   const int waiting = target.pending_dials.fetch_add(1, std::memory_order_relaxed);
   if (waiting >= shared_.limits.max_pending_dials_per_backend) {
-    // So many wait for this backend already that it gets no more: the next one may be healthy.
+    // This backend has the maximum of pending dials already. The next candidate may be healthy.
     Leave(target.pending_dials);
     dial.next += 1;
     return DialNext(connection);
   }
   const int in_total = shared_.pending_dials.fetch_add(1, std::memory_order_relaxed);
   if (in_total >= shared_.limits.max_pending_dials && waiting >= shared_.limits.reserved_dials_per_backend) {
-    // The next candidate may have some of its own left.
+    // The next candidate may still have reserved dials.
     Leave(target.pending_dials);
     Leave(shared_.pending_dials);
     dial.next += 1;
@@ -94,7 +94,7 @@ void Worker::DialNext(Connection& connection) {
   connection.backend.readable = false;
   connection.backend.kept_alive = false;
   connect_timers_.Set(connection.timer, now_ns_);
-  // On the way to the same machine the handshake is done by now, and the hello can go at once.
+  // On the same machine the handshake is complete when connect() returns, so the hello can be sent at once.
   const std::uint32_t skip = dial.answer->skip_bytes;
   std::uint32_t sent_bytes = 0;
   if (connection.hello.Length() > skip) {
@@ -102,12 +102,12 @@ void Worker::DialNext(Connection& connection) {
     if (sent < 0 && !io::WouldBlock(sent)) return DialFailed(connection, SysError{static_cast<int>(-sent), "connect"});
     sent_bytes = static_cast<std::uint32_t>(sent < 0 ? 0 : sent);
   }
-  // EPOLLOUT stays armed: edge-triggered, it is only told after a send that found no room.
+  // EPOLLOUT stays armed: edge-triggered epoll reports it only after a send that found no room.
   if (!Watch(connection.backend, EPOLLIN | EPOLLOUT)) return DialFailed(connection, SysError{errno, "epoll_ctl"});
   if (sent_bytes > 0) Connected(connection, sent_bytes);
 }
 
-// The one before, if there was any, has failed.
+// The previous choice, if any, has failed: its load no longer counts this connection.
 void Worker::Choose(Connection& connection) {
   Uncount(connection);
   Dial& dial = *connection.dial;
@@ -166,7 +166,7 @@ void Worker::AbortFallenDials() {
     return target != nullptr && fallen.contains(target->load.Get());
   };
   for (std::size_t slot = 0; slot < slots_.size(); slot += 1) {
-    // The next candidate may have fallen too. Each failure leads to a later one, or to none.
+    // The next candidate may be down too. The loop ends, because each failure leads to an untried candidate or to none.
     while (waits(slots_[slot])) DialFailed(*slots_[slot], down);
   }
   fallen_.clear();
@@ -182,10 +182,10 @@ void Worker::Connected(Connection& connection, std::uint32_t sent_bytes) {
 
   connection.state = State::kRelaying;
   HelloBuffer& hello = connection.hello;
-  // The rest waits like any other bytes that the sink has not taken yet.
+  // The rest of the hello becomes pending like any other bytes that the sink has not accepted yet.
   if (hello.Length() > gone) Spill(connection.up, hello.Data() + gone, hello.Length() - gone);
   hello.Release();
-  // The client may have said more, or FIN, while nobody was listening.
+  // During the dial the worker did not read from the client: more bytes or FIN may wait.
   Relay(connection);
 }
 

@@ -44,7 +44,7 @@ Result<UniqueFd> OpenListening(const ParsedAddress& where, int backlog, int dead
   const int off = 0;
   static_cast<void>(::setsockopt(fd.Get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on));
   if (where.address.sin6_family == AF_INET6) {
-    // `::` alone means IPv4 too; a particular address has no other family to share.
+    // `::` then accepts IPv4 too. A specific address belongs to one family only.
     static_cast<void>(::setsockopt(fd.Get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off));
   }
   NoDelay(fd.Get());
@@ -95,7 +95,7 @@ Result<BoundAddress> Engine::Listen(std::uint32_t id, const std::string& host, i
   if (!where) return SysError{EINVAL, "bind"};
   auto fd = OpenListening(*where, backlog, timeout);
   if (!fd.Ok() && host.empty() && (fd.Error().error == EAFNOSUPPORT || fd.Error().error == EADDRNOTAVAIL)) {
-    fd = OpenListening(*Parse("0.0.0.0", port), backlog, timeout);  // a kernel without IPv6
+    fd = OpenListening(*Parse("0.0.0.0", port), backlog, timeout);  // the kernel has no IPv6
   }
   if (!fd.Ok()) return fd.Error();
   return Serve({id, nullptr, mode, false, std::move(fd.Value())});
@@ -103,10 +103,11 @@ Result<BoundAddress> Engine::Listen(std::uint32_t id, const std::string& host, i
 
 Result<BoundAddress> Engine::ListenOn(std::uint32_t id, UniqueFd fd, ListenerMode mode, int backlog) {
   if (auto adopted = AdoptListening(fd.Get()); !adopted.Ok()) return adopted.Error();
-  // What is accepted from it inherits these; whoever opened it may have known other limits, or none.
+  // Accepted sockets inherit these options. The process that opened the socket may have set other values, or none.
   NoDelay(fd.Get());
   KeepAlive(fd.Get(), shared_->limits.dead_peer_timeout_ms);
-  // Of a predecessor that had one: nobody would lift it here for a client whose window is closed, and the kernel would end it.
+  // Clear a timeout that a predecessor process set. Without a dead-peer timeout, LookAfterPeers() never lifts it for a client whose
+  // window is closed, so the kernel would end that client's connection.
   if (shared_->limits.dead_peer_timeout_ms == 0) static_cast<void>(SetUserTimeout(fd.Get(), 0));
   if (::listen(fd.Get(), backlog) != 0) return SysError{errno, "listen"};
   return Serve({id, nullptr, mode, true, std::move(fd)});
@@ -115,11 +116,11 @@ Result<BoundAddress> Engine::ListenOn(std::uint32_t id, UniqueFd fd, ListenerMod
 Result<BoundAddress> Engine::Serve(ListenerSocket socket) {
   const std::uint32_t id = socket.id;
   const BoundAddress bound = AddressOf(socket.fd.Get());
-  // Each worker uses it until it has heard of its end, also one that could not watch it.
+  // Each worker counts as a user until it has handled kRemoveListener, even a worker that could not watch the socket.
   auto use = std::make_unique<ListenerUse>(id, static_cast<int>(workers_.size()));
   socket.use = use.get();
   auto listener = std::make_shared<ListenerSocket>(std::move(socket));
-  // One worker is enough to serve it; without any, nobody would ever be heard there.
+  // One worker is enough to serve the listener. Without any worker no client would ever be accepted.
   std::optional<SysError> error;
   bool watched = false;
   for (const auto& worker : workers_) {
@@ -135,8 +136,8 @@ Result<BoundAddress> Engine::Serve(ListenerSocket socket) {
 int Engine::ListenerFd(std::uint32_t id) {
   const auto found = listeners_.find(id);
   if (found == listeners_.end()) return -1;
-  // To shut it down would leave a successor with a socket that is dead, and that epoll never stops to tell of. Workers look at
-  // this only when they are told of its end.
+  // A shutdown would leave the successor process with a dead socket that epoll reports without end. There is no data race: workers read
+  // `shared` only in RemoveListener(), which CloseListener() requests.
   found->second->shared = true;
   return found->second->fd.Get();
 }
@@ -146,11 +147,11 @@ void Engine::CloseListener(std::uint32_t id, bool leave_open) {
   if (found == listeners_.end()) return;
   const std::shared_ptr<ListenerSocket> listener = found->second;
   listeners_.erase(found);
-  // To close a listening socket resets those who wait in its queue: they are taken out first. Of one that others hold too no
-  // more than a whole queue: they may be adding to it.
+  // The close of a listening socket resets the clients in its queue, so they are accepted first. The loop stops after one full queue,
+  // because new clients may keep arriving.
   for (int i = 0; i < kMostTakenAtClose; i += 1) {
     const long fd = io::Accept(listener->fd.Get(), nullptr, nullptr);
-    if (fd == -ECONNABORTED || fd == -EPROTO) continue;  // that one has left; others may wait behind it
+    if (fd == -ECONNABORTED || fd == -EPROTO) continue;  // this client has left; others may wait behind it
     if (fd < 0) break;
     Command command{Command::Kind::kAdopt};
     command.listener = listener;
@@ -158,7 +159,7 @@ void Engine::CloseListener(std::uint32_t id, bool leave_open) {
     workers_[next_adopter_++ % workers_.size()]->Post(std::move(command), true);
   }
   if (leave_open) listener->shared = true;
-  // It ends the listening for everybody who holds the socket.
+  // A shutdown ends the listening in every process that holds the socket.
   if (!listener->shared) static_cast<void>(::shutdown(listener->fd.Get(), SHUT_RDWR));
   for (const auto& worker : workers_) {
     Command command{Command::Kind::kRemoveListener};
@@ -170,7 +171,7 @@ void Engine::CloseListener(std::uint32_t id, bool leave_open) {
 
 bool Engine::Told(const Event& event) {
   if (event.kind == Event::Kind::kEnded) Leave(shared_->unreported);
-  if (!running_) return false;  // what was in use has gone with the threads
+  if (!running_) return false;  // Stop() has freed all ListenerUse objects
   const bool gone = event.kind == Event::Kind::kListenerGone || (event.kind == Event::Kind::kEnded && event.use->Leave());
   if (gone) uses_.erase(event.use);
   return gone;
@@ -200,7 +201,7 @@ void Engine::DropTarget(std::uint32_t id) {
   const auto found = targets_.find(id);
   if (found == targets_.end()) return;
   if (const auto named = netns_.find(found->second.netns_key); named != netns_.end() && --named->second.targets == 0) {
-    // Now, not when the last connection that was dialled through it has ended: it would keep a deleted netns alive.
+    // Release it now: open connections may hold the target for hours, and an open handle keeps a deleted netns alive.
     named->second.slot->Release();
     netns_.erase(named);
   }
@@ -227,12 +228,12 @@ std::shared_ptr<const Pool> Engine::FindPool(std::uint32_t id) const {
   return found == pools_.end() ? nullptr : found->second;
 }
 
-// A target may go and come again while connections to it are open: the count goes on.
+// A target may be dropped and added again while connections to it are open. The count must continue.
 LoadRef Engine::LoadOf(const std::string& key) {
   const auto found = loads_.find(key);
   if (found != loads_.end()) return found->second;
   if (loads_.size() >= most_loads_) {
-    // As with shares: one that nobody but the map holds can come back to life here alone.
+    // As with shares: an entry that only the map holds can be reused only here, on this thread.
     std::erase_if(loads_, [](const auto& entry) { return entry.second->references.load(std::memory_order_acquire) == 1; });
     most_loads_ = std::max(most_loads_, 2 * loads_.size());
   }
@@ -243,14 +244,14 @@ std::shared_ptr<Share> Engine::ShareOf(const std::string& key, const std::string
   const auto found = shares_.find(key);
   if (found != shares_.end()) return found->second;
   if (shares_.size() >= most_shares_) {
-    // Only this thread hands them out: one that nobody but the map holds can come back to life here alone.
+    // Only this thread hands out shares: an entry that only the map holds cannot be taken elsewhere at the same time.
     std::erase_if(shares_, [](const auto& entry) { return entry.second.use_count() == 1; });
     most_shares_ = std::max(most_shares_, 2 * shares_.size());
   }
   return shares_[key] = std::make_shared<Share>(GroupOf(group));
 }
 
-// Kept by its shares: a group without any has no connections.
+// The shares own their group: a group without shares has no connections.
 std::shared_ptr<SlotGroup> Engine::GroupOf(const std::string& key) {
   if (groups_.size() >= most_groups_) {
     std::erase_if(groups_, [](const auto& entry) { return entry.second.expired(); });
@@ -263,7 +264,7 @@ std::shared_ptr<SlotGroup> Engine::GroupOf(const std::string& key) {
 }
 
 void Engine::ShareSlots(int reserved, int common, const std::unordered_set<std::string>& groups) {
-  // Groups that had more before, or that are not counted any more, still hold slots.
+  // Groups that had more reserved slots before, or that are not in `groups` any more, may still hold slots.
   int surplus = 0;
   for (const auto& [key, known] : groups_) {
     const auto group = known.lock();

@@ -1,4 +1,4 @@
-// The engine as the JavaScript thread sees it: workers, listeners, targets. All calls are made on that one thread.
+// The engine's interface for the JavaScript thread: workers, listeners, targets. Only that thread calls it.
 #pragma once
 
 #include <memory>
@@ -22,24 +22,24 @@ class Engine {
   Engine(std::shared_ptr<Shared> shared, int threads);
   ~Engine() { Stop(); }
 
-  // Absent: all threads run.
+  // Absent on success: all threads run.
   std::optional<SysError> Start();
-  // Ends the threads and with them every connection. Idempotent.
+  // Ends the threads and every connection. Idempotent.
   void Stop();
   bool Running() const { return running_; }
 
-  // No host: all addresses, IPv4 and IPv6.
+  // An empty host means all addresses, IPv4 and IPv6.
   Result<BoundAddress> Listen(std::uint32_t id, const std::string& host, int port, ListenerMode mode, int backlog);
-  // On one that listens already, and that others may hold as well.
+  // Takes a socket that listens already. Other processes may hold it too.
   Result<BoundAddress> ListenOn(std::uint32_t id, UniqueFd fd, ListenerMode mode, int backlog);
-  // To hand it over: it stays the engine's, but from now on others may hold it. -1: there is none of this id.
+  // The descriptor to hand over. The engine keeps it, and from now on treats the socket as shared. -1: no such listener.
   int ListenerFd(std::uint32_t id);
-  // Accepts what waits, then refuses: when it returns, nobody can connect any more. Unless it came by ListenOn, or is to be left
-  // open: then those who hold it too go on.
+  // Accepts the clients in the queue, then stops listening: after the return no client can connect. A shared socket stays open for the
+  // other processes that hold it: one from ListenOn(), one handed out by ListenerFd(), or any with `leave_open`.
   void CloseListener(std::uint32_t id, bool leave_open = false);
-  // For each event that was taken, when it is about to be told. True: its listener is closed, and nothing more comes of it.
+  // Call it for each event just before JavaScript gets it. True: the event's listener is closed, and this is its last event.
   bool Told(const Event& event);
-  // Those that are open, and those closed of which something may still be told.
+  // Open listeners, and closed ones that may still have events.
   std::size_t KnownListeners() const { return uses_.size(); }
 
   // Absent when the address is not numeric.
@@ -48,32 +48,32 @@ class Engine {
   void DropTarget(std::uint32_t id);
   std::shared_ptr<Target> FindTarget(std::uint32_t id) const;
 
-  // Equals among which a connection is given to the one with the fewest. It keeps its targets; they may be dropped before it.
+  // A connection goes to the member with the fewest connections. The pool keeps its targets, so they may be dropped before it.
   std::uint32_t AddPool(const std::vector<std::uint32_t>& targets);
   void DropPool(std::uint32_t id);
   std::shared_ptr<const Pool> FindPool(std::uint32_t id) const;
 
-  // The share of this name, made when it is first asked for. A share stays in the group that it was made with.
+  // The share with this key, created on first use. A share stays in the group it was created with.
   std::shared_ptr<Share> ShareOf(const std::string& key, const std::string& group);
-  // So many slots are kept for each of these groups of shares, and all compete for the common ones. At first all are common.
+  // Reserves `reserved` slots for each of these groups. All groups compete for the `common` slots. Initially all slots are common.
   void ShareSlots(int reserved, int common, const std::unordered_set<std::string>& groups);
-  // How many connections each counts; those of none are left out.
+  // The connections of each share; shares without connections are left out.
   std::vector<std::pair<std::string, int>> Shares() const;
 
-  // What workers may answer a plain hello with, without asking; gives it a tag.
+  // Stores an answer that workers may give to a plain hello without asking JavaScript. Returns its tag.
   std::uint32_t PrepareAnswer(Answer answer);
-  // In place of the table before; a tag that is not known is left out.
+  // Replaces the listener's table. Unknown tags are left out.
   void Prepare(std::uint32_t listener, const std::vector<std::pair<std::string, std::uint32_t>>& tags_by_name);
-  // No later table names it; connections may live on with it.
+  // No later table may name the tag. Open connections may still use the answer.
   void DropAnswer(std::uint32_t tag);
-  // Tags that were dropped and that nothing will be told of any more; each is handed out once.
+  // Dropped tags that no later event can carry. Each tag is returned once.
   std::vector<std::uint32_t> ForgottenAnswers();
 
-  // Posted without a wake-up: WakeAnswered() wakes those that got any.
+  // Posts without a wake-up. WakeAnswered() wakes the workers that got an answer.
   void PostAnswer(ConnectionId connection, Answer answer);
   void WakeAnswered();
   void AbortAll(Outcome outcome);
-  // Dials under way to these targets fail now, with EBACKENDDOWN: it is known that nothing will come of them.
+  // Pending dials to these targets fail now, with EBACKENDDOWN: the health checks found the backends down.
   void AbortDials(const std::vector<std::uint32_t>& targets);
 
  private:
@@ -98,7 +98,7 @@ class Engine {
   std::unordered_map<std::string, NamedNetns> netns_;
   std::unordered_map<std::uint32_t, KnownTarget> targets_;
   std::unordered_map<std::string, std::shared_ptr<Share>> shares_;
-  std::size_t most_shares_ = 64;  // then it is looked for those that nobody holds
+  std::size_t most_shares_ = 64;  // at this size unused shares are removed
   std::unordered_map<std::string, std::weak_ptr<SlotGroup>> groups_;
   std::size_t most_groups_ = 64;  // as above
   std::unordered_map<std::uint32_t, std::shared_ptr<const Answer>> prepared_;

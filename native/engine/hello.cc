@@ -1,4 +1,4 @@
-// Station 2: the first bytes are collected, and JavaScript is asked what to do with them, unless that is known beforehand.
+// Stage 2: collects the first bytes of a client and decides what to do: by a prepared answer, or by a question to JavaScript.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace isthmus {
 void Worker::ReadHello(Connection& connection) {
   HelloBuffer& hello = connection.hello;
   for (;;) {
-    // It was asked about with all that it may send, and that was not enough.
+    // The hello has the maximum length, and JavaScript asked for more.
     if (hello.Length() == shared_.limits.max_hello_bytes) return End(connection, Outcome::kHelloTooLarge, false);
     if (!GrowHello(connection)) return;
     const std::uint32_t room = std::min(hello.SpaceBytes(), shared_.limits.max_hello_bytes - hello.Length());
@@ -25,14 +25,14 @@ void Worker::ReadHello(Connection& connection) {
     if (got <= 0) return End(connection, Outcome::kClientLeft, false);
     hello.Add(static_cast<std::uint32_t>(got));
     connection.up.bytes += static_cast<std::uint64_t>(got);
-    // A short read means drained: the next bytes are told by epoll; after a hang-up there is an end to be read.
+    // A short read means drained: epoll reports the next bytes. After a hang-up the end of the stream is still unread.
     if (static_cast<std::uint32_t>(got) < room && !connection.client.hang_up) connection.client.readable = false;
     if (hello.Length() >= connection.min_bytes && Decide(connection)) return;
     if (!connection.client.readable) return;
   }
 }
 
-// False when nothing can be decided before more has arrived.
+// False when the decision needs more bytes.
 bool Worker::Decide(Connection& connection) {
   const PreparedTable* table = connection.asked ? nullptr : TableOf(connection.listener->id);
   if (table != nullptr) {
@@ -44,7 +44,8 @@ bool Worker::Decide(Connection& connection) {
         return true;
       }
     }
-    // A long one comes in two segments. If it comes in more, JavaScript is asked: its parser does not start over each time.
+    // A long hello usually arrives in two segments, so wait once. After that ask JavaScript: its parser does not start over for each
+    // segment.
     const bool first = connection.min_bytes == 1;
     if (plain.kind == PlainHello::Kind::kIncomplete && first && hello.Length() < shared_.limits.max_hello_bytes) {
       connection.min_bytes = hello.Length() + 1;
@@ -55,8 +56,8 @@ bool Worker::Decide(Connection& connection) {
   return true;
 }
 
-// A client that came after a table was published is served by that table, although the event that tells of it may wait behind the
-// client's own: so the queue is looked into here, for tables alone.
+// A client that connects after a table was posted must get that table. The worker may handle the client's event before the wake-up for the
+// table, so this function takes new tables, and only tables, from the command queue.
 const PreparedTable* Worker::TableOf(std::uint32_t listener) {
   if (tables_posted_.load(std::memory_order_acquire) != tables_taken_) {
     const std::lock_guard lock(mutex_);
@@ -68,7 +69,8 @@ const PreparedTable* Worker::TableOf(std::uint32_t listener) {
   return nullptr;
 }
 
-// With the mutex held. Ahead of all other commands: none of them depends on a table, and an old one must never come after a new one.
+// The caller holds the mutex. Tables go ahead of all other commands: no other command depends on a table, and an old table must never
+// replace a newer one.
 void Worker::TakeTables() {
   for (Command& command : commands_) {
     if (command.kind == Command::Kind::kPrepare) Prepare(*command.listener, std::move(command.table));
@@ -84,7 +86,7 @@ void Worker::Prepare(const ListenerSocket& listener, std::shared_ptr<const Prepa
 
 void Worker::Ask(Connection& connection) {
   connection.state = State::kAsking;
-  EndUnserved(connection);  // JavaScript reads its bytes
+  EndUnserved(connection);  // JavaScript reads its bytes: it must not be evicted
   connection.asked = true;
   Event event{Event::Kind::kQuestion};
   event.listener = connection.listener->id;
@@ -104,7 +106,7 @@ void Worker::HandleAnswer(Connection& connection, Answer answer) {
     case Answer::Kind::kMore:
       connection.state = State::kHello;
       connection.min_bytes = std::max(answer.min_bytes, connection.hello.Length() + 1);
-      // Its time ran out while it was being decided.
+      // The hello timeout expired while JavaScript decided.
       if (!connection.timer.Set()) return End(connection, Outcome::kHelloTimeout, false);
       if (connection.client.readable) ReadHello(connection);
       if (connection.state == State::kHello) BeginUnserved(connection);

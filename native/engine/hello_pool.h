@@ -1,5 +1,5 @@
-// Buffers for the first bytes of connections. Nearly all hellos fit a block of the slab, which JavaScript sees as one
-// ArrayBuffer, so that asking about them copies nothing; longer ones get memory of their own. What all hold is bounded.
+// Buffers for the first bytes of connections. Nearly all hellos fit into one block of the slab. JavaScript sees the slab as one
+// ArrayBuffer, so a question copies nothing. Longer hellos get memory of their own, up to a shared limit.
 #pragma once
 
 #include <atomic>
@@ -49,18 +49,18 @@ class HelloBuffer {
   char* Space() { return data_ + length_; }
   std::uint32_t SpaceBytes() const { return capacity_ - length_; }
   void Add(std::uint32_t bytes) { length_ += bytes; }
-  // It holds some of the memory that all share.
+  // Whether it uses the shared hello memory.
   bool IsLarge() const { return Accounted(capacity_) > 0; }
-  // Where it begins in the slab, or -1 when it has memory of its own.
+  // The offset in the slab, or -1 when the buffer has memory of its own.
   std::int32_t SlabOffset() const;
 
-  // Makes room for at least one more byte; false when the memory that all share is used up.
+  // Makes room for at least one more byte. False when the shared hello memory is used up.
   bool Grow(HelloPool& pool);
   void Release();
 
  private:
-  // The first block of each connection is free: the number of connections bounds those, and a few clients with very long
-  // hellos must not keep all others from being heard.
+  // The first block of each connection does not count: the limit of connections bounds these blocks already. So a few clients with very
+  // long hellos cannot block all other clients.
   static std::size_t Accounted(std::uint32_t capacity) {
     return capacity <= HelloPool::kBlockBytes ? 0 : capacity - HelloPool::kBlockBytes;
   }

@@ -1,5 +1,5 @@
-// The system calls of the data path, each at one place: retried on EINTR, errors as -errno. A test lets any of them fail or fall
-// short at the linker (native/test/fault.h); nothing here knows.
+// The system calls of the data path, each in one place. They retry on EINTR and return errors as -errno. A test replaces them at link
+// time to inject failures and short results (native/test/fault.h).
 #pragma once
 
 #include <fcntl.h>
@@ -43,11 +43,11 @@ inline long Accept(int fd, sockaddr* address, socklen_t* length) {
 }
 
 inline long Connect(int fd, const sockaddr* address, socklen_t length) {
-  // Not retried: an interrupted connect goes on by itself, and to ask again would say EALREADY.
+  // No retry: an interrupted connect continues in the kernel, and a second call would return EALREADY.
   return ::connect(fd, address, length) == 0 ? 0 : -(errno == EINTR ? EINPROGRESS : errno);
 }
 
-/** The error that waits on a socket, 0 if none. */
+/** The pending error of a socket, 0 if none. */
 inline int PendingError(int fd) {
   int error = 0;
   socklen_t length = sizeof error;
@@ -55,7 +55,7 @@ inline int PendingError(int fd) {
   return error;
 }
 
-/** Whether there are bytes, or an end, to be read. */
+/** Whether a read would return bytes or the end of the stream. */
 inline bool Readable(int fd) {
   char byte = 0;
   return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;

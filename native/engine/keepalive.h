@@ -1,9 +1,9 @@
-// Lets the kernel find dead peers, as docs/decisions/0006 says. On a listening socket it is inherited by what is accepted.
+// Socket options that make the kernel detect dead peers (docs/decisions/0006). Accepted sockets inherit them from the listening socket.
 #pragma once
 
 namespace isthmus {
 
-// Errors are ignored in both: a peer that is gone already is told by the next read or write.
+// Both ignore errors: when the peer is gone already, the next read or write reports it.
 void NoDelay(int fd);
 void KeepAlive(int fd, int dead_peer_timeout_ms);
 

@@ -1,5 +1,5 @@
-// Who may still name a listener to JavaScript: each worker that may accept from it, and each connection of it whose end was not told
-// yet. When nobody is left, nothing will ever be told of it again, and both sides may forget it. The engine owns it.
+// Counts the users of a listener: each worker that may accept from it, and each of its connections whose end JavaScript has not received.
+// After the last user no event names the listener again, so the engine and JavaScript may forget it. The engine owns the object.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,9 @@ namespace isthmus {
 struct ListenerUse {
   ListenerUse(std::uint32_t listener, int workers) : id(listener), users(workers) {}
 
-  // By who is a user already, so that it cannot have come to an end.
+  // Only an existing user may call it, so the count cannot have reached zero.
   void Enter() { users.fetch_add(1, std::memory_order_relaxed); }
-  // True for the last one.
+  // True for the last user.
   [[nodiscard]] bool Leave() { return users.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   const std::uint32_t id;

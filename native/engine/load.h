@@ -1,5 +1,5 @@
-// How busy one backend is: what all workers know of it, whichever answer they came by. Only connections that are balanced count:
-// the others pay nothing for it.
+// How busy one backend is. All workers share it, whichever answer named the backend. Only connections through a pool count, so other
+// connections have no extra cost.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,13 @@
 namespace isthmus {
 
 struct Load {
-  std::atomic<int> connections{0};                // being opened, or open
-  std::atomic<std::uint64_t> chosen{0};           // when it was last chosen, counted in choices
-  std::atomic<std::int64_t> avoided_until_ns{0};  // it has just failed: the others first
+  std::atomic<int> connections{0};                // dialling or open
+  std::atomic<std::uint64_t> chosen{0};           // the number of the choice that last selected it
+  std::atomic<std::int64_t> avoided_until_ns{0};  // after a failed dial: until then it ranks behind the others
   std::atomic<int> references{0};
 };
 
-// Keeps a load. Half the size of a shared pointer: each connection has room for one.
+// A counted reference to a load. It is half the size of a std::shared_ptr, which matters because each connection has one.
 class LoadRef {
  public:
   LoadRef() = default;

@@ -1,5 +1,5 @@
-// What crosses between the workers and the JavaScript thread: events up, commands down. Plain values; each direction is a
-// queue behind a mutex that is swapped out whole, with one wake-up for all that is in it.
+// The messages between the workers and the JavaScript thread: events up, commands down. They are plain values. Each direction is a queue
+// behind a mutex. The receiver swaps out the entire queue, so one wake-up serves all its messages.
 #pragma once
 
 #include <netinet/in.h>
@@ -24,12 +24,12 @@ struct ListenerSocket {
   std::uint32_t id;
   ListenerUse* use;
   ListenerMode mode;
-  bool shared;  // other processes may hold it too: it is never shut down
+  bool shared;  // other processes may hold the socket too: the engine never shuts it down
   UniqueFd fd;
 };
 
-// Names a connection for both sides: worker, slot and generation in one number that a JavaScript number holds exactly.
-// An answer for a connection that is gone meanwhile finds another generation in the slot, and is dropped.
+// Identifies a connection in C++ and JavaScript: worker, slot and generation in one integer that a JavaScript number holds exactly.
+// The generation detects stale answers: when the connection has ended, the worker finds no match and drops the answer.
 struct ConnectionId {
   static constexpr std::uint64_t kWorkerBits = 4;
   static constexpr std::uint64_t kSlotBits = 21;
@@ -55,30 +55,30 @@ struct Event {
   std::uint32_t listener = 0;
   std::uint64_t connection = 0;
   sockaddr_in6 client{};                  // question, ended
-  const char* bytes = nullptr;            // question: stay where they are until it is answered
+  const char* bytes = nullptr;            // question: valid until the answer
   std::uint32_t length = 0;
   std::int32_t slab_offset = -1;
-  std::int32_t candidate = -1;            // dial failed: which; ended: which was connected
+  std::int32_t candidate = -1;            // dial failed: the index that failed; ended: the connected index, or -1
   double dial_ms = 0;
   double duration_ms = 0;                 // ended
   double bytes_from_client = 0;
   double bytes_from_backend = 0;
   std::string error;                      // dial failed
-  std::uint32_t tag = 0;                  // dial failed, ended: of the prepared answer, if it was one
-  ListenerUse* use = nullptr;             // ended, gone: of the listener, until Engine::Told()
-  std::shared_ptr<const void> kept;       // ended: so that nobody forgets the tag before this is told
+  std::uint32_t tag = 0;                  // dial failed, ended: of the prepared answer; 0: none
+  ListenerUse* use = nullptr;             // ended, listener gone: valid until Engine::Told()
+  std::shared_ptr<const void> kept;       // ended: keeps the tag in use until JavaScript has this event
 };
 
 struct Answer {
   enum class Kind : std::uint8_t { kMore, kCandidates, kPart, kPolicyError } kind;
   std::uint32_t min_bytes = 0;                      // more
   std::uint32_t skip_bytes = 0;                     // candidates
-  int share_limit = 0;                              // candidates: of the share, if there is one
-  std::string last_words;                           // candidates: the farewell; part: the alert, or nothing
+  int share_limit = 0;                              // candidates: the most connections of the share, if there is a share
+  std::string last_words;                           // candidates: the alert if none can be used; part: the alert, or empty
   std::shared_ptr<Share> share;
-  std::uint32_t tag = 0;                            // JavaScript's name for a prepared one; 0: it was asked
+  std::uint32_t tag = 0;                            // identifies a prepared answer; 0: the answer to a question
   std::vector<std::shared_ptr<Target>> candidates;  // tried in order
-  std::shared_ptr<const Pool> pool;                 // in their place: equals
+  std::shared_ptr<const Pool> pool;                 // replaces `candidates`: least connections first
 
   const std::vector<std::shared_ptr<Target>>& Candidates() const { return pool ? pool->members : candidates; }
 };
@@ -91,9 +91,9 @@ struct Command {
   Answer answer{};
   std::shared_ptr<ListenerSocket> listener;         // remove, prepare, adopt
   std::shared_ptr<const PreparedTable> table;       // prepare
-  UniqueFd client;                                  // adopt: accepted while its listener was being closed
+  UniqueFd client;                                  // adopt: a client accepted while the engine closes the listener
   Outcome outcome = Outcome::kStopped;              // abort all
-  std::shared_ptr<const std::vector<LoadRef>> places;  // abort dials: to these
+  std::shared_ptr<const std::vector<LoadRef>> places;  // abort dials: the backends that are down
 };
 
 }  // namespace isthmus

@@ -1,4 +1,4 @@
-// How a connection ended. The order is the contract with src/proxy/native/outcomes.ts.
+// How a connection ended. The order must match src/proxy/native/outcomes.ts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The other end of station 2 or 3: last words, and a close that lets them arrive. Unread bytes in our receive buffer would
-// turn it into a reset, which destroys what the client has not read yet. So: FIN, then read and discard until it closes too.
+// Ends a connection before the relay stage: sends the alert, if any, and closes so that the alert arrives. Unread bytes in the receive
+// buffer would turn the close into a reset, which destroys bytes that the client has not read yet. So the worker sends FIN, then reads and
+// discards until the client closes too.
 #include "engine/io.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
@@ -18,7 +19,7 @@ void Worker::PartWith(Connection& connection, const std::string& last_words, Out
   DiscardUntilClosed(connection);
 }
 
-// A few bytes into an empty send buffer: they fit, but for want of memory, and then the rest goes when there is some.
+// The alert fits into the empty send buffer unless the kernel is short of memory. EPOLLOUT then reports when the rest can be sent.
 void Worker::SayLastWords(Connection& connection) {
   Flow& words = connection.down;
   while (words.Pending()) {

@@ -11,7 +11,7 @@ constexpr std::uint32_t kHandshake = 22;
 constexpr std::uint32_t kMajorVersion = 3;
 constexpr std::uint32_t kClientHello = 1;
 constexpr std::uint32_t kTls10 = 0x0301;
-constexpr std::uint32_t kTls12 = 0x0303;  // what TLS 1.3 says as well
+constexpr std::uint32_t kTls12 = 0x0303;  // TLS 1.3 sends this value too (RFC 8446, 4.1.2)
 constexpr std::uint32_t kMostRecordBytes = 1 << 14;
 constexpr std::size_t kRecordHeaderBytes = 5;
 constexpr std::uint32_t kMessageHeaderBytes = 4;
@@ -23,17 +23,17 @@ constexpr std::uint32_t kHostName = 0;
 constexpr std::size_t kMostNameBytes = 253;
 constexpr std::size_t kMostLabelBytes = 63;
 
-// Where the reading stands. Every step says whether it goes on; where it does not, `kind` says why.
+// The reader's position. Each step returns whether to continue. When it returns false, `kind` is the result.
 struct Reading {
   std::string_view bytes;
   std::size_t at = 0;
-  std::size_t end = kRecordHeaderBytes;  // of what holds the next field
+  std::size_t end = kRecordHeaderBytes;  // of the structure that contains the next field
   Kind kind = Kind::kNo;
-  std::uint32_t value = 0;               // of the last number
+  std::uint32_t value = 0;               // the last number read
 
   std::size_t Left() const { return end - at; }
 
-  // The one bounds check: first against what holds the field, then against what has arrived.
+  // The only bounds check: first against the enclosing structure, then against the bytes that have arrived.
   bool Has(std::size_t count) {
     kind = count > Left() ? Kind::kNo : Kind::kIncomplete;
     return count <= Left() && count <= bytes.size() - (at < bytes.size() ? at : bytes.size());
@@ -43,10 +43,10 @@ struct Reading {
     value = 0;
     for (std::size_t i = 0; i < count; i += 1) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
     at += count;
-    kind = Kind::kNo;  // if its value is not what it should be
+    kind = Kind::kNo;  // the result if the caller rejects the value
     return true;
   }
-  // Values that are the backend's business: they need not have arrived yet.
+  // Skips values that only the backend needs. They need not have arrived yet.
   bool Skip(std::size_t count) {
     kind = Kind::kNo;
     if (count > Left()) return false;
@@ -55,7 +55,7 @@ struct Reading {
   }
 };
 
-// Names of lower-case letters, digits, '-', '_', in labels; at least one letter, so that it is no address.
+// Labels of lower-case letters, digits, '-' and '_'. At least one letter: a name without letters could be an IPv4 address.
 bool IsPlainName(std::string_view name) {
   std::size_t label = 0;
   bool letter = false;
@@ -74,10 +74,10 @@ bool IsPlainName(std::string_view name) {
   return letter && label > 0;
 }
 
-// One record, and one ClientHello that fills it.
+// One record, filled by one ClientHello.
 bool ReadHeaders(Reading& in) {
   if (!in.Number(1) || in.value != kHandshake) return false;
-  // Byte by byte: where the parser has seen enough to refuse it, nobody may wait for more.
+  // One byte at a time: where the parser can already reject the hello, this reader must not wait for more bytes.
   if (!in.Number(1) || in.value != kMajorVersion) return false;
   if (!in.Number(1) || in.value < 1 || in.value > 3) return false;
   if (!in.Number(2) || in.value < kMessageHeaderBytes + kLeastBodyBytes || in.value > kMostRecordBytes) return false;
@@ -93,13 +93,13 @@ bool ReadFixedFields(Reading& in) {
   if (!in.Skip(kRandomBytes)) return false;
   if (!in.Number(1) || in.value > kMostSessionIdBytes || !in.Skip(in.value)) return false;
   if (!in.Number(2) || in.value == 0 || in.value % 2 != 0 || !in.Skip(in.value)) return false;
-  // No compression, and nothing else offered.
+  // The client offers only the null compression method.
   if (!in.Number(1) || in.value != 1) return false;
   if (!in.Number(1) || in.value != 0) return false;
   return in.Number(2) && in.value == in.Left();
 }
 
-// A list of one entry.
+// A server name list with exactly one entry.
 bool ReadServerName(Reading& in, std::size_t length, std::string_view& name) {
   if (!in.Number(2) || in.value + 2 != length) return false;
   if (!in.Number(1) || in.value != kHostName) return false;

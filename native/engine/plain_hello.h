@@ -1,7 +1,6 @@
-// The server name of a hello that is as plain as hellos nearly always are: one TLS record with one ClientHello in it, every length
-// adding up, one server_name with one lower-case name. It exists for speed alone: to ask JavaScript costs more than all else that
-// is done for a new connection. src/tls/client-hello.ts is the judge. This may only ever say what that says of the same bytes
-// (test/netns/addon-plain-hello.test.ts holds them together); whatever is unusual in any way is kNo, and JavaScript is asked.
+// Reads the server name of a plain hello: one TLS record with one ClientHello, consistent lengths, one server_name with one lower-case
+// name. Nearly all hellos are plain. This reader exists only for speed: a question to JavaScript costs more than all other work for a new
+// connection.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +11,15 @@ namespace isthmus {
 struct PlainHello {
   enum class Kind : std::uint8_t {
     kNo,
-    kIncomplete,  // nothing is wrong so far, and the parser would wait for more too
+    kIncomplete,  // valid so far; the parser in JavaScript would wait for more bytes too
     kName,
   } kind = Kind::kNo;
-  std::string_view name;  // in the bytes that were given
+  std::string_view name;  // points into the given bytes
 };
 
-// `bytes` are all that arrived. Reads none of them twice, and none past the end.
+// `bytes` are all bytes that have arrived. The reader makes one pass and never reads past the end.
+// src/tls/client-hello.ts is the reference: for the same bytes this reader must never contradict it
+// (test/netns/addon-plain-hello.test.ts compares them). Anything unusual gives kNo, and the worker asks JavaScript.
 PlainHello ReadPlainHello(std::string_view bytes);
 
 }  // namespace isthmus

@@ -1,5 +1,5 @@
-// Equals: a connection goes to the one that has the fewest, and on a failed dial to the next. Made by the JavaScript thread, shared by
-// the workers, never changed; the counts are the members' own.
+// Equivalent backends. A connection goes to the member with the fewest connections, and after a failed dial to the next member. The
+// JavaScript thread creates a pool, the workers share it, and it never changes. The counts belong to the members.
 #pragma once
 
 #include <atomic>
@@ -17,20 +17,20 @@ struct Pool {
   explicit Pool(std::vector<std::shared_ptr<Target>> given);
 
   const std::vector<std::shared_ptr<Target>> members;
-  std::vector<Load*> loads;  // the members'; none where there is no target
+  std::vector<Load*> loads;  // of the members; null where the target is missing
 };
 
-// Whom one connection has tried.
+// The members that one connection has tried.
 class Choice {
  public:
-  // The index of the member to try now, which counts the connection from here on; the number of members when none is left.
-  // `choices` counts them all: among equals it is the turn of the one that has waited longest.
+  // The index of the next member to try, or the number of members when none is left. The member's load counts the connection from now on.
+  // `choices` numbers all choices: of members with equally few connections, the one chosen longest ago is next.
   std::size_t Next(const Pool& pool, std::int64_t now_ns, std::atomic<std::uint64_t>& choices);
 
  private:
   std::size_t Best(const Pool& pool, std::int64_t now_ns, int& connections) const;
 
-  std::vector<bool> tried_;  // empty until the first one has failed: most do not
+  std::vector<bool> tried_;  // empty until the first dial fails, which is rare
   std::size_t last_ = 0;
   int tries_ = 0;
 };

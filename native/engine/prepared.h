@@ -1,5 +1,5 @@
-// Answers that are known before anybody asks, by server name: what JavaScript would say to a plain hello (plain_hello.h). Built
-// whole on the JavaScript thread and never changed; workers get another one in its place by a message.
+// Prepared answers by server name: what JavaScript would answer to a plain hello (plain_hello.h). The JavaScript thread builds a complete
+// table, which never changes. To replace it, the engine posts a new table to each worker.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class PreparedTable {
  public:
   void Add(std::string name, std::shared_ptr<const Answer> answer) { by_name_.insert_or_assign(std::move(name), std::move(answer)); }
 
-  // None: JavaScript is asked.
+  // Null: the worker asks JavaScript.
   std::shared_ptr<const Answer> Find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second;

@@ -1,12 +1,12 @@
-// Bounds what the kernel holds for one direction of a connection whose reader is slow, or never reads.
+// Bounds the bytes that the kernel queues for one direction of a connection whose reader is slow or never reads.
 #pragma once
 
 #include <cstdint>
 
 namespace isthmus {
 
-// A flow is bounded once it has moved this many bytes. Later would be too late: the kernel has widened the buffer by then, and drops
-// segments that it has invited when the buffer shrinks. Shorter exchanges save the calls.
+// A flow is bounded once it has moved this many bytes. A larger value is unsafe: the kernel widens the buffer meanwhile, and when the
+// buffer shrinks again it drops segments that fit the advertised window. Shorter exchanges save the system calls.
 constexpr std::uint64_t kUnboundedBytes = 64 * 1024;
 
 // SO_RCVBUF for the source of a flow. The kernel doubles the value for its own bookkeeping and grants at most net.core.rmem_max.
@@ -15,7 +15,7 @@ constexpr std::uint64_t kUnboundedBytes = 64 * 1024;
 constexpr int kNarrowReceiveBytes = 128 * 1024;
 constexpr int kWideReceiveBytes = 2304 * 1024;
 constexpr int kMostWideFlows = 8;
-// For segments that no wire carries, such as loopback's.
+// For segments larger than any wire carries, such as those of loopback.
 constexpr int kLargeSegmentBytes = 16 * 1024;
 constexpr int kLargeSegmentReceiveBytes = 512 * 1024;
 

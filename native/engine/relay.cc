@@ -1,5 +1,5 @@
-// Station 4: bytes flow both ways until both sides are done. Small payloads are copied through the worker's buffer, bulk is
-// spliced through a pipe; what the sink does not take at once waits, and until it has gone the source is not read.
+// Stage 4: moves bytes both ways until both sides have ended. Small payloads are copied through the worker's buffer, bulk is spliced
+// through a pipe. Bytes that the sink does not accept stay pending, and until they are sent the worker does not read the source.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +29,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
     if (flow.Pending() && !Flush(connection, flow, from, to)) return;
     if (flow.ended) {
       flow.closed = true;
-      // After a break the sink gets a reset in place of the FIN; and if this was the last direction, closing says FIN too.
+      // A broken connection sends a reset instead of FIN. If this was the last direction, close() sends the FIN.
       const Flow& other = &flow == &connection.up ? connection.down : connection.up;
       if (!connection.broken && !other.closed) static_cast<void>(::shutdown(to.fd, SHUT_WR));
       pipes_.Give(flow.pipe, true);
@@ -40,7 +40,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
     const long moved = flow.splicing ? MoveBySplice(flow, from, to) : MoveOnce(flow, from, to);
     if (io::WouldBlock(moved)) {
       from.readable = false;
-      // Whoever is silent needs none, for hours perhaps, and there are few.
+      // Idle connections return their pipe: pipes are scarce and a watch can be silent for hours.
       pipes_.Give(flow.pipe, true);
       return;
     }
@@ -50,7 +50,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
       continue;
     }
     flow.bytes += static_cast<std::uint64_t>(moved);
-    // A short read means drained, but not one that was bounded by the slots of a pipe, nor one before an end or an urgent byte.
+    // A short read means drained. Exceptions: the pipe had no more free slots, or the end of the stream or an urgent byte follows.
     const bool drained = !flow.splicing && moved < static_cast<long>(kScratchBytes) && !from.hang_up;
     if (!from.urgent) Judge(flow, moved);
     if (flow.bytes >= kUnboundedBytes) Bound(flow, from, to);
@@ -60,7 +60,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
   GoOnLater(connection);
 }
 
-// A narrow flow that becomes bulk is widened: the kernel loses nothing when a buffer grows.
+// A narrow flow that becomes bulk gets wide queues. Growing a buffer is safe: the kernel drops no segments.
 void Worker::Bound(Flow& flow, const Side& from, const Side& to) {
   if (flow.queues == Queues::kUnbounded) {
     const auto state = StateOfTcp(from.fd);
@@ -74,12 +74,12 @@ void Worker::Bound(Flow& flow, const Side& from, const Side& to) {
   }
 }
 
-// There is more to do, but it is the others' turn.
+// Continues this connection in the next turn, after the other connections.
 void Worker::GoOnLater(Connection& connection) {
   if (!std::exchange(connection.in_backlog, true)) backlog_.push_back(&connection);
 }
 
-// True when everything that was pending has gone.
+// True when all pending bytes are sent.
 bool Worker::Flush(Connection& connection, Flow& flow, Side& from, Side& to) {
   while (flow.Pending()) {
     const bool spilled = flow.spill_begin < flow.spill_end;
@@ -107,13 +107,14 @@ bool Worker::Flush(Connection& connection, Flow& flow, Side& from, Side& to) {
   return true;
 }
 
-// What was read, 0 at the end, -errno; an error of the sink is dealt with by the next flush, which has what was not taken.
+// Returns the bytes read, 0 at the end of the stream, or -errno of the source. The next flush handles an error of the sink: the bytes that
+// were not sent are pending.
 long Worker::MoveOnce(Flow& flow, Side& from, Side& to) {
   const long got = io::Receive(from.fd, scratch_.get(), kScratchBytes);
   if (got <= 0) return got;
   const auto count = static_cast<std::uint32_t>(got);
   const long sent = io::Send(to.fd, scratch_.get(), count);
-  // The next send would only say EPIPE, of a peer that stopped answering too.
+  // Keep the error: the next send returns only EPIPE, even when the peer stopped answering (ETIMEDOUT).
   if (sent < 0 && !io::WouldBlock(sent)) to.error = static_cast<std::uint8_t>(-sent);
   const auto done = static_cast<std::uint32_t>(std::max(0L, sent));
   if (done < count) Spill(flow, scratch_.get() + done, count - done);
@@ -132,7 +133,7 @@ long Worker::MoveBySplice(Flow& flow, Side& from, Side& to) {
 
 void Worker::Spill(Flow& flow, const char* bytes, std::uint32_t count) {
   flow.spill = static_cast<char*>(std::malloc(count));
-  if (flow.spill == nullptr) std::abort();  // 64 KB are not to be had: nothing sensible can be done any more
+  if (flow.spill == nullptr) std::abort();  // no memory even for 64 KB: recovery is impossible
   std::memcpy(flow.spill, bytes, count);
   flow.spill_begin = 0;
   flow.spill_end = count;
@@ -149,7 +150,7 @@ void Worker::Judge(Flow& flow, long moved) {
     flow.splicing = true;
     flow.streak = 0;
   } else if (flow.splicing && flow.streak >= kSmallReadsToCopy) {
-    flow.splicing = false;  // the pipe goes once it is empty
+    flow.splicing = false;  // Flush() returns the pipe once it is empty
     flow.streak = 0;
   }
 }

@@ -1,5 +1,6 @@
-// The other end of station 4: one side is gone by a reset, or dead. What it had said before still flows to the other side, which
-// then gets a reset too, but not before it has what is on its way to it: a reset destroys that.
+// Ends the relay stage after a reset or a timeout of one side. The bytes of that side still flow to the other side, which then gets a reset
+// too. The reset waits until the other side has acknowledged these bytes, because a reset destroys bytes on their way. The file also owns
+// the periodic check for dead and slow peers.
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -17,7 +18,7 @@ namespace {
 Outcome OutcomeOf(bool client, int error) {
   switch (error) {
     case ETIMEDOUT:
-    case EHOSTUNREACH:  // what the kernel says of a peer that stopped answering, if a router or the neighbour table told it so
+    case EHOSTUNREACH:  // the kernel's error for a silent peer after an ICMP error or a failed neighbour lookup
     case EHOSTDOWN:
     case ENETUNREACH:
       return client ? Outcome::kClientTimeout : Outcome::kBackendTimeout;
@@ -34,14 +35,15 @@ void Worker::Broken(Connection& connection, const Side& side, int error) {
   Flow& out_of = client ? connection.up : connection.down;
   if (!std::exchange(connection.broken, true)) {
     connection.parting = OutcomeOf(client, error);
-    // The other side may be slow to take the rest, but not for ever: a reset destroys things, that is what it is for.
+    // The other side gets a limited time to accept the rest. After that the loss of bytes is acceptable: the stream is broken anyway.
     connection.reset_by_ns = now_ns_ + shared_.limits.linger_ms * 1'000'000;
     flush_timers_.Set(connection.timer, now_ns_);
   }
-  // Nothing more goes there.
+  // Nothing more can be sent to the broken side.
   ReleaseFlow(into);
   into = Flow{.bytes = into.bytes, .ended = true, .closed = true};
-  // What it had said may still be in our receive buffer: a failed send does not mean that all was read. A failed receive does.
+  // The receive buffer may still hold bytes of the broken side: a failed send does not mean that all bytes were read. A failed receive
+  // does.
   const bool more_to_read = !out_of.ended && io::PendingError(side.fd) == 0 && io::Readable(side.fd);
   if (!more_to_read) out_of.ended = true;
   (client ? connection.client : connection.backend).readable = true;
@@ -64,8 +66,9 @@ void Worker::LookAtReset(Connection& connection) {
   if (connection.state == State::kResetting) PassReset(connection);
 }
 
-// A little of this at a time, so that each connection is looked at four times within the dead-peer timeout. The kernel takes a
-// peer for dead that keeps its window closed, even though it answers every probe; TCP_USER_TIMEOUT is off for those.
+// Checks a part of the connections in each call, so that each connection is checked four times within the dead-peer timeout.
+// With TCP_USER_TIMEOUT the kernel ends a connection whose peer keeps its window closed, even when the peer answers every probe. So the
+// option is off for such peers.
 void Worker::LookAfterPeers() {
   const int timeout = shared_.limits.dead_peer_timeout_ms;
   if (timeout == 0 || slots_.empty() || now_ns_ < next_look_ns_) return;
@@ -85,9 +88,9 @@ void Worker::LookAfter(Side& side) {
   const int timeout = shared_.limits.dead_peer_timeout_ms;
   if (!std::exchange(side.kept_alive, true)) KeepAlive(side.fd, timeout);
   const auto state = StateOfTcp(side.fd);
-  if (!state || state->closed) return;  // epoll tells
-  // The probes of a closed window come ever more seldom, so time alone proves nothing; and the peer's kernel may leave one or
-  // two of them unanswered, since it limits the rate of such answers.
+  if (!state || state->closed) return;  // epoll reports it
+  // The interval between probes of a closed window grows, so time alone proves nothing. The peer's kernel limits the rate of its
+  // answers, so it may leave one or two probes unanswered.
   const bool silent = state->probes >= kProbesOfTheDead && state->last_ack_ms >= timeout;
   const bool slow = state->window_closed && !silent;
   if (slow == side.slow) return;

@@ -1,5 +1,5 @@
-// What connections count among by the policy's will: numbers that all workers share. The engine knows the keys and nothing of what
-// they stand for.
+// Connection counts per share, for all workers together. The policy assigns connections to shares. The engine treats the keys of shares
+// and groups as opaque.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,9 @@
 
 namespace isthmus {
 
-// Shares that belong together. Some slots are kept for each group: they are free for it however busy all the others are.
+// Shares that belong together. Each group has reserved slots, which no other group can use.
 struct SlotGroup {
-  std::atomic<int> reserved{0};  // connections in slots that are kept for this group
+  std::atomic<int> reserved{0};  // connections in the reserved slots of this group
 };
 
 struct Share {

@@ -1,4 +1,4 @@
-// What all workers of an engine share: limits, counters, the way to JavaScript.
+// State that all workers of an engine share: limits, counters, the event queue to JavaScript.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct EngineLimits {
   int max_connections;
   int max_pending_dials;
   int max_pending_dials_per_backend;
-  int reserved_dials_per_backend;  // these are free for a backend however many dials wait for others
+  int reserved_dials_per_backend;  // each backend may have this many, even when max_pending_dials is reached
   std::int64_t hello_timeout_ms;
   std::uint32_t max_hello_bytes;
   std::size_t max_hello_memory_bytes;
@@ -25,16 +25,16 @@ struct EngineLimits {
   std::int64_t linger_ms;
   int max_netns_handles;
   std::size_t max_pipes;  // for each worker
-  std::size_t max_waiting_events;  // for JavaScript: beyond that nobody is accepted
+  std::size_t max_waiting_events;  // events that JavaScript has not taken: at this number workers stop accepting
 };
 
-// Events for JavaScript. The bell rings once for all that come until it is answered.
+// Events for JavaScript. The bell rings once and stays silent until Take() finds the queue empty.
 class EventQueue {
  public:
   using Bell = void (*)(void*);
   EventQueue(Bell bell, void* data) : bell_(bell), data_(data) {}
 
-  // Moves all of them over and rings, unless the bell is still ringing.
+  // Moves all events into the queue. Rings unless the bell has rung already.
   void PushAll(std::vector<Event>& events) {
     bool ring = false;
     {
@@ -46,7 +46,7 @@ class EventQueue {
     events.clear();
     if (ring) bell_(data_);
   }
-  // Empties the queue into `events`; false when there was nothing, and the bell rings again for the next one.
+  // Empties the queue into `events`. False when the queue was empty: the next event rings the bell again.
   bool Take(std::vector<Event>& events) {
     events.clear();
     const std::lock_guard lock(mutex_);
@@ -77,21 +77,21 @@ struct Shared {
   const EngineLimits limits;
   HelloPool hellos;
   EventQueue events;
-  std::vector<Worker*> workers;  // set before any of them runs
+  std::vector<Worker*> workers;  // set before the first worker starts
   std::atomic<int> connections{0};
-  std::atomic<int> unreported{0};  // accepted, and their end not yet told to JavaScript
-  std::atomic<int> listeners_closing{0};  // closed, and some worker may still accept from one
+  std::atomic<int> unreported{0};  // accepted connections whose end JavaScript has not received yet
+  std::atomic<int> listeners_closing{0};  // pairs of a closed listener and a worker that may still accept from it
   std::atomic<int> pending_dials{0};
   std::atomic<int> wide_flows{0};
-  // How the slots of routed connections are shared out: so many are kept for each group, and all groups compete for the others.
+  // The slots of routed connections: each group has `reserved_slots` of its own, and all groups compete for the common slots.
   std::atomic<int> reserved_slots{0};
   std::atomic<int> common_slots;
   std::atomic<int> in_common_slots{0};
   std::atomic<int> netns_handles{0};
-  std::atomic<std::uint64_t> choices{0};  // among equals, so far
+  std::atomic<std::uint64_t> choices{0};  // choices from pools since the start
 };
 
-// Counts one more if that stays within the limit.
+// Adds one, unless the counter is at the limit.
 inline bool Enter(std::atomic<int>& counter, int limit) {
   if (counter.fetch_add(1, std::memory_order_relaxed) < limit) return true;
   counter.fetch_sub(1, std::memory_order_relaxed);

@@ -10,12 +10,12 @@ namespace {
 
 std::uint64_t RandomSeed() {
   std::uint64_t seed = 0;
-  // Without randomness the queue is still right, only slower for an attacker who knows the hash.
+  // Without randomness the queue stays correct. An attacker that can predict the hash only makes it slower.
   if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seed)) seed = 0x9e3779b97f4a7c15;
   return seed;
 }
 
-// A bijection (splitmix64), so that different addresses keep different keys.
+// A bijection (splitmix64): different addresses keep different keys.
 std::uint64_t Mixed(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
   value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
@@ -72,7 +72,7 @@ void SourceQueue::Remove(SourcePlace& place) {
   size_ -= 1;
   if (source.count > 0) Rank(source);
   else sources_.erase(source.key);
-  // A count changes by one, so the next smaller rank has a source, or there is none at all.
+  // A count changes by one: when the top rank becomes empty, the next lower rank has a source, or the queue is empty.
   if (ranks_[largest_].first == nullptr && largest_ > 0) largest_ -= 1;
 }
 

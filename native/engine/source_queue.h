@@ -1,5 +1,5 @@
-// Connections that are not served yet, by the address they come from. Under pressure the address that holds most of them loses its
-// oldest, so that a flood evicts itself. One thread uses it; every operation takes constant time.
+// Connections that are not served yet, by client address. Under pressure the address with the most connections loses its oldest one, so
+// a flood evicts itself. One thread uses the queue. Every operation takes constant time.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,7 +15,7 @@ struct Connection;
 struct Source;
 class SourceQueue;
 
-// A place in the queue. It leaves the queue when it is destroyed.
+// A place in the queue. The destructor removes it from the queue.
 class SourcePlace {
  public:
   explicit SourcePlace(Connection& connection) : connection_(connection) {}
@@ -35,13 +35,13 @@ class SourcePlace {
   SourcePlace* next_ = nullptr;
 };
 
-// One address, and its connections from the oldest to the newest.
+// One address and its connections, oldest first.
 struct Source {
   std::uint64_t key = 0;
   std::size_t count = 0;
   SourcePlace* oldest = nullptr;
   SourcePlace* newest = nullptr;
-  Source* previous = nullptr;  // of the same count, in the order in which they reached it
+  Source* previous = nullptr;  // sources with the same count, in the order in which they reached it
   Source* next = nullptr;
 };
 
@@ -52,19 +52,19 @@ class SourceQueue {
   SourceQueue& operator=(const SourceQueue&) = delete;
 
   void Add(SourcePlace& place, const sockaddr_in6& peer);
-  // The oldest connection of the address that has most of them; of several such addresses, that of the one which has had so many for
-  // longest. None when the queue is empty.
+  // The oldest connection of the address with the most connections. On a tie, the address that reached this number first. Null when the
+  // queue is empty.
   Connection* OldestOfLargest() const;
   std::size_t Size() const { return size_; }
 
  private:
   friend class SourcePlace;
   void Remove(SourcePlace& place);
-  // Moves a source between the lists of those that have the same number of connections.
+  // Sources with the same count form a list. Unrank() removes a source from its list, Rank() appends it.
   void Unrank(Source& source);
   void Rank(Source& source);
 
-  // IPv4 by address, IPv6 by its first 64 bits: one client has as many addresses there as it likes.
+  // The IPv4 address, or the first 64 bits of the IPv6 address: within a /64 one client can choose any address.
   std::uint64_t KeyOf(const sockaddr_in6& peer) const;
 
   struct RankList {
@@ -73,9 +73,9 @@ class SourceQueue {
   };
 
   const std::uint64_t seed_;
-  std::unordered_map<std::uint64_t, Source> sources_;  // its nodes stay where they are
+  std::unordered_map<std::uint64_t, Source> sources_;  // its elements never move, so pointers to them stay valid
   std::vector<RankList> ranks_;  // by number of connections
-  std::size_t largest_ = 0;      // no source has more
+  std::size_t largest_ = 0;      // the highest number of connections of any source
   std::size_t size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Where a candidate is: an address in a netns. Made by the JavaScript thread, shared by the workers, never changed.
+// Where a candidate is: an address in a netns. The JavaScript thread creates targets, and the workers share them. Only counters change.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,8 +15,8 @@
 
 namespace isthmus {
 
-// A netns that routes name, opened when it is first dialled, and kept open if there are not too many. Once released it keeps
-// no descriptor any more: a dial that comes later opens one for itself.
+// A netns that routes refer to. The first dial opens it, and the slot keeps it open while the number of handles is within the limit. After
+// Release() the slot keeps no descriptor, and a later dial opens its own.
 class NetnsSlot {
  public:
   NetnsSlot(std::string path, std::string identity, std::atomic<int>& open_handles, int most_handles)
@@ -41,11 +41,11 @@ class NetnsSlot {
 };
 
 struct Target {
-  std::shared_ptr<NetnsSlot> netns;  // none: the process's own
-  sockaddr_in6 address{};            // or a sockaddr_in, by its family
+  std::shared_ptr<NetnsSlot> netns;  // null: the netns of the process
+  sockaddr_in6 address{};            // or a sockaddr_in, depending on the family
   socklen_t length = 0;
   std::atomic<int> pending_dials{0};
-  LoadRef load;                      // what is known of this place, also when it was another target before
+  LoadRef load;                      // shared by all targets with the same netns, address and port, including dropped ones
 
   AddressFamily Family() const { return address.sin6_family == AF_INET ? AddressFamily::kIpv4 : AddressFamily::kIpv6; }
   Result<UniqueFd> CreateSocket(HomeNetns& home) const;

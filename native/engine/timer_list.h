@@ -1,5 +1,5 @@
-// Deadlines that all lie the same time ahead: a list in order of arrival is a list in order of expiry, so that setting and
-// clearing one costs a few pointer writes. A worker has one for each kind of deadline.
+// Timers with the same duration. The order of arrival is the order of expiry, so setting or clearing a timer costs a few pointer writes.
+// A worker has one list for each kind of deadline.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ class TimerList {
     head_.previous->next = &node;
     head_.previous = &node;
   }
-  // The first node, if its time has come.
+  // The first node if it has expired, otherwise null.
   TimerNode* Expired(std::int64_t now_ns) {
     TimerNode* first = head_.next;
     return first != &head_ && first->deadline_ns <= now_ns ? first : nullptr;
   }
-  // -1 when there is none.
+  // -1 when the list is empty.
   std::int64_t FirstDeadlineNs() const { return head_.next == &head_ ? -1 : head_.next->deadline_ns; }
 
  private:

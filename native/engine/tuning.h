@@ -1,4 +1,4 @@
-// Numbers that were measured, in one place.
+// The engine's tuning constants. The values come from measurements.
 #pragma once
 
 #include <cstddef>
@@ -6,35 +6,35 @@
 
 namespace isthmus {
 
-// Read at once into the worker's own buffer when bytes are copied.
+// The size of one read when the worker copies bytes through its own buffer.
 constexpr std::uint32_t kScratchBytes = 64 * 1024;
-// Splicing pays for bulk only: it starts after so many reads in a row of at least so many bytes, and ends after so many
-// smaller ones (small payloads are faster by recv and send).
+// Splicing is faster for bulk only; small payloads are faster with recv and send. It starts after kBigReadsToSplice reads in a row of at
+// least kBigRead bytes. It ends after kSmallReadsToCopy smaller reads in a row.
 constexpr std::uint32_t kBigRead = 16 * 1024;
 constexpr std::uint8_t kBigReadsToSplice = 3;
 constexpr std::uint8_t kSmallReadsToCopy = 8;
-// Moves per connection and turn: one bulk transfer must not keep the others waiting.
+// The most moves in one turn of a flow: one bulk transfer must not delay the other connections.
 constexpr int kMovesPerTurn = 16;
 constexpr int kMovesOfASplice = 2;
 constexpr int kAcceptsPerTurn = 64;
-constexpr int kMostTakenAtClose = 4096;  // a whole queue: our backlog
-// For so long nobody is taken from a queue whose clients can be neither taken nor refused, or while too much waits for JavaScript, unless
-// a descriptor of ours comes free.
+constexpr int kMostTakenAtClose = 4096;  // a full queue: the backlog (ACCEPT_BACKLOG in native-engine.ts)
+// How long a worker stops accepting from a listener: when it can neither accept nor reject clients, or when JavaScript is behind with
+// events. The pause ends early when this worker closes a socket.
 constexpr std::int64_t kAcceptPauseNs = 100'000'000;
-// How often a side that is to be reset is looked at for bytes that are still on their way to it.
+// Before a reset, how often the worker checks whether the peer has acknowledged all bytes.
 constexpr std::int64_t kFlushLookMs = 5;
-// Reports of ended connections wait for company, this long or until there are so many.
+// Reports of ended connections are sent in batches: after this delay or at this number, whichever comes first.
 constexpr std::int64_t kReportDelayNs = 5'000'000;
 constexpr std::size_t kMostHeldReports = 256;
-// So many probes of a closed window go unanswered only if nobody is there.
+// A peer that leaves this many probes of a closed window unanswered counts as dead.
 constexpr int kProbesOfTheDead = 3;
-// Of a pool one connection tries so many; and one that has failed is tried after the others for so long: the health checks have taken
-// it out by then.
+// The most members of a pool that one connection tries.
 constexpr int kMostTries = 64;
+// For this time after a failed dial a member ranks behind the others. The health checks need less time to remove it.
 constexpr std::int64_t kAvoidNs = 5'000'000'000;
-// When other workers were faster so often, it need not be exact any more.
+// After this many lost races with other workers an inexact result is good enough.
 constexpr int kMostRaces = 16;
-// Connections that a worker may accept while other workers are still evicting for them.
+// Connections that workers may accept above the limit while other workers still evict for them.
 constexpr int kMostEvictedAhead = 64;
 
 }  // namespace isthmus

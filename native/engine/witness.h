@@ -1,4 +1,4 @@
-// Tells the fault walk (native/test) which cell of the table in connection.h is reached. In the addon it is nothing.
+// Reports to the tests (native/test) which cells of the table in connection.h are reached. In the addon this does nothing.
 #pragma once
 
 #include "engine/connection.h"

@@ -1,5 +1,6 @@
-// One thread of the engine: an epoll loop that owns its connections. Only Post() and WatchListener() may be called from another thread.
-// worker.cc is the loop; accept.cc, hello.cc, dial.cc, relay.cc and part.cc are the stations of a connection's life; evict.cc makes room.
+// One thread of the engine: an epoll loop that owns its connections. Other threads call only Post(), Wake(), WatchListener() and Join().
+// worker.cc is the loop. accept.cc, hello.cc, dial.cc and relay.cc are the stages of a connection; part.cc and reset.cc end it; evict.cc
+// frees slots and memory for new clients.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace isthmus {
 
 class Worker {
  public:
-  // Throws nothing; Error() says whether it can run.
+  // Does not throw. Error() is set when the worker cannot run.
   Worker(std::uint32_t index, Shared& shared);
   ~Worker();
   Worker(const Worker&) = delete;
@@ -28,9 +29,9 @@ class Worker {
 
   const std::optional<SysError>& Error() const { return error_; }
   void Start();
-  // On the caller's thread, who hears of a failure. The listener has to live until kRemoveListener is handled.
+  // Runs on the caller's thread, so that the caller gets the error. The listener must exist until the worker has handled kRemoveListener.
   std::optional<SysError> WatchListener(const ListenerSocket& listener);
-  // With `wake` false the command waits for the next one that wakes: answers of one batch share a wake-up.
+  // With `wake` false the command waits for the next wake-up: all answers of one batch share one wake-up.
   void Post(Command command, bool wake);
   void Wake();
   void Join();
@@ -44,7 +45,7 @@ class Worker {
   void HandleBacklog();
   int EpollTimeoutMs() const;
   void Arm(Side& side, std::uint32_t events);
-  // False when there is no memory for it: nothing would ever be heard of this socket.
+  // False when the kernel has no memory for it: epoll would never report this socket.
   [[nodiscard]] bool Watch(Side& side, std::uint32_t events);
   void Close(Side& side);
   Connection* Find(ConnectionId id);
@@ -63,7 +64,7 @@ class Worker {
   void RemoveListener(std::shared_ptr<ListenerSocket> listener);
   void ForgetRetired();
   void Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome);
-  // What the second try to accept said, with the spare descriptor given up.
+  // Closes the spare descriptor, accepts once more and returns the result of that accept.
   long RefuseForWantOfDescriptors(const ListenerSocket& listener);
   void TakeSpare();
   void Pause(const ListenerSocket& listener);
@@ -96,13 +97,13 @@ class Worker {
   void DialFailed(Connection& connection, const SysError& error);
   void BackendReady(Connection& connection, std::uint32_t events);
   void Connected(Connection& connection, std::uint32_t sent_bytes);
-  void GoOnLater(Connection& connection);
+  void GoOnLater(Connection& connection);  // in relay.cc
   void StopDialling(Connection& connection);
   std::optional<Outcome> EnterShare(Connection& connection, const Answer& answer);
   void LeaveShare(Connection& connection);
   void AbortFallenDials();
 
-  // relay.cc
+  // relay.cc and reset.cc
   void Relay(Connection& connection);
   void Pump(Connection& connection, Flow& flow, Side& from, Side& to);
   bool Flush(Connection& connection, Flow& flow, Side& from, Side& to);
@@ -128,7 +129,7 @@ class Worker {
   std::optional<SysError> error_;
   UniqueFd epoll_;
   UniqueFd wake_;
-  UniqueFd spare_;  // given up for a moment to refuse a client when there are no descriptors left
+  UniqueFd spare_;  // closed for a moment to accept and reject a client when the process has no free descriptor
   std::optional<HomeNetns> home_;
   std::int64_t now_ns_ = 0;
   bool stopping_ = false;
@@ -138,20 +139,20 @@ class Worker {
   std::vector<std::uint32_t> generations_;
   std::vector<Connection*> dead_;
   std::vector<Connection*> backlog_;
-  std::vector<Event> outbox_;       // for JavaScript, sent when the batch of events is done
+  std::vector<Event> outbox_;       // events for JavaScript, sent after the batch
   bool outbox_urgent_ = false;      // a client waits for the answer
   std::int64_t outbox_since_ns_ = 0;
   std::vector<std::shared_ptr<ListenerSocket>> retired_listeners_;  // until the batch is done
-  std::vector<const ListenerSocket*> paused_listeners_;  // not watched, for want of something, until accept_again_ns_
+  std::vector<const ListenerSocket*> paused_listeners_;  // not watched until accept_again_ns_, see Pause()
   std::int64_t accept_again_ns_ = 0;
-  std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener; there are one or two
+  std::vector<std::pair<std::uint32_t, std::shared_ptr<const PreparedTable>>> tables_;  // by listener: one or two entries
   std::atomic<std::uint64_t> tables_posted_ = 0;
   std::uint64_t tables_taken_ = 0;
   SourceQueue unserved_;
   SourceQueue large_hellos_;
-  std::vector<std::shared_ptr<const std::vector<LoadRef>>> fallen_;  // dials to these places end when the batch is done
-  std::atomic<bool> asked_for_memory_ = false;  // another worker waits for a long hello of ours to make way
-  // How many are in them, for other workers to see.
+  std::vector<std::shared_ptr<const std::vector<LoadRef>>> fallen_;  // pending dials to these backends fail after the batch
+  std::atomic<bool> asked_for_memory_ = false;  // another worker waits until this worker evicts a long hello
+  // The sizes of unserved_ and large_hellos_, for other workers to read.
   std::atomic<std::size_t> evictable_ = 0;
   std::atomic<std::size_t> evictable_large_ = 0;
   TimerList hello_timers_;

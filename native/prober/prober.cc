@@ -19,7 +19,7 @@ namespace {
 constexpr int kEventsPerBatch = 256;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::uint64_t kWake = ~std::uint64_t{0};
-constexpr std::uint32_t kTurns = 0x7fffffff;  // so that no ticket is the wake-up
+constexpr std::uint32_t kTurns = 0x7fffffff;  // 31 bits: no ticket equals kWake
 
 std::int64_t NowNs() {
   timespec now{};
@@ -72,7 +72,7 @@ void Prober::Post(Command command) {
     commands_.push_back(std::move(command));
   }
   const std::uint64_t one = 1;
-  // Who is not the first finds the thread woken already. It can only fail when the counter is full, and then it is too.
+  // Only the first command of a batch has to wake the thread. The write fails only if the counter is full: the thread is awake.
   if (first) [[maybe_unused]] const auto written = ::write(wake_.Get(), &one, sizeof one);
 }
 
@@ -85,8 +85,8 @@ bool Prober::Take(std::vector<ProbeResult>& results) {
 }
 
 void Prober::Run() {
-  ::pthread_setname_np(::pthread_self(), "prober");  // top -H shows it, and what the checks cost
-  // On this thread: it is this thread's way home. Without one every probe fails, and says why.
+  ::pthread_setname_np(::pthread_self(), "prober");  // top -H shows the cost of the checks
+  // Must run on this thread, because it opens this thread's home netns. On failure CreateSocket() retries and reports the error.
   if (auto home = HomeNetns::OfCallingThread(); home.Ok()) home_.emplace(std::move(home.Value()));
   epoll_event events[kEventsPerBatch];
   while (!stopping_) {
@@ -97,8 +97,8 @@ void Prober::Run() {
       if (events[i].data.u64 == kWake) woken = true;
       else Judge(events[i].data.u64);
     }
-    // Answers first, deadlines only when there is none left: however long this thread was not let run, an answer that came in
-    // time is not called late.
+    // Handle all answers before any deadline. An answer that arrived in time then never counts as late, even if the scheduler
+    // delayed this thread.
     if (count < kEventsPerBatch) {
       while (TimerNode* node = deadlines_.Expired(now_ns_)) {
         const auto* place = static_cast<const Place*>(node->owner);
@@ -150,13 +150,15 @@ std::optional<SysError> Prober::Connect(const ProbeRequest& request) {
   auto socket = CreateSocket(request);
   if (!socket.Ok()) return socket.Error();
   const int fd = socket.Value().Get();
-  // kube-apiserver logs "http: TLS handshake error from …: EOF" for every connection that is opened and closed. So ours is never
-  // accepted: without TCP_QUICKACK the kernel holds the handshake's last ACK back (up to 200 ms, hoping to send it along with
-  // data), and the reset that we send instead (SO_LINGER 0) removes the half-open connection from the server's SYN queue:
+  // kube-apiserver logs "http: TLS handshake error from …: EOF" for every connection that is opened and closed. The probe avoids
+  // that line: the server never accepts the connection. Without TCP_QUICKACK the kernel delays the last ACK of the handshake (up
+  // to 200 ms, to send it with data). The probe sends a reset instead (SO_LINGER 0), which removes the half-open connection from
+  // the server's SYN queue:
   //
   //   SYN →   ← SYN+ACK   RST →        accept() returns nothing, nothing is logged
   //
-  // When we are too slow and the ACK escapes, or an option cannot be set, the server logs one line: only the silence is lost.
+  // If the probe is too slow and the kernel sends the ACK, or an option cannot be set, the server logs one line. The result of
+  // the probe is still correct.
   static_cast<void>(SetQuickAck(fd, false));
   static_cast<void>(SetLinger(fd, 0));
   const long result = io::Connect(fd, reinterpret_cast<const sockaddr*>(&request.address), request.length);
@@ -180,8 +182,8 @@ Result<UniqueFd> Prober::CreateSocket(const ProbeRequest& request) {
   return CreateTcpSocketIn(request.netns_path.c_str(), request.netns_identity, *home_, family);
 }
 
-// A closed socket stays in epoll for as long as a child process between fork and exec holds a copy of it: what it says then is
-// nobody's, and the number of the place alone would not tell.
+// A closed socket stays in epoll while a child process between fork and exec holds a copy of it. Its events are stale. The
+// turn in the ticket identifies them; the number of the place alone does not, because a later probe can use the same place.
 std::uint64_t Prober::Ticket(std::uint32_t number) const {
   return (std::uint64_t{places_[number].turn} << 32) | number;
 }
@@ -200,7 +202,7 @@ void Prober::End(std::uint32_t number, std::optional<SysError> error) {
   outbox_.push_back({number, std::move(error), static_cast<double>(NowNs() - place.started_ns) / 1e6});
 }
 
-// Once per batch: a wake-up costs JavaScript more than all else here together.
+// Runs once per batch: one wake-up of JavaScript costs more than all other work here together.
 void Prober::SendOutbox() {
   if (outbox_.empty()) return;
   bool ring = false;

@@ -1,5 +1,5 @@
-// Tries TCP connections inside network namespaces, for the health checks: one thread and one epoll for all of them. Knows no
-// Node-API. Whatever is under way is bounded, has the same deadline, and ends with exactly one result, in any order.
+// Opens TCP connections inside network namespaces for the health checks, with one thread and one epoll instance. Independent
+// of Node-API. The number of probes is bounded. Each probe has the same timeout and ends with exactly one result, in any order.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,19 +19,19 @@
 
 namespace isthmus {
 
-// `place` is the caller's number for it, below `most`, and free again once its result was taken.
+// The caller chooses `place`, a number below `most`. It becomes free when the caller takes the result.
 struct ProbeRequest {
   std::uint32_t place = 0;
   std::string netns_path;  // empty: the process's own netns
   std::string netns_identity;
   sockaddr_in6 address{};  // or a sockaddr_in, by its family
-  socklen_t length = 0;    // 0: what was given is no address
+  socklen_t length = 0;    // 0: the address is invalid
 };
 
 struct ProbeResult {
   std::uint32_t place;
-  std::optional<SysError> error;  // none: the backend's kernel answered our SYN
-  double duration_ms;             // since the thread took it up: a wait of our own is not the backend's
+  std::optional<SysError> error;  // nullopt: the backend's kernel answered our SYN
+  double duration_ms;             // since the thread started the probe: excludes the time in our own queue
 };
 
 class Prober {
@@ -39,7 +39,7 @@ class Prober {
   using Bell = void (*)(void*);
   static constexpr std::uint32_t kMost = 16'384;
 
-  // The bell rings on the prober's thread, once for all results until they are taken.
+  // The bell rings on the prober's thread, once for all results that the caller has not taken yet.
   Prober(std::uint32_t most, std::int64_t timeout_ms, Bell bell, void* data);
   ~Prober() { Stop(); }
   Prober(const Prober&) = delete;
@@ -47,17 +47,17 @@ class Prober {
 
   [[nodiscard]] std::optional<SysError> Start();
   void Probe(ProbeRequest request);
-  // It ends with ECANCELED, unless it has ended already.
+  // The probe ends with ECANCELED, unless it has already ended.
   void Cancel(std::uint32_t place);
-  // Empties the results into `results`; false when there were none, and the bell rings again for the next one.
+  // Moves all results into `results`. Returns false if there were none; the bell then rings for the next result.
   bool Take(std::vector<ProbeResult>& results);
-  // Ends the thread, and what is under way without a result. Idempotent.
+  // Ends the thread. Pending probes end without a result. Idempotent.
   void Stop();
 
  private:
   struct Place {
     UniqueFd socket;
-    std::uint32_t turn = 0;  // of those that had this place
+    std::uint32_t turn = 0;  // counts the probes that have used this place
     std::int64_t started_ns = 0;
     TimerNode deadline;
   };
@@ -84,7 +84,7 @@ class Prober {
   UniqueFd wake_;
   std::thread thread_;
 
-  // The thread's alone.
+  // Only the prober's thread uses these.
   std::optional<HomeNetns> home_;
   std::vector<Place> places_;
   TimerList deadlines_;

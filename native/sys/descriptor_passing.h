@@ -1,4 +1,4 @@
-// Descriptors that travel over a connected unix socket (SCM_RIGHTS), and who is at its other end. Never waits.
+// Passes descriptors over a connected Unix socket (SCM_RIGHTS) and reads the credentials of its peer. Never blocks.
 #pragma once
 
 #include <sys/types.h>
@@ -13,17 +13,18 @@
 
 namespace isthmus {
 
-// The kernel's own bound (SCM_MAX_FD) on one message.
+// The kernel's limit per message (SCM_MAX_FD).
 inline constexpr std::size_t kMostDescriptors = 253;
 
-// The descriptors stay the caller's; they go with the first byte. How many bytes were taken: the caller sends the rest.
+// Sends the descriptors with the first byte; the caller keeps its own copies. Returns how many bytes the kernel accepted:
+// the caller sends the rest.
 Result<std::size_t> SendDescriptors(int socket, const std::string& bytes, const std::vector<int>& descriptors);
 
 struct Received {
-  std::string bytes;  // none: the other end is closed
+  std::string bytes;  // empty: the peer closed the connection
   std::vector<UniqueFd> descriptors;  // close-on-exec
 };
-// One read. Bytes that came with descriptors are never mixed with those of another message that has some.
+// One read. The kernel never merges the bytes of two messages that both carry descriptors.
 Result<Received> ReceiveDescriptors(int socket, std::size_t most_bytes);
 
 struct Peer {
@@ -31,7 +32,7 @@ struct Peer {
   uid_t uid;
   gid_t gid;
 };
-// Of the moment when the connection was made; the process id as this process sees it, 0 if it cannot.
+// The credentials at connect time. The pid is relative to this process's PID namespace, and 0 if the peer is not visible there.
 Result<Peer> PeerOf(int socket);
 
 }  // namespace isthmus

@@ -10,7 +10,7 @@
 namespace isthmus {
 namespace {
 
-// -1 where the option does not exist: a descriptor that is no socket, say.
+// -1 if the option cannot be read, for example because the descriptor is not a socket.
 int Option(int fd, int option) {
   int value = -1;
   socklen_t length = sizeof value;
@@ -41,7 +41,7 @@ Result<BoundAddress> AdoptListening(int fd) {
       Option(fd, SO_ACCEPTCONN) != 1) {
     return SysError{ENOTSUP, "getsockopt", "ENOTLISTENING", "this is no TCP socket that listens"};
   }
-  // systemd hands over blocking ones; a worker that waited in accept() would serve nobody.
+  // systemd passes blocking sockets. A worker that blocks in accept() would stop serving its connections.
   if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
     return SysError{errno, "fcntl"};
   }

@@ -1,4 +1,4 @@
-// A TCP socket that listens: where, and whether a descriptor that somebody handed to us is one at all.
+// Reads the address of a listening TCP socket and validates a descriptor that another process passed to this one.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ struct BoundAddress {
 
 BoundAddress AddressOf(int fd);
 
-// Where it listens, after it was made close-on-exec and non-blocking; ENOTLISTENING when it is anything else than a listening
-// TCP socket. The descriptor stays the caller's.
+// Makes the socket close-on-exec and non-blocking and returns its address. Fails with ENOTLISTENING if the descriptor is not a
+// listening TCP socket. The caller keeps the descriptor.
 Result<BoundAddress> AdoptListening(int fd);
 
 }  // namespace isthmus

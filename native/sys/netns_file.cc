@@ -38,7 +38,7 @@ const char* KindOfFile(int fd) {
   if (::fstat(fd, &status) != 0) return "not a network namespace: an unknown kind of file";
   switch (status.st_mode & S_IFMT) {
     case S_IFREG:
-      // `ip netns add` makes the file first and mounts the netns on it afterwards; a lost mount looks the same.
+      // `ip netns add` creates the file first and then mounts the netns on it. A lost mount looks the same.
       return status.st_size == 0 ? "not a network namespace: an empty regular file on which nothing is mounted"
                                  : "not a network namespace: a regular file";
     case S_IFDIR:
@@ -78,7 +78,7 @@ const char* KindOfNamespace(int type) {
 }  // namespace
 
 Result<UniqueFd> OpenNetnsFile(const char* path) {
-  // O_NONBLOCK: a FIFO without a writer would block for ever; O_NOCTTY: a terminal would become ours.
+  // O_NONBLOCK: open() of a FIFO without a writer blocks. O_NOCTTY: a terminal would become our controlling terminal.
   UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.Valid()) return SysError{errno, "open"};
 
@@ -100,14 +100,14 @@ Result<std::string> IdentityOfSocket(const UniqueFd& socket, const UniqueFd& net
   }
   if (errno != ENOPROTOOPT) return SysError{errno, "getsockopt"};
 
-  // The kernel reuses the inode as soon as the last handle is gone: it identifies only while `netns` stays open.
+  // The kernel reuses the inode after the last handle is closed, so the identity holds only while `netns` is open.
   struct stat status {};
   if (::fstat(netns.Get(), &status) != 0) return SysError{errno, "fstat"};
   return "inode:" + std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
 }
 
 Result<std::string> IdentityOfCurrentNetns(const UniqueFd& netns) {
-  // Any socket tells; AF_UNIX is the cheapest and exists where IPv4 or IPv6 are switched off.
+  // Any socket has the cookie. AF_UNIX is the cheapest and also works where IPv4 or IPv6 is disabled.
   const UniqueFd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.Valid()) return SysError{errno, "socket"};
   return IdentityOfSocket(probe, netns);

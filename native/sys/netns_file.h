@@ -1,4 +1,4 @@
-// Opens a path as a network namespace, proves that it is one, and tells which. Never enters it.
+// Opens a path as a network namespace, verifies that it is one, and reads its identity. Never enters it.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace isthmus {
 
-// Never blocks and has no side effect on what the path turns out to be; ENOTNETNS says what that is instead.
+// Never blocks and has no side effect on the file. The detail of an ENOTNETNS error names the actual kind of file.
 Result<UniqueFd> OpenNetnsFile(const char* path);
 
-// The identity of the netns in which `socket` was made: "cookie:<n>" (SO_NETNS_COOKIE, Linux 5.14), else the
-// "inode:<dev>:<ino>" of `netns`, through which the thread had entered.
+// The identity of the netns in which `socket` was created: "cookie:<n>" (SO_NETNS_COOKIE, Linux 5.14). On an older kernel it
+// is the "inode:<dev>:<ino>" of `netns`, which must be the handle that the thread entered.
 Result<std::string> IdentityOfSocket(const UniqueFd& socket, const UniqueFd& netns);
 
-// The same for the netns in which the calling thread is now.
+// The same for the current netns of the calling thread.
 Result<std::string> IdentityOfCurrentNetns(const UniqueFd& netns);
 
 }  // namespace isthmus

@@ -32,8 +32,8 @@ Result<UniqueFd> NetnsHandle::CreateTcpSocket(HomeNetns& home, AddressFamily fam
   if (inside.Error()) return *inside.Error();
   auto socket = CreateTcpSocketHere(family);
   if (!socket.Ok()) return socket.Error();
-  // A descriptor closed twice elsewhere in the process may have been this one, and its number may by now be another
-  // tenant's netns: then the socket goes, and nobody dials.
+  // A double close elsewhere in the process can close fd_, and its number can then refer to another tenant's netns.
+  // Verify the identity, and drop the socket before any dial if it differs.
   auto identity = IdentityOfSocket(socket.Value(), fd_);
   if (!identity.Ok()) return identity.Error();
   if (identity.Value() != identity_) return SysError{EBADF, "setns", nullptr, kReplaced};
@@ -54,7 +54,7 @@ Result<UniqueFd> CreateTcpSocketIn(const char* path, const std::string& identity
 }
 
 Result<UniqueFd> CreateTcpSocketHere(AddressFamily family) {
-  // A socket belongs for ever to the netns in which it was created: connect() and all the rest need no switch.
+  // A socket stays in the netns in which it was created, so connect() and later calls need no setns().
   const int domain = family == AddressFamily::kIpv4 ? AF_INET : AF_INET6;
   UniqueFd socket(::socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   if (!socket.Valid()) return SysError{errno, "socket"};

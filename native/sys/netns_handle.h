@@ -1,5 +1,5 @@
-// An open network namespace: its identity, and new TCP sockets inside it. Holding one keeps the netns alive in the kernel.
-// Belongs to one thread at a time; the HomeNetns passed in is always the calling thread's.
+// An open network namespace: reads its identity and creates TCP sockets inside it. An open handle keeps the netns alive in
+// the kernel. One thread uses a handle at a time; each `home` argument belongs to the calling thread.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ enum class AddressFamily { kIpv4, kIpv6 };
 
 class NetnsHandle {
  public:
-  // Enters the netns once, to read its identity.
+  // Enters the netns once to read its identity.
   static Result<NetnsHandle> Open(const char* path, HomeNetns& home);
 
   const std::string& Identity() const { return identity_; }
   bool Closed() const { return !fd_.Valid(); }
   void Close() { fd_.Reset(); }
 
-  // Unconnected, non-blocking, close-on-exec. Not on a closed handle.
+  // Returns an unconnected socket: non-blocking, close-on-exec. Do not call it on a closed handle.
   Result<UniqueFd> CreateTcpSocket(HomeNetns& home, AddressFamily family) const;
 
  private:
@@ -31,10 +31,10 @@ class NetnsHandle {
   std::string identity_;
 };
 
-// For those who keep no handle: opens the netns, makes one socket of the same kind in it, and closes it again. ENETNSCHANGED when
-// the path leads to another netns than the one of this identity.
+// For callers without a handle: opens the netns, creates one socket as above, and closes the netns. Fails with ENETNSCHANGED
+// if the netns at the path has another identity.
 Result<UniqueFd> CreateTcpSocketIn(const char* path, const std::string& identity, HomeNetns& home, AddressFamily family);
-// The same in the netns in which the calling thread is.
+// The same in the current netns of the calling thread.
 Result<UniqueFd> CreateTcpSocketHere(AddressFamily family);
 
 }  // namespace isthmus

@@ -19,7 +19,7 @@ constexpr const char* kNoWayBack =
     "this process may not return to its own network namespace, so it enters no other: it needs CAP_SYS_ADMIN in the user "
     "namespace that owns the network namespace in which it was started";
 
-// No allocation, no stdio: nothing may run here that could wait for another thread.
+// Does not allocate and uses no stdio stream: it must not wait for a lock that another thread holds.
 [[noreturn]] void Die(const char* what, int error) {
   const char* name = NameOfErrno(error).code;
   char message[320];
@@ -37,7 +37,7 @@ constexpr const char* kNoWayBack =
 }  // namespace
 
 Result<HomeNetns> HomeNetns::OfCallingThread() {
-  // thread-self: /proc/self is the main thread, which may be inside another netns at this very moment.
+  // Not /proc/self: that is the main thread, which can be inside another netns at this moment.
   auto fd = OpenNetnsFile(kHomePath);
   if (fd.Ok()) {
     struct stat status {};
@@ -61,8 +61,8 @@ std::optional<SysError> HomeNetns::CheckReturn() {
 
 void HomeNetns::Return() const {
   if (::setns(fd_.Get(), CLONE_NEWNET) != 0) Die("cannot return to its own network namespace", errno);
-  // Was that home? A descriptor closed twice elsewhere in the process may have been ours, and its number somebody else's
-  // netns by now. The inode is proof enough: that of a netns that is in use is not given to another.
+  // Verify that this netns is home. A double close elsewhere in the process can close fd_, and its number can then refer to
+  // another netns. The inode is sufficient proof: the kernel does not reuse the inode of a netns that is in use.
   struct stat status {};
   if (::fstat(fd_.Get(), &status) != 0 || status.st_ino != inode_ || status.st_dev != device_) {
     Die("returned to a network namespace that is not its own", EBADF);

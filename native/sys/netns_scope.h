@@ -1,5 +1,5 @@
-// Entering a network namespace and coming back. The only place in the program that calls setns().
-// A thread that cannot return aborts the process: left in the wrong netns it would carry one tenant's bytes to another.
+// Enters a network namespace and returns. This is the only place in the program that calls setns().
+// A thread that cannot return aborts the process: in the wrong netns it would send one tenant's bytes to another tenant.
 #pragma once
 
 #include <sys/types.h>
@@ -13,10 +13,10 @@
 
 namespace isthmus {
 
-// The netns in which a thread was born and to which it always returns. Belongs to that one thread.
+// The netns in which a thread started and to which it always returns. Only that thread may use it.
 class HomeNetns {
  public:
-  // Call it on the thread itself, outside of any NetnsScope.
+  // Call it on the thread itself, outside any NetnsScope.
   static Result<HomeNetns> OfCallingThread();
 
   const UniqueFd& Fd() const { return fd_; }
@@ -26,10 +26,10 @@ class HomeNetns {
   HomeNetns(UniqueFd fd, dev_t device, ino_t inode)
       : fd_(std::move(fd)), device_(device), inode_(inode), thread_(std::this_thread::get_id()) {}
 
-  // Whether the way back is open, tried before anybody leaves for the first time: a process in a child user namespace
-  // may enter a netns of its own but not return to one that it does not own. So that is an error, and not an abort.
+  // Before the first entry, checks that the thread may return. A process in a child user namespace may enter its own netns
+  // but not return to a netns that it does not own. The check turns that case into an error instead of an abort.
   std::optional<SysError> CheckReturn();
-  // Goes home or does not come back at all.
+  // Enters the home netns, or aborts the process.
   void Return() const;
 
   UniqueFd fd_;
@@ -39,8 +39,8 @@ class HomeNetns {
   bool return_checked_ = false;
 };
 
-// While an entered scope lives, the calling thread is inside `target`; what runs there must be short, must not call into
-// JavaScript and must not start threads (they would be born there).
+// While a scope without an error exists, the calling thread is inside `target`. Code in the scope must be short, must not call
+// JavaScript, and must not start threads: a new thread would start in `target`.
 class [[nodiscard]] NetnsScope {
  public:
   NetnsScope(HomeNetns& home, const UniqueFd& target);
@@ -48,7 +48,7 @@ class [[nodiscard]] NetnsScope {
   NetnsScope(const NetnsScope&) = delete;
   NetnsScope& operator=(const NetnsScope&) = delete;
 
-  // Absent: we are inside.
+  // Empty: the thread is inside `target`.
   const std::optional<SysError>& Error() const { return error_; }
 
  private:
@@ -56,7 +56,7 @@ class [[nodiscard]] NetnsScope {
   std::optional<SysError> error_;
 };
 
-// The identity of the calling thread's own netns, read anew.
+// Reads the identity of the calling thread's current netns. The result is not cached.
 Result<std::string> OwnIdentity(const HomeNetns& home);
 
 }  // namespace isthmus

@@ -14,7 +14,7 @@ namespace isthmus {
 std::optional<SysError> SendNotification(const std::string& address, const std::string& text) {
   sockaddr_un where{};
   where.sun_family = AF_UNIX;
-  // A path needs its zero byte, an abstract name is as long as it is said to be.
+  // A path needs its terminating zero byte. The length argument of sendto() delimits an abstract name.
   const bool is_abstract = !address.empty() && address[0] == '@';
   if (address.empty() || address.size() + (is_abstract ? 0 : 1) > sizeof where.sun_path) {
     return SysError{EINVAL, "sendto", nullptr, "no address of a unix socket"};

@@ -1,4 +1,4 @@
-// One message to whoever supervises us (sd_notify(3)): a datagram to a unix socket, which Node has no call for. Never waits.
+// Sends one datagram to the supervisor's Unix socket (sd_notify(3)). Node has no call for that. Never blocks.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace isthmus {
 
-// `address` as NOTIFY_SOCKET says it: a path, or `@` and an abstract name.
+// `address` has the format of NOTIFY_SOCKET: a path, or `@` and an abstract name.
 [[nodiscard]] std::optional<SysError> SendNotification(const std::string& address, const std::string& text);
 
 }  // namespace isthmus

@@ -1,4 +1,4 @@
-// The socket options that Node has no call for. The descriptor stays the caller's.
+// Sets socket options that Node has no call for. The caller keeps the descriptor.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 namespace isthmus {
 
 [[nodiscard]] std::optional<SysError> SetUserTimeout(int fd, int milliseconds);
-// No seconds: off. 0: close() sends a reset.
+// nullopt switches it off. With 0, close() sends a reset.
 [[nodiscard]] std::optional<SysError> SetLinger(int fd, std::optional<int> seconds);
 [[nodiscard]] std::optional<SysError> SetQuickAck(int fd, bool on);
-// Fixed from now on; the kernel takes net.core.rmem_max where that is less.
+// Also disables the kernel's autotuning of the buffer. The kernel grants at most net.core.rmem_max.
 [[nodiscard]] std::optional<SysError> SetReceiveBuffer(int fd, int bytes);
-// Bytes that may wait to be sent (TCP_NOTSENT_LOWAT).
+// Limits the unsent bytes in the send queue (TCP_NOTSENT_LOWAT).
 [[nodiscard]] std::optional<SysError> SetUnsentBytes(int fd, int bytes);
 
 }  // namespace isthmus

@@ -1,11 +1,12 @@
-// The words of system errors. A table of our own: strerrorname_np needs glibc 2.32, uv_err_name is libuv and not Node-API.
+// Codes and messages of system errors. It has its own table: strerrorname_np needs glibc 2.32, and uv_err_name is libuv, not
+// Node-API.
 #include "sys/sys_error.h"
 
 #include <cerrno>
 
 namespace isthmus {
 
-// What libuv names on Linux (UV_ERRNO_MAP of uv.h); a test compares the table with util.getSystemErrorMap().
+// The errors that libuv names on Linux (UV_ERRNO_MAP in uv.h). A test compares the table with util.getSystemErrorMap().
 #define ISTHMUS_ERRNO_TABLE(X)                                   \
   X(E2BIG, "argument list too long")                             \
   X(EACCES, "permission denied")                                 \

@@ -1,4 +1,4 @@
-// A failed system call as plain data, and the result that carries either a value or such an error. Knows no Node-API.
+// A failed system call as plain data, and a result type that holds either a value or such an error. Independent of Node-API.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 namespace isthmus {
 
 struct SysError {
-  int error;            // errno, positive as the kernel counts
+  int error;            // positive errno
   const char* syscall;  // static string
-  const char* code = nullptr;    // a name of our own in place of errno's (ENOTNETNS)
-  const char* detail = nullptr;  // static string that says more than errno can
-  const char* path = nullptr;    // static string, when another path than the caller's failed
+  const char* code = nullptr;    // Isthmus's own code instead of the errno name (ENOTNETNS)
+  const char* detail = nullptr;  // static string with more detail than errno
+  const char* path = nullptr;    // static string, if the failing path is not the caller's
 };
 
 struct ErrorName {
@@ -20,7 +20,7 @@ struct ErrorName {
   const char* message;
 };
 
-// Names and words as Node's own errors have them; nullptr in both for a number that it does not name either.
+// The same codes and messages as Node's own errors. Both are nullptr for a number that Node has no name for.
 ErrorName NameOfErrno(int error);
 
 // "ENOENT", "Unknown system error -133".
@@ -35,7 +35,7 @@ class [[nodiscard]] Result {
   Result(const SysError& error) : state_(std::in_place_index<1>, error) {}
 
   bool Ok() const { return state_.index() == 0; }
-  // Only after Ok() said yes, and no respectively.
+  // Call Value() only if Ok() is true, and Error() only if it is false.
   T& Value() { return *std::get_if<0>(&state_); }
   const SysError& Error() const { return *std::get_if<1>(&state_); }
 

@@ -1,6 +1,6 @@
 #include "sys/tcp_state.h"
 
-// The kernel's own header: the C library's tcp_info ends before the fields we need. The two cannot be included together.
+// Uses the kernel's header: tcp_info of the C library lacks the fields we need. A file cannot include both.
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 namespace isthmus {
 namespace {
 
-constexpr int kTcpClose = 7;  // TCP_CLOSE of net/tcp_states.h, which no header offers to programs
+constexpr int kTcpClose = 7;  // TCP_CLOSE of net/tcp_states.h, a header that is not available to programs
 
 }  // namespace
 
@@ -22,8 +22,7 @@ std::optional<TcpState> StateOfTcp(int fd) {
   if (::ioctl(fd, SIOCOUTQ, &queued) != 0) queued = 0;
   return TcpState{
       info.tcpi_state == kTcpClose,
-      // Unsent bytes while nothing is under way: only a closed window holds them back. The probes of a closed window are not
-      // counted as under way.
+      // If bytes are unsent and none is in flight, the window is closed. The kernel does not count window probes as in flight.
       info.tcpi_notsent_bytes > 0 && info.tcpi_unacked == 0,
       static_cast<int>(info.tcpi_last_ack_recv),
       info.tcpi_probes,

@@ -1,4 +1,4 @@
-// What the kernel knows about a TCP connection that no read or write tells.
+// Reads the kernel's state of a TCP connection that read and write do not report.
 #pragma once
 
 #include <optional>
@@ -6,15 +6,15 @@
 namespace isthmus {
 
 struct TcpState {
-  bool closed;         // reset, or given up by the kernel
-  bool window_closed;  // bytes wait because the peer takes none: it is slow, which is not dead
-  int last_ack_ms;     // since the peer last acknowledged anything
-  int probes;          // sent since then without an answer
-  int queued_bytes;    // sent and not acknowledged, or not sent yet
-  int received_segment_bytes;  // the kernel's estimate of what the peer sends in one segment
+  bool closed;         // reset, or timed out by the kernel
+  bool window_closed;  // bytes wait because the peer's window is closed: the peer is slow, not dead
+  int last_ack_ms;     // time since the peer's last acknowledgement
+  int probes;          // unanswered probes since then
+  int queued_bytes;    // unacknowledged and unsent bytes
+  int received_segment_bytes;  // the kernel's estimate of the peer's segment size
 };
 
-// Absent when the descriptor is no TCP socket.
+// nullopt if the descriptor is not a TCP socket.
 std::optional<TcpState> StateOfTcp(int fd);
 
 }  // namespace isthmus

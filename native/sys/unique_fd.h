@@ -1,4 +1,4 @@
-// Owns one descriptor: closed exactly once, on every path. Raw ints appear only at the line of a system call.
+// Owns one descriptor and closes it exactly once, on every path. Raw ints appear only at the line of a system call.
 #pragma once
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ class UniqueFd {
   [[nodiscard]] int Release() { return std::exchange(fd_, -1); }
 
   void Reset() {
-    // Linux frees the number even when close() says EINTR; to try again would close somebody else's descriptor.
+    // Linux frees the number even if close() fails with EINTR. A retry could close another owner's descriptor.
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
 

@@ -1,4 +1,4 @@
-// One scenario for each cell of the table in connection.h: bring a connection into the state, let it happen.
+// One scenario for each cell of the table in connection.h: bring a connection into the state, then cause the happening.
 #include <cerrno>
 
 #include "test/fault.h"
@@ -17,7 +17,7 @@ bool BringToRelaying(Stage& stage, Sides& sides, int receive_buffer = 0) {
   return Relaying(stage, sides.client, sides.backend, receive_buffer);
 }
 
-// Connecting to one that never answers, or, where the backend has to do something, held just after the dial.
+// Dials a backend that never answers. If the backend has to act, stops the worker right after the dial instead.
 bool BringToConnecting(Stage& stage, Sides& sides, Happening happening) {
   if (!AskAbout(stage, sides.client)) return false;
   const bool backend_acts = happening == Happening::kBackendReady || happening == Happening::kBackendFin ||
@@ -26,7 +26,7 @@ bool BringToConnecting(Stage& stage, Sides& sides, Happening happening) {
     stage.AnswerCandidates({stage.Deaf()}, "farewell");
     return stage.Passed(stage.Settle(), "settled");
   }
-  fault::Add(fault::Call::kSend, EAGAIN);  // as if the handshake took its time
+  fault::Add(fault::Call::kSend, EAGAIN);  // simulates a slow handshake
   if (!stage.Passed(stage.HoldStill(), "held")) return false;
   stage.AnswerCandidates({stage.Live()}, "farewell");
   if (!stage.Passed(fault::Step(), "held after the dial")) return false;
@@ -34,19 +34,19 @@ bool BringToConnecting(Stage& stage, Sides& sides, Happening happening) {
   return stage.Passed(sides.backend >= 0, "the backend is dialled");
 }
 
-// One side is gone, and the other has not taken all that it is to get.
+// One side has failed, and the other side has not received all its bytes.
 bool BringToResetting(Stage& stage, Sides& sides) {
   if (!BringToRelaying(stage, sides, 4096)) return false;
   if (!stage.Passed(stage.Say(sides.backend, std::string(60'000, 'x')) && stage.Settle(), "the client has more than it reads")) {
     return false;
   }
-  // For want of memory: the backend is alive, so that it can do something in this state too.
+  // The send fails with ENOMEM, so the backend stays alive and can act in this state too.
   fault::Add(fault::Call::kSend, ENOMEM);
   fault::Add(fault::Call::kSend, ENOMEM, 2);
   return stage.Passed(stage.Say(sides.client, "x") && stage.Settle(), "a send fails");
 }
 
-// Bytes that the client does not take are in the engine's hands when their source dies.
+// The source of the bytes resets while the engine still holds bytes that the client does not read.
 bool BringToBroken(Stage& stage, Sides& sides) {
   if (!BringToRelaying(stage, sides, 4096)) return false;
   if (!stage.Passed(stage.Fill(sides.backend), "all is full")) return false;
@@ -72,7 +72,7 @@ bool Bring(Stage& stage, const Scenario& self, Sides& sides) {
     case State::kResetting:
       return BringToResetting(stage, sides);
     case State::kDead:
-      // It dies first in the batch, and then something happens to it.
+      // The abort comes first in the batch. The happening follows in the same batch.
       if (!BringToRelaying(stage, sides) || !stage.Passed(stage.HoldStill(), "held")) return false;
       stage.AbortAll();
       return true;
@@ -102,7 +102,7 @@ bool Happen(Stage& stage, Happening happening, const Sides& sides) {
       stage.Sleep(40);
       return true;
     case Happening::kAnswer:
-      // The first connection of the engine: there is only this one.
+      // The id of the engine's first connection. The scenario has no other.
       stage.AnswerUnasked(ConnectionId{0, 0, 1}.Packed(), Answer{Answer::Kind::kPart});
       return true;
     case Happening::kAbort:
@@ -136,7 +136,7 @@ std::vector<Scenario> Cells() {
       Scenario cell{"", {}, Cell, static_cast<State>(state), static_cast<Happening>(happening)};
       if (!CanHappen(cell.state, cell.happening)) continue;
       cell.name = NameOf(cell.state) + " × " + NameOf(cell.happening);
-      // Nobody answers there: the dial ends by its deadline, which must not come before the happening.
+      // The backend never answers, so the dial ends at its deadline. The deadline must come after the happening.
       if (cell.state == State::kConnecting) cell.options.connect_timeout_ms = 200;
       if (cell.happening == Happening::kDeadline) cell.options = {ListenerMode::kHello, 25, 25, 25};
       cells.push_back(cell);

@@ -1,4 +1,4 @@
-// An end is called by what the kernel said of it first: a send that failed is told its reason once, and EPIPE ever after.
+// The outcome of an end is the kernel's first error: a failed send returns the reason once, and EPIPE on every later call.
 #include <cerrno>
 
 #include "test/fault.h"
@@ -7,7 +7,7 @@
 namespace isthmus {
 namespace {
 
-// Whoever is spoken to, by `self.happening`.
+// `self.happening` selects the side that stops answering.
 void TimesOut(Stage& stage, const Scenario& self) {
   const bool is_client = self.happening == Happening::kClientReset;
   int client = -1;

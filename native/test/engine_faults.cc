@@ -1,5 +1,6 @@
-// Plays scenarios on the engine. `plain`: as they are. `walk`: each once to count its system calls, then once for each call and
-// each way in which it can fail; `lives`: only whole lives so. `walk 0 2` is the first half. Prints what failed, the cells of connection.h's table that were reached, and a summary.
+// Runs the scenarios. `plain`: without faults. `walk`: each scenario once to count its system calls, then once for each call and
+// each error of that call. `lives`: `walk` for the scenarios of Lives() only. `walk 0 2` runs every second scenario, from the first.
+// Prints failures, the reached cells of the table in connection.h, and a summary.
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,9 +17,9 @@
 namespace isthmus {
 namespace {
 
-// No run takes a second; one that takes so long hangs, and the name of it is what one wants to know.
+// A run takes less than a second. A run that takes this long hangs; the signal handler prints its name.
 constexpr unsigned kHangSeconds = 60;
-// In a bulk transfer the calls repeat: so many of the first, then every seventh.
+// Calls of a bulk transfer are alike: walk through the first kEach, then every seventh.
 constexpr int kEach = 8;
 constexpr int kStride = 7;
 
@@ -54,9 +55,9 @@ void Play(const Scenario& scenario, std::vector<fault::Fault> faults, bool stric
 }
 
 bool MayBeNoticed(const Scenario& scenario, const fault::Kind& kind) {
-  // In three pieces or more it is asked about.
+  // The engine asks JavaScript about a hello in three or more pieces.
   if (scenario.name == "prepared, in two pieces") return kind.call == fault::Call::kReceive && kind.error == fault::kShort;
-  // Who is left in the queue of a listener that closes is lost; only that somebody has left must not keep others there.
+  // Clients that stay in the queue of a closing listener are lost. But a client that left (ECONNABORTED) must not keep others there.
   if (scenario.name == "drain") return kind.call == fault::Call::kAccept && kind.error != EINTR && kind.error != ECONNABORTED;
   return false;
 }

@@ -1,6 +1,6 @@
-// The engine as it runs, for the sanitizers, ThreadSanitizer above all: three workers, a thread that is JavaScript, backends that
-// echo, clients that do all sorts of things, while listeners and targets come and go, everything is aborted now and then, and it
-// is stopped in the middle of it. Nothing of its own may be a race: what the threads of the test share is atomic.
+// A stress run of the engine for the sanitizers, mainly ThreadSanitizer: three workers, a JavaScript thread, an echo backend, and
+// clients with random behaviour. Listeners and targets change, all connections are aborted now and then, and the engine stops under
+// load. The test itself must be free of races: its threads share only atomics.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ void WaitFor(int fd, short events, int milliseconds) {
   ::poll(&each, 1, milliseconds);
 }
 
-// Echoes, and answers FIN by FIN; now and then it resets.
+// Echoes, and answers a FIN with a FIN. Resets some connections at random.
 void RunBackend(int listener) {
   const UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
@@ -73,7 +73,7 @@ void RunBackend(int listener) {
   }
 }
 
-// A plain hello comes back as it was, from whichever backend the table of the moment names, or the visitor is sent away.
+// A plain hello comes back unchanged from the backend of the current table, or the engine refuses the client.
 void VisitByName() {
   static const std::string hello = HelloFor("demo.example");
   const UniqueFd client(ConnectToLoopback(listen_port, 0));
@@ -103,12 +103,12 @@ void Visit(std::minstd_rand& random) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kind == 1 ? 500 : 60);
   while (received < total && right && std::chrono::steady_clock::now() < until && !ending) {
     const bool moved = SendPattern(client.Get(), sent, total) | ReceivePattern(client.Get(), received, right);
-    if (kind == 2 && sent > 0) return ResetOnClose(client.Get());  // while JavaScript decides, perhaps
+    if (kind == 2 && sent > 0) return ResetOnClose(client.Get());  // possibly while JavaScript decides
     if (moved) continue;
     WaitFor(client.Get(), POLLIN, 5);
     char byte = 0;
     const auto next = ::recv(client.Get(), &byte, 1, MSG_PEEK);
-    if (next == 0 || (next < 0 && errno != EAGAIN)) break;  // sent away
+    if (next == 0 || (next < 0 && errno != EAGAIN)) break;  // refused
   }
   if (!right) {
     std::printf("FAILED bytes are not what they were\n");
@@ -119,7 +119,7 @@ void Visit(std::minstd_rand& random) {
   if (kind == 4) ::shutdown(client.Get(), SHUT_WR);
 }
 
-// The thread that is JavaScript: the only one that touches the engine.
+// The JavaScript thread: the only one that calls the engine.
 class JavaScript {
  public:
   explicit JavaScript(int backend_port)
@@ -143,26 +143,26 @@ class JavaScript {
         for (const Event& event : events) AnswerTo(event, live, closed);
         engine_->WakeAnswered();
       }
-      if (turn % 100 == 0) {  // one is handed over, as between two processes: its clients go to whoever is woken
+      if (turn % 100 == 0) {  // hands a listener over, as between two processes: the kernel wakes one of the holders per client
         UniqueFd taken(::fcntl(engine_->ListenerFd(listener), F_DUPFD_CLOEXEC, 0));
         if (!engine_->ListenOn(listener + 1, std::move(taken), ListenerMode::kHello, 64).Ok()) return 1;
         engine_->CloseListener(listener++, true);
-      } else if (turn % 50 == 0) {  // a listener goes, another comes
+      } else if (turn % 50 == 0) {  // replaces the listener
         listen_port = Listen(listener + 1);
         engine_->CloseListener(listener++);
       }
-      if (turn % 31 == 0) {  // and so do targets, while some dial them
+      if (turn % 31 == 0) {  // replaces a target during dials
         engine_->DropTarget(live);
         live = Target(backend_port_);
       }
-      if (turn % 7 == 0) Prepare(listener, live, closed);  // routes are published
+      if (turn % 7 == 0) Prepare(listener, live, closed);  // a new route table
       if (turn % 211 == 0) engine_->AbortAll(Outcome::kDrainExpired);
     }
     const std::size_t known = tags_.size();
     const std::size_t listeners = engine_->KnownListeners();
     const bool listeners_add_up = gone_ + listeners == listener + 1 && gone_ > 0;
-    const LoadRef busy = engine_->FindTarget(live)->load;  // the same through all its targets
-    engine_->Stop();  // with everything under way
+    const LoadRef busy = engine_->FindTarget(live)->load;  // all targets of this backend share it
+    engine_->Stop();  // under full load
     const int left = shared_->connections + shared_->pending_dials + static_cast<int>(shared_->hellos.Used()) + busy->connections;
     engine_.reset();
     std::printf("%d served unasked, %zu answers and %zu of %u listeners known in the end; ", served_unasked.load(), known,
@@ -196,7 +196,7 @@ class JavaScript {
   std::uint32_t Target(int port) { return *engine_->AddTarget("", "", "127.0.0.1", port); }
   int Listen(std::uint32_t id) { return engine_->Listen(id, "127.0.0.1", 0, ListenerMode::kHello, 128).Value().port; }
 
-  // While its members come and go, and another pool has them too.
+  // The pool's members change meanwhile, and other pools contain them too.
   Answer Equals(const std::vector<std::uint32_t>& targets) {
     Answer answer{Answer::Kind::kCandidates};
     const std::uint32_t id = engine_->AddPool(targets);
@@ -224,14 +224,14 @@ class JavaScript {
     if (event.kind == Event::Kind::kEnded) ended_ += 1;
     if (event.kind != Event::Kind::kQuestion) return;
     asked_ += 1;
-    // All bytes are read, as a parser would: the worker must not write there meanwhile.
+    // Read all bytes, as a parser does. The worker must not write to them meanwhile.
     unsigned sum = 0;
     for (std::uint32_t i = 0; i < event.length; i += 1) sum += static_cast<unsigned char>(event.bytes[i]);
     Answer answer{Answer::Kind::kCandidates};
     switch ((sum + static_cast<unsigned>(asked_)) % 16) {
       case 0:
         answer = Answer{Answer::Kind::kPart};
-        answer.last_words = std::string("\0\1\2", 3);  // as the echo would begin
+        answer.last_words = std::string("\0\1\2", 3);  // same first bytes as the echo
         break;
       case 1:
         answer = Answer{Answer::Kind::kPolicyError};

@@ -47,13 +47,13 @@ std::array<int, static_cast<std::size_t>(Call::kCount)> always{};
 int happened = 0;
 int accepted = 0;
 enum class Gate { kOpen, kWhenIdle, kShut } gate = Gate::kOpen;
-int passes = 0;  // so many may go through a shut gate
+int passes = 0;  // batches that a shut gate lets through
 bool held = false;
 std::map<int, Watched> watched;
 
 thread_local bool left_alone = false;
 
-// What this call shall say: kNothing, an errno, or kShort if that makes a difference to `wanted` bytes.
+// The fault for this call: kNothing, an errno, or kShort. kShort applies only to calls of two or more `wanted` bytes.
 int Next(Call call, std::size_t wanted = 0) {
   if (left_alone) return kNothing;
   const std::lock_guard lock(mutex);
@@ -64,11 +64,11 @@ int Next(Call call, std::size_t wanted = 0) {
   return found->error == kShort && wanted < 2 ? kNothing : found->error;
 }
 
-// The edge that the kernel owes after it said "drained" or "full".
+// Produces the edge that the kernel promises after "drained" or "full".
 void OweEdge(int fd) {
   const std::lock_guard lock(mutex);
   const auto found = watched.find(fd);
-  if (found == watched.end()) return;  // not watched yet: when it is, epoll tells what is there
+  if (found == watched.end()) return;  // not watched yet: EPOLL_CTL_ADD reports pending events
   static_cast<void>(__real_epoll_ctl(found->second.epoll, EPOLL_CTL_MOD, fd, &found->second.event));
 }
 
@@ -157,7 +157,7 @@ void Release() {
   std::unique_lock lock(mutex);
   gate = Gate::kOpen;
   changed.notify_all();
-  // Or the next Hold() would find it standing here still.
+  // Otherwise AwaitHeld() after the next Hold() would see the old value of `held`.
   changed.wait(lock, [] { return !held; });
 }
 
@@ -232,7 +232,7 @@ int __wrap_pipe2(int* fds, int flags) {
   return __real_pipe2(fds, flags);
 }
 
-// Both are variadic; what is passed on is one word, as the kernel takes it.
+// fcntl and open are variadic. The kernel takes one word as the last argument, so passing one on is enough.
 int __wrap_fcntl(int fd, int command, ...) {
   va_list arguments;
   va_start(arguments, command);
@@ -252,7 +252,7 @@ int __wrap_open(const char* path, int flags, ...) {
 }
 
 int __wrap_epoll_ctl(int epoll, int operation, int fd, epoll_event* event) {
-  // Not for what the engine cannot do without from the start: its wake-up.
+  // The engine's wake-up descriptor never fails: the engine cannot start without it.
   const bool side = event != nullptr && (event->events & EPOLLET) != 0;
   const bool listener = event != nullptr && (event->events & EPOLLEXCLUSIVE) != 0;
   if ((side || listener) && operation == EPOLL_CTL_ADD) {
@@ -270,7 +270,7 @@ int __wrap_epoll_wait(int epoll, epoll_event* events, int most, int timeout_ms) 
   using isthmus::fault::Gate;
   if (isthmus::fault::GateIs(Gate::kWhenIdle)) {
     const int count = __real_epoll_wait(epoll, events, most, 0);
-    if (count != 0 || timeout_ms == 0) return count;  // without time to wait it has something to do already
+    if (count != 0 || timeout_ms == 0) return count;  // a timeout of 0 means that the worker has work already
   }
   if (!isthmus::fault::GateIs(Gate::kOpen)) isthmus::fault::StandAtGate();
   return __real_epoll_wait(epoll, events, most, timeout_ms);

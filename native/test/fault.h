@@ -1,13 +1,13 @@
-// Lets the n-th system call of a kind fail, or fall short, in the threads of the engine. The linker puts these in the place of the
-// calls (--wrap), so that the engine is the one that ships, and EINTR is met where the kernel would say it.
+// Makes the n-th system call of a kind fail, or fall short, in the threads of the engine. The linker replaces the calls (--wrap):
+// the engine is the code that ships, and EINTR occurs where the kernel would return it.
 //
-// Only what a kernel can say is said (fault_kinds.cc is the table), and where it promises something along with it, that is kept:
-// - EAGAIN and a short read mean "drained, you will be told of more": an edge follows. Here the socket is armed again right after,
-//   so that epoll tells it once more if there is anything. Without that a correct program would wait for ever.
-// - EAGAIN and a short write mean "full, you will be told of room": likewise.
-// - A connect that is interrupted goes on: it is made, and then said to have been interrupted.
-// - accept and the listening sockets are level-triggered: nothing is needed.
-// - EPOLL_CTL_MOD and DEL of what is there, getsockopt and shutdown need no memory and do not fail.
+// A call returns only errors that a kernel can return (fault_kinds.cc has the table). It also keeps the kernel's promises:
+// - EAGAIN and a short read mean "drained": an edge follows when more bytes arrive. So the wrapper arms the socket again, and
+//   epoll reports pending bytes once more. Without that a correct program would wait forever.
+// - EAGAIN and a short write mean "full": an edge follows when there is room. The wrapper does the same.
+// - An interrupted connect continues in the kernel: the wrapper makes the connection and then returns EINTR.
+// - accept and the listening sockets are level-triggered: the wrapper does nothing more.
+// - EPOLL_CTL_MOD and DEL of a registered descriptor, getsockopt and shutdown need no memory and do not fail.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ enum class Call : std::uint8_t {
   kCount,
 };
 
-// What it says in place of an errno when it does its work, but for one byte only.
+// Stands for an errno: the call succeeds, but moves only one byte.
 constexpr int kShort = -1;
 
 struct Fault {
@@ -45,38 +45,38 @@ struct Fault {
 struct Kind {
   Call call;
   int error;
-  // The work goes on as if nothing had happened. Else the connection may end, but must do so in order.
+  // True: the connection continues unaffected. False: the connection may end, but must end correctly.
   bool harmless;
-  // The engine does not tell it from the one before: whole lives meet it, single cells need not.
+  // The engine handles it like an earlier row, so only the scenarios of Lives() run with it.
   bool like_another = false;
 };
 
 const std::vector<Kind>& Kinds();
 std::string NameOf(const Fault& fault);
 
-// Forgets all counts; these faults happen from now on.
+// Resets all counts and plans these faults.
 void Plan(std::vector<Fault> faults);
-// One more, the `nth` from now.
+// Adds a fault for the `nth` call from now.
 void Add(Call call, int error, int nth = 1);
-// From now on every call of this kind, until Recover().
+// Makes every call of this kind fail until Recover().
 void Always(Call call, int error);
 void Recover();
 int CountOf(Call call);
-// How many of the planned ones have happened.
+// How many of the planned faults have occurred.
 int Happened();
-// Clients that the engine has taken.
+// How many clients the engine has accepted.
 int Accepted();
 
-// The engine's (one) worker stands still as soon as it has nothing to do: what happens then, until Release(), arrives in one batch.
+// Stops the engine's single worker as soon as it is idle. All events until Release() then arrive in one batch.
 void Hold();
 bool AwaitHeld();
-// One batch, and it stands again, whatever there is to do.
+// Lets the worker handle one batch and stops it again, even if it has more work.
 bool Step();
 void Release();
 
-// The calls of this thread are the test's own, and never fail.
+// Marks this thread as the test's own: its calls never fail.
 void LeaveAlone();
-// But for these: the engine's work on this thread.
+// Marks a scope in which the engine works on the test's thread: calls can fail there.
 class Engaged {
  public:
   Engaged();

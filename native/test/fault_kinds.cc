@@ -1,4 +1,4 @@
-// Which call can fail how, and whether that may be noticed.
+// The table of faults: which call can fail with which error, and whether the connection may notice it.
 #include <cerrno>
 
 #include "sys/sys_error.h"
@@ -34,13 +34,13 @@ const std::vector<Kind>& Kinds() {
       {Call::kSpliceOut, ENOMEM, false},
       {Call::kSpliceOut, ENOBUFS, false, true},
       {Call::kSpliceOut, EPIPE, false, true},
-      // Level-triggered: who waits in the queue is told of again.
+      // Level-triggered: epoll reports the waiting client again.
       {Call::kAccept, EINTR, true},
       {Call::kAccept, EAGAIN, true},
       {Call::kAccept, ECONNABORTED, true},
       {Call::kAccept, ENOBUFS, true, true},
       {Call::kAccept, ENOMEM, true, true},
-      // Without descriptors the client is refused, and told so at once.
+      // Without a free descriptor the engine resets the client at once.
       {Call::kAccept, EMFILE, false},
       {Call::kAccept, ENFILE, false, true},
       {Call::kConnect, EINTR, true},
@@ -52,11 +52,11 @@ const std::vector<Kind>& Kinds() {
       {Call::kSocket, ENFILE, false, true},
       {Call::kSocket, ENOBUFS, false, true},
       {Call::kSocket, ENOMEM, false, true},
-      // Then bytes are copied.
+      // Without a pipe the relay copies the bytes.
       {Call::kPipe, EMFILE, true},
       {Call::kPipe, ENFILE, true, true},
       {Call::kPipeSize, EPERM, true},
-      // The way home is looked for again when it is needed; the spare descriptor only when there are none.
+      // The worker retries to open its home netns on demand. It needs the spare descriptor only in a shortage.
       {Call::kOpen, EMFILE, true},
       {Call::kEpollAdd, ENOMEM, false},
       {Call::kEpollAdd, ENOSPC, false, true},

@@ -1,4 +1,4 @@
-// A hello that is plain (engine/plain_hello.h), and no more than that.
+// Builds a minimal plain hello (engine/plain_hello.h).
 #pragma once
 
 #include <string>

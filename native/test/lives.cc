@@ -1,3 +1,4 @@
+// Complete connections, from accept to the end.
 #include "test/fault.h"
 #include "test/hello.h"
 #include "test/scenario.h"
@@ -5,7 +6,7 @@
 namespace isthmus {
 namespace {
 
-// More than the socket buffers on the way hold: a reluctant reader stops the engine, and a real EAGAIN is met.
+// More than all socket buffers on the way hold: a reluctant reader blocks the engine with a real EAGAIN.
 constexpr std::size_t kBulkBytes = 5 << 20;
 
 void Echo(Stage& stage, const Scenario&) {
@@ -17,7 +18,7 @@ void Echo(Stage& stage, const Scenario&) {
   STEP(stage.Settle());
   STEP(stage.Say(client, "lo"));
   STEP(stage.Asked("hello"));
-  stage.AnswerCandidates({stage.Live()}, "", 1);  // without the "h": as a PROXY header is left out
+  stage.AnswerCandidates({stage.Live()}, "", 1);  // skips the "h", as the engine skips a PROXY header
   const int backend = stage.AcceptAtBackend();
   STEP(stage.Hear(backend, "ello"));
   STEP(stage.Say(backend, "reply"));
@@ -56,7 +57,7 @@ void BulkUp(Stage& stage, const Scenario&) {
   STEP(stage.Transfer(client, backend, kBulkBytes, true));
   stage.Finish(client);
   STEP(stage.HearEnd(backend));
-  // After the bulk small ones again, so many that splicing ends.
+  // Enough small messages after the bulk to end splicing.
   for (int i = 0; i < 10; i += 1) {
     STEP(stage.Say(backend, "small"));
     STEP(stage.Hear(client, "small"));
@@ -102,7 +103,7 @@ void Failover(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Say(client, "hello"));
   STEP(stage.Asked("hello"));
-  // Refused; no target of that number; deaf; well.
+  // In order: refuses; unknown target; never answers; healthy.
   stage.AnswerCandidates({stage.Closed(), 4711, stage.Deaf(), stage.Live()});
   const int backend = stage.AcceptAtBackend();
   STEP(stage.DialsFailed(3));
@@ -113,7 +114,7 @@ void Failover(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kFinished));
 }
 
-// The one without connections first, whatever it is; who has failed is asked last, and who cannot be dialled at all after it.
+// The pool tries the member with the fewest connections first. Members whose dial failed come later, and unknown targets come last.
 void Equals(Stage& stage, const Scenario&) {
   const std::vector<std::uint32_t> all{4711, stage.Closed(), stage.Deaf(), stage.Live()};
   const int client = stage.Connect();
@@ -176,7 +177,7 @@ void NobodyThere(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kDialFailed));
 }
 
-// There is room for one, and the second is sent away. That the place is free when the first has gone is looked at in the end.
+// The share has room for one connection, and the second is refused. Clear() checks that the first one frees its place.
 void OneTooMany(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Say(client, "hello"));
@@ -195,7 +196,7 @@ void OneTooMany(Stage& stage, const Scenario&) {
   STEP(stage.Hear(client, "reply"));
 }
 
-// Nobody is asked about it; the one too many is sent away; and when routes have changed JavaScript is asked.
+// The engine answers without a question and refuses the connection over the limit. After a route change it asks JavaScript.
 void Prepared(Stage& stage, const Scenario&) {
   const std::string hello = HelloFor("demo.example");
   stage.Prepare("demo.example", {stage.Closed(), stage.Live()}, "share", 1, "farewell");
@@ -238,7 +239,7 @@ void PreparedInTwo(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kFinished));
 }
 
-// What a connection was decided by is known for as long as something can be told of it, and no longer.
+// The engine keeps a dropped answer until the last event of its connections is delivered, and no longer.
 void Forgotten(Stage& stage, const Scenario&) {
   const std::string hello = HelloFor("demo.example");
   stage.Prepare("demo.example", {stage.Live()}, "share", 9, "farewell");
@@ -302,7 +303,7 @@ void BackendResets(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kBackendReset));
 }
 
-// The listener closes while somebody waits in its queue: who was let in is served.
+// The listener closes while a client waits in its queue. The engine still serves that client.
 void Drain(Stage& stage, const Scenario&) {
   STEP(stage.HoldStill());
   const int client = stage.Connect();
@@ -318,7 +319,7 @@ void Drain(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kDrainExpired));
 }
 
-// Reports do not come any more then; what counts is that nothing is left.
+// After the stop the engine reports nothing. The test checks that nothing leaks.
 void StopInTheMiddle(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -332,7 +333,7 @@ void StopInTheMiddle(Stage& stage, const Scenario&) {
   stage.Stop();
 }
 
-// A read stops at an urgent byte, and a splice never gets past it: what is behind it must arrive all the same.
+// A read stops at an urgent byte, and a splice never passes it. The bytes after it must still arrive.
 void Urgent(Stage& stage, const Scenario& self) {
   int client = -1;
   int backend = -1;
@@ -366,7 +367,7 @@ std::vector<Scenario> Lives() {
       {"failover", {.connect_timeout_ms = 15}, Failover},
       {"equals", {.connect_timeout_ms = 15}, Equals},
       {"equals, prepared", {}, EqualsPrepared},
-      {"nobody there", {}, NobodyThere},
+      {"no backend reachable", {}, NobodyThere},
       {"one too many", {}, OneTooMany},
       {"prepared", {}, Prepared},
       {"prepared, in two pieces", {}, PreparedInTwo},

@@ -1,5 +1,5 @@
-// Says of each hello on stdin (four bytes of length, lowest first, then the bytes) what ReadPlainHello says: a line of `no`,
-// `incomplete` or `name <name>`. Each lies in memory of exactly its size, so that AddressSanitizer sees a byte too far.
+// Prints the result of ReadPlainHello for each hello on stdin: a line of `no`, `incomplete` or `name <name>`. Input format: four
+// bytes of length (little-endian), then the bytes. Each hello has a buffer of its exact size: AddressSanitizer reports an overread.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

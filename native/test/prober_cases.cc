@@ -1,6 +1,6 @@
-// The prober without Node; test/netns/addon-prober.test.ts compiles and runs it. `stress <ms> <address>` is for the sanitizers, TSan
-// above all: probes of every kind (that address must stay silent), called off at any time, and probers that end in the middle of
-// them. `faults` lets each system call of a probe fail once, through the linker's --wrap.
+// Runs the prober without Node; test/netns/addon-prober.test.ts compiles and runs it. `stress <ms> <address>` is for the sanitizers,
+// mainly TSan: probes of every kind, cancelled at any time, and probers that stop with pending probes. The address must never answer.
+// `faults` makes each system call of a probe fail once, through the linker's --wrap.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <poll.h>
@@ -23,10 +23,10 @@
 
 namespace {
 
-// The calls of the prober's thread; those of the test itself go through.
+// Only calls of the prober's thread fail. Calls of the test's own thread pass through.
 thread_local bool on_test_thread = false;
 std::atomic<const char*> failing_call{""};
-std::atomic<int> failing_errno{0};  // 0: none fails
+std::atomic<int> failing_errno{0};  // 0: no call fails
 std::atomic<bool> failed{false};
 
 bool Fails(const char* call) {
@@ -43,7 +43,7 @@ int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol) { return Fails("socket") ? -1 : __real_socket(domain, type, protocol); }
 int __real_connect(int fd, const sockaddr* address, socklen_t length);
 int __wrap_connect(int fd, const sockaddr* address, socklen_t length) {
-  // Interrupted, it goes on by itself.
+  // An interrupted connect() continues in the kernel.
   if (failing_errno == EINTR && Fails("connect")) return __real_connect(fd, address, length), errno = EINTR, -1;
   return Fails("connect") ? -1 : __real_connect(fd, address, length);
 }
@@ -71,7 +71,7 @@ namespace {
 
 constexpr std::uint32_t kMost = 64;
 
-// Stands for the event loop of JavaScript: the bell wakes whoever waits here.
+// Replaces the event loop of JavaScript: the bell ends Wait().
 class Loop {
  public:
   explicit Loop(std::int64_t timeout_ms) : bell_(::eventfd(0, EFD_CLOEXEC)), prober_(kMost, timeout_ms, Ring, this) {
@@ -79,7 +79,7 @@ class Loop {
   }
   Prober* operator->() { return &prober_; }
 
-  // What came within so many milliseconds.
+  // The results that arrive within `milliseconds`.
   std::vector<ProbeResult> Wait(int milliseconds) {
     pollfd each{bell_.Get(), POLLIN, 0};
     if (::poll(&each, 1, milliseconds) == 1) {
@@ -132,7 +132,7 @@ int Stress(int milliseconds, const char* silent) {
   while (std::chrono::steady_clock::now() < end) {
     Loop loop(20);
     probers += 1;
-    std::vector<int> taken(kMost, 0);  // 1: under way, 2: called off
+    std::vector<int> taken(kMost, 0);  // 1: pending, 2: cancelled
     for (int round = 0; round < 100; round += 1) {
       for (std::uint32_t place = 0; place < kMost; place += 1) {
         const auto chance = random() % 8;
@@ -153,7 +153,7 @@ int Stress(int milliseconds, const char* silent) {
         ended += 1;
       }
     }
-    if (probers % 2 == 0) continue;  // half of them end in the middle
+    if (probers % 2 == 0) continue;  // every second prober stops with pending probes
     for (int round = 0; round < 100; round += 1) {
       for (const ProbeResult& result : loop.Wait(10)) {
         if (std::exchange(taken[result.place], 0) == 0) wrong += 1;
@@ -177,7 +177,7 @@ int OpenDescriptors() {
 struct FaultCase {
   const char* call;
   int error;
-  const char* expected;  // "" where it passes all the same
+  const char* expected;  // "" if the probe still succeeds
 };
 
 int Faults() {
@@ -207,7 +207,7 @@ int Faults() {
     const int before = OpenDescriptors();
     failed = false;
     failing_call = call;
-    failing_errno = error;  // the thread sleeps, and sees it after the next request
+    failing_errno = error;  // the thread is idle and meets the fault with the next request
     const std::string found = probed();
     const bool good = failed && found == expected && probed().empty() && OpenDescriptors() == before;
     if (!good) std::printf("%s %s: '%s'\n", call, NameOfErrno(error).code, found.c_str());

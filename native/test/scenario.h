@@ -1,4 +1,4 @@
-// A scenario: a story of clients, backends and answers, and how it is told step by step.
+// A scenario: a sequence of steps by clients, backends and answers.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@ namespace isthmus {
 struct Scenario {
   std::string name;
   StageOptions options;
-  // A capture would need std::function; what differs among scenarios of a kind is in these two.
+  // A function pointer cannot capture. `state` and `happening` are its parameters.
   void (*play)(Stage& stage, const Scenario& self);
   State state = State::kHello;
   Happening happening = Happening::kClientReady;
 };
 
-// A step that does not pass ends the story.
+// A failed step ends the scenario.
 #define STEP(what) \
   if (!stage.Passed((what), #what)) return
 
-// The beginnings that stories share. False: it failed, and the stage knows at which step.
+// The common first steps of scenarios. False: a step failed, and the stage has recorded it.
 inline bool AskAbout(Stage& stage, int& client, int receive_buffer = 0) {
   client = stage.Connect(receive_buffer);
   return stage.Passed(stage.Say(client, "hello") && stage.Asked("hello"), "asked about the hello");
@@ -34,15 +34,15 @@ inline bool Relaying(Stage& stage, int& client, int& backend, int receive_buffer
   return stage.Passed(stage.Hear(backend, "hello"), "the backend hears the hello");
 }
 
-// Whole lives: what a fault in any call must not spoil.
+// Complete connections: a fault in any call must not break them.
 std::vector<Scenario> Lives();
 // One for each cell of the table in connection.h.
 std::vector<Scenario> Cells();
-// Where the prototype used what it had freed.
+// Cases in which the prototype used freed memory.
 std::vector<Scenario> Traps();
-// Out of descriptors, or of what else there is only so much of.
+// Shortages of descriptors, memory, event space and pipes.
 std::vector<Scenario> Shortages();
-// How an end is called.
+// Which outcome the engine reports for an end.
 std::vector<Scenario> Endings();
 
 }  // namespace isthmus

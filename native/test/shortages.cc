@@ -1,5 +1,5 @@
-// Out of descriptors, and even the number of the spare one is somebody else's by now: a client can be neither taken nor refused, and
-// its listener is ready all the time.
+// Scenarios in which a resource runs out. In the worst case another thread also takes the spare descriptor: the worker can neither
+// accept nor refuse a client, and the listener stays ready.
 #include <cerrno>
 
 #include "test/fault.h"
@@ -9,7 +9,7 @@ namespace isthmus {
 namespace {
 
 constexpr int kLookMs = 50;
-// Two or three for each pause, however slow the machine is; a worker that spins has thousands.
+// A pause costs two or three wake-ups, even on a slow machine. A spinning worker has thousands.
 constexpr int kMostWakeUps = 200;
 constexpr int kLongerThanAPauseMs = 120;
 
@@ -18,7 +18,7 @@ void RunOut() {
   fault::Always(fault::Call::kOpen, EMFILE);
 }
 
-// Somebody is served, nothing is left, and the next one waits in the queue; the worker stands still.
+// One client is connected, no descriptor is left, and the next client waits in the queue. The worker is stopped.
 bool BringToShortage(Stage& stage, int& client, int& backend, int& next) {
   if (!Relaying(stage, client, backend)) return false;
   RunOut();
@@ -26,7 +26,7 @@ bool BringToShortage(Stage& stage, int& client, int& backend, int& next) {
   return stage.Passed(stage.Say(next, "next") && stage.HoldStill(), "the worker has something else to do than to spin");
 }
 
-// Somebody comes who cannot be taken, and the worker does not spin over it.
+// A client arrives that the worker cannot accept. The worker must not spin.
 bool WaitsInPeace(Stage& stage, int& next) {
   next = stage.Connect();
   const bool said = stage.Say(next, "next");
@@ -55,7 +55,7 @@ void FewWakeUps(Stage& stage, const Scenario&) {
   STEP(Served(stage, next));
 }
 
-// The same for want of memory: nobody is refused then, but for a moment nobody can be taken.
+// The same without memory: the worker refuses no client, but cannot accept one for a moment.
 void FewWakeUpsForWantOfMemory(Stage& stage, const Scenario&) {
   fault::Always(fault::Call::kAccept, ENOBUFS);
   int next = -1;
@@ -64,7 +64,7 @@ void FewWakeUpsForWantOfMemory(Stage& stage, const Scenario&) {
   STEP(Served(stage, next));
 }
 
-// One is free, and it becomes the spare one: who cannot be served is refused and told of, as ever.
+// One descriptor becomes free and becomes the spare. The worker refuses the client and reports it, as usual.
 void RefusedWithTheFirst(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -76,12 +76,12 @@ void RefusedWithTheFirst(Stage& stage, const Scenario&) {
   fault::Release();
   STEP(stage.HearReset(next));
   STEP(stage.Ended(Outcome::kRefusedDescriptors));
-  STEP(fault::CountOf(fault::Call::kOpen) - before == 2);  // before anybody is accepted, and again after it was given up
+  STEP(fault::CountOf(fault::Call::kOpen) - before == 2);  // the spare: before the first accept, and again after the refusal used it
   STEP(stage.Say(client, "meanwhile"));
   STEP(stage.Hear(backend, "meanwhile"));
 }
 
-// Not by its timer: in the turn after that in which one of ours ends.
+// Accepting resumes in the turn after a connection ends. It does not wait for the timer.
 void GoesOnWhenOneEnds(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -96,7 +96,7 @@ void GoesOnWhenOneEnds(Stage& stage, const Scenario&) {
   STEP(Served(stage, next));
 }
 
-// Nothing may be left that would watch it again.
+// After the close, no pause may end with a new watch on the listener.
 void ClosedMeanwhile(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -111,7 +111,7 @@ void ClosedMeanwhile(Stage& stage, const Scenario&) {
   STEP(stage.AcceptAt(successor) >= 0);
 }
 
-// JavaScript does not look: who comes now waits in the kernel's queue, and is served when it does.
+// JavaScript takes no events. A new client waits in the kernel's queue until JavaScript takes them.
 void EventsThatNobodyTakes(Stage& stage, const Scenario& self) {
   const int most = static_cast<int>(self.options.max_waiting_events);
   for (int i = 0; i < most; i += 1) {
@@ -125,7 +125,7 @@ void EventsThatNobodyTakes(Stage& stage, const Scenario& self) {
   STEP(Served(stage, next));
 }
 
-// There is one, and whoever had it last is silent since: it is there for the next.
+// The only pipe returns from an idle connection and serves the next one.
 void PipesOfTheSilent(Stage& stage, const Scenario&) {
   constexpr std::size_t kBulk = 2 << 20;
   for (int i = 0; i < 2; i += 1) {
@@ -147,7 +147,7 @@ std::vector<Scenario> Shortages() {
       {"no descriptor left, then one", {}, RefusedWithTheFirst},
       {"no descriptor left, until a connection ends", {}, GoesOnWhenOneEnds},
       {"no descriptor left, and the listener closes", {}, ClosedMeanwhile},
-      {"events that nobody takes", {.max_waiting_events = 3}, EventsThatNobodyTakes},
+      {"events that JavaScript does not take", {.max_waiting_events = 3}, EventsThatNobodyTakes},
       {"one pipe, and its last owner is silent", {.max_pipes = 1}, PipesOfTheSilent},
   };
 }

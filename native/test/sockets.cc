@@ -23,7 +23,7 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// What it says goes out at once: else a second word waits for the acknowledgement of the first, which the peer puts off.
+// TCP_NODELAY: otherwise a second message waits for the ACK of the first one, which the peer delays.
 int NewSocket() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int on = 1;
@@ -31,7 +31,7 @@ int NewSocket() {
   return fd;
 }
 
-// The bytes that are due at a position, kAtOnce of them. 251 is prime: no buffer's size is a multiple of the period.
+// Returns kAtOnce bytes of the pattern from `position`. 251 is prime: no buffer size is a multiple of the period.
 constexpr std::size_t kPeriod = 251;
 const char* PatternAt(std::size_t position) {
   static const std::vector<char> pattern = [] {

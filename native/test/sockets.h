@@ -1,4 +1,4 @@
-// The sockets of tests: loopback only, non-blocking, and bytes in a pattern by which one that is lost or moved is seen.
+// Sockets for tests: loopback only, non-blocking. The byte pattern reveals a lost or moved byte.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@ namespace isthmus {
 
 UniqueFd ListenOnLoopback(int backlog);
 int PortOf(int fd);
-// Connected, or on the way; a receive buffer of 0 is the kernel's own choice.
+// Returns a connected or connecting socket. A receive buffer of 0 leaves the size to the kernel.
 int ConnectToLoopback(int port, int receive_buffer);
-// The next close says RST.
+// The next close() sends a reset.
 void ResetOnClose(int fd);
 
-// Sends some of the bytes from `sent` to `total`, and receives some; false when that was none.
+// SendPattern sends part of the bytes from `sent` to `total`; ReceivePattern receives some. False: no byte moved.
 bool SendPattern(int fd, std::size_t& sent, std::size_t total);
 bool ReceivePattern(int fd, std::size_t& received, bool& right);
 

@@ -14,7 +14,8 @@
 namespace isthmus {
 namespace {
 
-// Longer than any machine needs, since it is a failure; and so long as a step that a fault has made impossible is waited for.
+// A strict step that times out is a test failure, so its timeout is longer than any machine needs. With a fault, a step may be
+// impossible, so its timeout is short.
 constexpr std::int64_t kStrictPatienceMs = 10'000;
 constexpr std::int64_t kFaultPatienceMs = 30;
 constexpr std::int64_t kClearPatienceMs = 3'000;
@@ -57,7 +58,7 @@ Stage::Stage(const StageOptions& options, bool strict)
       shared_(std::make_shared<Shared>(LimitsOf(options), Ring, &bell_)),
       backend_(ListenOnLoopback(16)),
       deaf_listener_(ListenOnLoopback(0)) {
-  // Its queue is full, so that the kernel drops whoever comes.
+  // Fill the accept queue: the kernel then drops every SYN.
   for (int i = 0; i < 2; i += 1) Keep(ConnectToLoopback(PortOf(deaf_listener_.Get()), 0));
   {
     const fault::Engaged engaged;
@@ -125,7 +126,7 @@ void Stage::Collect() {
   }
 }
 
-// Everybody who came has been taken and has ended: nothing more can happen.
+// The engine has accepted every client, and every connection has ended: no further event can occur.
 bool Stage::AllOver() const {
   return clients_ > 0 && static_cast<int>(ended_.size()) >= clients_ && static_cast<int>(ended_.size()) == fault::Accepted();
 }
@@ -174,7 +175,7 @@ void Stage::Stop() {
 
 bool Stage::HoldStill() {
   fault::Hold();
-  // An answer for nobody: it only wakes.
+  // No connection has this id: the answer only wakes the worker.
   AnswerUnasked(ConnectionId{0, 0, 0}.Packed(), Answer{Answer::Kind::kMore});
   return fault::AwaitHeld();
 }
@@ -213,7 +214,7 @@ std::string Stage::Clear() {
   };
   while (!stopped_ && engine_->Running()) {
     answer_all();
-    if (question_.connection != 0) AnswerError();  // whatever it did with it; an answer too many is none
+    if (question_.connection != 0) AnswerError();  // the scenario may have answered already: the engine ignores a second answer
     if (static_cast<int>(ended_.size()) == fault::Accepted() && shared_->connections == 0) break;
     if (NowMs() >= deadline) {
       wrong(std::to_string(fault::Accepted()) + " connections were taken and " + std::to_string(ended_.size()) + " have ended");
@@ -228,7 +229,7 @@ std::string Stage::Clear() {
     while (engine_->KnownListeners() > 0 && NowMs() < forgotten_by) {
       pollfd bell{bell_.Get(), POLLIN, 0};
       ::poll(&bell, 1, 5);
-      answer_all();  // somebody may have been let in only now
+      answer_all();  // a client may have been accepted only now
     }
     if (engine_->KnownListeners() > 0) wrong("a listener is still known when all have ended");
   }

@@ -1,5 +1,5 @@
-// An engine with everything around it on one thread: the clients, the backends, and JavaScript, whose part is to take events and
-// to answer. A scenario plays on it step by step; at the end the stage is cleared and looked at for what was left behind.
+// Runs an engine and plays all its peers on one thread: the clients, the backends, and JavaScript, which takes events and
+// answers. A scenario runs on it step by step. At the end Clear() checks for leaks.
 #pragma once
 
 #include <functional>
@@ -26,74 +26,74 @@ struct StageOptions {
 
 class Stage {
  public:
-  // Strict: every step has to pass. Else it may not, and the scenario ends there.
+  // strict: every step must pass. Otherwise a step may fail, and the scenario ends there.
   Stage(const StageOptions& options, bool strict);
   ~Stage();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  // --- clients and backends; descriptors belong to the stage
+  // --- clients and backends; the stage owns the descriptors
   int Connect(int receive_buffer = 0);
   int AcceptAtBackend();
-  // By whoever else holds the listening socket.
+  // Accepts as another holder of the listening socket.
   int AcceptAt(int listener);
   bool Say(int fd, std::string_view bytes);
-  // Urgent (MSG_OOB): to be skipped by who reads, and by nothing behind it.
+  // Sends an urgent byte (MSG_OOB). The reader skips it and must receive all bytes after it.
   bool SayUrgently(int fd, char byte);
   bool Hear(int fd, std::string_view bytes);
   bool HearEnd(int fd);
   bool HearReset(int fd);
-  // Bytes in a pattern, checked one by one; a reluctant reader begins when the writer can go no further.
+  // Sends a byte pattern and checks every byte. A reluctant reader starts when the writer is blocked.
   bool Transfer(int from, int to, std::size_t bytes, bool reluctant);
-  // Writes until nothing more is taken.
+  // Writes until all buffers on the way are full.
   bool Fill(int from);
   void Finish(int fd);
   void Reset(int fd);
 
   // --- JavaScript
   bool Asked(std::string_view bytes);
-  // The bytes of the last question, read once more.
+  // Reads the bytes of the last question again.
   bool StillReads(std::string_view bytes) const { return std::string_view(question_.bytes, question_.length) == bytes; }
   void AnswerMore(std::uint32_t min_bytes);
   void AnswerCandidates(const std::vector<std::uint32_t>& targets, std::string farewell = "", std::uint32_t skip = 0);
-  // As above, counted among the share, of which there may be so many.
+  // As above. The connection counts towards the share, which is limited to `limit` connections.
   void AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell);
-  // Equals: of several that have as many connections the first comes first, when none was ever chosen.
+  // Answers with a pool. Among members with the same number of connections that were never chosen, the first is tried first.
   void AnswerEquals(const std::vector<std::uint32_t>& targets, std::string farewell = "");
   void PrepareEquals(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell);
-  // From now on a plain hello for this name is answered so, unasked.
+  // The engine answers a plain hello for this name with this answer, without a question.
   void Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
                std::string farewell);
-  // Nothing is prepared any more, for the listener; and nothing of what was is known by anybody.
+  // PrepareNothing() drops all prepared answers. AllForgotten() is true when the engine has released every one of them.
   void PrepareNothing();
   bool AllForgotten();
   void AnswerPart(std::string alert);
   void AnswerError();
-  // For a connection that did not ask, or no more.
+  // Answers a connection that has no open question.
   void AnswerUnasked(std::uint64_t connection, Answer answer);
   bool Ended(Outcome outcome);
   bool DialsFailed(int count);
   std::uint64_t Connection() const { return question_.connection; }
   std::uint32_t Live() const { return live_; }
-  // Refuses, and never answers respectively.
+  // Targets: Closed() refuses connections, Deaf() never answers.
   std::uint32_t Closed() const { return closed_; }
   std::uint32_t Deaf() const { return deaf_; }
   void CloseListener(bool leave_open = false);
-  // The listening socket, as another process has it that it is handed over to.
+  // A copy of the listening socket, as the successor process gets it.
   int HandOverListener();
-  // One more listener, opened and closed; the error that it met.
+  // Opens and closes one more listener. Returns the errno, or 0.
   int OpenAnother();
   void AbortAll();
   void Stop();
 
-  // The worker has done all that there was to do and stands still; what happens until Release() comes in one batch.
+  // Waits until the worker is idle and stops it. All events until Release() then arrive in one batch.
   bool HoldStill();
-  // The same without the standing.
+  // Waits until the worker is idle, without stopping it.
   bool Settle();
   void Sleep(int milliseconds);
 
   bool Passed(bool passed, const char* what);
-  // What is wrong, if anything.
+  // Cleans up, checks for leaks, and returns the first problem, or an empty string.
   std::string Clear();
 
  private:

@@ -1,4 +1,4 @@
-// The stage's part of JavaScript: it is asked, and answers, or has answers prepared.
+// The stage in the role of JavaScript: takes questions, answers them, and prepares answers.
 #include <utility>
 
 #include "test/stage.h"
@@ -10,7 +10,7 @@ bool Stage::Asked(std::string_view bytes) {
     if (!Await(-1, 0, [&] { return !questions_.empty(); })) return false;
     question_ = std::move(questions_.front());
     questions_.erase(questions_.begin());
-    // Read as JavaScript does: while the worker must not touch it.
+    // Read the bytes in place, as JavaScript does. The worker must not touch them meanwhile.
     const std::string_view given(question_.bytes, question_.length);
     if (given.size() >= bytes.size() || !bytes.starts_with(given)) return given == bytes;
     AnswerMore(static_cast<std::uint32_t>(bytes.size()));
@@ -65,7 +65,7 @@ void Stage::PrepareOne(const std::string& name, Answer answer) {
   tags_.insert(tag);
 }
 
-// Dropped at once: whoever was given it must have all that it needs.
+// Drops the pool at once: the answer must hold everything that it needs.
 Answer Stage::EqualsOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
   Answer answer{Answer::Kind::kCandidates};
   answer.last_words = std::move(farewell);
@@ -90,7 +90,7 @@ void Stage::PrepareNothing() {
 
 bool Stage::AllForgotten() {
   return Await(-1, 0, [&] {
-    for (Event& event : ended_) event.kept.reset();  // as when JavaScript is done with it
+    for (Event& event : ended_) event.kept.reset();  // as after JavaScript has handled the event
     for (const std::uint32_t tag : engine_->ForgottenAnswers()) tags_.erase(tag);
     return tags_.empty();
   });

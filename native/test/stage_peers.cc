@@ -1,4 +1,4 @@
-// The stage's clients and backends: what they say, and what they hear.
+// The stage's clients and backends: what they send and what they receive.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -63,8 +63,8 @@ bool Stage::HearReset(int fd) {
 bool Stage::Fill(int from) {
   std::size_t sent = 0;
   std::int64_t quiet_since = NowMs();
-  // The engine moves bytes on for a while: full is what stays full although the engine had its turn. On a busy machine, and under a
-  // sanitizer, that turn may come later than 15 ms.
+  // The engine still moves bytes for a while. The path is full if it stays full after the engine had its turn. On a busy machine,
+  // or under a sanitizer, that turn can come after more than 15 ms.
   for (int turns = 0; turns < 4 || NowMs() - quiet_since < 15;) {
     if (SendPattern(from, sent, 64 << 20)) {
       quiet_since = NowMs();
@@ -91,7 +91,7 @@ bool Stage::Transfer(int from, int to, std::size_t bytes, bool reluctant) {
   }
   return Await(to, POLLIN,
                [&] {
-                 // In turns, and small ones: both ends are on this thread.
+                 // Alternate in small steps: both ends are on this thread.
                  while (right && (SendPattern(from, sent, bytes) | ReceivePattern(to, received, right))) continue;
                  return !right || received >= bytes;
                }) &&

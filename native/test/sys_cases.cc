@@ -1,5 +1,5 @@
-// Cases of the syscall layer that no JavaScript can bring about; test/netns/addon-sys.test.ts compiles and runs it, one case
-// per process. The linker wraps setns() and getsockopt() so that they fail when told to.
+// Cases of the syscall layer that JavaScript cannot cause. test/netns/addon-sys.test.ts compiles it and runs one case per
+// process. The linker wraps setns() and getsockopt(), which then fail on demand.
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -15,8 +15,8 @@
 namespace {
 
 int setns_calls = 0;
-int failing_setns_call = 0;  // the n-th from now on fails; 0: none
-bool old_kernel = false;     // one without SO_NETNS_COOKIE
+int failing_setns_call = 0;  // the n-th call fails; 0: none
+bool old_kernel = false;     // a kernel without SO_NETNS_COOKIE
 
 }  // namespace
 
@@ -87,7 +87,7 @@ int Run(const std::string& name, const char* path) {
     return PrintIdentity(path, home.Value());
   }
   if (name == "sockets") return CreateSockets(path, home.Value());
-  // setns: 1 tries the way back, 2 enters, 3 returns.
+  // setns() calls: the first checks the return, the second enters, the third returns.
   if (name == "no-way-back" || name == "no-entry" || name == "no-return") {
     failing_setns_call = name == "no-way-back" ? 1 : name == "no-entry" ? 2 : 3;
     return PrintIdentity(path, home.Value());
@@ -96,7 +96,7 @@ int Run(const std::string& name, const char* path) {
     std::thread([&] { PrintIdentity(path, home.Value()); }).join();
     return 0;
   }
-  if (name == "leak") {  // the sanitizer must see it
+  if (name == "leak") {  // the sanitizer must report it
     static_cast<void>(new std::string("leaked, for the test of the test, and longer than any small string"));
     return 0;
   }

@@ -1,4 +1,4 @@
-// Where the prototype used what it had freed, freed it twice, or would answer the wrong one; and what is near to that.
+// Cases in which the prototype used freed memory, freed twice, or answered the wrong connection, and similar cases.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 namespace isthmus {
 namespace {
 
-// A reset, or an abort, while JavaScript decides: it reads the bytes afterwards, and only then answers.
+// A reset or an abort arrives while JavaScript decides. JavaScript reads the bytes after that, and then answers.
 void ResetWhileAsking(Stage& stage, const Scenario&) {
   int client = -1;
   if (!AskAbout(stage, client)) return;
@@ -39,7 +39,7 @@ void AbortWhileAsking(Stage& stage, const Scenario&) {
   stage.AbortAll();
   STEP(stage.HearReset(client));
   STEP(stage.Settle());
-  // Its place and its bytes are not another's until the answer is there.
+  // The engine must not reuse the slot and the bytes before the answer arrives.
   const int other = stage.Connect();
   STEP(stage.Say(other, "other"));
   STEP(stage.Settle());
@@ -51,7 +51,7 @@ void AbortWhileAsking(Stage& stage, const Scenario&) {
   STEP(stage.HearEnd(other));
 }
 
-// Two events in one batch, and the first ends the connection.
+// Two events arrive in one batch, and the first ends the connection.
 void BothReset(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -86,7 +86,7 @@ void BothFinish(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kFinished));
 }
 
-// In the backlog when it dies.
+// The connection is in the backlog when it ends.
 void AbortedInTheBacklog(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -99,7 +99,7 @@ void AbortedInTheBacklog(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kDrainExpired));
 }
 
-// The answer for one that is gone reaches another in its slot.
+// An answer for an ended connection arrives when another connection uses its slot.
 void SlotUsedAgain(Stage& stage, const Scenario&) {
   int first = -1;
   if (!AskAbout(stage, first)) return;
@@ -114,13 +114,13 @@ void SlotUsedAgain(Stage& stage, const Scenario&) {
   stage.AnswerCandidates({stage.Live()});
   const int backend = stage.AcceptAtBackend();
   STEP(stage.Hear(backend, "hello"));
-  stage.AnswerUnasked(stage.Connection(), Answer{Answer::Kind::kPolicyError});  // a second answer is none
+  stage.AnswerUnasked(stage.Connection(), Answer{Answer::Kind::kPolicyError});  // the engine ignores a second answer
   STEP(stage.Settle());
   STEP(stage.Say(second, "more"));
   STEP(stage.Hear(backend, "more"));
 }
 
-// Dead and reborn in one batch: the slot is taken again while events still point at the old record.
+// A connection ends and a new one takes its slot in one batch, while events still point at the old record.
 void ReplacedInOneBatch(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -138,7 +138,7 @@ void ReplacedInOneBatch(Stage& stage, const Scenario&) {
   STEP(stage.Hear(next, "bye"));
 }
 
-// The listener is gone when its own event comes.
+// The listener is closed before its own event in the same batch.
 void ListenerClosedBeforeItsEvent(Stage& stage, const Scenario&) {
   STEP(stage.HoldStill());
   stage.AnswerUnasked(ConnectionId{0, 0, 0}.Packed(), Answer{Answer::Kind::kMore});  // the wake-up is first in the batch
@@ -151,13 +151,13 @@ void ListenerClosedBeforeItsEvent(Stage& stage, const Scenario&) {
   STEP(stage.Hear(client, "bye"));
 }
 
-// It was closed, and all were ended, by commands of the batch in which its event comes: nobody would end who is accepted then.
+// Commands of the batch close the listener and end all connections before the listener's event. A client accepted then would never end.
 void ListenerClosedThenAborted(Stage& stage, const Scenario&) {
   const int successor = stage.HandOverListener();
   STEP(stage.HoldStill());
   stage.AnswerUnasked(ConnectionId{0, 0, 0}.Packed(), Answer{Answer::Kind::kMore});  // the wake-up is first in the batch
   stage.Connect();
-  // As if the client came only when both had looked for the last time.
+  // Simulates a client that arrives after the last accept of both threads.
   fault::Add(fault::Call::kAccept, EAGAIN);
   fault::Add(fault::Call::kAccept, EAGAIN, 2);
   stage.CloseListener();
@@ -168,7 +168,7 @@ void ListenerClosedThenAborted(Stage& stage, const Scenario&) {
   STEP(stage.AcceptAt(successor) >= 0);
 }
 
-// Nobody would ever be heard there: who opens it is told, and nothing stays behind.
+// Such a listener would never accept a client: opening it returns the error and leaks nothing.
 void ListenerThatIsNotWatched(Stage& stage, const Scenario&) {
   fault::Add(fault::Call::kEpollAdd, ENOMEM);
   STEP(stage.OpenAnother() == ENOMEM);
@@ -178,8 +178,8 @@ void ListenerThatIsNotWatched(Stage& stage, const Scenario&) {
   static_cast<void>(Relaying(stage, client, backend));
 }
 
-// A child that was forked and has not called exec yet: it has a copy of every descriptor, but for those of the two peers, which
-// stand for other machines.
+// A forked child that has not called exec yet. It has a copy of every descriptor except those of the two peers, which represent
+// other machines.
 class Child {
  public:
   Child(int client, int backend) : pid_(::fork()) {
@@ -201,8 +201,8 @@ class Child {
   const pid_t pid_;
 };
 
-// A socket that a child still holds is not gone by a close: it must not be heard of any more, or its events would be those of whoever
-// has its record's memory now.
+// A close does not remove a socket from epoll while a child holds a copy. The engine must remove it: its events would otherwise
+// reach the connection that now uses the same memory.
 void ClosedWhileAChildHoldsIt(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;

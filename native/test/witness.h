@@ -1,4 +1,4 @@
-// Which cells of the table in connection.h have been reached: since the last Forget, and ever.
+// Records which cells of the table in connection.h were reached: since the last ForgetWitnessed(), and in the whole run.
 #pragma once
 
 #include <set>
@@ -13,7 +13,7 @@ void ForgetWitnessed();
 bool Witnessed(State state, Happening happening);
 std::set<std::pair<State, Happening>> EverWitnessed();
 
-// As the table's rows and columns are headed.
+// The row and column headings of that table.
 std::string NameOf(State state);
 std::string NameOf(Happening happening);
 
