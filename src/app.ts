@@ -1,5 +1,5 @@
-// Wires the program on its main thread: the one file that knows every part there, and that no part imports. The control thread's
-// routes → proxy, and back only what the proxy saw (failed dials to health, records to log and metrics).
+// Wires the parts of the main thread. This file imports every part, and no part imports it. The control thread's routes go to the
+// proxy. Only observations go back: failed dials to the health checks, connection records to the log and the metrics.
 import { hostname } from 'node:os';
 import type { RunConfig } from './cli/config/config.ts';
 import { blockList, type Endpoint, type PortRange } from './cli/config/values.ts';
@@ -35,7 +35,7 @@ import { type StatusView, statusView } from './telemetry/status/status.ts';
 import { MAX_HELLO_BYTES } from './tls/client-hello.ts';
 
 const PROXY_HEADER_ROOM = 4096;
-/** A healthy backend answers within milliseconds, so that 16 at a time are thousands a second. */
+/** A healthy backend answers within milliseconds, so 16 concurrent dials allow thousands per second. */
 const RESERVED_DIALS_PER_BACKEND = 16;
 
 export interface AppDeps {
@@ -43,18 +43,18 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly version: string;
   readonly control: ControlLink;
-  /** What a supervisor or a predecessor gives us; null: nobody does. */
+  /** Sockets from a supervisor or a predecessor; null: there is neither. */
   readonly handover?: Handover | null;
 }
 
-/** Sockets that listen already, and who listens on them until we do. */
+/** Listening sockets to take over, and the predecessor that accepts on them until this process does. */
 export interface Handover {
   take(
     name: string,
     wanted: Endpoint & { readonly range?: PortRange; readonly except?: ReadonlySet<number> },
   ): number | undefined;
   readonly hasPredecessor: boolean;
-  /** We accept: resolves when the predecessor does no longer. */
+  /** Reports that this process accepts connections. Resolves when the predecessor has stopped accepting. */
   accepting(): Promise<void>;
 }
 
@@ -109,7 +109,7 @@ export class App {
       },
       onDialFailed: (backend, error) => {
         this.#metrics.dialFailed(error);
-        // That verdict came from the health checks: they need not be told.
+        // EBACKENDDOWN is the verdict of the health checks themselves.
         if (error !== 'EBACKENDDOWN') this.#control.dialFailed(backend.key);
       },
     };
@@ -144,35 +144,35 @@ export class App {
     });
   }
 
-  /** Rejects when a part without which nothing can go on has failed; never resolves. */
+  /** Rejects when an essential part has failed; never resolves. */
   get failed(): Promise<never> {
     return this.#control.failed;
   }
 
-  /** Resolves when another process on this node has taken over: then this one should drain. */
+  /** Resolves when another process on this node supersedes this one. This process should then drain. */
   get succeeded(): Promise<string> {
     return this.#control.succeeded;
   }
 
-  /** Resolves when clients are served. The admin port answers before, so that a slow start can be watched. */
+  /** Resolves when clients are served. The admin port answers earlier, which makes a slow start observable. */
   async start(): Promise<void> {
     const { listen } = this.#config;
-    // A predecessor answers there until we can.
+    // A predecessor answers on the admin and health ports until this process is ready to.
     let adminAddress = this.#handover?.hasPredecessor ? null : await this.#serveAll();
     await this.#control.start({
       onPublished: (desired, changes) => this.#published(desired, changes),
       onHealthChanged: (up, down) => this.#metrics.healthChanged(up, down),
       onTurns: (durationsMs) => this.#metrics.controlTurns(durationsMs),
     });
-    if (this.#stopping) return; // told to stop before there was anything to serve
-    // A connection that was decided by the last table may open a netns that the new one no longer names.
+    if (this.#stopping) return; // stopped before the first routes arrived
+    // A connection routed by the previous table may still open a netns that the new table no longer contains.
     this.#retainTimer = setInterval(() => {
       this.#retainNetns(this.#control.desired.backends);
       this.#shareSlots(this.#control.desired);
     }, this.#config.intervalMs);
     this.#notReadyBecause = 'the first health checks are under way';
     await this.#control.settled;
-    if (this.#stopping) return; // told to stop before we were ready
+    if (this.#stopping) return; // stopped before the first health verdicts
     const fd = this.#handover?.take('tls', listen);
     this.#listener = await this.#engine.openListener({
       name: 'tls',
@@ -183,7 +183,7 @@ export class App {
       policy: this.#policy,
     });
     this.#listener.prepare(this.#policy.prepared());
-    if (this.#stopping) return; // told to stop while it opened: the drain has closed it, or will
+    if (this.#stopping) return; // stopped while the listener opened: the drain closes it
     if (this.#handover?.hasPredecessor) {
       this.#wantPorts(this.#control.desired);
       await this.#ports.settled();
@@ -201,11 +201,11 @@ export class App {
     dropStartGarbage(native);
   }
 
-  /** Sends clients elsewhere, stops accepting, lets connections finish. Health and metrics answer until everything is closed. */
+  /** Withdraws this instance, stops accepting, waits for open connections. Health and metrics answer until `close`. */
   async drain(): Promise<void> {
     this.#stopping = true;
     this.#notReadyBecause = 'draining';
-    // Where nobody is sent here by Kubernetes there is nobody to send elsewhere; and who is sent here reaches our successor.
+    // Without Kubernetes there is nothing to withdraw. After a release, published addresses reach the successor, so they stay.
     if (this.#config.source.kind === 'kubernetes' && !this.#released) await this.#control.withdraw();
     await this.#ports.stop();
     const { drainTimeoutMs, handoverDrainMs } = this.#config;
@@ -216,7 +216,7 @@ export class App {
     );
   }
 
-  /** Ends everything at once. */
+  /** Closes everything immediately, open connections included. */
   async close(): Promise<void> {
     this.#stopping = true;
     this.#notReadyBecause = 'stopping';
@@ -226,13 +226,13 @@ export class App {
     await Promise.all([...this.#servers.values()].map((server) => server.close()));
   }
 
-  /** All that listen, by name: a successor asks for them under the same names. */
+  /** All listening sockets. A successor requests them under the same names. */
   sockets(): readonly { readonly name: string; readonly fd: number }[] {
     const servers = [...this.#servers].map(([name, { fd }]) => ({ name, fd }));
     return [...this.#engine.listeners().map(({ name, fd }) => ({ name, fd })), ...servers];
   }
 
-  /** A successor serves in our place: accepts nothing more, writes nothing more. Connections go on; nothing is withdrawn. */
+  /** Hands over to a successor: accepts and writes nothing more. Open connections continue, and nothing is withdrawn. */
   async release(): Promise<void> {
     this.#stopping = true;
     this.#released = true;
@@ -245,17 +245,17 @@ export class App {
     ]);
   }
 
-  /** Its version, while it starts: who asks here whether the newest process is ready must not hear that we are. */
+  /** The version of a starting successor, or null. Meanwhile /readyz reports not ready: the probe is about the newest process. */
   successorStarts(version: string | null): void {
     this.#successorStarts = version;
   }
 
-  /** Whether the control thread keeps the routes up to date; that the main thread runs is proved by whoever asks. */
+  /** Whether the control thread keeps the routes up to date. The call itself proves that the main thread runs. */
   isWell(): boolean {
     return this.#control.stalledSinceMs === null;
   }
 
-  /** In a line's worth of facts. */
+  /** The facts of the one-line service status. */
   summary(): { listen: string | null; states: ReadonlyMap<string, number>; staleSince: string | null } {
     const states = new Map<string, number>();
     for (const { state } of this.#control.desired.clusters) states.set(state, (states.get(state) ?? 0) + 1);
@@ -266,11 +266,11 @@ export class App {
   #published(desired: Desired, changes: DesiredChanges): void {
     if (changes.routes !== undefined) this.#listener?.prepare(this.#policy.prepared());
     if (changes.routes !== undefined || changes.ports !== undefined) this.#shareSlots(desired);
-    // After the routes: no dial to a fallen backend begins any more.
+    // After the route swap, because no new dial to a fallen backend can start then.
     this.#engine.abortDials(fallenBackends(this.#lastPublished, desired));
     this.#lastPublished = desired;
     if (changes.backends !== undefined) this.#retainNetns(desired.backends);
-    // Before we are ready nobody is served on any port.
+    // No listener port opens before the TLS listener does.
     const isNew = changes.ports !== undefined || changes.heldPorts !== undefined;
     if (isNew && this.#listener !== null) this.#wantPorts(desired);
     if (changes.listeners !== undefined) this.#listenerLog.write(desired.listeners);
@@ -279,8 +279,8 @@ export class App {
     const { appeared, recovered } = problemChanges(this.#problems, desired.problems);
     this.#problems = desired.problems;
     for (const { origin, reason } of appeared)
-      this.#logger.warn({ origin, reason }, 'something cannot be used');
-    for (const origin of recovered) this.#logger.info({ origin }, `${origin}: well again`);
+      this.#logger.warn({ origin, reason }, 'ignoring invalid input');
+    for (const origin of recovered) this.#logger.info({ origin }, `${origin} recovered`);
   }
 
   #shareSlots({ routes, ports }: Desired): void {
@@ -299,7 +299,7 @@ export class App {
 
   async #serveAll(): Promise<{ address: string; port: number }> {
     const { admin, healthListen } = this.#config;
-    // kubelet and Prometheus know the health port by any name; it tells nothing of tenants' networks.
+    // The kubelet and Prometheus may use any host name for the health port. Its pages reveal nothing about tenants' networks.
     if (healthListen !== null) await this.#serve('health', this.#healthPages(), healthListen);
     return this.#serve('admin', this.#adminPages(), admin);
   }

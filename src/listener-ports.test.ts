@@ -100,7 +100,7 @@ test('each gets a port of its own, on the address of --listen, and is decided be
   expect(reports).toEqual([{ 'ns/a': isOpen(100), 'ns/b': isOpen(101) }]);
 });
 
-test('the port that one had before is its own again, whoever else is there', async () => {
+test('a listener gets its previous port back although other listeners exist', async () => {
   await want(wish('a'), wish('b', 100), wish('c', 103));
   expect(engine.open).toEqual({ 'listener:ns/b': 100, 'listener:ns/a': 101, 'listener:ns/c': 103 });
 });
@@ -163,7 +163,7 @@ test('a full range: who is there stays, the others are told in a sentence, and g
   expect(reports.at(-1)?.['ns/d']).toEqual(isOpen(100));
 });
 
-test('one that clients of another may still be sent to is given to nobody but whose it was', async () => {
+test('a port that slices of a listener may still name is given to no other listener', async () => {
   ports.want([wish('a'), wish('b', 102), wish('c')], [100, 102, 9000]);
   await settled();
   expect(engine.open).toEqual({ 'listener:ns/a': 101, 'listener:ns/b': 102, 'listener:ns/c': 103 });

@@ -1,5 +1,5 @@
-// Keeps one port open for each TCP listener that is wanted, and says what came of it. An open port stays as it is while its route
-// changes; what could not be opened is tried again. It decides nothing about routes, and never closes a connection.
+// Keeps one port open for each wanted TCP listener and reports the outcomes. An open port stays open while its route changes. A port
+// that fails to open is retried. This file does not decide routes and never closes a connection.
 import type { PortRange } from './cli/config/values.ts';
 import type { Engine, Listener, ListenerSpec, Policy } from './proxy/engine.ts';
 import { listenerKey } from './proxy/share-key.ts';
@@ -9,19 +9,19 @@ export interface ListenerPortsDeps {
   readonly engine: Pick<Engine, 'openListener'>;
   /** undefined: all addresses. */
   readonly host: string | undefined;
-  /** null: this instance has none to give. */
+  /** null: this instance has no ports for TCP listeners. */
   readonly range: PortRange | null;
   readonly policyOf: (route: () => Route) => Policy;
-  /** All outcomes, whenever one of them changed. */
+  /** Receives all outcomes whenever one of them changed. */
   readonly report: (outcomes: ReadonlyMap<string, PortOutcome>) => void;
   readonly retryMs: number;
-  /** A socket under this name, within the range and none of the exceptions, that a predecessor handed over. */
+  /** The socket that a predecessor handed over under this name, if its port is in the range and not in `except`. */
   readonly inherited?: (name: string, range: PortRange, except: ReadonlySet<number>) => number | undefined;
 }
 
 interface OpenPort {
   readonly listener: Listener;
-  /** The one that connections are decided by; after the end of the listener, for those that were let in before. */
+  /** Decides connections. After the listener closes, it still decides those accepted earlier. */
   route: Route;
 }
 
@@ -40,14 +40,14 @@ export class ListenerPorts {
     this.#deps = deps;
   }
 
-  /** What came of each, so far. */
+  /** The outcomes of the last pass, by name. */
   get outcomes(): ReadonlyMap<string, PortOutcome> {
     return this.#outcomes;
   }
 
   /**
-   * These are wanted from now on. Routes of open ports are swapped before it returns. Nobody gets one of `held` but who had it before:
-   * clients of another may still come by it.
+   * Replaces the wanted ports. Routes of open ports are swapped before this returns. Only the previous owner may get a `held` port,
+   * because clients of that listener may still connect to it.
    */
   want(ports: readonly PortRoute[], held: readonly number[]): void {
     if (this.#stopped) return;
@@ -60,19 +60,19 @@ export class ListenerPorts {
     this.#work();
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no pass is running. */
   async settled(): Promise<void> {
     while (this.#working !== null) await this.#working;
   }
 
-  /** Opens and closes nothing more: the engine closes what is open when it drains. Resolves when nothing is under way. */
+  /** Stops opening and closing ports: the engine closes open ports when it drains. Resolves when no pass is running. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#retry);
     await this.#working;
   }
 
-  /** One pass at a time: what comes meanwhile is looked at in the next. */
+  /** One pass at a time. A change during a pass starts another pass after it. */
   #work(): void {
     if (this.#working !== null) {
       this.#again = true;
@@ -112,12 +112,12 @@ export class ListenerPorts {
     this.#deps.report(outcomes);
   }
 
-  /** Why some could not be opened, by name. Those that had a port before choose first: their clients know it. */
+  /** Returns the failures, by name. Listeners with an earlier port choose first, because their clients use that port. */
   async #openMissing(missing: readonly PortRoute[]): Promise<ReadonlyMap<string, string>> {
     const { range } = this.#deps;
     const failures = new Map<string, string>();
     const taken = new Set(Array.from(this.#open.values(), ({ listener }) => listener.port));
-    /** Somebody else's, as far as this pass knows. */
+    /** Ports that failed to open in this pass: in use by another program, or not permitted. */
     const busy = new Set<number>();
     const others: PortRoute[] = [];
     for (const wish of missing) {
@@ -157,7 +157,7 @@ export class ListenerPorts {
     return (await this.#tryPort(wish, port, taken, busy)) === null;
   }
 
-  /** null when it has one. */
+  /** Returns null when a port is open, otherwise the failure. */
   async #openAny(
     wish: PortRoute,
     { from, to }: PortRange,
@@ -173,7 +173,7 @@ export class ListenerPorts {
       }
       const error = await this.#tryPort(wish, port, taken, busy);
       if (error === null) return null;
-      // No other port would fare better.
+      // Any other error would hit every port.
       if (error !== 'EADDRINUSE' && error !== 'EACCES') return `port ${port} cannot be opened (${error})`;
     }
     const used = `${taken.size} taken by other listeners, ${busy.size} by other programs or not permitted`;
@@ -181,7 +181,7 @@ export class ListenerPorts {
     return `no port of --listener-ports ${from}-${to} is free: ${used}${kept}`;
   }
 
-  /** null when it is open now, else the code of the error. */
+  /** Returns null when the port is open, otherwise the error code. */
   async #tryPort(
     wish: PortRoute,
     port: number,
@@ -204,7 +204,7 @@ export class ListenerPorts {
       const listener = await engine.openListener(spec);
       taken.add(listener.port);
       this.#open.set(wish.name, Object.assign(holder, { listener }));
-      // It may have changed while the port was being opened.
+      // The route may have changed while the port was opening.
       holder.route = this.#wanted.find(({ name }) => name === wish.name)?.route ?? holder.route;
       return null;
     } catch (error) {

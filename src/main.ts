@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command line: picks the command, reads its configuration, turns signals into a drain and errors into exit codes.
-// 0 done, 1 failed, 2 wrong configuration, 128 + n ended by a second signal.
+// The command line: selects the command, reads its configuration, maps signals to a drain and errors to exit codes.
+// Exit codes: 0 done, 1 failed, 2 invalid configuration, 128 + n ended by a second signal.
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './cli/config/config.ts';
@@ -85,7 +85,7 @@ async function main([command, ...args]: readonly string[]): Promise<number> {
   return 2;
 }
 
-/** null after every problem of it has been listed. */
+/** Returns null for an invalid configuration, after printing every problem. */
 function configuration(args: readonly string[]): Exclude<ConfigResult, { problems: unknown }> | null {
   const result = readConfig(args, process.env, { directoryProblem, isFile, readText });
   if (!('problems' in result)) return result;
@@ -115,16 +115,19 @@ async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** To end in order is worth so long to somebody who has asked twice. */
+/** How long an orderly close may take after the second signal. */
 const AT_ONCE_MS = 1000;
-/** For what ends around the drain: requests to an API that may not answer, the threads. */
+/** Extra time for the work around the drain: requests to an API that may not answer, and the end of the threads. */
 const ENDING_ROOM_MS = 10_000;
-/** From the moment that a successor serves until the kubelet ends the Pod that it replaces: a probe, and a turn of the DaemonSet's. */
+/**
+ * How long the kubelet may take to end a replaced Pod after its successor starts to serve: one readiness probe and one pass of the
+ * DaemonSet controller.
+ */
 const REPLACED_WITHIN_MS = 120_000;
 
 async function serve(config: RunConfig, logger: Logger): Promise<number> {
-  // Both late, so that --help and configuration errors need no compiled addon; the thread first, since it loads its code by itself
-  // while we load ours.
+  // Both imports are late: --help and configuration errors must work without the compiled addon. The control thread starts first,
+  // because it loads its code in parallel with the main thread.
   const { ControlLink } = await import('./control-thread/control-link.ts');
   const log = (level: LogLevel, facts: object, message: string) => logger[level](facts, message);
   const control = new ControlLink({ config, log });
@@ -132,9 +135,9 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   const service = await openService(config, log);
   const app = new App({ config, logger, version: version(), control, handover: service });
   const signal = untilSignal();
-  // Before anybody hears that we are ready: without it the signal ends the process.
+  // Installed before this process reports ready: without a handler, SIGHUP ends the process.
   if (config.handover !== null) process.on('SIGHUP', () => void service?.upgrade(null));
-  // A signal during the start ends the start; an error during the start is the start's own.
+  // A signal during the start stops the start. An error during the start rejects this race.
   const started = app.start().then(() => service?.serving(app));
   await Promise.race([started, signal.first, app.failed, ...(service === null ? [] : [service.dismissed])]);
   const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
@@ -158,8 +161,8 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
     await service?.beforeStop();
     service?.stopping(config.propagationWaitMs + config.drainTimeoutMs + ENDING_ROOM_MS);
     await app.drain();
-    // Who is a container's first process, and ends by itself, is started again: and would take back what a successor has just got. So
-    // does one whose health port answers no more.
+    // The kubelet restarts a container whose first process exits, or whose health port stops answering. The restarted process would
+    // take the sockets back from the successor. So this process stays until the kubelet sends a signal.
     const isReplaced = !signal.seen() && process.pid === 1;
     if (isReplaced) {
       logger.info('waiting to be ended: a container that ends by itself would be started again');
@@ -175,7 +178,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
   return 128 + constants.signals[second];
 }
 
-/** What we do under a supervisor, and for upgrades without a gap; null where neither is asked for. */
+/** The service for a supervisor and for upgrades without downtime; null when the configuration asks for neither. */
 async function openService(
   config: RunConfig,
   log: (level: LogLevel, facts: object, message: string) => void,
@@ -206,7 +209,7 @@ function untilSignal(): {
   return { first: first.promise, second: second.promise, seen: () => seen > 0 };
 }
 
-/** What is wrong with a directory, in the words of the configuration's other problems. */
+/** What a valid value would be, phrased like the other configuration problems; null when the directory is valid. */
 function directoryProblem(path: string): string | null {
   try {
     return statSync(path).isDirectory() ? null : 'a directory, this is a file';
@@ -217,11 +220,11 @@ function directoryProblem(path: string): string | null {
 }
 
 function isFile(path: string): boolean {
-  // A pipe is as good: `--kubeconfig <(…)`.
+  // A pipe is valid too: `--kubeconfig <(…)`.
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
 }
 
-/** A selector of nodes is short: whatever is longer was meant for something else. */
+/** A node selector is short. A longer file is the wrong file. */
 const MAX_FILE_BYTES = 65_536;
 
 function readText(path: string): { readonly text: string } | { readonly wanted: string } {
@@ -244,7 +247,7 @@ function readText(path: string): { readonly text: string } | { readonly wanted: 
   }
 }
 
-/** What to do about a start that failed for a reason of the machine; null for one that nobody foresaw. */
+/** The message for a start that failed because of the environment; null for an unexpected error. */
 function startFailure(error: unknown): string | null {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE')
@@ -283,5 +286,5 @@ function complain(text: string): void {
 }
 
 process.exitCode = await main(process.argv.slice(2));
-// A handle that somebody forgot must not keep a finished program alive; what was printed is flushed first.
+// A forgotten handle must not keep a finished program alive. The empty write flushes the output first.
 process.stdout.write('', () => process.exit());

@@ -13,13 +13,13 @@ test.each<[args: string[], expected: object]>([
 });
 
 test.each([[[]], [['a', 'b']], [['a', '--admin']], [['a', '--what']], [['a', '--admin=1', '--admin=2']]])(
-  '%j is no question',
+  '%j is a usage error',
   (args) => {
     expect(adminArguments(args, {}, 1)).toEqual({ kind: 'usage' });
   },
 );
 
-test('the variable counts where there is no flag, and is named where it is wrong', () => {
+test('the variable applies without a flag and is named if it is wrong', () => {
   expect(adminArguments([], { ISTHMUS_ADMIN: '7' }, 0)).toMatchObject({ endpoint: { port: 7 } });
   expect(adminArguments([], { ISTHMUS_ADMIN: 'x' }, 0)).toMatchObject({
     kind: 'problem',

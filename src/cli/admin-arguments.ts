@@ -1,4 +1,4 @@
-// The arguments of commands that ask a running proxy: `--admin <addr:port>`, `--json`, and words. Pure.
+// Parses the arguments of commands that query a running proxy: `--admin <addr:port>`, `--json`, and words. Pure.
 import type { ConfigProblem } from './config/config.ts';
 import { type Endpoint, endpoint } from './config/values.ts';
 
@@ -9,7 +9,7 @@ export type AdminArguments =
       readonly json: boolean;
       readonly words: readonly string[];
     }
-  /** Something is missing, or there is too much of it. */
+  /** An argument is missing, unknown or given too often. */
   | { readonly kind: 'usage' }
   | { readonly kind: 'problem'; readonly problem: ConfigProblem };
 

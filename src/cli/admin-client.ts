@@ -1,4 +1,4 @@
-// Asks the admin port of a running proxy for one page. Bounded in time and size; whoever answers there may be anybody.
+// Requests one page from the admin port of a running proxy. Bounded in time and size: any program may listen on that port.
 import { get } from 'node:http';
 import type { Endpoint } from './config/values.ts';
 
@@ -8,10 +8,10 @@ export interface AdminAnswer {
 }
 
 const DEADLINE_MS = 5000;
-/** Ten thousand clusters with all that is known of each. */
+/** Enough for the complete status of ten thousand clusters. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** An address to listen on that means all of them leads to this host; the admin port answers requests for an address of its own only. */
+/** Replaces a wildcard address: in `Host` the admin port accepts only localhost, loopback and its own address. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 export function askAdmin(

@@ -1,4 +1,4 @@
-// `isthmus explain <cluster>`: asks the admin port of a running proxy, and prints its answer as it is.
+// `isthmus explain <cluster>`: requests the explanation from the admin port of a running proxy and prints it.
 
 import { endpointText } from '../routing/endpoint.ts';
 import { explanationText } from '../telemetry/status/explain-text.ts';

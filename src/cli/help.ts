@@ -1,7 +1,7 @@
-// The help of the command line, made from the table of flags. It fits on a screen and teaches by examples.
+// The help of the command line: fixed texts with examples, and the flags of `isthmus run` from the table of flags.
 import { FLAG_NAMES, FLAGS, type Flag } from './config/flags.ts';
 
-/** The longest usage; what follows it must fit on a terminal of 80 columns that nobody widened. */
+/** The width of the longest usage. The help text after it must fit into a terminal of 80 columns. */
 const USAGE_WIDTH = 35;
 
 export const MAIN_HELP = `isthmus: reaches isolated Kubernetes clusters by the server name in the TLS

@@ -1,4 +1,4 @@
-// The command line of `isthmus reload`. Pure.
+// Parses the command line of `isthmus reload`. Pure.
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

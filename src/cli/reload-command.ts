@@ -1,4 +1,4 @@
-// `isthmus reload`: has the process that serves start its successor, and says what came of it. What `systemctl reload` runs.
+// `isthmus reload`: asks the running process to start its successor and prints the result. `systemctl reload` runs this command.
 import { connect } from 'node:net';
 import { meetingPath } from '../lifecycle/handover-directory.ts';
 import { type FromPredecessor, fromPredecessor, messageLine } from '../lifecycle/handover-messages.ts';
@@ -7,13 +7,13 @@ import { settingsOf } from '../lifecycle/settings-environment.ts';
 
 export interface ReloadOptions {
   readonly directory: string;
-  /** Settings in it take the place of the running process's own; null: it keeps its own. */
+  /** Its settings replace those of the running process; null: the running process keeps its own. */
   readonly environment: Readonly<Record<string, string | undefined>> | null;
   readonly print: (text: string) => void;
   readonly complain: (text: string) => void;
 }
 
-/** 0 when the successor serves, 1 when the old process goes on or none was found. */
+/** Returns 0 when the successor serves, 1 when the old process continues or no process answers. */
 export async function reload({ directory, environment, print, complain }: ReloadOptions): Promise<number> {
   const answer = await ask(directory, environment === null ? null : settingsOf(environment));
   switch (answer?.kind) {
@@ -28,7 +28,7 @@ export async function reload({ directory, environment, print, complain }: Reload
       return 1;
     default:
       complain(
-        `isthmus: nobody answers at ${meetingPath(directory)}; is isthmus run --handover ${directory} running?\n`,
+        `isthmus: no proxy answers at ${meetingPath(directory)}; is isthmus run --handover ${directory} running?\n`,
       );
       return 1;
   }

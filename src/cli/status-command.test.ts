@@ -109,7 +109,7 @@ describe('a proxy that is ready: exit code 0', () => {
   test.each([
     ['--json', '--admin'],
     ['--admin', '--json'],
-  ])('%s before %s gives all there is as JSON', async (first) => {
+  ])('%s before %s prints the complete status as JSON', async (first) => {
     const where = ['--admin', String(port)];
     expect(await show(first === '--json' ? ['--json', ...where] : [...where, '--json'])).toBe(0);
     expect(JSON.parse(out)).toEqual(STATUS);
@@ -120,7 +120,7 @@ describe('no proxy that is ready: exit code 1', () => {
   test.each<[title: string, json: boolean]>([
     ['as text', false],
     ['as JSON', true],
-  ])('one that says it is not, %s', async (_title, json) => {
+  ])('a proxy that reports that it is not ready, %s', async (_title, json) => {
     page = { ...page, body: JSON.stringify({ ...STATUS, ready: false, notReadyBecause: 'draining' }) };
     expect(await show(['--admin', String(port), ...(json ? ['--json'] : [])])).toBe(1);
     expect(out).toContain('draining');
@@ -133,7 +133,7 @@ describe('no proxy that is ready: exit code 1', () => {
     ['JSON that is no status', { body: '{}' }],
     ['null', { body: 'null' }],
     ['an error', { status: 500, body: 'Error: boom' }],
-  ])('something that answers with %s', async (_title, answer) => {
+  ])('another program that answers with %s', async (_title, answer) => {
     page = { ...page, ...answer };
     expect(await show(['--admin', String(port)])).toBe(1);
     expect(out).toBe('');
@@ -144,7 +144,7 @@ describe('no proxy that is ready: exit code 1', () => {
     );
   });
 
-  test('something that closes without an answer', async () => {
+  test('another program that closes without an answer', async () => {
     const rude = await tcpServer((socket) => socket.destroy());
     expect(await show(['--admin', String(rude.port)])).toBe(1);
     expect(err).toMatch(/^no proxy answers at /);
@@ -154,14 +154,14 @@ describe('no proxy that is ready: exit code 1', () => {
   test.each<[address: (port: number) => string, shown: (port: number) => string]>([
     [(there) => `127.0.0.1:${there}`, (there) => `127.0.0.1:${there} (connect ECONNREFUSED`],
     [(there) => `[::1]:${there}`, (there) => `[::1]:${there} (connect E`],
-  ])('nobody at all', async (address, shown) => {
+  ])('no program listens there', async (address, shown) => {
     await server.close();
     expect(await show(['--admin', address(port)])).toBe(1);
     expect(err).toContain(`no proxy answers at ${shown(port)}`);
   });
 });
 
-describe('a question that makes no sense: exit code 2', () => {
+describe('invalid arguments: exit code 2', () => {
   test.each([
     [['now']],
     [['--admin']],
@@ -202,7 +202,7 @@ test.each<[title: string, parts: Partial<StatusView>, first: string]>([
   expect(statusText({ ...STATUS, ...parts }).split('\n')[0]).toBe(first);
 });
 
-test('a control loop that does not answer is named before what it knew last', () => {
+test('a control loop that does not answer is named before its last known states', () => {
   const control = { stalledSince: '2026-01-02T03:04:05.678Z', lagMs: 6000, probesAt: null };
   expect(statusText({ ...STATUS, control }).split('\n')[2]).toContain('2026-01-02T03:04:05.678Z');
   expect(statusText(STATUS)).not.toContain('answered');

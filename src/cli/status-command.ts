@@ -1,4 +1,4 @@
-// `isthmus status`: asks the admin port of a running proxy and prints it for a person.
+// `isthmus status`: requests the status from the admin port of a running proxy and prints it.
 
 import { statusText } from '../telemetry/status/status-text.ts';
 import { adminArguments } from './admin-arguments.ts';

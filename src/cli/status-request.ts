@@ -1,4 +1,4 @@
-// Asks a running proxy for its status, and says what is wrong when there is none. Whoever answers there may be anybody.
+// Requests the status of a running proxy and explains a failure. Any program may listen on that port, so the answer is checked.
 
 import { endpointText } from '../routing/endpoint.ts';
 import type { StatusView } from '../telemetry/status/status.ts';

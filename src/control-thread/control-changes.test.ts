@@ -5,7 +5,7 @@ import type { Desired } from '../control/desired/desired-state.ts';
 import { type Backend, backendKey, type Route, routeTable } from '../routing/route-table.ts';
 import { changedDesired, desiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 
-/** A small world of clusters: by number, with how many backends, and how it is. */
+/** A small set of clusters: number, count of backends, and state. */
 interface Cluster {
   readonly number: number;
   readonly backends: number;
@@ -107,7 +107,7 @@ const isFrozen = (value: unknown): boolean => {
   return Object.isFrozen(value) && Object.values(value).every(isFrozen);
 };
 
-/** What arrives at the other side when these states follow each other. */
+/** Yields each sent state with the state that the main thread rebuilds from the changes. */
 function* told(following: readonly Desired[]): Generator<{ sent: Desired; arrived: Desired }> {
   let sent = NOTHING_DESIRED;
   let arrived = NOTHING_DESIRED;
@@ -119,8 +119,8 @@ function* told(following: readonly Desired[]): Generator<{ sent: Desired; arrive
   }
 }
 
-describe('what arrives', () => {
-  test('is what was sent, whatever came before, and frozen down to the last netns', () => {
+describe('the received state', () => {
+  test('equals the sent state, whatever came before, and is deeply frozen', () => {
     fc.assert(
       fc.property(states, (following) => {
         for (const { sent, arrived } of told(following)) {
@@ -131,7 +131,7 @@ describe('what arrives', () => {
     );
   });
 
-  test('keeps the identity of everything that did not change', () => {
+  test('keeps the identity of every unchanged part', () => {
     fc.assert(
       fc.property(states, (following) => {
         let before: { sent: Desired; arrived: Desired } | null = null;
@@ -143,7 +143,7 @@ describe('what arrives', () => {
           for (const [name, route] of now.sent.routes.byServerName) {
             const [was, is] = [before, now].map((each) => each?.arrived.routes.byServerName.get(name));
             if (before?.sent.routes.byServerName.get(name) === route) expect(is).toBe(was);
-            // In a route that changed, the backends that stay are the same ones: the engine must not notice.
+            // In a changed route, unchanged backends keep their identity, so the engine sees no change of them.
             for (const backend of is?.backends ?? []) {
               const old = was?.backends.find(({ key }) => key === backend.key);
               if (old !== undefined) expect(backend).toBe(old);
@@ -156,11 +156,11 @@ describe('what arrives', () => {
   });
 });
 
-describe('what is sent', () => {
+describe('the message', () => {
   const a = { number: 1, backends: 1, reason: 'well' };
   const b = { number: 2, backends: 1, reason: 'well' };
 
-  test('is nothing but the one cluster of many that changed', () => {
+  test('contains only the one changed cluster of many', () => {
     const before = desired([a, b], [], 9);
     const after = settledDesired(before, desired([a, { ...b, reason: 'slow', backends: 0 }], [], 9));
     expect(desiredChanges(before, after)).toEqual({
@@ -179,13 +179,13 @@ describe('what is sent', () => {
     });
   });
 
-  test('is nothing of the routes when only a reason changed', () => {
+  test('contains no routes when only a reason changed', () => {
     const before = desired([a, b], [], 1);
     const after = settledDesired(before, desired([a, { ...b, reason: 'slow' }], [], 1));
     expect(Object.keys(desiredChanges(before, after))).toEqual(['complete', 'clusters', 'listeners']);
   });
 
-  test('is of a pool of thousands only the member that came, and where the others were', () => {
+  test('contains only the new member of a pool of thousands, and the indexes of the others', () => {
     const before = desired([{ ...a, backends: 3 }], [], 9);
     const after = settledDesired(before, desired([{ ...a, backends: 4 }], [], 9));
     const { routes, ports, listeners } = desiredChanges(before, after);
@@ -196,7 +196,7 @@ describe('what is sent', () => {
   });
 });
 
-test('a place that the list before does not have is a bug, and throws', () => {
+test('an index outside the previous list is a bug and throws', () => {
   expect(() => changedDesired(NOTHING_DESIRED, { complete: true, clusters: [3] })).toThrow(
     'no item 3 in a list of 0',
   );

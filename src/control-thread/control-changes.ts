@@ -1,17 +1,18 @@
-// What differs between two desired states, as plain data that crosses from the control thread to the main thread, and the later
-// state rebuilt there: frozen again, and with everything that did not change the very same object. Pure.
+// The difference between two desired states, as plain data for the message from the control thread to the main thread. Also rebuilds
+// the later state there: frozen, with every unchanged part as the same object. Pure.
 import type { Desired } from '../control/desired/desired-state.ts';
 import type { MemberStatus } from '../control/desired/listener-status.ts';
 import { changedTable, type RouteChanges, routeChanges } from '../routing/route-changes.ts';
 import { type Backend, EMPTY_ROUTE_TABLE } from '../routing/route-table.ts';
 
-/** A list as places in the list before, where its items stayed the same, and new items. */
+/** A list in which a number is the index of an unchanged item in the previous list, and an object is a new item. */
 export type ListChanges<T extends object> = readonly (number | T)[];
 
-/** Something with a list of its own, which may have thousands of items of which one changed: without it, and how that differs. */
+/** A changed item that contains a list. The list travels as changes, because it may have thousands of entries and one change. */
 export interface PartChange<T extends object> {
-  /** Place of what it was before; its list is what the changes are of. null: it is new. */
+  /** Index of the previous version of the item; `parts` refers to its list. null: the item is new. */
   readonly was: number | null;
+  /** The item with an empty list. */
   readonly item: T;
   readonly parts: ListChanges<object>;
 }
@@ -19,7 +20,7 @@ export interface PartChange<T extends object> {
 type Lists = Pick<Desired, 'clusters' | 'backends' | 'problems' | 'ports' | 'listeners'>;
 type ItemOf<K extends keyof Lists> = Lists[K][number];
 
-/** Parts that are the same are left out. */
+/** Unchanged parts are absent. */
 export interface DesiredChanges {
   readonly complete: boolean;
   readonly routes?: RouteChanges;
@@ -42,7 +43,7 @@ export const NOTHING_DESIRED: Desired = Object.freeze({
   listeners: Object.freeze([]),
 });
 
-/** Goes by reference, as the control loop hands things over: what says the same is the same object. */
+/** Compares by reference: the control loop keeps the same object for an unchanged value. */
 export function desiredChanges(before: Desired, after: Desired): DesiredChanges {
   const routes = before.routes === after.routes ? null : routeChanges(before.routes, after.routes);
   return {
@@ -59,7 +60,7 @@ export function desiredChanges(before: Desired, after: Desired): DesiredChanges 
   };
 }
 
-/** `before` must say the same as the state from which the changes were made. */
+/** `before` must equal the state from which the changes were computed. */
 export function changedDesired(before: Desired, changes: DesiredChanges): Desired {
   const { complete, routes, clusters, backends, problems, ports, heldPorts, listeners } = changes;
   return Object.freeze({
@@ -75,11 +76,11 @@ export function changedDesired(before: Desired, changes: DesiredChanges): Desire
   });
 }
 
-/** Where the list of an item is, and what says that two items are the same one. */
+/** Access to the list of an item, and the identity of items and of list entries. */
 interface Parts<T extends object> {
   keyOf(item: T): string;
   listOf(item: T): readonly object[];
-  /** Two of its list that have the same are the same. */
+  /** Two list entries with the same identity are interchangeable. */
   identityOf(part: object): unknown;
   with(item: T, list: readonly object[]): T;
 }
@@ -87,7 +88,7 @@ interface Parts<T extends object> {
 const PORTS: Parts<ItemOf<'ports'>> = {
   keyOf: ({ name }) => name,
   listOf: ({ route }) => route.backends,
-  // All there is to a backend.
+  // The key covers every property of a backend.
   identityOf: (backend) => (backend as Backend).key,
   with: (port, list) => ({
     ...port,

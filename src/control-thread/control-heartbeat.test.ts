@@ -23,7 +23,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('asks once a second, and never while a question is open', () => {
+test('the heartbeat sends one beat per second, and none while a beat is open', () => {
   heartbeat.start();
   expect(asked).toBe(1);
   vi.advanceTimersByTime(3500);
@@ -34,7 +34,7 @@ test('asks once a second, and never while a question is open', () => {
   expect(asked).toBe(2);
 });
 
-test('knows how long the open question waits, and how long the last one did', () => {
+test('the lag is the age of the open beat, or the round trip of the last one', () => {
   heartbeat.start();
   vi.advanceTimersByTime(700);
   expect(heartbeat.lagMs).toBeCloseTo(700);
@@ -44,7 +44,7 @@ test('knows how long the open question waits, and how long the last one did', ()
   expect(heartbeat.stalledSinceMs).toBeNull();
 });
 
-test('five beats without an answer are a stall, told once, since the question; the answer ends it', () => {
+test('five beats without an answer are a stall, reported once with the time of the beat; the answer ends it', () => {
   heartbeat.start();
   vi.advanceTimersByTime(4999);
   expect([heartbeat.stalledSinceMs, told]).toEqual([null, []]);
@@ -55,9 +55,9 @@ test('five beats without an answer are a stall, told once, since the question; t
   expect(told).toEqual(['stalled since 0', 'back after 14999']);
 });
 
-test('a main thread that was away itself accuses nobody', () => {
+test('a blocked main thread does not report a stall of the control thread', () => {
   heartbeat.start();
-  // Blocked for a minute: the clock moved, but the timer fires once, before the answer that waits can be read.
+  // Blocked for a minute: the clock moves, but the timer fires once, before the waiting answer is read.
   vi.setSystemTime(START + 60_000);
   vi.advanceTimersByTime(1000);
   heartbeat.answered();
@@ -66,7 +66,7 @@ test('a main thread that was away itself accuses nobody', () => {
   expect(asked).toBe(2);
 });
 
-test('stopped, it neither asks nor accuses, and an answer that comes late is nobody’s', () => {
+test('a stopped heartbeat sends no beat, reports no stall, and ignores a late answer', () => {
   heartbeat.start();
   vi.advanceTimersByTime(4000);
   heartbeat.stop();

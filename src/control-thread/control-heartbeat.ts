@@ -1,8 +1,8 @@
-// Asks the control thread for a sign of life, again and again, and knows how long it has been silent. It counts questions that
-// went unanswered, not time: a main thread that was itself away for seconds must not accuse the other.
+// Sends periodic beats to the control thread and measures how long it has not answered. It counts beats without an answer, not
+// time: a main thread that was itself blocked for seconds must not report the control thread as stalled.
 
 export interface ControlHeartbeatDeps {
-  /** Sends the question; the answer comes back through `answered`. */
+  /** Sends a beat. The owner reports the answer with `answered`. */
   readonly ask: () => void;
   readonly onStall: (sinceMs: number) => void;
   readonly onRecovery: (silentMs: number) => void;
@@ -10,7 +10,7 @@ export interface ControlHeartbeatDeps {
 
 const INTERVAL_MS = 1000;
 
-/** The largest manifest that is read at all (4 MiB of YAML) takes some 3 s. */
+/** The largest accepted manifest (4 MiB of YAML) takes about 3 s to parse. */
 const MISSED_BEATS = 5;
 
 export class ControlHeartbeat {
@@ -45,12 +45,12 @@ export class ControlHeartbeat {
     this.#missed = 0;
   }
 
-  /** How long the question that is open has been waiting, or how long the last one took. */
+  /** The age of the open beat, or the round trip of the last one. */
   get lagMs(): number {
     return this.#askedMs === null ? this.#lastLagMs : performance.now() - this.#askedMs;
   }
 
-  /** Since when (milliseconds since the epoch) it does not answer; null while it does. */
+  /** When the unanswered beat was sent (milliseconds since the epoch); null while the control thread answers. */
   get stalledSinceMs(): number | null {
     return this.#missed >= MISSED_BEATS ? this.#askedAt : null;
   }

@@ -1,5 +1,5 @@
-// The Kubernetes part of the control side, wired: one client, the clusters read from it, what is published to it, and what is told
-// about that. Part of the control thread; nothing else imports it.
+// Wires the Kubernetes part of the control thread: one client, the cluster and listener sources, the publisher, and their log
+// messages. Only the control thread imports this file.
 import { hostname } from 'node:os';
 import type { RunConfig } from '../cli/config/config.ts';
 import type { Outcome } from '../control/apply/apply.ts';
@@ -27,7 +27,7 @@ export interface ControlKubernetesDependencies {
   readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
 }
 
-/** An address can change under a process that lives for weeks. */
+/** The address can change while a process runs for weeks. */
 const ADDRESS_EVERY_MS = 30_000;
 
 export class ControlKubernetes {
@@ -42,7 +42,7 @@ export class ControlKubernetes {
   #listen: string | null = null;
   #unheard: string | null = null;
 
-  /** Throws KubeconfigError when there are no usable credentials; that the API answers is not asked. */
+  /** Throws KubeconfigError when there are no usable credentials. Does not check that the API answers. */
   static async open(deps: ControlKubernetesDependencies): Promise<ControlKubernetes> {
     const { config, environment, log } = deps;
     const client = await openKubeClient({
@@ -116,13 +116,13 @@ export class ControlKubernetes {
     });
   }
 
-  /** Resolves when the lists were seen once, or could not be. */
+  /** Resolves when the first lists have arrived or failed. */
   async start(): Promise<void> {
     this.#addressTimer = setInterval(() => void this.#lookAtAddress(), ADDRESS_EVERY_MS);
     await Promise.all([this.publisher.start(), this.listeners.start()]);
   }
 
-  /** Clients are served there. */
+  /** Sets the address and port that accept clients. */
   listening(address: string, port: number): void {
     this.#listen = address;
     this.#tellUnheard();
@@ -166,7 +166,10 @@ export class ControlKubernetes {
     return advertisedAddress({ flag, podIp, defaultRoute: this.#defaultRoute });
   }
 
-  /** Once for each address. What was given and is certain was a problem of the configuration: here is what may be meant, or was found. */
+  /**
+   * Warns once for each advertised address that the listener does not accept on. The configuration check already rejects definite
+   * conflicts between flags. Here the address may be intended, or comes from the default route.
+   */
   #tellUnheard(): void {
     const choice = this.#advertised();
     if (this.#listen === null || choice.kind === 'none') return;

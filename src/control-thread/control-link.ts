@@ -1,5 +1,5 @@
-// The main thread's end of the control thread: starts it, keeps what it last published, passes on what it says. Nothing here waits
-// for it but start and stop: a control thread that is busy, or stuck, leaves the routes as they are.
+// The main thread's side of the control thread: starts it, keeps the last published state, forwards its messages. Every wait except
+// `start` and `settled` has a deadline. While the control thread is busy or stuck, the routes stay as they are.
 import { Worker } from 'node:worker_threads';
 import type { RunConfig } from '../cli/config/config.ts';
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
@@ -13,50 +13,50 @@ import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 export interface ControlLinkDeps {
   readonly config: RunConfig;
   readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
-  /** Tests stand in for the control thread. */
+  /** A test double for the control thread. */
   readonly script?: URL;
   readonly withdrawalDeadlineMs?: number;
   readonly stopDeadlineMs?: number;
 }
 
-/** Told from the start on. */
+/** Called from `start` on. */
 export interface ControlHandlers {
-  /** Another state is there; `changes` holds the parts that differ from the one before. */
+  /** A new state. `changes` holds the parts that differ from the previous state. */
   readonly onPublished: (desired: Desired, changes: DesiredChanges) => void;
-  /** So many backends came up, and so many went down. */
+  /** The number of backends that came up and went down. */
   readonly onHealthChanged: (up: number, down: number) => void;
   readonly onTurns: (durationsMs: readonly number[]) => void;
 }
 
 export interface HealthAnswer {
   readonly health: ReadonlyMap<string, TargetHealth>;
-  /** When it was so, in milliseconds since the epoch: earlier than now if the control thread is busy. null: never heard. */
+  /** When the answer arrived, in milliseconds since the epoch. It is old while the control thread is busy. null: no answer yet. */
   readonly atMs: number | null;
 }
 
-/** The control thread ended, and nobody had asked it to: a bug. Routes that nobody keeps up to date are not served on. */
+/** The control thread exited unexpectedly, which is a bug. The program ends, because nothing updates the routes any more. */
 export class ControlThreadError extends Error {
   readonly code = 'ECONTROLTHREAD';
 }
 
-/** The control thread cannot begin, and says what an operator can do about it. */
+/** The control thread cannot start, for a reason that the operator can fix. */
 export class ControlRefusal extends Error {
   readonly code = 'EKUBECONFIG';
 }
 
-/** /status shows what was known before rather than wait longer. */
+/** After this time, /status shows the last known health. */
 const HEALTH_DEADLINE_MS = 250;
 
-/** A control thread that is in the middle of something (a large manifest) ends after it; one that is stuck is ended. */
+/** Enough for a busy control thread (a large manifest) to finish and exit. A stuck thread is terminated. */
 const STOP_DEADLINE_MS = 5000;
 
-/** Beside the propagation: it ends by itself before that, unless it is stuck. */
+/** In addition to the propagation wait. The control thread ends the withdrawal earlier, unless it is stuck. */
 const WITHDRAWAL_DEADLINE_MS = 6000;
 
 export class ControlLink {
   /** Rejects when the control thread fails; never resolves. */
   readonly failed: Promise<never>;
-  /** The first health verdicts are there. */
+  /** Resolves when the routes reflect the first health verdicts. */
   readonly settled: Promise<void>;
   readonly #deps: ControlLinkDeps;
   #handlers: ControlHandlers | null = null;
@@ -72,16 +72,16 @@ export class ControlLink {
   #desired = NOTHING_DESIRED;
   #health: HealthAnswer = { health: new Map(), atMs: null };
   #healthAnswer: PromiseWithResolvers<void> | null = null;
-  /** By key, so there are no more than backends, however many clients fail while the control thread is busy. */
+  /** Backend keys. The number of backends bounds the set, however many clients fail while the control thread is busy. */
   readonly #failedDials = new Set<string>();
   #dialsUnderWay = false;
-  /** What is not told yet of the ports; null: nothing new. */
+  /** Port outcomes that are not sent yet; null: none. */
   #ports: ReadonlyMap<string, PortOutcome> | null = null;
   #portsUnderWay = false;
   #stopping: Promise<void> | null = null;
   #ended = false;
 
-  /** The thread starts to load its code, beside whatever the main thread does now; it looks at nothing before `start`. */
+  /** Starts the thread, which loads its code in parallel with the main thread. It observes nothing before `start`. */
   constructor(deps: ControlLinkDeps) {
     this.#deps = deps;
     const settled = Promise.withResolvers<void>();
@@ -101,7 +101,7 @@ export class ControlLink {
       onRecovery: (silentMs) =>
         deps.log('warn', { silentMs: Math.round(silentMs) }, 'the control thread answers again'),
     });
-    // As the same kind of file as this one: compiled, or TypeScript as it is.
+    // The same file extension as this file: compiled JavaScript, or TypeScript source.
     const script = deps.script ?? new URL(`./control-thread${import.meta.url.slice(-3)}`, import.meta.url);
     this.#worker = new Worker(script, { name: 'control', workerData: deps.config });
     this.#worker.on('message', (message: FromControl) => this.#receive(message));
@@ -111,8 +111,8 @@ export class ControlLink {
     });
     const failure = Promise.withResolvers<never>();
     this.failed = failure.promise;
-    this.failed.catch(() => {}); // whoever started us waits for it, or has ended already
-    // Only now is everything read that it said before its end.
+    this.failed.catch(() => {}); // no unhandled rejection when the owner no longer waits for it
+    // On `exit`, Node has delivered every message that the thread sent.
     this.#exited = new Promise((resolve) =>
       this.#worker.once('exit', () => {
         this.#end();
@@ -122,13 +122,13 @@ export class ControlLink {
           failure.reject(new ControlRefusal(this.#refusal));
           return;
         }
-        const why = cause instanceof Error ? cause.message : 'nobody asked it to';
+        const why = cause instanceof Error ? cause.message : 'unexpected exit';
         failure.reject(new ControlThreadError(`the control thread ended: ${why}`, { cause }));
       }),
     );
   }
 
-  /** Resolves after the first turn, or when it is stopped before. */
+  /** Resolves after the first turn, or when the thread ends earlier. */
   start(handlers: ControlHandlers): Promise<void> {
     this.#handlers = handlers;
     if (this.#stopping === null && !this.#ended) {
@@ -138,15 +138,15 @@ export class ControlLink {
     return this.#started.promise;
   }
 
-  /** Rejects never; resolves with the holder's name when another process on this node has taken over. */
+  /** Resolves with the holder's name when another process on this node supersedes this one; never rejects. */
   readonly succeeded: Promise<string>;
 
-  /** How we stood with the Kubernetes API at the last beat; null where there is none. */
+  /** The Kubernetes status of the last beat or health answer; null without Kubernetes. */
   get kubernetes(): KubernetesStatus | null {
     return this.#kubernetes;
   }
 
-  /** Sends clients elsewhere; resolves when that is done, or has taken too long. */
+  /** Withdraws this instance from Kubernetes. Resolves when that is done or the deadline passes. */
   async withdraw(): Promise<void> {
     if (this.#ended || this.#stopping !== null) return;
     this.#post({ kind: 'withdraw' });
@@ -159,7 +159,7 @@ export class ControlLink {
     clearTimeout(timer);
   }
 
-  /** What was last published. */
+  /** The last published state. */
   get desired(): Desired {
     return this.#desired;
   }
@@ -181,13 +181,13 @@ export class ControlLink {
     this.#sendFailedDials();
   }
 
-  /** What came of each port that was asked for: all of them. */
+  /** The outcomes of all wanted ports. */
   portsOpened(ports: ReadonlyMap<string, PortOutcome>): void {
     this.#ports = ports;
     this.#sendPorts();
   }
 
-  /** What the probes found: asked for, but not waited for long. Any number of callers share one question. */
+  /** The probe results. Waits a short time for a fresh answer. Concurrent callers share one request. */
   async health(): Promise<HealthAnswer> {
     const hasProbes = this.#desired.backends.length > 0 || this.#deps.config.source.kind === 'kubernetes';
     if (this.#ended || !hasProbes) return this.#health;
@@ -204,7 +204,7 @@ export class ControlLink {
     return this.#health;
   }
 
-  /** Resolves when the thread has ended, and all that it said before has been passed on. */
+  /** Resolves when the thread has ended and all its messages are delivered. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -288,7 +288,7 @@ export class ControlLink {
     this.#portsUnderWay = true;
   }
 
-  /** Nobody waits for an answer that cannot come. */
+  /** Resolves every open wait: no answer can come after the thread ends. */
   #end(): void {
     this.#ended = true;
     this.#heartbeat.stop();

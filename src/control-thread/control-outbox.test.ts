@@ -18,7 +18,7 @@ function receiver() {
   return { outbox, state };
 }
 
-test('has one message under way, and then one with all that changed meanwhile', () => {
+test('the outbox has one message in flight, and then sends all later changes in one message', () => {
   const { outbox, state } = receiver();
   for (const origins of [['a'], ['a', 'b'], ['b'], ['b', 'c']]) outbox.put(withProblems(...origins));
   expect([state.messages, state.desired]).toEqual([1, withProblems('a')]);
@@ -28,9 +28,9 @@ test('has one message under way, and then one with all that changed meanwhile', 
   expect(state.messages).toBe(2);
 });
 
-test('is empty once the last of it is taken', async () => {
+test('the outbox is empty once the last message is taken', async () => {
   const { outbox, state } = receiver();
-  await outbox.empty(); // with nothing in it
+  await outbox.empty(); // resolves at once for an empty outbox
   outbox.put(withProblems('a'));
   outbox.put(withProblems('b'));
   let seen = 0;
@@ -45,7 +45,7 @@ test('is empty once the last of it is taken', async () => {
   expect(seen).toBe(2);
 });
 
-test('sends nothing for a state that is there already', () => {
+test('the outbox sends nothing for an unchanged state', () => {
   const { outbox, state } = receiver();
   const desired = withProblems('a');
   outbox.put(desired);
@@ -54,7 +54,7 @@ test('sends nothing for a state that is there already', () => {
   expect(state.messages).toBe(1);
 });
 
-test('says whether the newest routes are taken, whatever else is under way', () => {
+test('routesTaken covers the newest routes, whatever else is in flight', () => {
   const { outbox } = receiver();
   const routes = { byServerName: new Map(), defaultRoute: null };
   expect(outbox.routesTaken).toBe(true);
@@ -62,13 +62,13 @@ test('says whether the newest routes are taken, whatever else is under way', () 
   expect(outbox.routesTaken).toBe(true);
   outbox.put({ ...withProblems('a'), routes });
   expect(outbox.routesTaken).toBe(false);
-  outbox.taken(); // the first message, without them
+  outbox.taken(); // the first message, without the newest routes
   expect(outbox.routesTaken).toBe(false);
   outbox.taken();
   expect(outbox.routesTaken).toBe(true);
 });
 
-test('counts the pools of ports of their own among the routes', () => {
+test('routesTaken covers listener ports too', () => {
   const { outbox } = receiver();
   const route = { cluster: 'kube-1', namespace: 'magnum-system', backends: [] };
   outbox.put({ ...withProblems('a'), ports: [{ name: 'magnum-system/ssh', preferredPort: null, route }] });

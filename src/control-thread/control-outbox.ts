@@ -1,5 +1,5 @@
-// Hands the desired state over to the main thread, one message at a time: while one is under way only the newest state is kept,
-// so a busy main thread gets fewer and larger changes instead of a queue.
+// Sends the desired state to the main thread, one message at a time. While a message is in flight, only the newest state is kept.
+// A busy main thread gets fewer and larger changes instead of a queue.
 import type { Desired } from '../control/desired/desired-state.ts';
 import { type DesiredChanges, desiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 
@@ -20,19 +20,19 @@ export class ControlOutbox {
     this.#sendNext();
   }
 
-  /** The other side has taken over what was sent last. */
+  /** The main thread has applied the last message. */
   taken(): void {
     this.#underWay = false;
     this.#taken = this.#sent;
     this.#sendNext();
   }
 
-  /** The other side routes by the newest table, and by the newest pools of ports of their own. */
+  /** Whether the main thread routes by the newest route table and the newest listener ports. */
   get routesTaken(): boolean {
     return this.#taken.routes === this.#next.routes && this.#taken.ports === this.#next.ports;
   }
 
-  /** Resolves when everything that was put in so far has been taken over. */
+  /** Resolves when the main thread has applied every state that was put in so far. */
   async empty(): Promise<void> {
     if (this.#underWay) await new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
   }

@@ -1,5 +1,5 @@
-// Wires the control side, in a worker thread of its own: source, netns directory, health and loop. What it decides goes to the main
-// thread as messages; it never touches a client's connection, and may take its time.
+// Wires the control side in its own worker thread: source, netns directory, health checks and control loop. Its decisions go to the
+// main thread as messages. It never touches a client's connection, so slow work here is harmless.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RunConfig } from '../cli/config/config.ts';
 import { ControlLoop, type Publisher } from '../control/control-loop.ts';
@@ -20,14 +20,14 @@ import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
 
-/** So long may the first health verdicts take before clients are served without them. */
+/** Limit for the first health verdicts. After it, clients are served without them. */
 const SETTLE_TIMEOUT_MS = 10_000;
 const SETTLE_LOOK_MS = 20;
 
-/** For the requests themselves: an API that does not answer must not hold up the end. */
+/** Time for the requests of the withdrawal: an API that does not answer must not delay the end. */
 const WITHDRAWAL_ROOM_MS = 3000;
 
-/** Between two beats; more are not counted, which no average notices. */
+/** Limit between two beats. Further turns are not reported; the average barely changes. */
 const MAX_TURNS_TOLD = 1000;
 
 class ControlThread {
@@ -37,7 +37,7 @@ class ControlThread {
   readonly #probe: ClosableProbe;
   readonly #health: HealthGroups;
   readonly #outbox: ControlOutbox;
-  /** null where clusters come from files. */
+  /** null when clusters come from files. */
   #kubernetes: ControlKubernetes | null = null;
   #loop: ControlLoop | null = null;
   #ports: ReadonlyMap<string, PortOutcome> = new Map();
@@ -75,7 +75,7 @@ class ControlThread {
   receive(message: ToControl): void {
     switch (message.kind) {
       case 'start':
-        void this.#start(); // what it throws is a bug, and ends the thread and with it the process
+        void this.#start(); // an error here is a bug: it ends the thread and then the process
         return;
       case 'listening':
         this.#kubernetes?.listening(message.address, message.port);
@@ -131,7 +131,7 @@ class ControlThread {
     if (this.#stopping) return;
     this.#post({ kind: 'started' });
     await this.#firstVerdicts();
-    // The last verdict asked for a turn, which comes before this; what it publishes arrives before we say that it has.
+    // The last verdict triggered a turn. `hurry` schedules it before the setImmediate below, so its state is sent before `settled`.
     this.#loop?.hurry();
     await new Promise((resolve) => setImmediate(resolve));
     await this.#outbox.empty();
@@ -147,7 +147,7 @@ class ControlThread {
       this.#loop = this.#newLoop(files, files.listeners, null);
       return;
     }
-    // Late: who serves from files need not load any of it.
+    // A late import: the file source does not need this code.
     const { ControlKubernetes } = await import('./control-kubernetes.ts');
     const kubernetes = await ControlKubernetes.open({
       config: this.#config,
@@ -158,11 +158,11 @@ class ControlThread {
       onSucceeded: (holder) => this.#post({ kind: 'succeeded', holder }),
       log: (level, facts, message) => this.#log(level, facts, message),
     });
-    // Told to stop meanwhile, by somebody who could not know of it yet.
+    // `stop` may arrive during the open, when `#kubernetes` is not set yet.
     if (this.#stopping) return kubernetes.stop();
     this.#kubernetes = kubernetes;
     this.#loop = this.#newLoop(kubernetes.source, kubernetes.listeners, kubernetes.publisher);
-    // Not waited for: clients are served as soon as the clusters are known.
+    // No await: clients are served as soon as the clusters are known.
     void kubernetes.start();
   }
 
@@ -208,7 +208,7 @@ class ControlThread {
     this.#post({ kind: 'withdrawn' });
   }
 
-  /** A client that connects while the first checks run would be told that its cluster is down: so they come first. */
+  /** Waits for the first checks: a client that connects earlier would be rejected because its cluster looks down. */
   async #firstVerdicts(): Promise<void> {
     const end = performance.now() + SETTLE_TIMEOUT_MS;
     while (!this.#stopping && performance.now() < end) {
@@ -217,7 +217,7 @@ class ControlThread {
     }
   }
 
-  /** Without a handle left, and with the port closed, the thread ends by itself: nothing is torn out of a system call. */
+  /** With the port closed and no handle left, the thread ends by itself. No system call is interrupted. */
   async #stop(): Promise<void> {
     this.#stopping = true;
     await this.#loop?.stop();

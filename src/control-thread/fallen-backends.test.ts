@@ -13,19 +13,19 @@ const state = (clusters: Desired['clusters'], listeners: Desired['listeners'] = 
   listeners,
 });
 
-test('a backend that was up and is down has fallen, of a cluster and of a listener', () => {
+test('a backend that goes from up to down has fallen, in a cluster and in a listener', () => {
   const before = state([cluster('alpha', ['a', true], ['b', true])], [listener('web', ['m', true])]);
   const after = state([cluster('alpha', ['a', false], ['b', true])], [listener('web', ['m', false])]);
   expect(fallenBackends(before, after)).toEqual(['a', 'm']);
 });
 
-test('a backend that left for another reason has not: a member relabelled, a cluster gone', () => {
+test('a backend that left for another reason has not fallen: a relabelled member, a deleted cluster', () => {
   const before = state([cluster('alpha', ['a', true])], [listener('web', ['m', true], ['n', true])]);
   const after = state([], [listener('web', ['m', true], [null, false])]);
   expect(fallenBackends(before, after)).toEqual([]);
 });
 
-test('a backend that was down before falls no further, and one that nothing changed of is not looked at', () => {
+test('a backend that was down before has not fallen, and an unchanged cluster is skipped', () => {
   const same = cluster('alpha', ['a', true]);
   const before = state([same, cluster('beta', ['b', false])]);
   const after = state([same, cluster('beta', ['b', false])]);

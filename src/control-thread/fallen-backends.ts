@@ -1,10 +1,10 @@
-// The backends that health checks found down between two desired states: dials that wait for them are aborted. A backend that left the
-// routes for another reason (a member relabelled, a cluster deleted) is not among them: its dials may still succeed. Pure.
+// Finds the backends that became unhealthy between two desired states; the engine aborts pending dials to them. A backend that left
+// the routes for another reason (a relabelled member, a deleted cluster) is excluded: its dials may still succeed. Pure.
 import type { Desired } from '../control/desired/desired-state.ts';
 
 type Watched = Pick<Desired, 'clusters' | 'listeners'>;
 
-/** Keys. Goes by reference where it can: what says the same is the same object in both states. */
+/** Returns backend keys. Skips unchanged parts by reference: an unchanged value is the same object in both states. */
 export function fallenBackends(before: Watched, after: Watched): readonly string[] {
   if (before.clusters === after.clusters && before.listeners === after.listeners) return [];
   const wereUp = upKeys(before, new Set<object>([...after.clusters, ...after.listeners]));

@@ -1,4 +1,4 @@
-// When a turn follows a trigger, on a clock of its own: what may wait for company, and for how long.
+// How long each trigger waits for its turn, measured on a fake clock.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ControlLoop, type TriggerReason } from './control-loop.ts';
 
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-/** After one turn that took so long, and then so much time. */
+/** Runs one turn that takes `tookMs`, then lets `agoMs` pass. */
 async function afterTurn(tookMs: number, agoMs = 0): Promise<void> {
   turnTakesMs = tookMs;
   await loop.start();
@@ -66,7 +66,7 @@ describe('right after a turn of 20 ms', () => {
     ['ports', 0],
     ['tick', 0],
   ] as const) {
-    test(`'${reason}' waits ${waitMs} ms for company`, async () => {
+    test(`'${reason}' waits ${waitMs} ms`, async () => {
       await afterTurn(20);
       const waited = await waitFor(reason);
       expect(waited).toBeGreaterThanOrEqual(waitMs - 1);
@@ -90,16 +90,16 @@ describe('after a turn of half a second', () => {
   }
 });
 
-describe('after a quiet time', () => {
+describe('after a quiet period', () => {
   for (const reason of ['backend-up', 'backend-down', 'kubernetes'] as const) {
-    test(`'${reason}' waits for nothing, whatever the last turn took`, async () => {
+    test(`'${reason}' does not wait, however long the last turn took`, async () => {
       await afterTurn(500, 1000);
       expect(await waitFor(reason)).toBeLessThanOrEqual(1);
     });
   }
 });
 
-test('a thousand backends that come up within a second make some ten turns', async () => {
+test('a thousand backends that come up within a second cause about ten turns', async () => {
   await afterTurn(20, 1000);
   for (let i = 0; i < 1000; i += 1) {
     loop.trigger('backend-up');
@@ -107,23 +107,23 @@ test('a thousand backends that come up within a second make some ten turns', asy
   }
   expect(turns.length).toBeGreaterThan(5);
   expect(turns.length).toBeLessThan(20);
-  // And the last of them is not forgotten.
+  // The last trigger still gets its turn.
   const before = turns.length;
   await pass(100);
   expect(turns.length).toBe(before + 1);
 });
 
-test('one that falls while others come up is told of earlier than they are', async () => {
+test('a backend that fails gets its turn before waiting backends that came up', async () => {
   await afterTurn(20);
   loop.trigger('backend-up');
   await pass(5);
   expect(await waitFor('backend-down')).toBeLessThanOrEqual(17);
   turns.length = 0;
   await pass(50);
-  expect(turns).toEqual([]); // both were seen by that turn
+  expect(turns).toEqual([]); // that turn covered both triggers
 });
 
-test('a turn for another reason takes along what waits', async () => {
+test('a turn for another reason also covers the waiting triggers', async () => {
   await afterTurn(20);
   loop.trigger('backend-up');
   expect(await waitFor('netns')).toBeLessThanOrEqual(1);
@@ -132,11 +132,11 @@ test('a turn for another reason takes along what waits', async () => {
   expect(turns).toEqual([]);
 });
 
-test('whoever is in a hurry has it in this round of the event loop', async () => {
+test('hurry gives waiting triggers their turn in this round of the event loop', async () => {
   await afterTurn(20);
   loop.hurry();
   await pass(1);
-  expect(turns).toEqual([]); // nothing waited
+  expect(turns).toEqual([]); // no trigger waited
   loop.trigger('backend-up');
   loop.hurry();
   await pass(0);

@@ -80,12 +80,12 @@ function harness(intervalMs = 60_000) {
   const flip = (up: boolean) => {
     for (const { key } of state.targets) health.set(key, { up, sinceMs: 0, lastProbe: null });
     loop.trigger('backend-up');
-    loop.hurry(); // how long it may wait is in control-loop-patience.test.ts
+    loop.hurry(); // control-loop-patience.test.ts tests the wait
   };
   return { loop, state, flip };
 }
 
-/** What was triggered has had its turn: counted in rounds of the event loop, and not in milliseconds, which others may use up. */
+/** Waits until all triggers had their turn. It counts rounds of the event loop: milliseconds are unreliable on a busy machine. */
 const turned = async () => {
   for (let round = 0; round < 3; round += 1) await new Promise<void>((resolve) => setImmediate(resolve));
 };
@@ -109,7 +109,7 @@ describe('a control loop', () => {
     expect(state.published).toHaveLength(2);
   });
 
-  test('makes one turn of any number of triggers', async () => {
+  test('runs one turn for any number of triggers', async () => {
     const { loop, state } = harness();
     await loop.start();
     const looks = state.looks;
@@ -147,7 +147,7 @@ describe('a control loop', () => {
     expect(state.log.filter((line) => line.startsWith('targets'))).toHaveLength(1);
   });
 
-  test('publishes another reason, and leaves the routes as they are', async () => {
+  test('publishes a changed reason and keeps the routes unchanged', async () => {
     const { loop, state } = harness();
     await loop.start();
     const fail = async (error: string) => {
@@ -167,7 +167,7 @@ describe('a control loop', () => {
     expect(new Set(state.published.map(({ routes }) => routes)).size).toBe(1);
   });
 
-  test('looks again at each tick, and asks for the netns directory to be read', async () => {
+  test('runs a turn at each tick and rescans the netns directory', async () => {
     const { loop, state } = harness(5);
     await loop.start();
     state.source = { ...state.source, clusters: [cluster('a'), cluster('b')] };
@@ -175,7 +175,7 @@ describe('a control loop', () => {
     await expect.poll(() => state.rescans, { interval: 5 }).toBeGreaterThan(1);
   });
 
-  test('survives a turn that throws, keeps what it published, and goes on with the next', async () => {
+  test('survives a turn that throws, keeps the published state and continues with the next turn', async () => {
     const { loop, state, flip } = harness();
     await loop.start();
     const last = loop.last();
@@ -190,7 +190,7 @@ describe('a control loop', () => {
     expect(state.published.at(-1)?.clusters[0]?.state).toBe('serving');
   });
 
-  test('publishes again what could not be published', async () => {
+  test('retries a publication that failed', async () => {
     const { loop, state } = harness();
     state.failPublish = true;
     await loop.start();

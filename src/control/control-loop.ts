@@ -1,5 +1,5 @@
-// Looks at the world whenever something says "look again", decides, and hands over what changed. Holds no logic of its
-// own: triggers carry no data, turns never overlap, and a turn that fails is reported and tried again.
+// The control loop: each turn reads the world, computes the desired state and publishes what changed. Triggers carry no data, turns
+// never overlap, and a failed turn is reported and retried at the next trigger.
 import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
@@ -28,12 +28,12 @@ export type TriggerReason =
   | 'kubernetes'
   | 'ports';
 
-/** Keeps the objects in Kubernetes; there is none where clusters come from files. */
+/** Maintains the objects in Kubernetes. Absent when clusters come from files. */
 export interface Publisher {
   observe(): KubeWorld;
-  /** Pure but for what it remembers from one plan to the next. */
+  /** Pure, except for the memory that it carries from one plan to the next. */
   plan(kube: KubeWorld, desired: DesiredState): Plan;
-  /** Returns at once; what comes of it is told by `trigger('kubernetes')`. */
+  /** Returns at once. Results arrive later as `trigger('kubernetes')`. */
   apply(plan: Plan): void;
 }
 
@@ -41,7 +41,7 @@ export interface ControlLoopDependencies {
   readonly source: ClusterSource;
   readonly netns: {
     snapshot(): NetnsSnapshot;
-    /** Asked for at each tick; what it finds is told by `trigger('netns')`, or seen in this same turn if it is quick. */
+    /** Called at each tick. A fast result is part of the same turn; a later result arrives as `trigger('netns')`. */
     rescan(): unknown;
   };
   readonly health: {
@@ -49,31 +49,32 @@ export interface ControlLoopDependencies {
     /** Called only when the set changed. */
     setTargets(targets: readonly ProbeTarget[]): void;
   };
-  /** Absent where there are none. */
+  /** Absent if additional listeners are not in use. */
   readonly listeners?: { snapshot(): ListenerSnapshot } | null;
   readonly publisher?: Publisher | null;
-  /** What came of each port that was asked for. */
+  /** The outcome of each requested port. */
   readonly ports?: () => ReadonlyMap<string, PortOutcome>;
   readonly settings: DesiredSettings;
   readonly worldSettings?: WorldSettings;
-  /** Called only when something changed; parts that did not are the same references as before. */
+  /** Called only after a change. Unchanged parts keep their references. */
   readonly publish: (desired: Desired) => void;
-  /** How long each turn took, whatever came of it. */
+  /** The duration of each turn, successful or not. */
   readonly onTurn?: (durationMs: number) => void;
   readonly onTurnError: (error: unknown) => void;
   readonly intervalMs: number;
 }
 
-/** How long after a turn something may wait for company: so many times what that turn took, and never longer than `mostMs`. */
+/** How long a trigger may wait after a turn, to share the next turn: `turns` times the duration of the last turn, at most `mostMs`. */
 interface Patience {
   readonly turns: number;
   readonly mostMs: number;
 }
 
 /**
- * A thousand clusters that come up, or are published, at once are thousands of verdicts, answers and watch events: turns for them take
- * a quarter of the thread's time at most. Who falls is told of with hardly a wait: clients are being sent there. After a time in
- * which nothing happened nobody waits, and what is not listed here never does.
+ * A thousand clusters that come up or are published at once cause thousands of verdicts, responses and watch events. A wait of three
+ * turn durations limits their turns to a quarter of the thread's time, until the wait reaches `mostMs`. A failed backend waits much
+ * less, because clients are still routed to it. The wait counts from the end of the last turn, so a trigger after a quiet period does
+ * not wait. A reason without an entry never waits.
  */
 const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
   kubernetes: { turns: 3, mostMs: 250 },
@@ -97,21 +98,21 @@ export class ControlLoop {
     this.#dependencies = dependencies;
   }
 
-  /** Starts the source; resolves after the first turn. Rejects only if the source cannot be started at all. */
+  /** Starts the source and resolves after the first turn. Rejects only if the source cannot start. */
   async start(): Promise<void> {
     if (this.#state !== 'new') throw new Error('a control loop starts once');
     this.#state = 'starting';
     await this.#dependencies.source.start(() => this.trigger('source'));
-    // Stopped meanwhile: TypeScript cannot know that `stop` ran during the await.
+    // `stop` can run during the await; TypeScript still narrows the state to 'starting'.
     if ((this.#state as string) === 'stopped') return;
     this.#state = 'running';
     this.#turn();
     this.#ticker = setInterval(() => this.#tick(), this.#dependencies.intervalMs);
   }
 
-  /** Any number of triggers until the event loop comes round, or until patience ends, make one turn. */
+  /** All triggers until the next round of the event loop, or until the wait ends, share one turn. */
   trigger(reason: TriggerReason): void {
-    // Before the source has spoken once there is nothing to decide from.
+    // Before the first snapshot of the source there is nothing to decide from.
     if (this.#state !== 'running' || this.#pending !== null) return;
     const { turns, mostMs } = PATIENCE[reason] ?? { turns: 0, mostMs: 0 };
     const atMs = this.#turnEndedMs + Math.min(mostMs, turns * this.#turnTookMs);
@@ -126,7 +127,7 @@ export class ControlLoop {
     this.#later = setTimeout(() => this.#soon(), waitMs);
   }
 
-  /** Whoever waits for what was triggered so far: it is looked at in this round of the event loop, and not later. */
+  /** Ends the wait: all pending triggers get their turn in this round of the event loop. */
   hurry(): void {
     if (this.#later !== null) this.#soon();
   }
@@ -141,7 +142,7 @@ export class ControlLoop {
     });
   }
 
-  /** What was last handed over. */
+  /** The state that the loop last published. */
   last(): Desired | null {
     return this.#desired;
   }
@@ -189,13 +190,13 @@ export class ControlLoop {
       const before = this.#desired;
       const desired = settledDesired(before, plan === null ? decided : withPublications(decided, plan));
       if (desired !== before) {
-        // A backend is probed before it is routed to: new ones are not up yet, so they are in no route of this turn.
+        // Probe a backend before routing to it: a new backend is not up yet, so no route of this turn contains it.
         if (desired.backends !== before?.backends) health.setTargets(desired.backends);
         publish(desired);
       }
-      // Only now: nobody is sent here before the route is there.
+      // Apply after `publish`: Kubernetes must not send clients here before the route exists.
       if (plan !== null) publisher?.apply(plan);
-      // Last: a turn that failed halfway counts as not done, and the next one does all of it again.
+      // Last: if a turn fails halfway, the next turn repeats all of it.
       this.#desired = desired;
     } catch (error) {
       onTurnError(error);

@@ -29,7 +29,7 @@ const clusterAt: fc.Arbitrary<ClusterAt> = fc.record({
   up: fc.boolean(),
 });
 const states = fc.array(clusterAt, { minLength: NAMES.length, maxLength: NAMES.length });
-/** What changes first: of each cluster its object, and the health of its backend. */
+/** The order of the changes. Each cluster has two: its object and the health of its backend. */
 const orders = fc.shuffledSubarray(
   NAMES.flatMap((_, i) => [
     { i, part: 'kind' as const },
@@ -54,7 +54,7 @@ function readingOf(i: number, kind: Kind): ClusterReading | null {
     : { kind, ...common, reason: kind };
 }
 
-/** One instance, from the World to the API and back, turn by turn. */
+/** One instance that runs turn by turn against a model of the API. */
 class Instance {
   readonly api = new ModelApi();
   readonly #now: ClusterAt[];
@@ -98,7 +98,7 @@ class Instance {
     return plan.actions.length;
   }
 
-  /** Longer than every wait there is, that of the breaker included. */
+  /** Runs for longer than every wait in the program, including that of the mass-delete breaker. */
   settle(): number {
     let last = 0;
     for (let i = 0; i < 80; i += 1) last = this.turn(5000);
@@ -113,7 +113,7 @@ class Instance {
   }
 }
 
-/** What must not depend on the order. A kubeconfig that led here once stays so while its cluster is only down. */
+/** The state that must not depend on the order. Without kubeconfigs of clusters that are down: those stay as they were. */
 function ended({ api, routes }: Instance, end: readonly ClusterAt[]) {
   const plain = (object: { metadata?: object }) => ({
     ...object,
@@ -136,7 +136,7 @@ function ended({ api, routes }: Instance, end: readonly ClusterAt[]) {
 }
 
 describe('the same events', () => {
-  test('end in the same state, in whatever order they come, mass deletions and departures included', () => {
+  test('end in the same state in any order, including mass deletions and clusters that are no longer proxied', () => {
     fc.assert(
       fc.property(states, states, orders, fc.constantFrom(0, 300, 20_000), (start, end, order, passMs) => {
         const straight = new Instance(start);
@@ -157,7 +157,7 @@ describe('the same events', () => {
     );
   });
 
-  test('leave nobody published without a route at any moment', () => {
+  test('never leave a cluster published without a route', () => {
     fc.assert(
       fc.property(states, states, orders, (start, end, order) => {
         const instance = new Instance(start);

@@ -1,5 +1,5 @@
-// Keeps what is published in Kubernetes: watches the objects around the clusters, turns them into the KubeWorld of a turn, and
-// has plans carried out. Everything it decides is decided by `diff`; this is the I/O around it.
+// Keeps the published objects in Kubernetes: watches them, builds the KubeWorld of each turn and has plans applied. `diff` makes all
+// decisions; this file is the I/O around it.
 import { randomBytes } from 'node:crypto';
 import { resourcePath } from '../kube/api-path.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -45,27 +45,27 @@ export interface KubePublisherDependencies {
   readonly client: KubeClient;
   readonly settings: {
     readonly namespace: string;
-    /** Where the kubeconfigs are; null: in every namespace. */
+    /** The namespace of the kubeconfigs; null means every namespace. */
     readonly clusterNamespace: string | null;
     readonly instance: string;
-    /** The boot id of this host; empty where it is not known. */
+    /** The boot id of this host; empty if unknown. */
     readonly host: string;
     readonly nodeName: string | null;
     readonly node: Pick<NodeWatchDependencies, 'node' | 'selector' | 'unknown' | 'onParticipation'>;
     readonly liveness: 'auto' | LivenessMode;
     readonly propagationWaitMs: number;
     readonly allowMassDelete: boolean;
-    /** Of what belongs to this instance: its slices and its Lease. */
+    /** Tags for the objects of this instance: its slices and its Lease. */
     readonly tags: Tags;
   };
-  /** Asked each time: an address can come and go. */
+  /** Called on every turn, because an address can appear and disappear. */
   readonly advertised: () => AdvertisedAddress;
-  /** Clients that are sent here find the routes that were last decided. */
+  /** True if the data plane serves the routes that were decided last. */
   readonly routesLive: () => boolean;
-  /** Look again. */
+  /** Requests a turn of the control loop. */
   readonly onChange: () => void;
   readonly onOutcome: (outcome: Outcome) => void;
-  /** A successor on this node holds the Lease: this process writes nothing more, and should drain. */
+  /** A successor process on this node holds the Lease: this process stops writing and must drain. */
   readonly onSucceeded: (holder: string) => void;
   readonly now?: () => number;
   readonly wallNow?: () => number;
@@ -98,7 +98,7 @@ export class KubePublisher implements Publisher {
   #eventProblem: string | null = null;
   #lookAgainAtMs: number | null = null;
   #lastPeers: Peers | null = null;
-  /** At the last look. */
+  /** The snapshot that the last `observe` used. */
   #seenLeases: ReflectorSnapshot<LeaseObject> | null = null;
   #alarm: NodeJS.Timeout | null = null;
   #withdrawn: (() => void) | null = null;
@@ -130,14 +130,14 @@ export class KubePublisher implements Publisher {
         resource,
         ...(where !== null && { namespace: where }),
       });
-      // One namespace only: its name adds nothing.
+      // All keys are in one namespace, so the key is the name alone.
       const keyOf = all ? {} : { keyOf: nameOf };
       return new Reflector<T>({ client, path: () => path, project, onChange, ...keyOf, ...rest });
     };
     this.#services = watch('services', '', observedService);
     this.#slices = watch('endpointslices', 'discovery.k8s.io', (object) => {
       const slice = observedSlice(object);
-      // Judged page by page as they come: the first turn would have to judge twenty thousand.
+      // Classify each slice while its page arrives. Otherwise the first turn classifies twenty thousand slices at once.
       sliceOf(slice.metadata?.name ?? '', slice);
       return slice;
     });
@@ -214,27 +214,28 @@ export class KubePublisher implements Publisher {
     });
   }
 
-  /** Begins to watch. Resolves when every list was seen once, or could not be: a missing API must not hold up the start. */
+  /** Starts the watches. Resolves after each first list succeeded or failed: an unreachable API must not block the start. */
   async start(): Promise<void> {
     for (const reflector of this.#reflectors()) reflector.start();
     await Promise.all([this.#node.start(), ...this.#reflectors().map((reflector) => reflector.ready())]);
   }
 
-  /** Clients are served at this port: from now on we are one of the instances. */
+  /** The proxy serves clients at this port. From now on this process takes part as an instance. */
   listening(port: number): void {
     this.#port = port;
     this.#lease.start();
     this.#changed();
   }
 
-  /** `routesLive` may say yes now. */
+  /** `routesLive` may return true now: continues the actions that waited for it. */
   routesTaken(): void {
     if (!this.#stopped) this.#applier.goOn();
   }
 
   /**
-   * Takes every slice of ours back in order. Resolves when none is left, or the deadline has passed. Where a successor has them now, it
-   * makes them lead to itself: until that is known everywhere clients come here, so that this takes all the time.
+   * Withdraws all slices of this instance in order. Resolves when none is left or at the deadline. If a successor process holds the
+   * Lease, it repoints the slices to itself and they stay. Until that change propagates, clients still connect here, so this call
+   * waits for the full deadline.
    */
   async withdraw(deadlineMs: number): Promise<void> {
     this.#draining = true;
@@ -256,7 +257,7 @@ export class KubePublisher implements Publisher {
     readonly lease: 'not-yet' | 'held' | 'lost';
     readonly peers: Peers | null;
     readonly participation: Participation | null;
-    /** Monotonic; null while everything is watched. */
+    /** Monotonic time; null while all watches work. */
     readonly staleSinceMs: number | null;
   } {
     const { held, lostTo } = this.#lease.state();
@@ -330,7 +331,7 @@ export class KubePublisher implements Publisher {
     return {
       ...plan,
       problems: [...plan.problems, ...this.#problems, ...this.#applier.problems()],
-      // Before everything was seen once, a missing object may just not have been listed yet.
+      // Until the first lists are complete, a missing object may only be missing from the list.
       actions: this.#isSynced() ? plan.actions : [],
     };
   }
@@ -361,7 +362,7 @@ export class KubePublisher implements Publisher {
     };
   }
 
-  /** Where nobody can renew, nobody is dead. */
+  /** A lapsed Lease counts only while some instance can renew. If none can, the API is the problem and all instances stay alive. */
   #isTakenForDead(): boolean {
     return this.#lease.state().lapsed && (this.#lastPeers?.anyRenews ?? false);
   }
@@ -377,14 +378,14 @@ export class KubePublisher implements Publisher {
     return sliceIndex(slices).instances.has(instance);
   }
 
-  /** Of Secrets that are no more. */
+  /** Drops the findings of deleted Secrets. */
   #forgetFindings(): void {
     const { items, synced } = this.#secrets.snapshot();
     if (!synced || this.#findings.size <= items.size) return;
     for (const key of this.#findings.keys()) if (!items.has(key)) this.#findings.delete(key);
   }
 
-  /** Every instance renews every ten seconds: a look at everything is worth only what changes by it. */
+  /** Each instance renews every ten seconds. A renewal alone changes no decision and must not cause a turn. */
   #leasesChanged(): void {
     const now = this.#leases.snapshot();
     const { synced, staleSinceMs, problem } = this.#seenLeases ?? {};
@@ -396,7 +397,7 @@ export class KubePublisher implements Publisher {
     if (this.#alarm !== null) clearTimeout(this.#alarm);
     this.#alarm = null;
     if (atMs === null) return;
-    // A little late rather than a little early: then it would have to be set again.
+    // One millisecond late: a timer that fires early would have to be set again.
     this.#alarm = setTimeout(() => this.#changed(), Math.max(0, atMs - this.#now()) + 1);
   }
 

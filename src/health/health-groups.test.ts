@@ -1,4 +1,4 @@
-// That thousands of machines behind listeners never slow the checks of API servers down.
+// Tests that thousands of machines behind listeners never delay the checks of API servers.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
 import { FakeProbe, target, targets } from '../../test/health/fake-probe.ts';
@@ -30,7 +30,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-test('an API server that fails beside 3000 machines is seen as soon as without them', async () => {
+test('the failure of an API server is detected as fast with 3000 machines as without them', async () => {
   health.setTargets([...machines(3000), ...targets(10)]);
   await pass(20_000);
   probe.broken.set('t7', 'ECONNREFUSED');
@@ -42,7 +42,7 @@ test('an API server that fails beside 3000 machines is seen as soon as without t
   expect(busiestWindow(settled, 1000)).toBeLessThanOrEqual(221);
 });
 
-test('machines that never answer leave API servers their places', async () => {
+test('machines that never answer take no places from API servers', async () => {
   probe.durationMs = 1000;
   for (const { key } of machines(1000)) probe.broken.set(key, 'ETIMEDOUT');
   health.setTargets([...machines(1000), ...targets(300)]);
@@ -51,7 +51,7 @@ test('machines that never answer leave API servers their places', async () => {
   expect(probe.mostRunning).toBeLessThanOrEqual(probesAtOnce(DEFAULT_HEALTH_SETTINGS));
 });
 
-test('both are shown, both are told of dials, and what is no target any more is gone', async () => {
+test('both groups appear in the snapshot, react to failed dials, and drop removed targets', async () => {
   health.setTargets([machine('m0'), target('t0')]);
   await pass(1000);
   expect([...health.snapshot()].map(([key, { up }]) => `${key} ${up}`)).toEqual(['t0 true', 'm0 true']);

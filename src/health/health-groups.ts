@@ -1,14 +1,14 @@
-// API servers and the machines behind listeners, each kind probed at a rate of its own: thousands of machines make each other wait, and
-// never an API server, whose outage would last as long.
+// Probes API servers and the machines behind listeners, each kind at its own rate. Thousands of machines delay each other's probes,
+// but never the probe of an API server, which would prolong its outage.
 import { HealthMonitor, type HealthMonitorDeps } from './health-monitor.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { ProbeTarget } from './probe.ts';
 import type { TargetHealth } from './target-health.ts';
 
-/** Machines that wait for their timeout take no place from API servers either. */
+/** Machines have their own places: machines that wait for a timeout take none from API servers. */
 const MACHINES_AT_ONCE = 128;
 
-/** What a probe must be able to have under way for both. */
+/** The number of concurrent probes for both kinds together. */
 export const probesAtOnce = ({ maxConcurrent }: Pick<HealthSettings, 'maxConcurrent'>): number =>
   maxConcurrent + MACHINES_AT_ONCE;
 
@@ -45,5 +45,5 @@ export class HealthGroups {
   }
 }
 
-/** An API server is asked what `--health` says. */
+/** Only machines name their own check. API servers get the check from `--health`. */
 const isMachine = ({ check }: ProbeTarget): boolean => check !== undefined;

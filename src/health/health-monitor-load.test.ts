@@ -1,4 +1,4 @@
-// What the monitor does when there is more to probe than the rate allows.
+// Tests the monitor with more targets than the rate allows.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
 import { FakeProbe, targets } from '../../test/health/fake-probe.ts';
@@ -41,7 +41,7 @@ describe('the health monitor with many targets', () => {
     expect(upKeys(health)).toHaveLength(1000);
     await pass(57_500);
     const starts = probe.starts.map(({ atMs }) => atMs);
-    // Those of new targets, and those of the ones that have a verdict already.
+    // The rate of new targets plus the rate of targets with a verdict.
     expect(busiestWindow(starts, 1000)).toBeLessThanOrEqual(1101 + 221);
     expect(busiestWindow(starts, 100)).toBeLessThanOrEqual(201 + 41);
     const settled = starts.filter((atMs) => atMs > starts[0]! + 2500);
@@ -50,7 +50,7 @@ describe('the health monitor with many targets', () => {
     for (const key of ['t0', 't500', 't999']) {
       const all = probe.startsOf(key);
       const gaps = all.slice(1).map((atMs, index) => ({ atMs, gapMs: atMs - all[index]! }));
-      // At first all are hurried and wait for each other; then they are 5 s and some waiting apart.
+      // At first all targets are due fast and delay each other. Later the probes of one target are 5 s apart, plus some delay.
       expect(Math.max(...gaps.map(({ gapMs }) => gapMs))).toBeLessThan(10_000);
       expect(
         Math.max(...gaps.filter(({ atMs }) => atMs > starts[0]! + 30_000).map(({ gapMs }) => gapMs)),
@@ -66,7 +66,7 @@ describe('the health monitor with many targets', () => {
     expect(probe.startsOf('t999')).toEqual([]);
   });
 
-  it('brings 1000 targets up in good time though every timer is late', async () => {
+  it('brings 1000 targets up in time although every timer is late', async () => {
     const health = monitor();
     const setTimer = globalThis.setTimeout;
     const late = vi
@@ -81,7 +81,7 @@ describe('the health monitor with many targets', () => {
     }
   });
 
-  it('checks those that clients are sent to as ever while 1000 others are added that never answer', async () => {
+  it('keeps checking targets in use at the same rate while 1000 new targets never answer', async () => {
     const health = monitor();
     health.setTargets(targets(10));
     await pass(20_000);
@@ -97,7 +97,7 @@ describe('the health monitor with many targets', () => {
     expect(probe.mostRunning).toBeLessThanOrEqual(256);
   });
 
-  it('sees one of 1000 fail within an interval, and at once when its traffic fails, though the rate is used up', async () => {
+  it('detects a failure of one of 1000 targets within an interval, or at once after a failed dial, at the rate limit', async () => {
     const health = monitor();
     health.setTargets(targets(1000));
     await pass(60_000);
@@ -110,7 +110,7 @@ describe('the health monitor with many targets', () => {
     expect(fell('t8')).toBeLessThan(7000);
   });
 
-  it('finds the one reachable of 1000 that never answer', async () => {
+  it('finds the only reachable target of 1000', async () => {
     const health = monitor();
     for (const { key } of targets(1000)) if (key !== 't999') probe.broken.set(key, 'ETIMEDOUT');
     probe.durationMs = 1000;

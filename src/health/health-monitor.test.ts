@@ -32,14 +32,14 @@ describe('the health monitor', () => {
     vi.useRealTimers();
   });
 
-  it('calls a target down before it was probed', () => {
+  it('reports a target as down before its first probe', () => {
     const health = monitor();
     health.setTargets([target('a')]);
     expect(health.snapshot().get('a')).toEqual({ up: false, sinceMs: 1_700_000_000_000, lastProbe: null });
     expect(changes).toEqual([]);
   });
 
-  it('calls a new target up a fast interval after it was added', async () => {
+  it('reports a new target as up a fast interval after it was added', async () => {
     const health = monitor();
     health.setTargets([target('a')]);
     await pass(150);
@@ -51,7 +51,7 @@ describe('the health monitor', () => {
     expect(lastProbe).toEqual({ atMs: 1_700_000_000_202, ok: true, durationMs: 1, error: null });
   });
 
-  it('calls a target down a fast interval after the first failure, and up again after it recovers', async () => {
+  it('reports a target as down a fast interval after the first failure, and as up after it recovers', async () => {
     const health = monitor();
     health.setTargets([target('a')]);
     await pass(20_000);
@@ -105,7 +105,7 @@ describe('the health monitor', () => {
     expect(probe.starts.length).toBeLessThanOrEqual(11);
   });
 
-  it('looks again soon when a dial failed while a probe was already under way', async () => {
+  it('probes again soon when a dial fails during a probe', async () => {
     const health = monitor();
     probe.durationMs = 50;
     health.setTargets([target('a')]);
@@ -125,12 +125,12 @@ describe('the health monitor', () => {
     await pass(10_000);
     const { length } = probe.starts;
     health.dialFailed('a');
-    health.dialFailed('nobody');
+    health.dialFailed('unknown');
     await pass(10);
     expect(probe.starts).toHaveLength(length);
   });
 
-  it('keeps the state of targets that stay, and forgets those that go', async () => {
+  it('keeps the state of targets that stay, and drops removed targets', async () => {
     const health = monitor();
     health.setTargets([target('a'), target('b')]);
     await pass(1000);
@@ -144,7 +144,7 @@ describe('the health monitor', () => {
     expect(health.snapshot().get('a')).toMatchObject({ up: false, lastProbe: null });
   });
 
-  it('cancels the probe of a target that goes, and its result is nobody’s even when the target comes back', async () => {
+  it('cancels the probe of a removed target, and ignores its result even if the target is added again', async () => {
     const health = monitor({ rise: 1 });
     probe.durationMs = 500;
     health.setTargets([target('a')]);
@@ -159,7 +159,7 @@ describe('the health monitor', () => {
     expect(upKeys(health)).toEqual(['a']);
   });
 
-  it('says nothing of a target that went, though its cancelled probe failed', async () => {
+  it('reports no change for a removed target when its cancelled probe fails', async () => {
     const health = monitor({ fall: 1 });
     probe.durationMs = 50;
     health.setTargets([target('a')]);
@@ -170,7 +170,7 @@ describe('the health monitor', () => {
     expect(changes.map(({ up }) => up)).toEqual([true]);
   });
 
-  it('stops: probes under way are cancelled, and none follows', async () => {
+  it('cancels running probes when it stops, and starts no more', async () => {
     const health = monitor();
     probe.durationMs = 500;
     health.setTargets(targets(20));
@@ -186,7 +186,7 @@ describe('the health monitor', () => {
     expect(changes).toEqual([]);
   });
 
-  it('never has more probes under way than allowed, and none is forgotten for it', async () => {
+  it('never runs more probes than allowed, and still probes every target', async () => {
     const health = monitor({ maxConcurrent: 4 });
     probe.durationMs = 100;
     health.setTargets(targets(20));

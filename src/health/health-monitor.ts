@@ -1,6 +1,6 @@
-// Probes every target again and again and keeps what is known of each. One timer for all; it never starts more probes than the
-// settings allow, however many targets are added or dials fail at once. Targets without a verdict are a lane of their own: after a
-// start those are all, and at the pace of the others the last of 1000 would be served after 13 s.
+// Probes every target repeatedly and keeps its health. One timer serves all targets. The monitor never exceeds the configured number
+// of probes, however many targets are added or dials fail at once. Targets without a verdict have their own lane: after a start no
+// target has a verdict, and at the normal rate the last of 1000 would be served after 13 s.
 import type { HealthSettings } from './health-settings.ts';
 import { Lane } from './lane.ts';
 import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
@@ -20,13 +20,13 @@ interface Tracked extends Due {
   target: ProbeTarget;
   verdict: Verdict;
   health: TargetHealth;
-  /** Infinity while a probe is under way. */
+  /** Infinity while a probe runs. */
   dueMs: number;
   slackMs: number;
   urgency: Urgency;
   lane: Lane<Tracked>;
   startedMs: number;
-  /** Calls the probe off; null when none is under way. */
+  /** Cancels the probe; null if none runs. */
   cancel: (() => void) | null;
   dialFailedMeanwhile: boolean;
 }
@@ -34,12 +34,12 @@ interface Tracked extends Due {
 export interface HealthMonitorDeps {
   readonly probe: Probe;
   readonly settings: HealthSettings;
-  /** Told when `up` changed, and only then: every probe changes `lastProbe`, which `snapshot` shows. */
+  /** Called only when `up` changes. Every probe changes `lastProbe`, which is visible in `snapshot`. */
   readonly onChange: (key: string, health: TargetHealth) => void;
   readonly random?: () => number;
 }
 
-/** Of the places; the others stay for targets that clients are sent to, however many new ones wait for their timeout. */
+/** The maximum share of places for new targets. The rest stays free for targets in use, even if many new targets time out. */
 const SHARE_OF_NEWCOMERS = 0.8;
 
 export class HealthMonitor {
@@ -65,7 +65,7 @@ export class HealthMonitor {
     this.#newcomers = new Lane(maxFirstProbesPerSecond, Math.ceil(maxConcurrent * SHARE_OF_NEWCOMERS));
   }
 
-  /** A target whose key stays keeps its state; a new one starts down and is probed soon. */
+  /** A target with a known key keeps its state. A new target starts down and is probed soon. */
   setTargets(targets: readonly ProbeTarget[]): void {
     if (this.#stopped) return;
     const wanted = new Set(targets.map(({ key }) => key));
@@ -90,10 +90,10 @@ export class HealthMonitor {
     this.#turn();
   }
 
-  /** Real traffic could not reach it: look at once, though never more often than at the fast interval. */
+  /** Real traffic failed to reach the target: probe it now, but never more often than the fast interval allows. */
   dialFailed(key: string): void {
     const tracked = this.#tracked.get(key);
-    if (tracked === undefined || !tracked.health.up) return; // what is down is not in use: a dial that was still under way
+    if (tracked === undefined || !tracked.health.up) return; // a down target is not in use; this dial began earlier
     if (tracked.cancel !== null) {
       tracked.dialFailedMeanwhile = true;
       return;
@@ -108,7 +108,7 @@ export class HealthMonitor {
     return new Map(Array.from(this.#tracked, ([key, { health }]) => [key, health]));
   }
 
-  /** Cancels the probes under way; when it resolves, no socket and no netns is held any more. */
+  /** Cancels the running probes. When it resolves, all their sockets and netns handles are closed. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -120,7 +120,7 @@ export class HealthMonitor {
     return this.#known.running + this.#newcomers.running;
   }
 
-  /** Starts what is due and allowed now, and sets the timer to when there may be more. */
+  /** Starts the probes that are due and allowed now, and sets the timer for the next ones. */
   #turn(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -151,7 +151,7 @@ export class HealthMonitor {
     tracked.cancel = this.#probe.start(tracked.target, (outcome) => {
       const hadNoPlace = lane.isFull || this.#running >= this.#settings.maxConcurrent;
       lane.ended();
-      // Not if it was removed meanwhile, perhaps even added again: what was found belongs to nobody.
+      // Ignore the result if the target was removed during the probe, even if a target with the same key was added again.
       if (!this.#stopped && this.#tracked.get(tracked.target.key) === tracked) this.#judge(tracked, outcome);
       if (hadNoPlace) this.#turn();
       if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
@@ -181,7 +181,7 @@ export class HealthMonitor {
     if (flipped) this.#onChange(tracked.target.key, tracked.health);
   }
 
-  /** It has a verdict now: up, or not for the time being. */
+  /** The target has a verdict now, up or down: moves it to the lane of known targets. */
   #welcome(tracked: Tracked): void {
     if (tracked.lane === this.#known) return;
     tracked.lane.members.delete(tracked);

@@ -1,19 +1,19 @@
-// How backends are probed: plain values, checked where the configuration is read.
+// The settings of health checks: plain values, validated where the configuration is read.
 
 export interface HealthSettings {
   readonly kind: 'tcp' | 'tls';
   readonly intervalMs: number;
-  /** Covers everything from opening the netns to the last byte of a handshake. */
+  /** Covers the whole probe, from opening the netns to the last byte of the handshake. */
   readonly timeoutMs: number;
   readonly rise: number;
   readonly fall: number;
   readonly fastIntervalMs: number;
   readonly maxProbesPerSecond: number;
-  /** Beside those: of targets that have no verdict yet. Their clients wait for it, and after a start that is everybody. */
+  /** In addition, for targets without a verdict. Their clients wait for it; after a start these are all clients. */
   readonly maxFirstProbesPerSecond: number;
   /**
-   * At least maxProbesPerSecond × timeout: on an OVN node most backends never answer, and if those that wait for their timeout
-   * took every place, the few that can be reached would be probed late.
+   * At least maxProbesPerSecond × timeout. On an OVN node most backends never answer. If probes that wait for their timeout took
+   * every place, the few reachable backends would be probed late.
    */
   readonly maxConcurrent: number;
 }
@@ -30,7 +30,7 @@ export const DEFAULT_HEALTH_SETTINGS: HealthSettings = Object.freeze({
   maxConcurrent: 256,
 });
 
-/** A TLS handshake is work for JavaScript, in the thread that also decides: new targets hurry no more than the others. */
+/** TLS handshakes run in JavaScript, on the thread of the control loop. So new targets get the same rate as known ones. */
 const FIRST_HANDSHAKES_PER_SECOND = 200;
 
 export function healthSettings(chosen: Partial<HealthSettings>): HealthSettings {

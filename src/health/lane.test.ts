@@ -10,7 +10,7 @@ interface Waiting extends Due {
 }
 const waiting = (dueMs: number): Waiting => ({ dueMs, slackMs: 0, urgency: 0 });
 
-/** Everybody is due again at once, and a probe takes no time: what starts is what the lane lets start. */
+/** Every member is due again at once, and a probe takes no time: only the lane limits the starts. */
 function busy(
   lane: Lane<Waiting>,
   untilMs: number,
@@ -38,7 +38,7 @@ function laneOf(count: number, perSecond: number, places = count): Lane<Waiting>
 
 describe('a lane', () => {
   for (const lateMs of [0, 10, 45]) {
-    it(`keeps its rate though every timer is ${lateMs} ms late`, () => {
+    it(`keeps its rate although every timer is ${lateMs} ms late`, () => {
       const { starts } = busy(laneOf(1000, 200), 10_000, () => lateMs);
       expect(starts.length).toBeGreaterThan(1950);
       expect(starts.length).toBeLessThanOrEqual(2021);
@@ -50,7 +50,7 @@ describe('a lane', () => {
     expect(starts.length / wakeUps).toBeGreaterThan(9);
   });
 
-  it('never starts more than a tenth above its rate in a second, however it is woken', () => {
+  it('never exceeds its rate by more than a tenth in any second, whatever the wake-up times', () => {
     fc.assert(
       fc.property(fc.infiniteStream(fc.integer({ min: 0, max: 300 })), (late) => {
         const { starts } = busy(laneOf(1000, 200), 5000, () => late.next().value as number);
@@ -60,13 +60,13 @@ describe('a lane', () => {
     );
   });
 
-  it('is asked again when the first of those that wait is due', () => {
+  it('wakes up when the first waiting member is due', () => {
     const lane = new Lane<Waiting>(200, 10);
     lane.members.add(waiting(700)).add(waiting(300));
     expect(lane.take(0, INTERVAL_MS, 10)).toEqual({ picks: [], wakeMs: 300 });
   });
 
-  it('is asked again at the next end, and not before, once its places are taken', () => {
+  it('sets no wake-up while all places are taken, and continues when a probe ends', () => {
     const lane = laneOf(10, 1000, 3);
     expect(lane.take(0, INTERVAL_MS, 10)).toMatchObject({
       picks: { length: 3 },
@@ -79,13 +79,13 @@ describe('a lane', () => {
     expect(lane.take(50, INTERVAL_MS, 10).picks).toHaveLength(1);
   });
 
-  it('takes no more places than others leave', () => {
+  it('starts no more probes than the caller allows', () => {
     const lane = laneOf(10, 1000);
     expect(lane.take(0, INTERVAL_MS, 0)).toEqual({ picks: [], wakeMs: Number.POSITIVE_INFINITY });
     expect(lane.take(0, INTERVAL_MS, 2).picks).toHaveLength(2);
   });
 
-  it('waits for nothing when nobody is in it', () => {
+  it('sets no wake-up without members', () => {
     expect(new Lane<Waiting>(200, 10).take(0, INTERVAL_MS, 10).wakeMs).toBe(Number.POSITIVE_INFINITY);
   });
 });

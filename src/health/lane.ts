@@ -1,15 +1,15 @@
-// Targets that share a rate and a number of places, and which of them are probed now. Times come in as milliseconds of a monotonic
-// clock: nothing here waits, or starts anything.
+// A queue of targets that share a rate and a number of places; it selects the targets to probe now. Times are milliseconds of a
+// monotonic clock, passed in. Nothing here waits or starts a probe.
 import { type Due, dueInOrder } from './schedule.ts';
 
-/** To wake up costs more than a probe: at the limit of the rate several are waited for, and start together. */
+/** A wake-up costs more than a probe. At the rate limit, the lane waits and starts several probes together. */
 const BATCH_MS = 50;
 
 export class Lane<T extends Due> {
   readonly members = new Set<T>();
   readonly #pacer: Pacer;
   readonly #places: number;
-  /** Of members that were removed meanwhile, too. */
+  /** Includes the probes of members that were removed after the start. */
   #running = 0;
 
   constructor(perSecond: number, places: number) {
@@ -21,14 +21,14 @@ export class Lane<T extends Due> {
     return this.#running;
   }
 
-  /** No place is left: only the end of a probe makes one. */
+  /** No place is free until a probe ends. */
   get isFull(): boolean {
     return this.#running >= this.#places;
   }
 
   /**
-   * Those that start now, `most` of them at the most, each to be told of by `ended`; and when to ask again, which may be never: when
-   * every place is taken, or nobody waits.
+   * The members to probe now, at most `most`, and when to call again. The caller reports the end of each probe with `ended`.
+   * `wakeMs` is Infinity if every place is taken or no member waits.
    */
   take(nowMs: number, intervalMs: number, most: number): { picks: readonly T[]; wakeMs: number } {
     const places = Math.min(most, this.#places - this.#running);
@@ -52,13 +52,13 @@ export class Lane<T extends Due> {
 }
 
 /**
- * On a busy core a timer fires tens of milliseconds late, and a turn of the control loop is as long: what was missed meanwhile is
- * caught up on, or fewer would start than the rate allows. More than this is forgotten, so that no pause is followed by a burst: any
- * second sees a tenth more than the rate at most.
+ * On a busy core a timer fires tens of milliseconds late, and a turn of the control loop takes as long. The pacer catches up on
+ * missed starts; otherwise fewer probes would start than the rate allows. It drops more than this, so a pause causes no burst:
+ * at most a tenth more than the rate in any second.
  */
 const CATCH_UP_MS = 100;
 
-/** Hands out the moments at which probes may start: `perSecond` of them on average, however late the caller is woken. */
+/** Limits probe starts to `perSecond` on average, however late the caller wakes up. */
 export class Pacer {
   readonly #gapMs: number;
   #nextMs = Number.NEGATIVE_INFINITY;
@@ -67,18 +67,18 @@ export class Pacer {
     this.#gapMs = 1000 / perSecond;
   }
 
-  /** How long until the next start is allowed; 0 when it is allowed now. */
+  /** Time until the next allowed start; 0 if a start is allowed now. */
   waitMs(nowMs: number): number {
     return Math.max(0, this.#nextMs - nowMs);
   }
 
-  /** How many may start now. */
+  /** How many probes may start now. */
   allowed(nowMs: number): number {
     if (this.#nextMs > nowMs) return 0;
     return 1 + Math.floor((nowMs - Math.max(this.#nextMs, nowMs - CATCH_UP_MS)) / this.#gapMs);
   }
 
-  /** So many were started now: no more than were allowed. */
+  /** Records `count` starts; at most `allowed`. */
   started(nowMs: number, count: number): void {
     this.#nextMs = Math.max(this.#nextMs, nowMs - CATCH_UP_MS) + count * this.#gapMs;
   }

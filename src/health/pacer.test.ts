@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
 import { Pacer } from './lane.ts';
 
-/** Starts as many as it may, woken late by what `lateness` says, until `untilMs`. */
+/** Starts as many probes as allowed until `untilMs`. Each wake-up is late by `lateness()`. */
 function greedy(pacer: Pacer, untilMs: number, lateness: () => number): number[] {
   const starts: number[] = [];
   for (let nowMs = 0; nowMs < untilMs; nowMs += Math.ceil(pacer.waitMs(nowMs)) + lateness()) {
@@ -17,14 +17,14 @@ function greedy(pacer: Pacer, untilMs: number, lateness: () => number): number[]
 
 describe('the pacer', () => {
   for (const lateMs of [0, 1, 20, 90]) {
-    it(`gives the whole rate although it is asked ${lateMs} ms late each time`, () => {
+    it(`allows the full rate although each call is ${lateMs} ms late`, () => {
       const starts = greedy(new Pacer(200), 10_000, () => lateMs);
       expect(starts.length).toBeGreaterThan(1980);
       expect(starts.length).toBeLessThanOrEqual(2021);
     });
   }
 
-  it('gives credit for idle time to a few only', () => {
+  it('allows only a small burst after idle time', () => {
     const pacer = new Pacer(200);
     pacer.started(0, 1);
     expect(pacer.allowed(60_000)).toBe(21);
@@ -33,7 +33,7 @@ describe('the pacer', () => {
     expect(pacer.waitMs(60_000)).toBe(5);
   });
 
-  it('allows one exactly when nothing is to be waited for', () => {
+  it('allows a start exactly when the wait time is zero', () => {
     const pacer = new Pacer(200);
     pacer.started(0, 21);
     for (const [nowMs, waitMs, allowed] of [

@@ -1,5 +1,5 @@
-// Which probe a target gets: what `--health` asks for, unless the target itself names one (a machine behind a listener is asked
-// by TCP whatever the API servers are asked by).
+// Selects the probe for a target: the check from `--health`, unless the target names its own. A machine behind a listener always
+// gets the TCP check.
 import type { NativeAddon } from '../netns/native.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { ClosableProbe } from './probe.ts';
@@ -13,7 +13,7 @@ export function createProbe(deps: {
   const { addon, settings } = deps;
   if (settings.kind === 'tcp') return new TcpProbe(addon, settings);
   const tls = new TlsProbe(addon, settings.timeoutMs);
-  // Made when a target first asks for it: it has a thread.
+  // Created for the first target that needs it, because it owns a thread.
   let tcp: TcpProbe | null = null;
   return {
     start: (target, ended) => {

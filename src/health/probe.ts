@@ -1,34 +1,34 @@
-// One look at one backend inside its netns: what it is asked stands in tcp-probe.ts (the default, which the backend's program never
-// learns of) and in tls-probe.ts.
+// The interface of one probe of one backend inside its netns. Implementations: tcp-probe.ts (the default, invisible to the backend's
+// program) and tls-probe.ts.
 import type { DialTarget } from '../netns/dial.ts';
 
-/** What is probed, as plain data. */
+/** The target of a probe, as plain data. */
 export interface ProbeTarget extends DialTarget {
   /** The backend's key in the route table. */
   readonly key: string;
   /** Sent as SNI by the TLS check. */
   readonly serverName: string;
-  /** Whatever `--health` says, this one is asked by this check. */
+  /** Overrides `--health` for this target. */
   readonly check?: 'tcp';
 }
 
 export interface ProbeOutcome {
   readonly ok: boolean;
-  /** A code such as ECONNREFUSED or ETIMEDOUT; null when it passed. */
+  /** A code such as ECONNREFUSED or ETIMEDOUT; null if the probe passed. */
   readonly error: string | null;
-  /** Until the verdict; the closing that follows is not counted. */
+  /** Time until the result, without the close that follows. */
   readonly durationMs: number;
 }
 
 export interface Probe {
   /**
-   * Begins, and returns how to call it off: then it ends with ECANCELED. However it ends, `ended` is called exactly once, when its
-   * socket is closed, and never before this returns. Never throws.
+   * Starts the probe and returns a function that cancels it; a cancelled probe ends with ECANCELED. `ended` is called exactly once
+   * in every case, after the socket is closed, and never before this returns. Never throws.
    */
   start(target: ProbeTarget, ended: (outcome: ProbeOutcome) => void): () => void;
 }
 
-/** To be closed when nothing is under way any more. */
+/** Close it only when no probe runs. */
 export interface ClosableProbe extends Probe {
   close(): void;
 }

@@ -49,7 +49,7 @@ describe('the next probe', () => {
 describe('a target', () => {
   for (const [sentence, results, urgency] of [
     ['is routine while it is down', '---', 0],
-    ['is waited for when it is down and passed once', '---+', 1],
+    ['is urgent when it is down and passed once', '---+', 1],
     ['is routine while it is up', '+++', 0],
     ['is most urgent when it is up and failed once', '+++-', 2],
     ['is routine again once it is known to be down', '+++--', 0],
@@ -75,37 +75,37 @@ describe('the interval', () => {
   });
 });
 
-describe('of several waiting targets', () => {
+describe('the order of several waiting targets', () => {
   const at = (dueMs: number, urgency: Urgency = 0, slackMs = 0) => ({ dueMs, urgency, slackMs });
 
   const picked = (waiting: Iterable<Due>, nowMs: number, most = 100) =>
     dueInOrder(waiting, nowMs, 2000, most).picks;
 
-  it('none is taken before it is due, and the first one sets the time to wake', () => {
+  it('picks no target before it is due, and wakes up for the first one', () => {
     expect(dueInOrder([at(30, 1), at(20)], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: 20 });
   });
-  it('nothing is to be waited for when there is none', () => {
+  it('sets no wake-up without targets', () => {
     expect(dueInOrder([], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: Number.POSITIVE_INFINITY });
   });
-  it('those that wait longest go first, and who is not due yet sets the time to wake', () => {
+  it('picks the targets that wait longest, and wakes up for the next target that is not due yet', () => {
     expect(dueInOrder([at(5), at(3), at(40), at(4), at(30)], 10, 2000, 2)).toEqual({
       picks: [at(3), at(4)],
       due: 3,
       wakeMs: 30,
     });
   });
-  it('an urgent one overtakes routine ones', () => {
+  it('puts an urgent target before routine targets', () => {
     expect(picked([at(5), at(9, 1), at(4)], 10)).toEqual([at(9, 1), at(4), at(5)]);
     expect(picked([at(5), at(4), at(9, 1)], 10, 1)).toEqual([at(9, 1)]);
   });
-  it('one that clients are sent to overtakes one that they are not', () => {
+  it('puts an urgent target in use before one that is not in use', () => {
     expect(picked([at(5, 1), at(9, 2), at(4)], 10)).toEqual([at(9, 2), at(5, 1), at(4)]);
   });
-  it('a routine one that is late by an interval is no longer overtaken', () => {
+  it('puts a routine target that is late by an interval before a more urgent one', () => {
     expect(picked([at(2001, 1), at(0)], 2010)).toEqual([at(0), at(2001, 1)]);
   });
 
-  it('one that is due a little later is taken along by who is awake anyway, and wakes nobody', () => {
+  it('picks a target that is due slightly later together with a due target, but never wakes up early for it', () => {
     const soon = at(30, 0, 20);
     expect(dueInOrder([soon, at(31, 0, 20)], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: 30 });
     expect(dueInOrder([at(10), soon, at(31, 0, 20)], 10, 2000, 100)).toEqual({
@@ -115,7 +115,7 @@ describe('of several waiting targets', () => {
     });
   });
 
-  it('some are taken exactly when one is due, the earliest deadlines first, and the others are counted', () => {
+  it('picks targets exactly when one is due, the earliest deadlines first, and counts all due targets', () => {
     const due = fc.record({
       dueMs: fc.integer({ min: 0, max: 100 }),
       urgency: fc.constantFrom<Urgency>(0, 1, 2),

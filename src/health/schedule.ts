@@ -1,5 +1,5 @@
-// Decides when a target is probed next, and who goes first when more are due than the rate allows. Pure: times come in as
-// milliseconds of a monotonic clock, chance as a number in [0, 1).
+// Decides when a target is probed next, and the order when more targets are due than the rate allows. Pure: times are milliseconds
+// of a monotonic clock, and randomness is a number in [0, 1), both passed in.
 import type { HealthSettings } from './health-settings.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -9,14 +9,14 @@ import type { Verdict } from './verdict.ts';
  * | fresh: just flipped, just recovered from a blip, just added    | 200 ms, then 400, 800, 1600 while all agree      |
  * | settled: results have agreed for some seconds, up or down      | 2 s, or targets / 200 s when that is longer      |
  *
- * A settled *down* target is not hurried: unhealthy here is the normal state of most targets of most nodes. Its recovery is
- * still decided 200 ms after the first success. A fresh one is: a netns appears before its devices and addresses do.
+ * A settled *down* target gets no fast probes: on most nodes most targets are unhealthy. The second success still follows 200 ms
+ * after the first. A fresh target gets fast probes, because a netns appears before its devices and addresses.
  */
 type Pace = Pick<HealthSettings, 'intervalMs' | 'fastIntervalMs' | 'maxProbesPerSecond'>;
 
 const JITTER = 0.1;
 
-/** The plain interval, stretched so that this many targets stay below the rate. */
+/** The plain interval, stretched to keep this many targets below the rate. */
 export function stretchedIntervalMs(pace: Pace, targets: number): number {
   return Math.max(pace.intervalMs, (targets / pace.maxProbesPerSecond) * 1000);
 }
@@ -28,7 +28,7 @@ export function delayAfterProbeMs(verdict: Verdict, pace: Pace, targets: number,
   return delayMs * (1 - JITTER + 2 * JITTER * chance);
 }
 
-/** When each of many new targets is first due: one after the other at the permitted rate, so that adding them is no burst. */
+/** When a new target is first due. Many new targets follow one another at the permitted rate, without a burst. */
 export function firstDueMs(
   pace: Pick<HealthSettings, 'maxFirstProbesPerSecond'>,
   nowMs: number,
@@ -38,9 +38,9 @@ export function firstDueMs(
 }
 
 /**
- * | 2 | clients are sent there and it may be dead: up, but the last probe or a dial of real traffic failed |
- * | 1 | it may serve soon: new, or down and the last probe passed                                          |
- * | 0 | routine: the last probe said what was known                                                        |
+ * | 2 | in use and possibly dead: up, but the last probe or a dial of real traffic failed |
+ * | 1 | possibly serving soon: new, or down and the last probe passed                     |
+ * | 0 | routine: the last probe confirmed the verdict                                     |
  */
 export type Urgency = 0 | 1 | 2;
 
@@ -53,20 +53,20 @@ function isUndecided(verdict: Verdict): boolean {
   return verdict.against > 0;
 }
 
-/** To wake up costs more than a probe: whoever is awake takes along what is due within a twentieth of its delay, or 100 ms. */
+/** A wake-up costs more than a probe. So a wake-up also starts probes due within a twentieth of their delay, at most 100 ms. */
 export const slackOf = (delayMs: number): number => Math.min(100, delayMs / 20);
 
 export interface Due {
-  /** Not before this, unless somebody is awake anyway: then so much earlier. */
+  /** The earliest start. If the monitor is awake anyway, the probe may start up to `slackMs` earlier. */
   readonly dueMs: number;
   readonly slackMs: number;
   readonly urgency: Urgency;
 }
 
 /**
- * Those to probe now, `most` at the most, if any is due; how many are due in all; and when the first that is not will be. The earliest
- * deadline goes first, and each degree of urgency puts it one interval earlier. So urgent ones overtake, and yet none can starve.
- * A walk over all of them is cheaper than it looks, since several start after each: 20 walks a second over 1000 targets.
+ * Returns the targets to probe now (at most `most`), how many are due in total, and when the next one is due. The earliest deadline
+ * goes first, and each degree of urgency moves a deadline one interval earlier. So urgent targets overtake, and no target starves.
+ * The full scan is cheap, because each scan starts several probes: 20 scans a second for 1000 targets.
  */
 export function dueInOrder<T extends Due>(
   waiting: Iterable<T>,
@@ -87,7 +87,7 @@ export function dueInOrder<T extends Due>(
       continue;
     }
     due += 1;
-    // Few are picked of what may be thousands: nothing but those is kept in order.
+    // Only the few picks are kept in order: there can be thousands of waiting targets.
     const deadline = deadlineMs(each);
     let place = picks.length;
     while (place > 0 && deadline < deadlineMs(picks[place - 1] as T)) place -= 1;

@@ -6,7 +6,7 @@ function block(ms: number): void {
   while (performance.now() < untilMs);
 }
 
-/** Until the timers that are due now have run, and the poll phase after them. */
+/** Resolves after the timers that are due now and the poll phase that follows. */
 const afterPoll = () => new Promise<void>((resolve) => setTimeout(() => setImmediate(resolve), 1));
 
 describe('the deadline', () => {
@@ -26,7 +26,7 @@ describe('the deadline', () => {
     expect(expired).toHaveBeenCalledOnce();
   });
 
-  it('does not expire when called off', () => {
+  it('does not expire after it is cancelled', () => {
     vi.useFakeTimers();
     const expired = vi.fn();
     startDeadline(1000, expired)();
@@ -34,7 +34,7 @@ describe('the deadline', () => {
     expect(expired).not.toHaveBeenCalled();
   });
 
-  it('gives back what a blocked event loop took, so that waiting events are heard first', async () => {
+  it('is extended by the time of a blocked event loop, so waiting events are handled first', async () => {
     const expired = vi.fn();
     startDeadline(500, expired);
     block(700);
@@ -43,7 +43,7 @@ describe('the deadline', () => {
     await vi.waitFor(() => expect(expired).toHaveBeenCalledOnce(), { timeout: 30_000 });
   });
 
-  it('can be called off in the time that was given back', async () => {
+  it('can be cancelled during the extension', async () => {
     const expired = vi.fn();
     const cancel = startDeadline(500, expired);
     block(700);

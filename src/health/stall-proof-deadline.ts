@@ -1,16 +1,16 @@
-// A deadline that does not blame others for our own stalls. Timers run before the poll phase: after a blocked event loop the
-// timeout would fire while the answer, which came in time, still waits in the kernel.
+// A deadline that allows for stalls of our own event loop. Timers run before the poll phase. After a blocked event loop, a plain
+// timeout would fire although the answer arrived in time and waits in the kernel.
 
-/** Timers are late by a millisecond or two at rest; later than this the loop was blocked. */
+/** At rest, timers are one or two milliseconds late. A longer delay means that the loop was blocked. */
 const STALL_MS = 10;
 
-/** Calls `expired` once, after `ms` in which we could have listened. Returns how to call it off. */
+/** Calls `expired` once, after `ms` plus the duration of a stall. Returns a function that cancels it. */
 export function startDeadline(ms: number, expired: () => void): () => void {
   const dueMs = performance.now() + ms;
   let timer = setTimeout(() => {
     const lateMs = performance.now() - dueMs;
     if (lateMs <= STALL_MS) return expired();
-    // What the stall took is given back, once, and never more than was asked for: a loop that is always blocked is no excuse.
+    // Extends the deadline by the stall, once and by at most `ms`: a permanently blocked loop must not extend it for ever.
     timer = setTimeout(expired, Math.min(lateMs, ms));
   }, ms);
   return () => clearTimeout(timer);

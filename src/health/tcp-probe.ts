@@ -1,5 +1,5 @@
-// The default check: does the backend's kernel answer our SYN? The addon asks, on a thread of its own (native/prober/prober.cc, which
-// also says how that stays out of the backend's log): its deadline, and the silence, hold while JavaScript is busy.
+// The default check: the backend's kernel answers our SYN. The addon probes on its own thread, so the deadline holds while JavaScript
+// is busy, and the probe stays out of the backend's log (native/prober/prober.cc explains how).
 import type { NativeAddon, NativeProber } from '../netns/native.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
@@ -9,13 +9,13 @@ interface Running {
   canceled: boolean;
 }
 
-/** What this cannot see is a program that hangs behind a listening socket (until its accept queue is full): `--health tls` does. */
+/** Does not detect a program that hangs behind a listening socket, until its accept queue is full. `--health tls` detects it. */
 export class TcpProbe implements Probe {
   readonly #prober: NativeProber;
   readonly #running: (Running | null)[];
   readonly #free: number[];
 
-  /** At most `maxConcurrent` may be under way: to start one more is a bug of the caller, and throws. */
+  /** At most `maxConcurrent` probes may run. Starting one more is a bug in the caller, and throws. */
   constructor(
     addon: Pick<NativeAddon, 'createProber'>,
     settings: Pick<HealthSettings, 'timeoutMs' | 'maxConcurrent'>,
@@ -50,7 +50,7 @@ export class TcpProbe implements Probe {
     this.#running[place] = null;
     this.#free.push(place);
     if (running == null) return;
-    const code = running.canceled ? 'ECANCELED' : error; // it may have passed before it could be called off
+    const code = running.canceled ? 'ECANCELED' : error; // the probe can pass just before the cancel
     running.ended({ ok: code === null, error: code, durationMs });
   }
 }

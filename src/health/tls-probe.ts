@@ -1,5 +1,5 @@
-// The check on request (`--health tls`): a whole TLS handshake, closed cleanly. It asks whether somebody speaks TLS there, never who:
-// each workload cluster's certificate is signed by that cluster's own CA, which we neither have nor need, since clients verify.
+// The optional check (`--health tls`): a complete TLS handshake with a clean close. It does not verify the certificate: each workload
+// cluster has its own CA, which this proxy neither has nor needs, because clients verify.
 import { isIP, type Socket } from 'node:net';
 import { dial } from '../netns/dial.ts';
 import type { NativeAddon } from '../netns/native.ts';
@@ -12,7 +12,7 @@ export class TlsProbe implements Probe {
   readonly #timeoutMs: number;
 
   constructor(addon: Pick<NativeAddon, 'openNetns'>, timeoutMs: number) {
-    // None is kept open: a probe every few seconds does not pay for a descriptor, nor for keeping a deleted netns alive.
+    // No handle stays open: a probe every few seconds is not worth a descriptor, and a handle would keep a deleted netns alive.
     this.#handles = new NetnsHandles(addon, 0);
     this.#timeoutMs = timeoutMs;
   }
@@ -48,7 +48,7 @@ export class TlsProbe implements Probe {
     });
     socket.on('close', () => {
       cancelDeadline();
-      ended(judge('ECONNRESET')); // it was judged before, unless the backend hung up without a word
+      ended(judge('ECONNRESET')); // applies only if the backend closed without an error or a result
     });
     return () => giveUp('ECANCELED');
   }
@@ -58,14 +58,14 @@ export class TlsProbe implements Probe {
   }
 }
 
-/** Calls `passed` or `failed` (the first call counts), and in every case the socket ends. */
+/** Calls `passed` or `failed` (the first call counts). The socket closes in every case. */
 function handshake(
   socket: Socket,
   target: ProbeTarget,
   passed: () => void,
   failed: (error: unknown) => void,
 ): void {
-  // Late: who does not ask for this check need not load TLS, which is 3 MB.
+  // Loaded on first use: node:tls costs 3 MB, which the other check does not need.
   const secure = process.getBuiltinModule('node:tls').connect({
     socket,
     rejectUnauthorized: false,
@@ -75,13 +75,13 @@ function handshake(
   secure.on('error', failed);
   secure.on('secureConnect', () => {
     passed();
-    // close_notify, then FIN: to the API server a client that had nothing to ask, which it does not log.
+    // close_notify, then FIN: the API server sees a client without a request, and logs nothing.
     secure.end();
   });
-  secure.resume(); // session tickets and the server's own close_notify must be read, or our close turns into a reset
+  secure.resume(); // unread session tickets or an unread close_notify would turn our close into a reset
 }
 
-/** Without a code it was dial() refusing the address. Our own shortage (EMFILE) counts too: then this node cannot dial it. */
+/** An error without a code means that dial() rejected the address. EMFILE counts as a failure: this node cannot dial the target. */
 function errorCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : 'EINVAL';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nextVerdict, UNPROVEN, type VerdictRules } from './verdict.ts';
 
-/** `results` in the order they came: + passed, - failed. `ups` says, result by result, whether the target was up after it. */
+/** `results` in order: + passed, - failed. `ups`: whether the target is up after each result. */
 interface Row {
   readonly sentence: string;
   readonly rise?: number;

@@ -1,10 +1,10 @@
-// Decides from one probe result after the other whether a target is up. Pure: no clock, no I/O.
+// Decides from successive probe results whether a target is up. Pure: no clock, no I/O.
 
 export interface Verdict {
   readonly up: boolean;
-  /** Results in a row that contradict `up`; at `rise` or `fall` of them `up` flips. */
+  /** Consecutive results that contradict `up`. At `rise` or `fall` results, `up` flips. */
   readonly against: number;
-  /** Results in a row that confirm `up`, the one that flipped it included. */
+  /** Consecutive results that confirm `up`, including the one that flipped it. */
   readonly agreeing: number;
 }
 
@@ -13,7 +13,7 @@ export interface VerdictRules {
   readonly fall: number;
 }
 
-/** Down until proven up: on most nodes most backends can never be reached, and a wrong "up" blackholes real clients. */
+/** Down until proven up: on most nodes most backends are never reachable, and a wrong "up" blackholes real clients. */
 export const UNPROVEN: Verdict = Object.freeze({ up: false, against: 0, agreeing: 0 });
 
 export function nextVerdict(state: Verdict, ok: boolean, rules: VerdictRules): Verdict {

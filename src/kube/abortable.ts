@@ -1,4 +1,4 @@
-// Waiting that can be ended.
+// Waits that an AbortSignal can end.
 
 /** Resolves after the time, or as soon as the signal aborts. */
 export function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -14,7 +14,7 @@ export function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Rejects with the signal's reason as soon as it aborts: for work of others, which may never end. */
+/** Rejects with the signal's reason when it aborts. For external work that may never end. */
 export async function untilAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let stop = () => {};

@@ -14,15 +14,15 @@ describe('a path', () => {
       { group: '', version: 'v1', resource: 'services', name: 'a/../../b' },
       '/api/v1/services/a%2F..%2F..%2Fb',
     ],
-  ])('is made of %j', (ref, path) => {
+  ])('is built from %j', (ref, path) => {
     expect(resourcePath(ref)).toBe(path);
   });
 
-  test.each(['', '.', '..'])('has no part "%s"', (name) => {
+  test.each(['', '.', '..'])('cannot be built with the part "%s"', (name) => {
     expect(() => resourcePath({ group: '', version: 'v1', resource: 'services', name })).toThrow(TypeError);
   });
 
-  test('gives back what it was made of, whatever the names are', () => {
+  test('is parsed into the parts that it was built from, for any names', () => {
     const part = fc
       .string({ minLength: 1 })
       .filter((text) => text !== '.' && text !== '..' && text.isWellFormed());

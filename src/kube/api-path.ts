@@ -1,4 +1,4 @@
-// Paths of the Kubernetes API: made from parts, and read back for messages and counts. Pure.
+// Builds paths of the Kubernetes API from parts, and parses them for messages and counters. Pure.
 
 export interface ResourceRef {
   /** Empty for the core group. */
@@ -6,13 +6,13 @@ export interface ResourceRef {
   readonly version: string;
   /** Plural, as in the path: `services`. */
   readonly resource: string;
-  /** Absent: all namespaces, or a resource that has none. */
+  /** Absent: all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string;
   readonly name?: string;
   readonly subresource?: string;
 }
 
-/** Every part is encoded: a name from outside never changes which resource is meant. */
+/** Encodes every part: a name from outside cannot change which resource the path addresses. */
 export function resourcePath({
   group,
   version,
@@ -30,7 +30,7 @@ export function resourcePath({
 }
 
 function encodedPart(part: string): string {
-  // These two are legal in encodeURIComponent and mean another place.
+  // encodeURIComponent leaves `.` and `..` unchanged, and they address another path.
   if (part === '' || part === '.' || part === '..') throw new TypeError(`no part of a path: "${part}"`);
   return encodeURIComponent(part);
 }
@@ -44,12 +44,12 @@ export interface PathParts {
 
 const NOTHING: PathParts = { resource: null, namespace: null, name: null, subresource: null };
 
-/** All null for what is no resource: discovery, /readyz. */
+/** All fields are null if the path is not a resource: discovery, /readyz. */
 export function pathParts(path: string): PathParts {
   const parts = path.split('/').slice(1).map(decodedPart);
   const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : [];
   if (rest[0] === undefined) return NOTHING;
-  // `namespaces/x/services` is a place and a resource, `namespaces/x` and `namespaces/x/finalize` are the namespace itself.
+  // `namespaces/x/services` is a resource in a namespace; `namespaces/x` and `namespaces/x/finalize` are the namespace itself.
   if (rest[0] === 'namespaces' && rest[2] !== undefined && rest[2] !== 'finalize' && rest[2] !== 'status') {
     return {
       resource: rest[2],
@@ -71,7 +71,7 @@ function decodedPart(part: string): string {
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** As RBAC and `kubectl auth can-i` call it. */
+/** The verb as RBAC and `kubectl auth can-i` name it. */
 export function verbOf(method: HttpMethod, path: string): string {
   const { resource, name } = pathParts(path);
   const isCollection = resource !== null && name === null;
@@ -91,7 +91,7 @@ export function verbOf(method: HttpMethod, path: string): string {
 
 const MAX_SHOWN = 80;
 
-/** `services in magnum-system`, `services/status "a" in magnum-system`; the path itself where that says more. */
+/** `services in magnum-system`, `services/status "a" in magnum-system`; the path itself if it is not a resource. */
 export function shownTarget(path: string): string {
   const { resource, namespace, name, subresource } = pathParts(path);
   if (resource === null) return shown(path);

@@ -5,7 +5,7 @@ import { Backoff } from './backoff.ts';
 const backoff = (random: () => number) => new Backoff({ firstMs: 200, maxMs: 30_000, random });
 
 describe('the wait after a failure', () => {
-  test('doubles up to half a minute, and begins anew after a success', () => {
+  test('doubles up to the maximum, and starts again after a reset', () => {
     const waits = backoff(() => 1);
     expect(Array.from({ length: 10 }, () => waits.next())).toEqual([
       200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000,
@@ -14,7 +14,7 @@ describe('the wait after a failure', () => {
     expect(waits.next()).toBe(200);
   });
 
-  test('never falls below what the server asks for, nor out of its bounds, for thousands of failures', () => {
+  test('is never below the Retry-After of the server, and stays within its bounds for thousands of failures', () => {
     fc.assert(
       fc.property(
         fc.array(fc.option(fc.nat(60_000)), { minLength: 1, maxLength: 3000 }),
@@ -32,7 +32,7 @@ describe('the wait after a failure', () => {
     );
   });
 
-  test('can be kept shorter', () => {
+  test('respects a lower maximum for one call', () => {
     const waits = backoff(() => 1);
     for (let each = 0; each < 20; each++) waits.next();
     expect(waits.next({ maxMs: 10_000 })).toBe(10_000);

@@ -1,5 +1,4 @@
-// How long to wait after a failure: longer each time, never twice the same, and as long as the server asks for. Pure but for the
-// count it keeps.
+// Exponential backoff with jitter. It never waits less than the server's Retry-After. Its only state is the number of failures.
 
 export interface BackoffDeps {
   readonly firstMs: number;
@@ -15,7 +14,7 @@ export class Backoff {
     this.#deps = deps;
   }
 
-  /** Between a half and the whole of the step: those who failed together must not come back together. */
+  /** Between half and all of the step: clients that failed together must not retry together. */
   next({
     retryAfterMs = null,
     maxMs = this.#deps.maxMs,
@@ -24,10 +23,10 @@ export class Backoff {
     maxMs?: number;
   } = {}): number {
     const { firstMs, random } = this.#deps;
-    // Bounded, or some day 2 ** failures is Infinity.
+    // Bounded, because 2 ** failures would become Infinity.
     const stepMs = Math.min(firstMs * 2 ** Math.min(this.#failures++, 30), maxMs, this.#deps.maxMs);
     const delayMs = stepMs * (0.5 + random() / 2);
-    // Spread what all were told alike, to the later side only.
+    // The server sends many clients the same Retry-After: spread their retries, but only to later times.
     return retryAfterMs === null ? delayMs : Math.max(delayMs, retryAfterMs * (1 + random() / 10));
   }
 

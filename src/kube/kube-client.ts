@@ -1,5 +1,5 @@
-// Requests and watches against one Kubernetes API, bounded in size and time, under credentials that may change meanwhile. Nothing
-// is retried here but what certainly did no harm; no credential and no body gets into an error.
+// Requests and watches against one Kubernetes API, bounded in size and time. Credentials can rotate while it runs. It retries only
+// when a retry is certainly harmless. An error never contains a credential or a body.
 import { existsSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type HttpMethod, verbOf } from './api-path.ts';
@@ -15,21 +15,21 @@ export type KubeQuery = Readonly<Record<string, string | number | boolean | unde
 
 export interface KubeRequest {
   readonly method: HttpMethod;
-  /** Encoded, as `resourcePath` makes it. */
+  /** Encoded, as `resourcePath` builds it. */
   readonly path: string;
   readonly query?: KubeQuery;
   readonly body?: unknown;
-  /** Which kind of body a PATCH has. */
+  /** The type of patch in the body of a PATCH. */
   readonly patch?: 'merge' | 'json' | 'apply';
-  /** `text/…` makes the answer a string. */
+  /** With `text/…` the result is a string. */
   readonly accept?: string;
-  /** It waits for no other request, however many hang: what others wait for, and is rare. */
+  /** Uses separate connections, so it never waits behind requests that hang. For rare requests that other work waits for. */
   readonly urgent?: boolean;
-  /** For all of it, from the first byte of the handshake to the last of the answer. */
+  /** For the whole call, from the first byte of the handshake to the last byte of the answer. */
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
   readonly signal?: AbortSignal;
-  /** Told the headers of every answer, refusals included. */
+  /** Called with the headers of the final answer, also if it is an error. */
   readonly onHeaders?: (headers: IncomingHttpHeaders) => void;
 }
 
@@ -37,39 +37,39 @@ export interface KubeWatchRequest {
   readonly path: string;
   readonly query: KubeQuery;
   readonly accept?: string;
-  /** Longest silence, bookmarks included. */
+  /** Longest time without a byte. Bookmarks count as bytes. */
   readonly idleTimeoutMs: number;
   readonly signal: AbortSignal;
-  /** The server has accepted: from now on silence means that nothing happens. */
+  /** The server accepted the watch: from now on silence means that nothing changes. */
   readonly onOpen?: () => void;
 }
 
 export interface KubeClient {
-  /** Throws KubeError; the reason of the signal when that ended it. */
+  /** Throws KubeError, or the signal's reason if the signal ended the call. */
   request<T = unknown>(request: KubeRequest): Promise<T>;
-  /** One watch: ends when the server ends it; throws KubeError, also for an ERROR event. */
+  /** One watch. It ends when the server ends it. Throws KubeError, also for an ERROR event. */
   watch(request: KubeWatchRequest): AsyncIterable<WatchEvent>;
   readonly server: string;
-  /** How we authenticate, for messages: never a secret. */
+  /** How this client authenticates, for messages. Never a secret. */
   readonly identity: string;
-  /** HTTP requests by verb, repeated ones included. */
+  /** HTTP requests by verb, including retries. */
   callCounts(): ReadonlyMap<string, number>;
-  /** Ends what is under way. */
+  /** Aborts all running calls. */
   close(): Promise<void>;
 }
 
 export interface KubeClientOptions {
-  /** A path; null: KUBECONFIG, the service account of a Pod, ~/.kube/config, in this order. */
+  /** A path; null: search KUBECONFIG, the service account of the Pod, ~/.kube/config, in this order. */
   readonly kubeconfig: string | null;
-  /** That of the process, handed in by whoever may read it. */
+  /** The environment of the process; the caller passes it in. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly userAgent?: string;
-  /** Told when credentials can no longer be read (the old ones stay in use), and null when they can again. */
+  /** Called when credentials become unreadable (the old ones stay in use), and with null when they are readable again. */
   readonly onCredentialProblem?: (problem: string | null) => void;
   readonly serviceAccountDirectory?: string;
 }
 
-/** Throws KubeconfigError: that the API answers is not asked here. */
+/** Throws KubeconfigError. Does not check whether the API is reachable. */
 export async function openKubeClient(options: KubeClientOptions): Promise<HttpKubeClient> {
   const { environment, onCredentialProblem, userAgent = 'kube-client (node)' } = options;
   const place = kubeconfigPlace({ ...options, exists: existsSync });
@@ -83,13 +83,13 @@ export async function openKubeClient(options: KubeClientOptions): Promise<HttpKu
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
-/** Until the headers of a watch are there. */
+/** Until the headers of a watch arrive. */
 const WATCH_OPEN_TIMEOUT_MS = 30_000;
 
 const PATCH_TYPES = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
-  // JSON is YAML.
+  // JSON is valid YAML.
   apply: 'application/apply-patch+yaml',
 } as const;
 
@@ -131,7 +131,7 @@ export class HttpKubeClient implements KubeClient {
     return new Map(this.#counts);
   }
 
-  /** Open now. */
+  /** Open connections. */
   get connectionCount(): { readonly plain: number; readonly watches: number } {
     return this.#connections?.count ?? { plain: 0, watches: 0 };
   }
@@ -156,7 +156,7 @@ export class HttpKubeClient implements KubeClient {
   async *watch(request: KubeWatchRequest): AsyncGenerator<WatchEvent, void, void> {
     const { signal, idleTimeoutMs, onOpen } = request;
     const call = callOf({ ...request, method: 'GET', query: { ...request.query, watch: true } }, true);
-    // They would wait for one another, silently.
+    // Additional watches would wait for a free connection, without an error.
     if (this.#watches >= MAX_WATCHES) throw new Error(`more than ${MAX_WATCHES} watches at a time`);
     this.#watches++;
     const limits = new CallLimits(call, signal, this.#closed.signal);
@@ -185,7 +185,7 @@ export class HttpKubeClient implements KubeClient {
     this.#connections?.destroy();
   }
 
-  /** Something is under way until the function that it returns is called. */
+  /** Registers a running call, until the returned function is called. */
   #begin(): () => void {
     let end = () => {};
     const running = new Promise<void>((resolve) => {
@@ -198,7 +198,7 @@ export class HttpKubeClient implements KubeClient {
     };
   }
 
-  /** An answer that says yes. When it refuses who we are, we ask once more with credentials read anew. */
+  /** Returns a successful answer. After 401 it reads the credentials again and retries once. */
   async #answer(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     let identity = await this.#credentials.current();
     let { response } = await this.#ask(call, identity, signal);
@@ -214,7 +214,7 @@ export class HttpKubeClient implements KubeClient {
 
   async #ask(call: Call, { endpoint, headers }: ApiIdentity, signal: AbortSignal): Promise<HttpAnswer> {
     const connections = this.#connectionsTo(endpoint);
-    // The API server compresses what is larger than 128 KiB, lists that is; a watch would wait in the compressor's buffer.
+    // The API server compresses answers over 128 KiB, in practice lists. Events of a watch would wait in the compressor's buffer.
     const zips = call.method === 'GET' && !call.isWatch && endpoint.compression;
     const question = {
       ...call,
@@ -234,7 +234,7 @@ export class HttpKubeClient implements KubeClient {
     try {
       return await ask();
     } catch (error) {
-      // To read again is harmless; a write may have been heard.
+      // A repeated read is harmless. A write may have reached the server.
       if (signal.aborted || call.method !== 'GET' || !isClosedUnderOurHands(error)) throw error;
       return ask();
     }
@@ -248,7 +248,7 @@ export class HttpKubeClient implements KubeClient {
   }
 }
 
-/** The server closed an idle connection at the moment we chose it. */
+/** The server closed an idle connection just when this client reused it. */
 function isClosedUnderOurHands(error: unknown): boolean {
   const { reused, code } = error as { readonly reused?: boolean; readonly code?: string };
   return reused === true && (code === 'ECONNRESET' || code === 'EPIPE');
@@ -284,5 +284,5 @@ function callOf(request: KubeRequest, isWatch: boolean): Call {
   };
 }
 
-/** What code that only asks and writes needs of a client. */
+/** The part of a client for code that makes requests but no watches. */
 export type Requester = Pick<KubeClient, 'request'>;

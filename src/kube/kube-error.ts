@@ -1,5 +1,5 @@
-// What can go wrong between us and a Kubernetes API, under stable codes. A message names verb, resource and place, and what the
-// server said where that is safe; it never holds a credential or the body of a request.
+// Errors of Kubernetes API calls, with stable codes. A message names verb, resource and namespace, and quotes the server where that
+// is safe. It never contains a credential or a request body.
 import { shownTarget } from './api-path.ts';
 
 export type KubeErrorCode =
@@ -16,7 +16,7 @@ export type KubeErrorCode =
   | 'timeout'
   | 'bad-answer';
 
-/** Saying the same again, later, may help. A conflict is not among them: what was read must be read again first. */
+/** The same request can succeed later. A conflict is not in this set: the caller must read the object again first. */
 const RETRYABLE: ReadonlySet<KubeErrorCode> = new Set([
   'too-many-requests',
   'server-error',
@@ -28,9 +28,9 @@ const RETRYABLE: ReadonlySet<KubeErrorCode> = new Set([
 export interface KubeErrorFacts {
   readonly code: KubeErrorCode;
   readonly verb: string;
-  /** Without the query: a continue token or a selector helps nobody. */
+  /** Without the query: a continue token or a selector does not help the reader. */
   readonly path: string;
-  /** What happened, for a person. */
+  /** What happened, for the operator. */
   readonly detail: string;
   readonly status?: number | null;
   readonly reason?: string | null;
@@ -43,12 +43,12 @@ const MAX_DETAIL = 300;
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;
-  /** Of HTTP; null when there was no answer. */
+  /** The HTTP status; null if there was no answer. */
   readonly status: number | null;
-  /** `reason` of the API's Status object, such as `AlreadyExists`. */
+  /** `reason` from the API's Status object, such as `AlreadyExists`. */
   readonly reason: string | null;
   readonly retryAfterMs: number | null;
-  /** Of Node, where there was no answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+  /** Node's error code if there was no answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   readonly systemCode: string | null;
   readonly verb: string;
   readonly path: string;
@@ -79,9 +79,9 @@ export class KubeError extends Error {
   }
 }
 
-/** One line, bounded: whoever answers must not be able to forge a log line or to fill the log. */
+/** One line with a bounded length: a server must not be able to forge a log line or to fill the log. */
 function shownDetail(detail: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this expression removes control characters
   const line = detail.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
   return line.length > MAX_DETAIL ? `${line.slice(0, MAX_DETAIL)}…` : line;
 }

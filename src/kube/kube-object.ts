@@ -1,4 +1,4 @@
-// The shapes every Kubernetes object shares, as they come over the wire: client-node's types say `Date` where JSON has text.
+// The common types of Kubernetes objects as they appear in JSON. client-node's types have `Date` where JSON has a string.
 
 export interface KubeMetadata {
   readonly name: string;
@@ -23,7 +23,7 @@ export interface KubeOwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** Only `metadata.name` was checked; the rest is whatever the server sent. */
+/** Only `metadata.name` is validated. Every other field is as the server sent it. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -31,7 +31,7 @@ export interface KubeObject {
   readonly [field: string]: unknown;
 }
 
-/** As it was sent: neither type nor object were looked at. `ERROR` never gets here, it is thrown. */
+/** As the server sent it, not validated. Never `ERROR`: the client throws that as a KubeError. */
 export interface WatchEvent {
   readonly type: string;
   readonly object: unknown;
@@ -47,23 +47,23 @@ export function isKubeObject(value: unknown): value is KubeObject {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** `<namespace>/<name>`, or `<name>` where there is no namespace. */
+/** `<namespace>/<name>`, or `<name>` for a cluster-scoped object. */
 export function objectKey({ metadata }: KubeObject): string {
   return isText(metadata.namespace) ? `${metadata.namespace}/${metadata.name}` : metadata.name;
 }
 
-/** null where the server sent none, or no text. */
+/** null if the server sent none, or not a string. */
 export function resourceVersionOf(object: unknown): string | null {
   const metadata = isRecord(object) ? object.metadata : null;
   const version = isRecord(metadata) ? metadata.resourceVersion : null;
   return isText(version) ? version : null;
 }
 
-/** Whether a resource version comes before another. They are numbers to compare in every API server there is; others are never older. */
+/** Whether a resource version precedes another. All known API servers use comparable numbers; any other version is never older. */
 export function isOlderVersion(version: string, than: string): boolean {
   if (!isNumbered(version) || !isNumbered(than)) return false;
   return BigInt(version) < BigInt(than);
 }
 
-/** As every API server with etcd behind it does; what is no number cannot be compared. */
+/** True for every API server with etcd. A version that is not a number cannot be compared. */
 export const isNumbered = (version: string): boolean => /^\d+$/.test(version);

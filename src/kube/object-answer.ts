@@ -1,5 +1,5 @@
-// Checks that an answer to a read or a write is an object at all. The API server's always are; what a proxy in between answers in its
-// place, with status 200, must not be taken for a bug of ours and end the process.
+// Checks that the answer to a read or a write is a Kubernetes object. An API server always sends one. A proxy in between can answer
+// something else with status 200, and that must not crash the process like a bug.
 import { KubeError } from './kube-error.ts';
 import { isRecord } from './kube-object.ts';
 

@@ -5,7 +5,7 @@ import { collectionPath, type ServedVersion, servedVersion } from './served-vers
 
 const KNOWN = ['v1beta2', 'v1beta1', 'v1alpha7'];
 
-/** Versions as the server lists them, the preferred first, each with what it serves. */
+/** Versions in the server's order, the preferred one first, each with its resources. */
 function client(group: Record<string, readonly string[]> | null): { asked: string[]; client: KubeClient } {
   const asked: string[] = [];
   const request = async ({ path }: { path: string }): Promise<unknown> => {
@@ -28,25 +28,25 @@ function client(group: Record<string, readonly string[]> | null): { asked: strin
 
 describe('the version to use', () => {
   test.each<[title: string, group: Record<string, readonly string[]> | null, answer: ServedVersion]>([
-    ['is none when the group is not there', null, { kind: 'not-installed' }],
+    ['is none when the group does not exist', null, { kind: 'not-installed' }],
     ['is none when the group has other resources only', { v1beta1: ['others'] }, { kind: 'not-installed' }],
     [
-      'is the one the server prefers, when we know it',
+      'is the version that the server prefers, if it is known',
       { v1beta1: ['things', 'things/status'], v1beta2: ['things'] },
       { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v1beta1', 'v1beta2'] },
     ],
     [
-      'is the best we know, when it prefers one we do not',
+      'is the best known version, if the server prefers an unknown one',
       { v9: ['things'], v1alpha7: ['things'], v1beta1: ['things'] },
       { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v9', 'v1alpha7', 'v1beta1'] },
     ],
     [
-      'is one that serves this resource, though the group prefers another',
+      'is a version that has the resource, although the group prefers another',
       { v1beta2: ['others'], v1beta1: ['things'] },
       { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v1beta2', 'v1beta1'] },
     ],
     [
-      'is told apart when there are only ones we do not know',
+      'is reported as unknown if the server has only unknown versions',
       { v9: ['things'] },
       { kind: 'unknown-version', versions: ['v9'] },
     ],
@@ -58,7 +58,7 @@ describe('the version to use', () => {
     expect(fake.asked.length).toBeLessThanOrEqual(4);
   });
 
-  test('says whether the resource has namespaces', async () => {
+  test('comes with the scope of the resource', async () => {
     const answer = await servedVersion({
       client: client({ v1beta1: ['wide'] }).client,
       group: 'x.io',
@@ -78,7 +78,7 @@ describe('the version to use', () => {
     },
   );
 
-  test('is not known when the server does not answer: that is an error', async () => {
+  test('is an error when the server does not answer', async () => {
     const silent = {
       request: async () => {
         throw fakeError('unreachable', 'get');
@@ -92,7 +92,7 @@ describe('the version to use', () => {
   });
 });
 
-test('the path of a collection, in one namespace or in all', () => {
+test('the path of a collection covers one namespace or all namespaces', () => {
   expect(collectionPath('x.io', 'v1', 'things', 'a')).toBe('/apis/x.io/v1/namespaces/a/things');
   expect(collectionPath('x.io', 'v1', 'things', null)).toBe('/apis/x.io/v1/things');
 });

@@ -1,5 +1,5 @@
-// Which version of a resource an API server serves, chosen among those that the caller can read. That a group is not there is an
-// answer, not an error: a CRD may be installed later.
+// Finds the version of a resource that the API server serves and the caller can read. A missing group is a result, not an error:
+// a CRD can be installed later.
 import { resourcePath } from './api-path.ts';
 import type { KubeClient } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
@@ -10,11 +10,11 @@ export type ServedVersion =
       readonly kind: 'served';
       readonly version: string;
       readonly namespaced: boolean;
-      /** All that the server serves of the group, as it prefers them. */
+      /** All versions of the group, in the server's order of preference. */
       readonly versions: readonly string[];
     }
   | { readonly kind: 'not-installed' }
-  /** The group is there, but no version of the resource that we know. */
+  /** The server has the resource, but in no version that the caller can read. */
   | { readonly kind: 'unknown-version'; readonly versions: readonly string[] };
 
 export interface ServedVersionQuestion {
@@ -22,13 +22,13 @@ export interface ServedVersionQuestion {
   readonly group: string;
   /** Plural: `openstackclusters`. */
   readonly resource: string;
-  /** Those we can read, the best first. The server's own preference decides where it is among them. */
+  /** The versions that the caller can read, the best first. The server's preferred version wins if it is in this list. */
   readonly known: readonly string[];
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** Throws KubeError when the server does not answer. */
+/** Throws KubeError if the server does not answer. */
 export async function servedVersion(question: ServedVersionQuestion): Promise<ServedVersion> {
   const { group, resource, known } = question;
   const answer = await found(question, `/apis/${encodeURIComponent(group)}`);
@@ -42,7 +42,7 @@ export async function servedVersion(question: ServedVersionQuestion): Promise<Se
       versions.includes(version) &&
       all.indexOf(version) === index,
   );
-  // A group may be shared by several CRDs that are not served in the same versions.
+  // Several CRDs can share a group and have different versions.
   for (const version of candidates) {
     const resources = await found(
       question,
@@ -57,7 +57,7 @@ export async function servedVersion(question: ServedVersionQuestion): Promise<Se
     : { kind: 'not-installed' };
 }
 
-/** The path of the collection, in one namespace or in all. */
+/** The path of the collection, in one namespace or in all namespaces (null). */
 export function collectionPath(
   group: string,
   version: string,
@@ -94,7 +94,7 @@ async function found({ client, signal, timeoutMs }: ServedVersionQuestion, path:
   }
 }
 
-/** The preferred one first. */
+/** The preferred version comes first. */
 function versionsIn(group: unknown): readonly string[] {
   if (!isRecord(group) || !Array.isArray(group.versions)) return [];
   const names = [group.preferredVersion, ...group.versions]

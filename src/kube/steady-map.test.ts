@@ -18,7 +18,7 @@ function changed(map: Map<string, number>, by: readonly Change[]): Map<string, n
 const sorted = (map: Iterable<readonly [string, number]>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
 describe('a steady map', () => {
-  it('says what a plain map says after the same changes, and the one before stays as it was', () => {
+  it('equals a plain map after the same changes, and leaves the previous map unchanged', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
         const before = SteadyMap.empty<number>().with(first);
@@ -47,7 +47,7 @@ describe('a steady map', () => {
     );
   });
 
-  it('tells exactly what differs between any two', () => {
+  it('returns exactly the differences between any two maps', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
         const a = SteadyMap.empty<number>().with(first);

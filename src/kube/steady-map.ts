@@ -1,7 +1,7 @@
-// A map that never changes: a change makes another one, which shares all but a few hundredths with it. So a snapshot of twenty
-// thousand objects, and what differs between two of them, cost what changed and not what there is.
+// An immutable (persistent) map: a change creates a new map, which shares almost all parts with the old one. The cost of a snapshot
+// of twenty thousand objects, or of a diff of two, depends on the number of changes, not on the size.
 
-/** Power of two. A change copies this many references and one part. */
+/** A power of two. A change copies this many references and one part. */
 const PARTS = 256;
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
 
@@ -29,7 +29,7 @@ export class SteadyMap<V> implements ReadonlyMap<string, V> {
     return this.#parts[partOf(key)]?.has(key) ?? false;
   }
 
-  /** The same map if nothing differs. `undefined` takes a key away. */
+  /** Returns the same map if nothing differs. The value `undefined` removes a key. */
   with(changes: Iterable<readonly [string, V | undefined]>): SteadyMap<V> {
     const copies = new Map<number, Map<string, V>>();
     let { size } = this;
@@ -54,7 +54,7 @@ export class SteadyMap<V> implements ReadonlyMap<string, V> {
     );
   }
 
-  /** What one would have to change in `before` to get this map: keys with their value here, `undefined` for those that are gone. */
+  /** The changes that turn `before` into this map: keys with their new value, `undefined` for removed keys. */
   *changesSince(before: SteadyMap<V>): Generator<readonly [string, V | undefined], void, void> {
     for (const [number, part] of this.#parts.entries()) {
       const old = before.#parts[number] as ReadonlyMap<string, V>;
@@ -85,7 +85,7 @@ export class SteadyMap<V> implements ReadonlyMap<string, V> {
   }
 }
 
-/** FNV-1a: names differ in a digit at some place or other, and must spread all the same. */
+/** FNV-1a: similar names, which differ in one digit, must spread over all parts. */
 function partOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);

@@ -1,10 +1,10 @@
-// Whether the clock of this host can be right at all: a host without a battery, or before its time service, begins in 1970 or at
-// the date of its firmware. Certificates and tokens are judged by the clock, so nothing works then, and nothing says why. Pure.
+// Detects a host clock that is certainly wrong. Without a battery, or before time synchronisation, a host starts in 1970 or at its
+// firmware date. Certificates and tokens then fail to verify, without a clear error. Pure.
 
-/** When this was written: no clock that is right shows less. */
+/** The date of this source code. A correct clock never shows an earlier time. */
 const WRITTEN_MS = Date.UTC(2026, 10, 1);
 
-/** A sentence for a person; null while nothing speaks against it. */
+/** A sentence for the operator; null if the clock is plausible. */
 export function clockDoubt(wallNowMs: number): string | null {
   if (wallNowMs >= WRITTEN_MS) return null;
   return `the clock of this host says ${new Date(wallNowMs).toISOString().slice(0, 16)}Z, which is before this program was written`;

@@ -12,39 +12,39 @@ const limits = (soft: string, hard: string) =>
 test.each<[title: string, text: string, limit: number]>([
   ['the soft limit counts, not the hard one', limits('1024', '524288'), 1024],
   ['no limit is infinite', limits('unlimited', 'unlimited'), Number.POSITIVE_INFINITY],
-  ['a kernel that does not say has none', 'Max processes 1 1 processes\n', Number.POSITIVE_INFINITY],
+  ['a missing limit is infinite', 'Max processes 1 1 processes\n', Number.POSITIVE_INFINITY],
 ])('%s', (_title, text, limit) => {
   expect(descriptorLimit(text)).toBe(limit);
 });
 
-test('this process has a limit that it can live with', () => {
+test('the limit of this process can be read', () => {
   expect(descriptorLimit()).toBeGreaterThan(64);
 });
 
 const MOST_RESERVED = 128 + 384 + 1024 + 2 * 192;
 
 test.each<[title: string, wanted: number, descriptors: number, connections: number]>([
-  ['what is wanted, where there is room', 8192, 524_288, 8192],
-  ['what is wanted, without a limit', 8192, Number.POSITIVE_INFINITY, 8192],
-  ['what is wanted, where it just fits', 8192, 2 * 8192 + MOST_RESERVED, 8192],
-  ['one less, where one descriptor is missing', 8192, 2 * 8192 + MOST_RESERVED - 1, 8191],
-  ['9000 and more of 20 000 descriptors, for which people size their sites', 9300, 20_000, 9040],
-  ['half of what the others leave of a small limit', 8192, 1024, 320],
-  ['one, where there is no room at all', 8192, 100, 1],
+  ['the wanted number if there is room', 8192, 524_288, 8192],
+  ['the wanted number without a limit', 8192, Number.POSITIVE_INFINITY, 8192],
+  ['the wanted number if it just fits', 8192, 2 * 8192 + MOST_RESERVED, 8192],
+  ['one less if one descriptor is missing', 8192, 2 * 8192 + MOST_RESERVED - 1, 8191],
+  ['more than 9000 with 20 000 descriptors, a common site size', 9300, 20_000, 9040],
+  ['half of the remaining descriptors of a small limit', 8192, 1024, 320],
+  ['one if there is no room at all', 8192, 100, 1],
 ])('the connections are %s', (_title, wanted, descriptors, connections) => {
   expect(descriptorBudget(descriptors, wanted).maxConnections).toBe(connections);
 });
 
 test.each<[title: string, wanted: number, descriptors: number, connections: number]>([
-  ['1024, where there is room', 8192, 131_072, 1024],
-  ['1024, without a limit', 8192, Number.POSITIVE_INFINITY, 1024],
-  ['half of what clients leave', 8192, 20_000, 784],
-  ['128, where clients leave nothing', 9300, 20_000, 128],
+  ['1024 if there is room', 8192, 131_072, 1024],
+  ['1024 without a limit', 8192, Number.POSITIVE_INFINITY, 1024],
+  ['half of the descriptors that clients leave', 8192, 20_000, 784],
+  ['128 if clients leave none', 9300, 20_000, 128],
 ])('the connections of the admin port are %s', (_title, wanted, descriptors, connections) => {
   expect(descriptorBudget(descriptors, wanted).maxAdminConnections).toBe(connections);
 });
 
-test('what is shared out never exceeds the limit', () => {
+test('the sum of all shares never exceeds the limit', () => {
   for (let limit = 320; limit < 30_000; limit += 7) {
     const { maxConnections, maxNetnsHandles, maxPipes } = descriptorBudget(limit, 1_000_000);
     expect(2 * maxConnections + maxNetnsHandles + 2 * maxPipes).toBeLessThanOrEqual(limit);

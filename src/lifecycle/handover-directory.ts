@@ -1,21 +1,21 @@
-// The directory in which a process and its successor meet. Only we, and root, may reach into it: whoever can connect there can take
-// our sockets.
+// The directory of the handover socket, where a successor process finds its predecessor. Only our user and root may have access:
+// a process that can connect there can take our sockets.
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The hand-over cannot be done, for a reason that an operator can mend or that passes. */
+/** The handover is not possible. The cause is temporary, or the operator can fix it. */
 export class HandoverError extends Error {
   readonly code = 'EHANDOVER';
 }
 
-/** The kernel's bound on the path of a unix socket, less the name of ours with its random part. */
+/** The kernel's limit for a unix socket path, minus our file name with its random suffix. */
 const MOST_DIRECTORY_BYTES = 80;
 
 export function meetingPath(directory: string): string {
   return join(directory, 'handover.sock');
 }
 
-/** Makes the directory ours alone; throws when it cannot be. */
+/** Creates the directory if necessary and makes it private to our user. Throws HandoverError if that is not possible. */
 export function requirePrivateDirectory(directory: string, uid: number): void {
   if (Buffer.byteLength(directory) > MOST_DIRECTORY_BYTES)
     throw new HandoverError(

@@ -22,10 +22,10 @@ const FROM: FromPredecessor[] = [
   { kind: 'failed', reason: 'it' },
 ];
 
-test.each(TO)('$kind is understood as it was said', (message) => {
+test.each(TO)('the message $kind to the predecessor survives a round trip', (message) => {
   expect(toPredecessor(messageLine(message))).toEqual(message);
 });
-test.each(FROM)('$kind is understood as it was said, in the other direction', (message) => {
+test.each(FROM)('the message $kind from the predecessor survives a round trip', (message) => {
   expect(fromPredecessor(messageLine(message))).toEqual(message);
 });
 
@@ -40,12 +40,12 @@ test.each([
   '{"kind":"sockets","version":"1","sockets":[{}]}',
   '{"kind":"upgraded","pid":"7","version":"1"}',
   '{"kind":"refused"}',
-])('%s is not understood, in neither direction', (line) => {
+])('the invalid message %s is rejected in both directions', (line) => {
   expect(toPredecessor(line)).toBeNull();
   expect(fromPredecessor(line)).toBeNull();
 });
 
-test('whatever comes, nothing throws', () => {
+test('the parsers never throw, whatever the input', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (line) => {
       toPredecessor(line);

@@ -1,17 +1,17 @@
-// What two processes say to each other when one takes the other's place: lines of JSON over a unix socket. Both may be of different
-// versions, so whatever is not understood is refused, and nothing here is ever changed in its meaning.
+// The messages of a handover between two processes: lines of JSON over a unix socket. The processes can have different versions.
+// A process rejects a message that it does not understand, and an existing message never changes its meaning.
 
-/** From whoever connects. */
+/** From a connecting process: the successor, or `isthmus reload`. */
 export type ToPredecessor =
-  /** Give me your sockets: I shall serve in your place. Answered by `sockets`, or `refused`. */
+  /** Asks for the listening sockets, to serve in the predecessor's place. The answer is `sockets` or `refused`. */
   | { readonly kind: 'take'; readonly version: string }
-  /** I serve on them now: let go. Answered by `released`. */
+  /** The successor serves on the sockets; the predecessor must stop accepting. The answer is `released`. */
   | { readonly kind: 'serving' }
-  /** `isthmus reload`: start your successor. Answered by `upgraded` or `failed`, once it is known which. */
+  /** From `isthmus reload`: start a successor. The answer is `upgraded` or `failed`, after the attempt ends. */
   | { readonly kind: 'upgrade'; readonly environment: Readonly<Record<string, string>> | null };
 
 export type FromPredecessor =
-  /** The descriptors come along with the line, in this order; `more`: another line of them follows. */
+  /** The descriptors travel with the line, in the same order. `more`: another `sockets` line follows. */
   | {
       readonly kind: 'sockets';
       readonly version: string;
@@ -42,7 +42,7 @@ function parsed(line: string): Record<string, unknown> | null {
   }
 }
 
-/** null: not a message that we know. */
+/** null: unknown message. */
 export function toPredecessor(line: string): ToPredecessor | null {
   const message = parsed(line);
   switch (message?.kind) {
@@ -61,7 +61,7 @@ export function toPredecessor(line: string): ToPredecessor | null {
   }
 }
 
-/** null: not a message that we know. */
+/** null: unknown message. */
 export function fromPredecessor(line: string): FromPredecessor | null {
   const message = parsed(line);
   switch (message?.kind) {

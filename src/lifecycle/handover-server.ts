@@ -1,6 +1,6 @@
-// The place where our successor finds us: hands it the listening sockets, and lets go of them once it says that it serves. One that
-// ends before that, or hangs, changes nothing. Who may connect is decided by the directory and, once more, by the kernel's word on
-// the peer.
+// The predecessor's side of a handover: sends the listening sockets to the successor, and releases them when the successor serves.
+// A successor that exits or hangs before that changes nothing. Access control: the directory's mode, then the peer's uid from the
+// kernel.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, renameSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ export type UpgradeOutcome =
   | ({ readonly kind: 'upgraded' } & Successor)
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** `starts`: it has our sockets. `late`: it had its time, and the next one may try. `ended`: before it served. */
+/** `starts`: it has our sockets. `late`: its time limit expired, and another successor may try. `ended`: it ended before it served. */
 export interface SuccessorChange {
   readonly kind: 'starts' | 'late' | 'ended';
   readonly successor: Successor;
@@ -38,22 +38,22 @@ export interface HandoverServerDeps {
   readonly addon: Pick<NativeAddon, 'sendDescriptors' | 'peerOf'>;
   readonly uid: number;
   readonly version: string;
-  /** All that listen now. */
+  /** All sockets that listen now. */
   readonly sockets: () => readonly { readonly name: string; readonly fd: number; readonly pinned: boolean }[];
-  /** It serves: accept nothing more. What it answers is awaited before the successor is told. */
+  /** The successor serves: stop accepting. The successor gets `released` when this promise resolves. */
   readonly release: (successor: Successor) => Promise<void>;
-  /** Somebody wants us to start our successor. */
+  /** `isthmus reload` asks this process to start a successor. */
   readonly upgrade: (environment: Readonly<Record<string, string>> | null) => Promise<UpgradeOutcome>;
-  /** How long one that has our sockets may take until it serves. */
+  /** Time limit for a successor between getting our sockets and serving. */
   readonly startLimitMs: number;
   readonly onSuccessor: (change: SuccessorChange) => void;
   readonly onStranger: (pid: number, uid: number) => void;
 }
 
-/** Of one message: the kernel's bound is 253. */
+/** The kernel's limit for one message is 253 (SCM_MAX_FD). */
 const SOCKETS_PER_MESSAGE = 100;
 const MOST_CONNECTIONS = 16;
-/** For one that takes our sockets; it reads every few milliseconds. */
+/** Time limit for sending all sockets. The successor reads every few milliseconds. */
 const GIVE_MS = 10_000;
 const FULL_MS = 2;
 
@@ -79,10 +79,11 @@ export class HandoverServer {
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
 
-  /** From now on a successor finds us, and no longer whoever was there before. */
+  /** Publishes our socket at the meeting path. It replaces the predecessor's socket. */
   async open(): Promise<void> {
     const path = meetingPath(this.#deps.directory);
-    // By another name first: there is always somebody at the path, and Node removes only the name that it made itself.
+    // Bind a temporary name, then rename: the path never lacks a listener. Node unlinks only the name that it bound, so closing
+    // this server later cannot remove a successor's socket.
     const ours = `${path}.${randomBytes(4).toString('hex')}`;
     try {
       this.#server.listen(ours);
@@ -92,27 +93,27 @@ export class HandoverServer {
         cause: error,
       });
     }
-    this.#server.on('error', () => {}); // accepting one connection failed: the next may succeed
+    this.#server.on('error', () => {}); // one accept failed; the next can succeed
     chmodSync(ours, 0o600);
     renameSync(ours, path);
     this.#isOpen = true;
   }
 
-  /** That has our sockets, and does not serve yet. */
+  /** The successor that has our sockets and does not serve yet. */
   get starting(): Successor | null {
     return this.#starting?.successor ?? null;
   }
 
-  /** That did not come to serve in time, and lives: nobody knows what it waits for. */
+  /** The successor that exceeded its time limit and is still connected. */
   get late(): Successor | null {
     return this.#late?.successor ?? null;
   }
 
-  /** Nobody finds us any more; what is under way is ended. */
+  /** Stops listening, and closes open connections unless the handover is complete. */
   close(): void {
     clearTimeout(this.#startTimer);
     this.#server.close();
-    // A successor still reads our last word, and has put its own socket in this place.
+    // The successor still has to read `released`, and the path now holds its own socket.
     if (this.#handedOver) return;
     for (const socket of this.#connections) socket.destroy();
     if (this.#isOpen) rmSync(meetingPath(this.#deps.directory), { force: true });
@@ -123,7 +124,7 @@ export class HandoverServer {
     const { addon, uid, onStranger } = this.#deps;
     socket.on('error', () => {}); // `close` follows
     const fd = descriptorOf(socket);
-    if (fd < 0) return; // it has left already
+    if (fd < 0) return; // the peer has disconnected
     const peer = addon.peerOf(fd);
     if (peer.uid !== uid && peer.uid !== 0) {
       onStranger(peer.pid, peer.uid);
@@ -169,7 +170,7 @@ export class HandoverServer {
     try {
       await this.#giveAll(socket);
     } catch {
-      socket.destroy(); // it ended while it asked, or does not read
+      socket.destroy(); // the successor ended, or does not read
       return;
     } finally {
       this.#givingTo = null;
@@ -179,13 +180,13 @@ export class HandoverServer {
     onSuccessor({ kind: 'starts', successor });
   }
 
-  /** It may hang for ever, and nobody else could follow us: it hears that it is too late, if it hears anything, and ends. */
+  /** A successor that hangs must not block the next one. It gets `refused` and ends, if it still reads. */
   #giveUp(): void {
     const { onSuccessor, startLimitMs } = this.#deps;
     const starting = this.#starting;
     if (starting === null || this.#handedOver) return;
     this.#starting = null;
-    this.#late?.socket.destroy(); // of such only the last one is remembered
+    this.#late?.socket.destroy(); // only the most recent late successor is tracked
     this.#late = starting;
     const seconds = startLimitMs / 1000;
     const reason = `a successor must serve within ${seconds} s, and this one is too late`;
@@ -194,15 +195,18 @@ export class HandoverServer {
     onSuccessor({ kind: 'late', successor: starting.successor });
   }
 
-  /** Past Node, which has written nothing here yet. A few hundred sockets fill the kernel's buffer: there is room when some are read. */
+  /**
+   * Writes directly to the descriptor; Node has nothing queued on this socket yet. A few hundred descriptors fill the kernel's
+   * buffer, so the loop waits until the successor reads some.
+   */
   async #giveAll(socket: Socket): Promise<void> {
     const { addon, version, sockets } = this.#deps;
     const given = new Set<string>();
     const end = performance.now() + GIVE_MS;
-    /** Of a line that went in part. The descriptors go with the first byte. */
+    /** The unsent end of a partly sent line. Its descriptors went with the first byte. */
     let rest = '';
     for (let more = true; more || rest !== ''; ) {
-      // Looked at anew after each wait: one that was closed meanwhile may have left its number to something else.
+      // Read the sockets again after each wait: a socket can close, and the kernel can reuse its descriptor number.
       const missing = rest === '' ? sockets().filter(({ name }) => !given.has(name)) : [];
       const some = missing.slice(0, SOCKETS_PER_MESSAGE);
       const line = rest || socketsLine(version, some, missing.length > some.length);
@@ -210,10 +214,10 @@ export class HandoverServer {
         const sent = addon.sendDescriptors(descriptorOf(socket), line, ...some.map(({ fd }) => fd));
         if (rest === '') more = missing.length > some.length;
         for (const { name } of some) given.add(name);
-        rest = Buffer.from(line).subarray(sent).toString(); // all of it is ASCII
+        rest = Buffer.from(line).subarray(sent).toString(); // the line is ASCII
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        // ETOOMANYREFS: as many are on their way as we may have open.
+        // ETOOMANYREFS: the descriptors in flight reached this process's limit of open files.
         if ((code !== 'EAGAIN' && code !== 'ETOOMANYREFS') || performance.now() > end) throw error;
         await sleep(FULL_MS);
       }
@@ -243,7 +247,7 @@ function socketsLine(
 }
 
 function answer(socket: Socket, message: FromPredecessor): void {
-  // One that asks and asks, and never reads the answers, shall not have our memory.
+  // A peer that keeps asking and never reads the answers must not fill our memory.
   if (socket.writableLength > MOST_LINE_BYTES) socket.destroy();
   else if (socket.writable) socket.write(messageLine(message));
 }

@@ -11,8 +11,8 @@ const socket = (address: string, port: number, pinned = false): HandedSocket => 
 
 describe('a socket is taken', () => {
   test.each<[title: string, socket: HandedSocket, wanted: WantedEndpoint, taken: boolean]>([
-    ['where it listens as wanted', socket('127.0.0.1', 6443), { host: '127.0.0.1', port: 6443 }, true],
-    ['where any port will do', socket('127.0.0.1', 6443), { host: '127.0.0.1', port: 0 }, true],
+    ['at the wanted address', socket('127.0.0.1', 6443), { host: '127.0.0.1', port: 6443 }, true],
+    ['if any port is accepted', socket('127.0.0.1', 6443), { host: '127.0.0.1', port: 0 }, true],
     ['on all addresses', socket('::', 6443), { host: undefined, port: 6443 }, true],
     [
       'on all addresses of a host without IPv6',
@@ -22,10 +22,15 @@ describe('a socket is taken', () => {
     ],
     ['however the address is spelt', socket('fd00::1', 1), { host: 'FD00:0:0:0:0:0:0:1', port: 1 }, true],
     ['not on another port', socket('::', 6443), { host: undefined, port: 16_443 }, false],
-    ['not on one address for all', socket('10.0.0.1', 6443), { host: undefined, port: 6443 }, false],
-    ['not on all addresses for one', socket('::', 6443), { host: '10.0.0.1', port: 6443 }, false],
     [
-      'not out of the range',
+      'not on one address if all are wanted',
+      socket('10.0.0.1', 6443),
+      { host: undefined, port: 6443 },
+      false,
+    ],
+    ['not on all addresses if one is wanted', socket('::', 6443), { host: '10.0.0.1', port: 6443 }, false],
+    [
+      'not outside the range',
       socket('::', 99),
       { host: undefined, port: 0, range: { from: 100, to: 200 } },
       false,
@@ -37,7 +42,7 @@ describe('a socket is taken', () => {
       true,
     ],
     [
-      'within the range, but one of those that it must not be',
+      'not on an excluded port within the range',
       socket('::', 100),
       { host: undefined, port: 0, range: { from: 100, to: 200 }, except: new Set([100]) },
       false,
@@ -50,7 +55,7 @@ describe('a socket is taken', () => {
   });
 });
 
-test('what nobody took is closed, once', () => {
+test('an unclaimed socket is closed once', () => {
   const closed: number[] = [];
   const sockets = new InheritedSockets(
     [socket('::', 1), { ...socket('::', 2), name: 'admin', fd: 8 }],
@@ -63,7 +68,7 @@ test('what nobody took is closed, once', () => {
   expect(closed).toEqual([8]);
 });
 
-test('of two with one name the first is kept, and the other closed: nobody would ever accept there', () => {
+test('the first of two sockets with the same name is kept, and the second is closed', () => {
   const closed: number[] = [];
   const sockets = new InheritedSockets([socket('::', 1), { ...socket('::', 2), fd: 8 }], (fd) =>
     closed.push(fd),

@@ -1,4 +1,4 @@
-// Listening sockets that another process opened, by name, until the part that wants one takes it. What nobody takes is closed.
+// Listening sockets from systemd or from the predecessor process, by name. Each listener takes its own; unclaimed sockets are closed.
 import { isIPv6 } from 'node:net';
 
 export interface HandedSocket {
@@ -6,30 +6,30 @@ export interface HandedSocket {
   readonly fd: number;
   readonly address: string;
   readonly port: number;
-  /** Opened by the supervisor (a .socket unit), which decides where: no flag of ours is compared with it. */
+  /** Opened by the supervisor (a .socket unit), which decides the address. No flag is compared with it. */
   readonly pinned: boolean;
 }
 
-/** As `--listen` and the like say it. */
+/** The address from `--listen` or a similar flag. */
 export interface WantedEndpoint {
   readonly host: string | undefined;
   readonly port: number;
-  /** Where the port is 0: any of these. */
+  /** If the port is 0: any port of this range. */
   readonly range?: { readonly from: number; readonly to: number };
-  /** None of these. */
+  /** Ports that must not be used. */
   readonly except?: ReadonlySet<number>;
 }
 
 export class InheritedSockets {
   readonly #sockets: Map<string, HandedSocket>;
   readonly #close: (fd: number) => void;
-  /** Those whose name another has already: closed. */
+  /** Closed sockets, because an earlier socket has the same name. */
   readonly surplus: readonly HandedSocket[];
 
   constructor(sockets: readonly HandedSocket[], close: (fd: number) => void) {
     this.#sockets = new Map();
     this.#close = close;
-    // One for each name: clients of another would wait for ever in a queue that nobody knows of.
+    // One socket for each name: a second would never be accepted from, and its clients would wait in the queue for ever.
     const surplus: HandedSocket[] = [];
     for (const socket of sockets) {
       if (this.#sockets.has(socket.name)) {
@@ -40,7 +40,7 @@ export class InheritedSockets {
     this.surplus = surplus;
   }
 
-  /** Hands it out once; undefined when there is none, or only one that listens elsewhere than is wanted now. */
+  /** Hands out a socket once; undefined if there is none, or if it listens at another address than the wanted one. */
   take(name: string, wanted: WantedEndpoint): number | undefined {
     const socket = this.#sockets.get(name);
     if (socket === undefined || !(socket.pinned || isThere(socket, wanted))) return undefined;
@@ -48,7 +48,7 @@ export class InheritedSockets {
     return socket.fd;
   }
 
-  /** Their names: clients that come there wait for somebody to accept them. */
+  /** Names of the unclaimed sockets. Clients that connect to them wait in the accept queue. */
   get left(): readonly string[] {
     return [...this.#sockets.keys()];
   }
@@ -63,12 +63,12 @@ function isThere({ address, port }: HandedSocket, wanted: WantedEndpoint): boole
   const { from, to } = wanted.range ?? { from: 1, to: 65_535 };
   if (wanted.except?.has(port)) return false;
   if (wanted.port === 0 ? port < from || port > to : port !== wanted.port) return false;
-  // No address means all of them: on a machine without IPv6 those of IPv4.
+  // No address means all addresses. On a machine without IPv6 that is 0.0.0.0.
   if (wanted.host === undefined) return address === '::' || address === '0.0.0.0';
   return plain(wanted.host) === plain(address);
 }
 
-/** One spelling for an address: `::1` and `0:0:0:0:0:0:0:1` are the same. */
+/** The canonical spelling: `::1` and `0:0:0:0:0:0:0:1` are the same address. */
 function plain(address: string): string {
   return isIPv6(address) ? new URL(`http://[${address}]`).hostname : address;
 }
@@ -85,7 +85,7 @@ const MOST_FDS = 1024;
 
 export const LISTEN_VARIABLES = ['LISTEN_PID', 'LISTEN_PIDFDID', 'LISTEN_FDS', 'LISTEN_FDNAMES'] as const;
 
-/** The sockets that systemd opened for us (sd_listen_fds(3)). None when they were meant for another process: for our parent, say, which told its children nothing of it. */
+/** The sockets that systemd opened for this process (sd_listen_fds(3)). Empty if LISTEN_PID names another process, such as our parent. */
 export function listenFds(environment: Environment, pid: number): readonly ListenFd[] {
   const count = Number(environment.LISTEN_FDS);
   if (Number(environment.LISTEN_PID) !== pid || !Number.isInteger(count) || count < 1 || count > MOST_FDS)
@@ -93,7 +93,7 @@ export function listenFds(environment: Environment, pid: number): readonly Liste
   const names = (environment.LISTEN_FDNAMES ?? '').split(':');
   const found = Array.from({ length: count }, (_, i) => ({ name: names[i] ?? '', fd: FIRST_FD + i }));
   if (found.some(({ name }) => name === 'tls')) return found;
-  // Without FileDescriptorName= it has the unit's name: the first one that is not meant for something else is for clients.
+  // Without FileDescriptorName= a socket has the unit's name. The first socket without another purpose is for clients.
   const first = found.findIndex(({ name }) => name !== 'admin' && name !== 'health');
   return found.map((each, i) => (i === first ? { ...each, name: 'tls' } : each));
 }

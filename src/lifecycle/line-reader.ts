@@ -1,8 +1,8 @@
-// Cuts what comes from a unix socket into lines, and keeps no more than a bound of one that does not end.
+// Splits the bytes of a unix socket into lines, with a bound on the length of an unfinished line.
 import type { Socket } from 'node:net';
 import { MOST_LINE_BYTES } from './handover-messages.ts';
 
-/** `onLine` is told each; a line without an end closes the connection. `begun` was read before. */
+/** Calls `onLine` for each line. An unfinished line over the bound closes the connection. `begun` is text that was already read. */
 export function readLines(socket: Socket, onLine: (line: string) => void, begun = ''): void {
   let rest = '';
   const take = (text: string) => {

@@ -4,19 +4,23 @@ import { listenFds } from './inherited-sockets.ts';
 const PID = 42;
 type Rows = [title: string, environment: Record<string, string>, found: [name: string, fd: number][]][];
 const rows: Rows = [
-  ['nothing was given', {}, []],
-  ['they are for another process', { LISTEN_PID: '41', LISTEN_FDS: '1' }, []],
+  ['no variables mean no sockets', {}, []],
+  ['sockets for another process are ignored', { LISTEN_PID: '41', LISTEN_FDS: '1' }, []],
   [
-    'without names, the first is for clients',
+    'without names, the first socket is for clients',
     { LISTEN_PID: '42', LISTEN_FDS: '2' },
     [
       ['tls', 3],
       ['', 4],
     ],
   ],
-  ['by the unit name', { LISTEN_PID: '42', LISTEN_FDS: '1', LISTEN_FDNAMES: 'isthmus.socket' }, [['tls', 3]]],
   [
-    'by names of ours, in any order',
+    'a socket with the name of its unit is for clients',
+    { LISTEN_PID: '42', LISTEN_FDS: '1', LISTEN_FDNAMES: 'isthmus.socket' },
+    [['tls', 3]],
+  ],
+  [
+    'known names are found in any order',
     { LISTEN_PID: '42', LISTEN_FDS: '3', LISTEN_FDNAMES: 'admin:tls:listener:x' },
     [
       ['admin', 3],
@@ -25,7 +29,7 @@ const rows: Rows = [
     ],
   ],
   [
-    'the first that is meant for nothing else is for clients',
+    'the first socket without another purpose is for clients',
     { LISTEN_PID: '42', LISTEN_FDS: '3', LISTEN_FDNAMES: 'health:main:admin' },
     [
       ['health', 3],
@@ -33,9 +37,9 @@ const rows: Rows = [
       ['admin', 5],
     ],
   ],
-  ['a count that is none', { LISTEN_PID: '42', LISTEN_FDS: 'many' }, []],
-  ['a count below one', { LISTEN_PID: '42', LISTEN_FDS: '-1' }, []],
-  ['a count beyond all reason', { LISTEN_PID: '42', LISTEN_FDS: '1000000' }, []],
+  ['a count that is not a number is ignored', { LISTEN_PID: '42', LISTEN_FDS: 'many' }, []],
+  ['a count below one is ignored', { LISTEN_PID: '42', LISTEN_FDS: '-1' }, []],
+  ['a count above the bound is ignored', { LISTEN_PID: '42', LISTEN_FDS: '1000000' }, []],
 ];
 
 test.each(rows)('%s', (_title, environment, found) => {

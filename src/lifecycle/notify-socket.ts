@@ -1,9 +1,9 @@
-// Tells the supervisor (systemd) about us, as sd_notify(3) does: whether we serve, that we live, what a person should read. What
-// cannot be told is logged once, and never stops us. Without NOTIFY_SOCKET nothing is told.
+// Sends readiness, watchdog signals and the status line to the supervisor (systemd), as sd_notify(3) does. A failure is logged
+// once and changes nothing else. Without NOTIFY_SOCKET nothing is sent.
 import type { NativeAddon } from '../netns/native.ts';
 
 export interface NotifySocketDeps {
-  /** NOTIFY_SOCKET; undefined: nobody wants to know. */
+  /** NOTIFY_SOCKET; undefined: no supervisor expects messages. */
   readonly address: string | undefined;
   readonly addon: Pick<NativeAddon, 'notify'>;
   readonly onProblem: (error: Error) => void;
@@ -37,7 +37,7 @@ export class NotifySocket {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** null: nobody watches this process. */
+/** null: the supervisor has no watchdog for this process. */
 export function watchdogIntervalMs(environment: Environment, pid: number): number | null {
   const usec = Number(environment.WATCHDOG_USEC);
   if (!Number.isFinite(usec) || usec <= 0) return null;
@@ -47,8 +47,8 @@ export function watchdogIntervalMs(environment: Environment, pid: number): numbe
 }
 
 /**
- * The supervisor's watchdog (WatchdogSec=): a sign of life at half of its time, for as long as we are well. That a timer runs at all
- * proves the main thread; the rest is asked for.
+ * Feeds the supervisor's watchdog (WatchdogSec=) at half of its interval, while this process is healthy. The running timer proves
+ * that the main thread works; `isWell` covers the rest.
  */
 export class Watchdog {
   readonly #timer: NodeJS.Timeout;
@@ -66,18 +66,18 @@ export class Watchdog {
 }
 
 export interface ServiceSummary {
-  /** Where clients are served; null: not yet. */
+  /** The address for clients; null: not listening yet. */
   readonly listen: string | null;
-  /** How many clusters are in which state. */
+  /** Number of clusters by state. */
   readonly states: ReadonlyMap<string, number>;
-  /** Since when the Kubernetes API was not heard; null while it is, or there is none. */
+  /** Since when the Kubernetes API is unreachable; null while it is reachable, or if none is configured. */
   readonly staleSince: string | null;
 }
 
-/** What needs somebody's attention comes first; clusters that are not proxied need none. */
+/** In order of importance to the operator. Clusters that are not proxied need no attention. */
 const TOLD = ['unhealthy', 'no-netns', 'invalid', 'pending'] as const;
 
-/** The one line that `systemctl status` shows of us. */
+/** The line that `systemctl status` shows. */
 export function statusLine({ listen, states, staleSince }: ServiceSummary): string {
   const count = (state: string) => states.get(state) ?? 0;
   const serving = count('serving');

@@ -1,5 +1,5 @@
-// The process whose place we take, if there is one: asks it for its listening sockets, and tells it when we serve on them. Until then
-// it goes on serving; if it dies meanwhile, its clients wait in the queues of the sockets that we hold.
+// The successor's side of a handover: asks the predecessor for its listening sockets, and reports when this process serves on them.
+// The predecessor serves until then. If it dies earlier, clients wait in the accept queues of the sockets that this process holds.
 import { closeSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,13 +15,13 @@ export interface PredecessorDeps {
   readonly addon: NativeAddon;
   readonly uid: number;
   readonly version: string;
-  /** To hand the sockets over, and later to let go of them. */
+  /** Time limit for the predecessor to send its sockets, and later to release them. */
   readonly deadlineMs?: number;
 }
 
 const DEADLINE_MS = 10_000;
 const LOOK_MS = 2;
-/** As many as there are ports: more is nonsense, whoever sends it. */
+/** The number of ports. A larger number is invalid. */
 const MOST_SOCKETS = 65_536;
 
 export class Predecessor {
@@ -39,24 +39,27 @@ export class Predecessor {
     this.version = given.version;
     this.sockets = given.sockets;
     this.#deadlineMs = deadlineMs;
-    socket.once('close', () => this.#released.resolve()); // it is gone, and so cannot accept any more
-    this.#dismissed.promise.catch(() => {}); // whoever waits for us hears of it
+    socket.once('close', () => this.#released.resolve()); // the predecessor is gone and accepts nothing more
+    this.#dismissed.promise.catch(() => {}); // prevents an unhandled rejection; waiting callers still get the error
     const heard = (line: string) => {
       const message = fromPredecessor(line);
       if (message?.kind === 'released') this.#released.resolve();
-      // It took its place back: with two of us on one socket nobody would know who publishes.
+      // The predecessor gave this process up and continues. Two processes must never serve and publish at the same time.
       if (message?.kind === 'refused') this.#dismissed.reject(refusedError(message.reason));
     };
     readLines(socket, heard, given.rest);
     socket.resume();
   }
 
-  /** Rejects with a HandoverError when we took too long: it goes on, and may have another successor by now. Never resolves. */
+  /**
+   * Rejects with a HandoverError if this process took too long: the predecessor continues, and another successor may already have
+   * its sockets. Never resolves.
+   */
   get dismissed(): Promise<never> {
     return this.#dismissed.promise;
   }
 
-  /** null when nobody is there. Throws a HandoverError when somebody is who does not hand over. */
+  /** null if there is no predecessor. Throws a HandoverError if there is one and it does not hand over. */
   static async ask(deps: PredecessorDeps): Promise<Predecessor | null> {
     const { directory, addon, uid, version, deadlineMs = DEADLINE_MS } = deps;
     const socket = await connected(meetingPath(directory));
@@ -76,7 +79,7 @@ export class Predecessor {
     return null;
   }
 
-  /** We serve: resolves when it has let go, is gone, or takes too long for anybody to wait. Rejects as `dismissed` does. */
+  /** Reports that this process serves. Resolves when the predecessor released, ended, or exceeded its time. Rejects as `dismissed` does. */
   async serving(): Promise<void> {
     if (this.#socket.writable) this.#socket.write(messageLine({ kind: 'serving' }));
     try {
@@ -98,21 +101,21 @@ function refusedError(reason: string): HandoverError {
 interface Given {
   readonly version: string;
   readonly sockets: readonly HandedSocket[];
-  /** What came after them. */
+  /** Text that arrived after the sockets. */
   readonly rest: string;
 }
 
-/** Nothing reads from it yet: descriptors come to whoever reads the bytes. */
+/** Returns the socket paused: the kernel delivers descriptors with the bytes, so Node must not read them. */
 function connected(path: string): Promise<Socket | null> {
   return new Promise((resolve, reject) => {
     const socket = connect(path).pause();
     socket.once('connect', () => {
       socket.off('error', failed);
-      socket.on('error', () => {}); // `close` follows, and tells
+      socket.on('error', () => {}); // `close` follows and is handled
       resolve(socket);
     });
     const failed = ({ code, message }: NodeJS.ErrnoException) => {
-      // ECONNREFUSED: one that ended without tidying up.
+      // ECONNREFUSED: a process ended without removing its socket.
       if (code === 'ENOENT' || code === 'ECONNREFUSED') resolve(null);
       else reject(new HandoverError(message));
     };
@@ -120,7 +123,7 @@ function connected(path: string): Promise<Socket | null> {
   });
 }
 
-/** null when it ended before it had handed over anything. */
+/** null if the predecessor ended before it sent all its sockets. */
 async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): Promise<Given | null> {
   const descriptors: number[] = [];
   const sockets: { readonly name: string; readonly pinned: boolean }[] = [];
@@ -128,7 +131,7 @@ async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): P
   const end = performance.now() + deadlineMs;
   try {
     for (;;) {
-      // Also of one that never stops talking: it would have us for ever.
+      // Checked on every pass: a predecessor that sends without end must not block the start.
       if (performance.now() > end) throw new HandoverError('the process that serves here does not answer');
       const received = addon.receiveDescriptors(descriptorOf(socket));
       if (received === null) {

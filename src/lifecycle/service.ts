@@ -1,5 +1,5 @@
-// Life under a supervisor, and upgrades without a gap: ties what it gave us at the start, what it wants to hear, and our successor
-// together. It decides when the program lets go; what that means is the program's own affair.
+// The process under a supervisor, and upgrades without downtime: inherited sockets, notifications to systemd, predecessor and
+// successor. It decides when the program releases its sockets; the program (`Served`) decides how.
 import { closeSync } from 'node:fs';
 import type { NativeAddon } from '../netns/native.ts';
 import { requirePrivateDirectory } from './handover-directory.ts';
@@ -29,37 +29,37 @@ import { ownCommand, type SuccessorProcess, startSuccessor } from './successor-p
 
 export interface ServiceDeps {
   readonly addon: NativeAddon;
-  /** Where a successor finds us and we find our predecessor; null: nowhere. */
+  /** The handover directory, shared with predecessor and successor; null: no handover. */
   readonly directory: string | null;
   readonly version: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly pid: number;
   readonly uid: number;
   readonly log: (level: 'info' | 'warn' | 'error', facts: object, message: string) => void;
-  /** How a successor is started: as we were, unless a test says otherwise. */
+  /** The successor's command line. Default: the command line of this process. Tests set it. */
   readonly command?: readonly string[];
-  /** How long a successor may take until it serves. */
+  /** Time limit for a successor until it serves. */
   readonly startLimitMs?: number;
 }
 
-/** The program, as far as this needs to know it. */
+/** The part of the program that the service needs. */
 export interface Served {
-  /** All that listen, by the names under which a successor asks for them. */
+  /** All listening sockets, with the names that a successor uses for them. */
   sockets(): readonly { readonly name: string; readonly fd: number }[];
-  /** Accept nothing more, write nothing more: a successor does. Connections go on. */
+  /** Stops accepting, and stops writing to Kubernetes: the successor does both. Existing connections continue. */
   release(): Promise<void>;
   summary(): ServiceSummary;
-  /** Whether everything that must run does. */
+  /** Whether every essential part runs. */
   isWell(): boolean;
-  /** Others ask at our health port about the newest process on this host: it is not ready while it starts. */
+  /** A probe of our health port means the newest process on this host. That process is not ready while it starts. */
   successorStarts(version: string | null): void;
 }
 
 const NEVER = new Promise<never>(() => {});
 const STATUS_MS = 1000;
-/** The first health verdicts alone may take 10 s. The chart's readiness probe is more patient than that. */
+/** The first health verdicts alone can take 10 s. The chart's readiness probe tolerates more than 60 s. */
 export const START_LIMIT_MS = 60_000;
-/** A listener that somebody opens only later, once it knows of it. */
+/** Some listeners open only after their configuration is read. Unclaimed sockets stay open for this long. */
 const KEEP_UNCLAIMED_MS = 30_000;
 
 export class Service {
@@ -100,7 +100,7 @@ export class Service {
       );
   }
 
-  /** Whether there is anything to do here: without a supervisor and a place to meet, everything stays as it is. */
+  /** False if there is neither a supervisor nor a handover directory: then no service is needed. */
   static isWanted(environment: NodeJS.ProcessEnv, directory: string | null): boolean {
     return directory !== null || [environment.NOTIFY_SOCKET, environment.LISTEN_FDS].some(Boolean);
   }
@@ -112,7 +112,7 @@ export class Service {
       ...addon.adoptListening(each.fd),
       pinned: true,
     }));
-    // They are ours, and no child's.
+    // The sockets belong to this process: its children must not inherit these variables.
     for (const name of LISTEN_VARIABLES) delete environment[name];
     let predecessor: Predecessor | null = null;
     if (directory !== null) {
@@ -123,24 +123,24 @@ export class Service {
       const names = predecessor.sockets.map(({ name }) => name);
       log('info', { pid: predecessor.pid, version: predecessor.version, sockets: names }, 'taking over');
     }
-    // What systemd gives to us goes before what it once gave to another.
+    // A socket from systemd takes precedence over the predecessor's socket of the same name.
     const mine = new Set(given.map(({ name }) => name));
     const theirs = predecessor?.sockets ?? [];
     for (const { fd } of theirs.filter(({ name }) => mine.has(name))) closeSync(fd);
     return new Service(deps, predecessor, [...given, ...theirs.filter(({ name }) => !mine.has(name))]);
   }
 
-  /** A successor serves in our place: what is left is to finish the connections. */
+  /** Resolves when a successor serves. This process then only drains its connections. */
   get handedOver(): Promise<Successor> {
     return this.#handedOver.promise;
   }
 
-  /** Whether another process serves until we do. */
+  /** Whether another process serves until this one does. */
   get hasPredecessor(): boolean {
     return this.#predecessor !== null;
   }
 
-  /** Rejects when the process that serves until we do has given us up; never resolves. */
+  /** Rejects if the predecessor gives this process up; never resolves. */
   get dismissed(): Promise<never> {
     return this.#predecessor?.dismissed ?? NEVER;
   }
@@ -149,23 +149,19 @@ export class Service {
     return this.#inherited.take(name, wanted);
   }
 
-  /** We accept: resolves when our predecessor does no longer. */
+  /** This process accepts connections. Resolves when the predecessor no longer does. */
   async accepting(): Promise<void> {
     await this.#predecessor?.serving();
   }
 
-  /** We serve: says so, and can be found from now on. */
+  /** This process serves: notifies the supervisor, and accepts handover requests. */
   async serving(served: Served): Promise<void> {
-    if (this.#isOver) return; // told to stop before
+    if (this.#isOver) return; // a stop came first
     const { directory, addon, uid, version, environment, pid, log } = this.#deps;
     this.#served = served;
     setTimeout(() => {
       if (this.#inherited.left.length > 0)
-        log(
-          'warn',
-          { sockets: this.#inherited.left },
-          'nobody wants these sockets of systemd, or of our predecessor: closed',
-        );
+        log('warn', { sockets: this.#inherited.left }, 'closing inherited sockets that no listener uses');
       this.#inherited.closeRest();
     }, KEEP_UNCLAIMED_MS).unref();
     if (directory !== null) {
@@ -180,7 +176,7 @@ export class Service {
         startLimitMs: this.#startLimitMs,
         onSuccessor: (change) => this.#successorChanged(change),
         onStranger: (stranger, user) =>
-          log('warn', { pid: stranger, uid: user }, 'a stranger asked for our sockets, and got nothing'),
+          log('warn', { pid: stranger, uid: user }, 'handover rejected: peer runs as another user'),
       });
       await this.#server.open();
     }
@@ -197,14 +193,14 @@ export class Service {
   }
 
   /**
-   * Starts the program that is on disk now, and hands over to it. If it does not come to serve, we go on as if nothing had been.
-   * `settings` take the place of ours in its environment; null: it gets ours.
+   * Starts the program that is now on disk, and hands over to it. If the successor does not serve, this process continues unchanged.
+   * `settings` replace our settings in its environment; null: it gets our settings.
    */
   async upgrade(settings: Readonly<Record<string, string>> | null): Promise<UpgradeOutcome> {
     if (this.#upgrading || this.#isOver || this.#server === null || this.#server.starting !== null)
       return { kind: 'failed', reason: 'an upgrade, or the end, is under way already' };
     const { log, command = ownCommand(), environment, pid } = this.#deps;
-    // A container ends with its first process, and everything in it: in the end we would take our successor along.
+    // A container ends with its first process. The end of this process would kill the successor too.
     if (pid === 1) {
       const reason =
         'it is the first process of its container, which ends with it: start a new container beside it';
@@ -227,7 +223,7 @@ export class Service {
     return outcome;
   }
 
-  /** Before we send clients elsewhere: a successor that nobody asked us to start may be about to take over. */
+  /** Waits before the drain if another process (a new Pod, for example) already has our sockets and is about to take over. */
   async beforeStop(): Promise<void> {
     if (this.#isOver || this.#server?.starting == null || this.#upgrading) return;
     this.#deps.log('info', {}, 'waiting for the successor that is starting');
@@ -237,13 +233,13 @@ export class Service {
     clearTimeout(timer);
   }
 
-  /** We end, and may take so long. After a hand-over the supervisor listens to our successor only. */
+  /** This process stops within the given time. After a handover the supervisor accepts messages from the successor only. */
   stopping(withinMs: number): void {
-    // A unit's TimeoutStopSec= cannot know the settings: those who drain for longer say so.
+    // TimeoutStopSec= in the unit can be shorter than the configured drain: ask systemd for the needed time.
     const EXTEND_TIMEOUT_USEC = withinMs * 1000;
     if (!this.#isOver) this.#notify.send({ STOPPING: 1, EXTEND_TIMEOUT_USEC, STATUS: 'stopping' });
     this.#end();
-    this.#started?.kill(); // nobody wants one of us to begin now
+    this.#started?.kill(); // a stop also ends the successor that is starting
     this.#server?.close();
   }
 
@@ -279,7 +275,7 @@ export class Service {
   async #release(successor: Successor): Promise<void> {
     this.#end();
     await this.#served?.release();
-    // Before we may end: the supervisor would take our end for the end of the service.
+    // Send MAINPID before this process can exit: otherwise the supervisor treats the exit as the end of the service.
     this.#notify.send({ MAINPID: successor.pid });
     this.#handedOver.resolve(successor);
   }
@@ -297,7 +293,7 @@ export class Service {
     else if (!this.#upgrading)
       log('warn', { ...successor }, 'the successor ended before it served: this process goes on');
     if (kind !== 'starts') this.#successorSettled?.resolve();
-    // One that hangs is not ready either: a kubelet that took our word for its own would end us.
+    // A late successor is not ready either. If our port reported ready for it, Kubernetes would delete this Pod as replaced.
     const starting = this.#upgrading ? null : this.#server?.starting;
     this.#served?.successorStarts((starting ?? this.#server?.late)?.version ?? null);
   }

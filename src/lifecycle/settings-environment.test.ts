@@ -11,7 +11,7 @@ const OWN = {
   KUBECONFIG: '/a',
 };
 
-test('settings are what configures us, and nothing else', () => {
+test('only variables that configure this program are settings', () => {
   expect(settingsOf({ ...OWN, PROXY_PORT: '1', HOME: '/root', POD_IP: undefined })).toEqual({
     ISTHMUS_LISTEN: '6443',
     KUBECONFIG: '/a',
@@ -19,7 +19,7 @@ test('settings are what configures us, and nothing else', () => {
   });
 });
 
-test('a successor gets our environment, without what was meant for our process alone', () => {
+test('a successor gets our environment without the variables for our process only', () => {
   expect(successorEnvironment(OWN, null)).toEqual({
     PATH: '/bin',
     NOTIFY_SOCKET: '/run/n',
@@ -29,7 +29,7 @@ test('a successor gets our environment, without what was meant for our process a
   });
 });
 
-test('given settings take the place of all of ours, and bring nothing else along', () => {
+test('given settings replace all our settings, and no other variable', () => {
   expect(successorEnvironment(OWN, { KUBECONFIG: '/b', PATH: '/evil', NOTIFY_SOCKET: '/x' })).toEqual({
     PATH: '/bin',
     NOTIFY_SOCKET: '/run/n',

@@ -1,11 +1,11 @@
-// Which variables of an environment are settings of ours, and so can be replaced in a successor's. Pure.
+// Defines which environment variables are settings of this program and can be replaced for a successor. Pure.
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const SETTING =
   /^(ISTHMUS_\w+|PROXY_(PORT|BIND|ALWAYS)|POD_IP|NODE_NAME|KUBECONFIG|NODE_(OPTIONS|EXTRA_CA_CERTS)|(HTTPS?|NO)_PROXY|https?_proxy|no_proxy|TZ)$/;
 
-/** What a supervisor told one process, and means for no other. */
+/** Variables that a supervisor sets for one process only. */
 const PERSONAL = /^(LISTEN_(PID|PIDFDID|FDS|FDNAMES)|WATCHDOG_PID|MAINPID|INVOCATION_ID)$/;
 
 export function settingsOf(environment: Environment): Record<string, string> {
@@ -17,7 +17,7 @@ export function settingsOf(environment: Environment): Record<string, string> {
   );
 }
 
-/** Ours, with the given settings in place of our own; null keeps those too. */
+/** Our environment with the given settings in place of our own; null keeps our settings. */
 export function successorEnvironment(own: Environment, settings: Environment | null): Record<string, string> {
   const kept = Object.entries(own).filter((entry): entry is [string, string] => {
     const [name, value] = entry;

@@ -2,7 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { expect, test, vi } from 'vitest';
 import { dropStartGarbage } from './start-garbage.ts';
 
-test('what nobody holds any more is given back at once, and the collector stays nobody’s global', () => {
+test('unreachable memory is freed at once, and the collector does not become a global', () => {
   let garbage: unknown[] = Array.from({ length: 200_000 }, (_, index) => ({ index }));
   const before = getHeapStatistics().used_heap_size;
   expect(garbage).toHaveLength(200_000);

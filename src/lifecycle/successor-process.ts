@@ -1,10 +1,11 @@
-// Starts the program that is on disk now in our place. It becomes a child of our own parent, not of us: a supervisor hears of the end
-// of its own children only, and we shall be gone. What we keep is one end of a pipe, which closes when it ends.
+// Starts the program that is now on disk as the successor. It becomes a child of the supervisor, not of this process: a supervisor
+// gets exit statuses of its own children only, and this process will exit. This process keeps one end of a pipe, which closes when
+// the successor ends.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 
-/** Runs in a process of its own, which ends at once: then the one that it started belongs to nobody but the supervisor. */
+/** Runs in a short-lived process. When it exits, the supervisor becomes the parent of the successor. */
 const LAUNCHER = `
 const [program, ...args] = process.argv.slice(1);
 const child = require('node:child_process').spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit', 3] });
@@ -16,19 +17,19 @@ const LAUNCH_MS = 10_000;
 
 export interface SuccessorProcess {
   readonly pid: number;
-  /** Resolves when it has ended. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
   kill(): void;
-  /** It is no longer our concern how it goes on. */
+  /** Stops watching the process. */
   forget(): void;
 }
 
-/** How we were started ourselves; the files may be those of another version by now. */
+/** The command line of this process. The files that it names can belong to a newer version now. */
 export function ownCommand(): readonly string[] {
   return [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
 }
 
-/** Throws when it cannot be started at all. */
+/** Throws if the program cannot be started. */
 export async function startSuccessor(
   command: readonly string[],
   environment: NodeJS.ProcessEnv,
@@ -58,7 +59,7 @@ export async function startSuccessor(
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended.
+        // The process has already ended.
       }
     },
     forget: () => lifeline.destroy(),

@@ -2,20 +2,20 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Watchdog, watchdogIntervalMs } from './notify-socket.ts';
 
 test.each<[title: string, environment: Record<string, string>, interval: number | null]>([
-  ['nobody watches', {}, null],
-  ['half of its time', { WATCHDOG_USEC: '120000000' }, 60_000],
-  ['it is meant for us', { WATCHDOG_USEC: '3000', WATCHDOG_PID: '42' }, 1],
-  ['it is meant for another', { WATCHDOG_USEC: '3000', WATCHDOG_PID: '43' }, null],
-  ['no number', { WATCHDOG_USEC: 'soon' }, null],
-  ['switched off', { WATCHDOG_USEC: '0' }, null],
-])('the interval: %s', (_title, environment, interval) => {
+  ['null without a watchdog', {}, null],
+  ['half of the timeout of the watchdog', { WATCHDOG_USEC: '120000000' }, 60_000],
+  ['set if the watchdog is for this process', { WATCHDOG_USEC: '3000', WATCHDOG_PID: '42' }, 1],
+  ['null if the watchdog is for another process', { WATCHDOG_USEC: '3000', WATCHDOG_PID: '43' }, null],
+  ['null if the timeout is not a number', { WATCHDOG_USEC: 'soon' }, null],
+  ['null if the watchdog is switched off', { WATCHDOG_USEC: '0' }, null],
+])('the watchdog interval is %s', (_title, environment, interval) => {
   expect(watchdogIntervalMs(environment, 42)).toBe(interval);
 });
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('it beats at once and then while we are well', () => {
+test('the watchdog beats at once, and then only while the process is healthy', () => {
   let beats = 0;
   let well = true;
   const watchdog = new Watchdog(

@@ -1,7 +1,7 @@
-// The descriptor below a socket or server of Node's, which has no public way to it.
+// Reads the descriptor of a Node socket or server. Node has no public API for it.
 import type { Server, Socket } from 'node:net';
 
-/** -1 when it has none: not open yet, or closed. */
+/** Returns -1 if the socket is closed or not open yet. */
 export function descriptorOf(socket: Socket | Server): number {
   return (socket as unknown as { _handle?: { fd?: number } | null })._handle?.fd ?? -1;
 }

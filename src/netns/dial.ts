@@ -1,4 +1,4 @@
-// Starts a TCP connection inside a network namespace. Only numeric addresses: a resolver would ask in the wrong netns.
+// Starts a TCP connection inside a network namespace. Accepts only numeric addresses: a resolver would run in the wrong netns.
 import { closeSync } from 'node:fs';
 import { isIP, Socket } from 'node:net';
 import type { NetnsHandles } from './netns-handles.ts';
@@ -7,7 +7,7 @@ import type { NetnsRef } from './netns-ref.ts';
 export interface DialTarget {
   readonly address: string;
   readonly port: number;
-  /** null dials in the process's own netns. */
+  /** null: dial in the process's own netns. */
   readonly netns: NetnsRef | null;
 }
 
@@ -16,8 +16,8 @@ export interface DialOptions {
 }
 
 /**
- * Returns a socket that is connecting. Throws what the netns or the socket call had to say (`code`, `syscall`), or a plain
- * error for an address that is not numeric; whether the connection succeeds is told by the socket's events.
+ * Returns a connecting socket; its events report the result. Throws the error of the netns or socket call (`code`, `syscall`),
+ * or a plain error if the address is not numeric.
  */
 export function dial(handles: NetnsHandles, target: DialTarget, options: DialOptions): Socket {
   const family = isIP(target.address);
@@ -29,7 +29,7 @@ export function dial(handles: NetnsHandles, target: DialTarget, options: DialOpt
   const fd = handles.createTcpSocket(target.netns, family);
   let socket: Socket | null = null;
   try {
-    // manualStart: without it Node starts reading from the unconnected socket and the later connect fails with ENOTCONN.
+    // Without manualStart, Node reads from the unconnected socket and the later connect fails with ENOTCONN.
     socket = new Socket({
       fd,
       manualStart: true,
@@ -37,7 +37,7 @@ export function dial(handles: NetnsHandles, target: DialTarget, options: DialOpt
     } as ConstructorParameters<typeof Socket>[0]);
     return socket.connect({ host: target.address, port: target.port });
   } catch (error) {
-    // Nobody else knows the descriptor yet.
+    // Without a Socket, the descriptor has no other owner yet.
     if (socket === null) closeSync(fd);
     else socket.destroy();
     throw error;

@@ -1,5 +1,5 @@
-// Says that something may have changed in a directory that can be missing, removed and made again. It falls back to polling
-// where inotify has no more watches to give. It never says what changed, and may say it once too often.
+// Reports possible changes of a directory that can be missing, removed and created again. It falls back to polling when
+// inotify has no free watches. A report does not say what changed, and there can be extra reports.
 import { type FSWatcher, watch as fsWatch, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
@@ -8,16 +8,16 @@ const POLL_MS = 1000;
 export interface DirectoryWatchDeps {
   readonly directory: string;
   readonly onEvent: () => void;
-  /** Instead of events, every second. */
+  /** Called every second instead of `onEvent` while inotify is not available. */
   readonly onPoll: () => void;
   readonly onProblem: (message: string) => void;
   readonly watch?: typeof fsWatch;
 }
 
-/** What inotify is attached to: the directory, or its nearest parent that exists. */
+/** The target of the inotify watch: the directory, or its nearest existing parent. */
 interface Aim {
   readonly path: string;
-  /** Device and inode when the watch was set: inotify stays with the old directory when another takes its place. */
+  /** Device and inode at the time of the watch. inotify keeps watching the old directory after another one replaces it. */
   readonly file: string;
   readonly watcher: FSWatcher;
 }
@@ -34,10 +34,10 @@ export class DirectoryWatch {
     this.#watch = deps.watch ?? fsWatch;
   }
 
-  /** Makes sure that the right directory is watched. Call it before every look at the directory, so that nothing falls between. */
+  /** Watches the right directory. Call it before every scan: a change after the call then causes an event. */
   ensure(): void {
     if (this.#stopped) return;
-    // Bounded: each round either settles or lost a race with somebody who removes directories.
+    // Bounded: a round repeats only if another process removed a directory in between.
     for (let round = 0; round < 10; round++) {
       const nearest = nearestDirectory(this.#deps.directory);
       if (this.#aim !== null && this.#aim.path === nearest.path && this.#aim.file === nearest.file) return;
@@ -64,9 +64,9 @@ export class DirectoryWatch {
     const { directory, onEvent } = this.#deps;
     const wanted = path === directory ? null : nextComponent(path, directory);
     const watcher = this.#watch(path, (_event, name) => {
-      // The directory's own name comes when it was removed or moved: the watch is dead or follows the wrong one.
+      // An event with the directory's own name means that it was removed or moved. The watch is then stale.
       if (name === basename(path)) this.#drop();
-      else if (wanted !== null && name !== null && name !== wanted) return; // a busy parent such as /run
+      else if (wanted !== null && name !== null && name !== wanted) return; // ignores other names in a busy parent such as /run
       onEvent();
     });
     watcher.on('error', ({ code, message }: NodeJS.ErrnoException) => {
@@ -84,7 +84,7 @@ export class DirectoryWatch {
 
   #startPolling(code: string | undefined, message: string): void {
     if (this.#poll !== null || this.#stopped) return;
-    // Each tick leads to a look, each look to ensure(): inotify is used again as soon as it can be.
+    // Each tick causes a scan, and each scan calls ensure(), which returns to inotify as soon as possible.
     this.#poll = setInterval(this.#deps.onPoll, POLL_MS);
     this.#deps.onProblem(
       `cannot watch ${this.#deps.directory}, looking every ${POLL_MS} ms instead: ${message}${HINTS[code ?? ''] ?? ''}`,
@@ -108,13 +108,13 @@ function nearestDirectory(directory: string): { path: string; file: string } {
       const { dev, ino } = statSync(path);
       return { path, file: `${dev}:${ino}` };
     } catch {
-      // Missing, or not ours to look at: the watch then tells what is wrong with its parent.
+      // Missing or not accessible: try the parent. Watching the parent reports its own error.
       if (path === dirname(path)) return { path, file: '' };
     }
   }
 }
 
-/** The name below `parent` on the way to `directory`. */
+/** The path component directly below `parent` on the path to `directory`. */
 function nextComponent(parent: string, directory: string): string {
   let path = directory;
   while (dirname(path) !== parent) path = dirname(path);

@@ -40,13 +40,13 @@ describe('a name in the netns directory', () => {
     expect(look(opening)).toEqual({ kind: 'netns', identity: 'cookie:7' });
   });
 
-  it('is not even opened when it is a directory', () => {
+  it('is not opened when it is a directory', () => {
     mkdirSync(join(directory, 'a'));
     expect(look(opening)).toEqual({ kind: 'problem', reason: 'a directory, not a network namespace' });
     expect(closed).toBe(0);
   });
 
-  it('has vanished when it is gone by the time it is opened', () => {
+  it('counts as vanished when it is removed before it is opened', () => {
     writeFileSync(join(directory, 'a'), '');
     expect(look(failing('ENOENT', () => rmSync(join(directory, 'a'))))).toEqual({ kind: 'vanished' });
   });

@@ -1,18 +1,18 @@
-// Looks at one name in the netns directory: which network namespace it is, or why it is none, in words for an operator at night.
-// It keeps no handle: an open one would keep a deleted namespace and its devices alive.
+// Identifies one file in the netns directory: the identity of the network namespace, or a reason for the operator why it is none.
+// It keeps no handle: an open handle would keep a deleted namespace and its devices alive.
 import { type Dirent, lstatSync, statfsSync } from 'node:fs';
 import type { NativeAddon } from './native.ts';
 
 export type Identified =
   | { readonly kind: 'netns'; readonly identity: string }
   | { readonly kind: 'problem'; readonly reason: string }
-  /** It went away between listing and looking. */
+  /** The file was removed after the directory was listed. */
   | { readonly kind: 'vanished' };
 
 const NSFS_MAGIC = 0x6e736673;
 
 export function identify(addon: Pick<NativeAddon, 'openNetns'>, path: string, file: Dirent): Identified {
-  // Devices and FIFOs are not even opened: opening can have effects. A symbolic link is followed, some tools make such.
+  // Never open devices and FIFOs: open() can have side effects. Follow symbolic links: some tools create them.
   const wrong = wrongKind(file);
   if (wrong !== null) return { kind: 'problem', reason: `${wrong}, not a network namespace` };
   try {
@@ -62,6 +62,6 @@ function isNamespace(path: string): boolean {
   try {
     return statfsSync(path).type === NSFS_MAGIC;
   } catch {
-    return false; // it is only about the wording
+    return false; // only affects the wording of the reason
   }
 }

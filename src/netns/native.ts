@@ -1,76 +1,76 @@
-// Declares every export of the native addon `linux-netns`, and loads it. Nothing else in the program may load it, and
-// nothing here adds behaviour: what a function does, and on which thread, stands in native/README.md.
+// Declares every export of the native addon `linux-netns` and loads it. No other file may load the addon, and this file adds no
+// behaviour. native/README.md describes each function and its thread.
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-/** An open handle on a network namespace. Keeping one keeps the namespace alive in the kernel: close it when it is not needed. */
+/** An open handle on a network namespace. It keeps the namespace alive in the kernel: close it when it is not needed. */
 export interface Netns {
   /**
-   * What tells this namespace from every other since boot: `cookie:<n>` (SO_NETNS_COOKIE), or `inode:<dev>:<ino>` on a kernel
-   * older than 5.14, where it only holds while a handle is open.
+   * Identifies this namespace among all namespaces since boot: `cookie:<n>` (SO_NETNS_COOKIE). On a kernel older than 5.14 it is
+   * `inode:<dev>:<ino>`, which is unique only while a handle is open.
    */
   readonly identity: string;
   readonly path: string;
   readonly closed: boolean;
-  /** A new TCP socket that lives in this namespace: unconnected, non-blocking, close-on-exec. The caller owns the descriptor. */
+  /** Creates a TCP socket in this namespace: unconnected, non-blocking, close-on-exec. The caller owns the descriptor. */
   createTcpSocket(family: 4 | 6): number;
-  /** Idempotent. The finaliser does the same for a handle that was forgotten. */
+  /** Idempotent. The finaliser closes a handle that was not closed. */
   close(): void;
 }
 
-/** What the kernel knows about a TCP connection that no read or write tells. */
+/** The kernel's state of a TCP connection that read and write do not report. */
 export interface TcpState {
-  /** Reset, or given up by the kernel. */
+  /** Reset, or timed out by the kernel. */
   readonly closed: boolean;
-  /** Bytes wait because the peer takes none: it is slow, which is not dead. */
+  /** Bytes wait because the peer's window is closed: the peer is slow, not dead. */
   readonly windowClosed: boolean;
-  /** Since the peer last acknowledged anything. */
+  /** Time since the peer's last acknowledgement. */
   readonly lastAckMs: number;
-  /** Sent since then without an answer. */
+  /** Unanswered probes since then. */
   readonly probes: number;
-  /** Sent and not acknowledged, or not sent yet. */
+  /** Unacknowledged and unsent bytes. */
   readonly queuedBytes: number;
 }
 
 export interface NativeAddon {
-  /** Throws an error with `code`, `errno`, `syscall` and `path`; `ENOTNETNS` when the path is something else than a netns. */
+  /** Throws an error with `code`, `errno`, `syscall` and `path`. The code is `ENOTNETNS` if the path is not a netns. */
   openNetns(path: string): Netns;
   /** The identity of the calling thread's own network namespace. */
   ownIdentity(): string;
-  /** TCP_USER_TIMEOUT: how long sent data may stay unacknowledged before the kernel gives the connection up. */
+  /** TCP_USER_TIMEOUT: how long sent data may stay unacknowledged before the kernel closes the connection. */
   setUserTimeout(fd: number, milliseconds: number): void;
   /** SO_LINGER: seconds, or null to switch it off; 0 makes close() send a reset. */
   setLinger(fd: number, seconds: number | null): void;
-  /** Bounds what the kernel holds between two sockets when the second stops reading what comes from the first. */
+  /** Bounds the bytes that the kernel buffers from `from` to `to` when the peer of `to` stops reading. */
   boundQueues(from: number, to: number): void;
-  /** null when the descriptor is no TCP socket. */
+  /** Returns null if the descriptor is not a TCP socket. */
   tcpState(fd: number): TcpState | null;
-  /** What malloc keeps for later goes back to the kernel: of all threads, in a few milliseconds. Only glibc can. */
+  /** Returns unused malloc memory of all threads to the kernel. Takes a few milliseconds. No effect without glibc. */
   releaseFreeMemory(): void;
-  /** One datagram, as sd_notify(3) sends it: to a path, or to `@` and an abstract name. Never waits. */
+  /** Sends one datagram like sd_notify(3), to a path or to `@` and an abstract name. Never blocks. */
   notify(address: string, text: string): void;
   /**
-   * Where a socket listens that was handed to us, after it was made non-blocking and close-on-exec. Throws `ENOTLISTENING` when it
-   * is anything else than a TCP socket that listens. The descriptor stays the caller's.
+   * Makes a socket from another process non-blocking and close-on-exec and returns its address. Throws `ENOTLISTENING` if the
+   * descriptor is not a listening TCP socket. The caller keeps the descriptor.
    */
   adoptListening(fd: number): { readonly address: string; readonly port: number };
-  /** How many bytes of `text` a connected unix socket took; the descriptors go with the first, and stay ours too. 253 at most. */
+  /** Sends at most 253 descriptors with the first byte of `text` and keeps its own copies. Returns how many bytes were sent. */
   sendDescriptors(socket: number, text: string, ...descriptors: number[]): number;
-  /** One read of at most 64 KiB: null when nothing is there yet, no bytes when the other end is closed. The descriptors are the caller's. */
+  /** One read of at most 64 KiB. null: no data yet; empty bytes: the peer closed. The caller owns the descriptors. */
   receiveDescriptors(
     socket: number,
   ): { readonly bytes: Buffer; readonly descriptors: readonly number[] } | null;
-  /** Who connected a unix socket: as it was then. */
+  /** The credentials of the peer of a Unix socket at connect time. */
   peerOf(socket: number): { readonly pid: number; readonly uid: number };
-  /** Starts the native engine (native/engine/) with so many threads; the limits are EngineLimits of src/proxy/engine.ts. */
+  /** Starts the native engine (native/engine/) with `threads` threads. The limits are EngineLimits of src/proxy/engine.ts. */
   createEngine(
     limits: Readonly<Record<string, number>>,
     threads: number,
     handlers: NativeEngineHandlers,
   ): NativeEngineHandle;
   /**
-   * Starts a thread that tries TCP connections (native/prober/), at most so many at a time. Each probe ends with one call of
-   * `ended`, never within `start`: with null, or with a code such as ECONNREFUSED, ETIMEDOUT or ENETNSCHANGED.
+   * Starts a thread that opens TCP connections (native/prober/), at most `most` at a time. Each probe ends with one call of
+   * `ended`, never during `start`. `error` is null or a code such as ECONNREFUSED, ETIMEDOUT or ENETNSCHANGED.
    */
   createProber(
     settings: { readonly most: number; readonly timeoutMs: number },
@@ -78,9 +78,9 @@ export interface NativeAddon {
   ): NativeProber;
 }
 
-/** Keeps the event loop alive only while a probe is under way. */
+/** Keeps the event loop alive only while a probe is pending. */
 export interface NativeProber {
-  /** `place` is a number below `most` that no other probe has: throws if it is taken. null for our own netns. */
+  /** `place` is a free number below `most`; throws if it is taken. A null path means the process's own netns. */
   start(
     place: number,
     netnsPath: string | null,
@@ -88,15 +88,15 @@ export interface NativeProber {
     address: string,
     port: number,
   ): void;
-  /** It ends with ECANCELED, or as it has ended already. */
+  /** The probe ends with ECANCELED, unless it has already ended. */
   cancel(place: number): void;
-  /** Ends the thread; of what is under way nothing more is told. Idempotent. */
+  /** Ends the thread. Pending probes get no call of `ended`. Idempotent. */
   stop(): void;
 }
 
-/** What the native engine tells; IPv4 addresses come as numbers. Called in batches, on the thread that made the engine. */
+/** Callbacks of the native engine, called in batches on the thread that created it. IPv4 addresses are numbers. */
 export interface NativeEngineHandlers {
-  /** The bytes are in the slab at `offset`, or, when they did not fit there (offset < 0), in `copy`. */
+  /** The bytes are in the slab at `offset`. If they did not fit there (offset < 0), they are in `copy`. */
   question(
     connection: number,
     listener: number,
@@ -106,7 +106,7 @@ export interface NativeEngineHandlers {
     length: number,
     copy?: Uint8Array,
   ): void;
-  /** `tag` is that of the prepared answer by which it was decided, 0 if it was asked about. */
+  /** `tag` is the tag of the prepared answer, or 0 if the engine asked a question. */
   dialFailed(
     connection: number,
     listener: number,
@@ -115,7 +115,7 @@ export interface NativeEngineHandlers {
     error: string,
     durationMs: number,
   ): void;
-  /** `candidate` is the one that was connected, or -1; `tag` as above. */
+  /** `candidate` is the index of the connected candidate, or -1. `tag` as above. */
   ended(
     connection: number,
     listener: number,
@@ -129,11 +129,11 @@ export interface NativeEngineHandlers {
     durationMs: number,
     tag: number,
   ): void;
-  /** It was closed, and of it and its connections nothing more will be told. */
+  /** The listener is closed. No event of the listener or its connections follows. */
   listenerGone(listener: number): void;
 }
 
-/** The engine's own threads, as one object. Every question must be answered exactly once, by one of the first five. */
+/** Controls the engine's threads. Answer every question exactly once, with one of the first five methods. */
 export interface NativeEngineHandle {
   readonly slab: ArrayBuffer;
   more(connection: number, minBytes: number): void;
@@ -146,7 +146,7 @@ export interface NativeEngineHandle {
     shareGroup: string | null,
     ...targets: number[]
   ): void;
-  /** As above, with a pool in place of targets: the one with the fewest connections is tried first. */
+  /** As above, with a pool instead of targets: the member with the fewest connections is tried first. */
   equals(
     connection: number,
     skipBytes: number,
@@ -164,25 +164,25 @@ export interface NativeEngineHandle {
     port: number,
     immediate: boolean,
     backlog: number,
-    /** One that listens already: the engine's from now on, also when this throws. */
+    /** A socket that already listens. The engine owns it, even if this call throws. */
     fd?: number,
   ): { readonly address: string; readonly port: number };
-  /** The descriptor, which stays the engine's; -1 when there is no such listener. */
+  /** The engine keeps the descriptor. Returns -1 if the listener does not exist. */
   listenerFd(id: number): number;
-  /** `leaveOpen`: others hold the socket too, and go on accepting. */
+  /** `leaveOpen`: another process also holds the socket and continues to accept. */
   closeListener(id: number, leaveOpen: boolean): void;
   addTarget(netnsPath: string | null, identity: string | null, address: string, port: number): number;
   dropTarget(id: number): void;
-  /** Made once for many connections: its targets go as numbers, and there may be thousands. */
+  /** Creates a pool once for many connections. It can have thousands of targets, so they are passed as numbers. */
   addPool(targets: Uint32Array): number;
   dropPool(id: number): void;
   /** `outcome` is a number of src/proxy/native/outcomes.ts. */
   abortAll(outcome: number): void;
-  /** Dials under way to these targets fail at once with EBACKENDDOWN. */
+  /** Pending dials to these targets fail at once with EBACKENDDOWN. */
   abortDials(targets: Uint32Array): void;
-  /** So many slots are kept for each of these groups of shares; all groups compete for the common ones. */
+  /** Reserves `reserved` slots for each of these share groups. All groups compete for the `common` slots. */
   shareSlots(reserved: number, common: number, groups: readonly string[]): void;
-  /** What a plain hello may be answered with unasked: a tag that names it, for `prepare` and in what is told. */
+  /** Creates an answer that the engine can give to a plain hello without a question. Returns its tag, for `prepare` and events. */
   prepareAnswer(
     farewell: Uint8Array | null,
     shareKey: string | null,
@@ -197,26 +197,26 @@ export interface NativeEngineHandle {
     shareGroup: string | null,
     pool: number,
   ): number;
-  /** Plain hellos (native/engine/plain_hello.h) for these names get these answers; in place of the table before. */
+  /** Replaces the table of prepared answers: plain hellos (native/engine/plain_hello.h) for these names get these answers. */
   prepare(listener: number, names: readonly string[], tags: readonly number[]): void;
   dropAnswer(tag: number): void;
-  /** Dropped ones of which nothing more will be told. */
+  /** Tags of dropped answers that no later event names. Each tag is returned once. */
   forgottenAnswers(): number[];
-  /** Open connections by the key of their share. */
+  /** The number of open connections by share key. */
   shares(): [key: string, connections: number][];
   stats(): {
     readonly connections: number;
-    /** Accepted, and their end not told yet. */
+    /** Accepted connections whose end is not reported yet. */
     readonly unreported: number;
-    /** By how many threads a listener that was closed may still be accepted from. */
+    /** Sum over closed listeners: threads that may still accept from the listener. */
     readonly listenersClosing: number;
-    /** Open, or closed and not gone yet. */
+    /** Listeners that are open, or closed but not reported as gone yet. */
     readonly listenersKnown: number;
     readonly pendingDials: number;
     readonly helloMemoryBytes: number;
     readonly netnsHandles: number;
   };
-  /** Ends the threads and every connection with them. Idempotent. */
+  /** Ends the threads and all connections. Idempotent. */
   stop(): void;
 }
 
@@ -224,13 +224,13 @@ const require = createRequire(import.meta.url);
 
 const COMPILED = '../../build/Release/linux_netns.node';
 
-/** The one that was compiled on this machine, else the package's own for it (scripts/addon-flavours.mjs). */
+/** The addon compiled on this machine. Otherwise the package's prebuilt addon for it (scripts/addon-flavours.mjs). */
 function addonFile(): string {
   if (existsSync(new URL(COMPILED, import.meta.url))) return COMPILED;
   return `../../prebuilds/linux-${process.arch}-${usesMusl() ? 'musl' : 'glibc'}/linux_netns.node`;
 }
 
-/** A program names its dynamic linker near its beginning: /lib/ld-musl-x86_64.so.1, say. */
+/** An executable names its dynamic linker near its start, for example /lib/ld-musl-x86_64.so.1. */
 function usesMusl(): boolean {
   const start = Buffer.alloc(4096);
   const file = openSync(process.execPath, 'r');
@@ -241,5 +241,5 @@ function usesMusl(): boolean {
   }
 }
 
-/** `ISTHMUS_ADDON` names another build of the addon: the sanitizer run uses it. */
+/** `ISTHMUS_ADDON` selects another build of the addon. The sanitizer run uses it. */
 export const native: NativeAddon = require(process.env.ISTHMUS_ADDON ?? addonFile()) as NativeAddon;

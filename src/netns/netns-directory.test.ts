@@ -1,5 +1,5 @@
-// When the directory is looked at, with a stand-in for inotify and for the addon; what is found in real namespaces is tested in
-// test/netns/netns-directory.test.ts.
+// Tests when the directory is scanned, with fakes for inotify and the addon. test/netns/netns-directory.test.ts tests scans of
+// real namespaces.
 import { EventEmitter } from 'node:events';
 import { type FSWatcher, mkdtempSync, rmSync, type watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,7 +55,7 @@ describe('the netns directory', () => {
     rmSync(directory, { recursive: true });
   });
 
-  /** Starts it on a clock of our own; looks are counted from then on. */
+  /** Starts it on fake timers. `looks` counts the scans after that. */
   async function startAtZero(): Promise<void> {
     vi.useFakeTimers();
     await watched.start();
@@ -64,7 +64,7 @@ describe('the netns directory', () => {
   }
   const looksSince = (ms: number) => looks.map((atMs) => Math.round(atMs - ms));
 
-  it('is looked at 5, 20, 100 and 500 ms after an event', async () => {
+  it('is scanned 5, 20, 100 and 500 ms after an event', async () => {
     await startAtZero();
     const eventMs = performance.now();
     raise('x');
@@ -73,7 +73,7 @@ describe('the netns directory', () => {
     expect(changes).toBe(1);
   });
 
-  it('is looked at fully after the last of several events, and not once for each', async () => {
+  it('is scanned at all intervals after the last of several events, and not once for each event', async () => {
     await startAtZero();
     const eventMs = performance.now();
     for (let event = 0; event < 100; event++) raise('x');
@@ -83,7 +83,7 @@ describe('the netns directory', () => {
     expect(looksSince(eventMs)).toEqual([5, 20, 55, 70, 150, 550]);
   });
 
-  it('is looked at while events do not end', async () => {
+  it('is scanned during an endless series of events', async () => {
     await startAtZero();
     for (let ms = 0; ms < 100; ms++) {
       raise('x');
@@ -92,7 +92,7 @@ describe('the netns directory', () => {
     expect(looks.length).toBeGreaterThanOrEqual(15);
   });
 
-  it('tells a change once, and only a real one', async () => {
+  it('reports each real change once, and nothing else', async () => {
     await startAtZero();
     watched.rescan();
     await vi.advanceTimersByTimeAsync(0);
@@ -108,7 +108,7 @@ describe('the netns directory', () => {
     ]);
   });
 
-  it('is looked at by one at a time, and once more for all who asked meanwhile', async () => {
+  it('is scanned once at a time, and once more for all requests made during a scan', async () => {
     for (let index = 0; index < 20; index++) writeFileSync(join(directory, `more-${index}`), '');
     costMs = 1;
     const first = watched.start(); // 21 ms in slices of 5
@@ -117,7 +117,7 @@ describe('the netns directory', () => {
     expect(looks).toHaveLength(2);
   });
 
-  it('lets others run while it is looked at', async () => {
+  it('yields to the event loop during a scan', async () => {
     for (let index = 0; index < 50; index++) writeFileSync(join(directory, `more-${index}`), '');
     costMs = 1;
     let turns = 0;
@@ -132,9 +132,9 @@ describe('the netns directory', () => {
     expect(turns).toBeGreaterThanOrEqual(7);
   });
 
-  it('rests as long as a look took, in a storm of events', async () => {
+  it('pauses after each scan for as long as the scan took, during a burst of events', async () => {
     for (let index = 0; index < 29; index++) writeFileSync(join(directory, `more-${index}`), '');
-    costMs = 1; // 30 ms a look
+    costMs = 1; // 30 ms per scan
     await watched.start();
     looks.length = 0;
     while (looks.length < 4) {
@@ -145,7 +145,7 @@ describe('the netns directory', () => {
       expect(atMs - looks[index]!).toBeGreaterThanOrEqual(59);
   });
 
-  it('is watched anew after an event of its own name: it was removed, and its inode may already be in use again', async () => {
+  it('is watched again after an event with its own name: it was removed, and its inode may already be in use again', async () => {
     await startAtZero();
     raise(basename(directory));
     await vi.advanceTimersByTimeAsync(5);
@@ -153,14 +153,14 @@ describe('the netns directory', () => {
     expect(watchers).toHaveLength(2);
   });
 
-  it('goes over to looking every second when inotify breaks, says so once, and is watched again', async () => {
+  it('is scanned every second when inotify fails, reports that once, and is watched again later', async () => {
     await startAtZero();
     watchers[0]!.emit('error', Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }));
     expect(problems).toEqual([
       expect.stringMatching(/^cannot watch .* looking every 1000 ms instead: EMFILE.*max_user_instances/),
     ]);
     await vi.advanceTimersByTimeAsync(5000);
-    expect(looks).toHaveLength(1); // at the first of these the watch could be set again
+    expect(looks).toHaveLength(1); // the first scan could set the watch again
     expect(watchers).toHaveLength(2);
     expect(problems).toHaveLength(1);
     raise('x');
@@ -168,7 +168,7 @@ describe('the netns directory', () => {
     expect(looks).toHaveLength(5);
   });
 
-  it('is not looked at after it was stopped', async () => {
+  it('is not scanned after stop()', async () => {
     await startAtZero();
     raise('x');
     watched.stop();

@@ -1,5 +1,5 @@
-// Knows which network namespaces are in the netns directory, and tells when that changed. It looks after every event, several
-// times, and never trusts an event's content: a namespace is mounted on its file after the file appears, and a mount is silent.
+// Owns the list of network namespaces in the netns directory and reports changes. It scans several times after every event and
+// never trusts the content of an event: a namespace is mounted after its file appears, and a mount causes no event.
 import { type Dirent, readdirSync, type watch } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -11,21 +11,21 @@ import type { NetnsEntry, NetnsSnapshot } from './netns-snapshot.ts';
 export interface NetnsDirectoryDeps {
   readonly directory: string;
   readonly addon: Pick<NativeAddon, 'openNetns'>;
-  /** The snapshot is another one now: also after the first look. */
+  /** Called when the snapshot has changed, including the first scan. */
   readonly onChange: () => void;
-  /** Trouble with the directory as a whole, in one sentence, once each time it begins. */
+  /** Receives a problem with the directory as a whole, in one sentence, once each time it begins. */
   readonly onProblem?: (message: string) => void;
-  /** Tests stand in for inotify. */
+  /** Tests replace inotify. */
   readonly watch?: typeof watch;
 }
 
-/** Measured: in 19 of 20 the event comes before the mount. */
+/** Measured: in 19 of 20 cases the event comes before the mount. */
 const RECHECKS_MS = [5, 20, 100, 500];
 
-/** No longer than this in one piece: the loop answers others between. */
+/** A scan yields to the event loop after this time. */
 const SLICE_MS = 5;
 
-/** In a storm of events, looking takes at most this part of the time. 1000 netns take 25 ms. */
+/** During a burst of events, scans take at most this share of the time. A scan of 1000 netns takes 25 ms. */
 const BUSY_SHARE = 0.5;
 
 export class NetnsDirectory {
@@ -59,7 +59,7 @@ export class NetnsDirectory {
     });
   }
 
-  /** Resolves after the first look. */
+  /** Resolves after the first scan. */
   start(): Promise<void> {
     return this.#look();
   }
@@ -68,7 +68,7 @@ export class NetnsDirectory {
     return this.#snapshot;
   }
 
-  /** Looks again, in case something happened without an event (a mount does). */
+  /** Scans again: some changes, such as a mount, cause no event. */
   rescan(): void {
     void this.#look();
   }
@@ -84,9 +84,9 @@ export class NetnsDirectory {
     this.#armForNextCheck();
   }
 
-  /** Sets the timer to the first recheck of the last event that no look has covered yet. A timer that fires sooner stays. */
+  /** Sets the timer to the first recheck of the last event that no scan has covered yet. Keeps a timer that fires sooner. */
   #armForNextCheck(): void {
-    if (this.#stopped || this.#scanning !== null) return; // the end of a look comes here again
+    if (this.#stopped || this.#scanning !== null) return; // the end of the scan calls this again
     const delay = RECHECKS_MS.find((each) => this.#eventMs + each > this.#lookedMs);
     if (delay === undefined) return;
     const dueMs = Math.max(this.#eventMs + delay, this.#restUntilMs);
@@ -108,7 +108,7 @@ export class NetnsDirectory {
     this.#timerMs = Number.POSITIVE_INFINITY;
   }
 
-  /** One look at a time: a wish that comes meanwhile is one more look afterwards. */
+  /** Runs one scan at a time. All requests during a scan cause one more scan after it. */
   #look(): Promise<void> {
     if (this.#scanning !== null) this.#scanAgain = true;
     else
@@ -161,7 +161,7 @@ export class NetnsDirectory {
     });
   }
 
-  /** Sorted by name; null when the directory cannot be read. A missing one is empty: the first `ip netns add` makes it. */
+  /** Sorted by name; null if the directory cannot be read. A missing directory is empty: the first `ip netns add` creates it. */
   #list(): Dirent[] | null {
     try {
       const files = readdirSync(this.#directory, { withFileTypes: true });

@@ -6,7 +6,7 @@ import type { NetnsRef } from './netns-ref.ts';
 const A: NetnsRef = { path: '/run/netns/a', identity: 'cookie:1' };
 const B: NetnsRef = { path: '/run/netns/b', identity: 'cookie:2' };
 
-/** What lies at each path now, and everything that was done with it. */
+/** The current netns at each path, and the log of all operations. */
 let disk: Map<string, string>;
 let done: string[];
 let handles: NetnsHandles;
@@ -39,8 +39,8 @@ test('a netns is opened once for many sockets', () => {
   expect(handles.size).toBe(1);
 });
 
-describe('a netns that is another one now', () => {
-  test('is closed again, without a socket in it', () => {
+describe('a path that now leads to another netns', () => {
+  test('is opened and closed again, without a socket in it', () => {
     disk.set(A.path, 'cookie:9');
     const error = expect.objectContaining({
       code: 'ENETNSCHANGED',
@@ -52,7 +52,7 @@ describe('a netns that is another one now', () => {
     expect(handles.size).toBe(0);
   });
 
-  test('does not take the place of the one that a route still names', () => {
+  test('does not replace the open handle of the netns that a route still names', () => {
     handles.createTcpSocket(A, 4);
     disk.set(A.path, 'cookie:9');
     handles.createTcpSocket({ path: A.path, identity: 'cookie:9' }, 4);
@@ -82,11 +82,11 @@ describe('retain', () => {
   });
 
   test.each<[title: string, refs: NetnsRef[], closed: string[]]>([
-    ['keeps what is named, in whatever order', [B, A], []],
-    ['closes what is not', [B], ['close cookie:1']],
-    ['closes all for none', [], ['close cookie:1', 'close cookie:2']],
-    ['goes by identity as well as by path', [B, { path: A.path, identity: 'cookie:9' }], ['close cookie:1']],
-    ['opens nothing', [A, B, { path: '/run/netns/c', identity: 'cookie:3' }], []],
+    ['keeps the named handles, in any order', [B, A], []],
+    ['closes the handles that are not named', [B], ['close cookie:1']],
+    ['closes all handles for an empty list', [], ['close cookie:1', 'close cookie:2']],
+    ['compares the identity and the path', [B, { path: A.path, identity: 'cookie:9' }], ['close cookie:1']],
+    ['opens no handle', [A, B, { path: '/run/netns/c', identity: 'cookie:3' }], []],
   ])('%s', (_title, refs, closed) => {
     handles.retain(refs);
     expect(done).toEqual(closed);
@@ -98,7 +98,7 @@ describe('retain', () => {
     expect(done).toEqual(['close cookie:2']);
   });
 
-  test('leaves a closed one to be opened anew', () => {
+  test('lets a closed netns be opened again', () => {
     handles.retain([]);
     done.length = 0;
     handles.createTcpSocket(A, 4);
@@ -106,7 +106,7 @@ describe('retain', () => {
   });
 });
 
-test('close closes everything, once', () => {
+test('close closes every handle once', () => {
   handles.createTcpSocket(A, 4);
   handles.createTcpSocket(B, 4);
   done.length = 0;
@@ -116,7 +116,7 @@ test('close closes everything, once', () => {
   expect(handles.size).toBe(0);
 });
 
-test('beyond its bound a handle is opened for each socket and closed at once', () => {
+test('over the limit, a handle is opened for each socket and closed at once', () => {
   handles = new NetnsHandles({ openNetns }, 1);
   handles.createTcpSocket(A, 4);
   handles.createTcpSocket(B, 4);

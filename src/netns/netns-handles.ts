@@ -1,9 +1,9 @@
-// Owns the open handles on network namespaces of one user (an engine, the prober). An open handle keeps a deleted namespace
-// and its devices alive in the kernel, so only what is retained stays open.
+// Owns the open netns handles of one user (the streams engine, the TLS probe). An open handle keeps a deleted namespace and its
+// devices alive in the kernel, so only retained handles stay open.
 import type { NativeAddon, Netns } from './native.ts';
 import type { NetnsRef } from './netns-ref.ts';
 
-/** The path now leads to another namespace than the route was made for. Retry once the netns directory was read again. */
+/** The path now leads to another namespace than the route's. Retry after the next scan of the netns directory. */
 export class NetnsChangedError extends Error {
   readonly code = 'ENETNSCHANGED';
   constructor(ref: NetnsRef, found: string) {
@@ -18,13 +18,13 @@ export class NetnsHandles {
   readonly #addon: Pick<NativeAddon, 'openNetns'>;
   readonly #most: number;
 
-  /** Keeps at most so many open: beyond it one is opened for each socket, which costs some 15 µs and no descriptor. */
+  /** Keeps at most `most` handles open. Beyond that it opens one per socket, which costs about 15 µs and keeps no descriptor. */
   constructor(addon: Pick<NativeAddon, 'openNetns'>, most: number) {
     this.#addon = addon;
     this.#most = most;
   }
 
-  /** A new unconnected TCP socket in the netns; the caller owns the descriptor. */
+  /** Creates an unconnected TCP socket in the netns. The caller owns the descriptor. */
   createTcpSocket(ref: NetnsRef, family: 4 | 6): number {
     const key = keyOf(ref);
     const kept = this.#open.get(key);
@@ -49,7 +49,7 @@ export class NetnsHandles {
     throw new NetnsChangedError(ref, found);
   }
 
-  /** Closes every handle that is not among these. */
+  /** Closes every handle that is not in `refs`. */
   retain(refs: Iterable<NetnsRef>): void {
     const wanted = new Set(Array.from(refs, keyOf));
     for (const [key, netns] of this.#open) {

@@ -1,4 +1,4 @@
-// What was found in the netns directory, as plain data.
+// The content of the netns directory as plain data.
 import type { NetnsRef } from './netns-ref.ts';
 
 export interface NetnsEntry extends NetnsRef {
@@ -6,10 +6,10 @@ export interface NetnsEntry extends NetnsRef {
 }
 
 export interface NetnsSnapshot {
-  /** False while the directory could not be read: then nothing may be concluded from an absence. */
+  /** False if the directory could not be read. A missing entry then does not mean that the netns is gone. */
   readonly complete: boolean;
   /** Sorted by name. */
   readonly entries: readonly NetnsEntry[];
-  /** Names in the directory that are no usable netns, each with the reason; sorted by name. */
+  /** Names in the directory that are not a usable netns, each with the reason. Sorted by name. */
   readonly problems: readonly { readonly name: string; readonly reason: string }[];
 }

@@ -4,7 +4,7 @@ import { isAllowed } from './allowed-sources.ts';
 const allowed = (allowedCidrs: readonly string[], address: string) =>
   isAllowed({ listener: 'ns/ssh', allowedCidrs }, address);
 
-test('where no network is named everybody may come', () => {
+test('an empty list of networks allows every client', () => {
   expect(allowed([], '192.0.2.1')).toBe(true);
   expect(allowed([], '2001:db8::1')).toBe(true);
 });
@@ -22,7 +22,7 @@ test.each([
   expect(allowed(['192.0.2.0/24', '10.1.2.3', 'fd00::/16'], address)).toBe(expected);
 });
 
-test('0.0.0.0/0 is all of IPv4, and nothing of IPv6', () => {
+test('0.0.0.0/0 allows all of IPv4 and nothing of IPv6', () => {
   expect(allowed(['0.0.0.0/0'], '203.0.113.9')).toBe(true);
   expect(allowed(['0.0.0.0/0'], '2001:db8::1')).toBe(false);
 });
@@ -34,11 +34,11 @@ test.each([
   [['10.0.0.0/']],
   [['/8']],
   [['fd00::/129']],
-])('what is not a network lets nobody in: %j', (networks) => {
+])('an invalid network allows no client: %j', (networks) => {
   expect(allowed(networks, '10.0.0.1')).toBe(false);
   expect(allowed(networks, 'fd00::1')).toBe(false);
 });
 
-test('a client whose address is not known is not allowed where that matters', () => {
+test('a client with an unknown address is rejected if a list of networks is set', () => {
   expect(allowed(['0.0.0.0/0', '::/0'], '')).toBe(false);
 });

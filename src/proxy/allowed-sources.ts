@@ -1,8 +1,9 @@
-// Who may use a listener: the networks that its owner names. Nobody names any: everybody may. What is not a network lets nobody in.
+// Decides which client addresses may use a listener: those in the networks that its owner lists. An empty list allows every client.
+// An entry that is not a valid network allows no client.
 import { BlockList, isIP } from 'node:net';
 import type { PoolTraits } from '../routing/route-table.ts';
 
-/** A list is compiled once; routes are swapped, and their old lists go with them. */
+/** Each list is compiled once. The key is weak: a list is collected together with the routes that were swapped out. */
 const compiled = new WeakMap<readonly string[], BlockList>();
 
 export function isAllowed({ allowedCidrs }: PoolTraits, address: string): boolean {

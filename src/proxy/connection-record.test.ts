@@ -35,7 +35,7 @@ const FINDINGS = {
   refusal: null,
 };
 
-test('the fields of a served connection, in names and order that stay', () => {
+test('the record of a served connection has all fields, with stable names and in stable order', () => {
   const record = connectionRecord(
     report({ backend: BACKEND, attempts: [{ backend: BACKEND, durationMs: 1, error: null }] }),
     FINDINGS,
@@ -60,7 +60,7 @@ test('the fields of a served connection, in names and order that stay', () => {
   ]);
 });
 
-test('the same fields stand in the record of a connection that nothing is known of', () => {
+test('the record of a connection without findings has the same fields', () => {
   const full = connectionRecord(report({ backend: BACKEND }), FINDINGS);
   const bare = connectionRecord(report({ outcome: 'refused-connections' }), null);
   expect(Object.keys(bare)).toEqual(Object.keys(full));
@@ -128,8 +128,8 @@ describe('the reason', () => {
   const failed = (error: string | null) => ({ backend: BACKEND, durationMs: 1, error });
 
   test.each<[title: string, parts: Partial<ConnectionReport>, refusal: string | null, reason: string]>([
-    ['is the outcome where nothing else is known', { outcome: 'client-reset' }, null, 'client-reset'],
-    ['is why the policy refused', { outcome: 'closed' }, 'plain-http', 'plain-http'],
+    ['is the outcome if there is no other information', { outcome: 'client-reset' }, null, 'client-reset'],
+    ['is the reason of the policy', { outcome: 'closed' }, 'plain-http', 'plain-http'],
     [
       'is the last error of the dials',
       { outcome: 'dial-failed', attempts: [failed('ECONNREFUSED'), failed('ETIMEDOUT')] },
@@ -137,14 +137,14 @@ describe('the reason', () => {
       'ETIMEDOUT',
     ],
     [
-      'of a cluster that has all the connections it may have',
+      'of a cluster at its connection limit is cluster-connections',
       { outcome: 'refused-share' },
       null,
       'cluster-connections',
     ],
-    ['of a dial without any candidate', { outcome: 'dial-failed' }, null, 'no-candidate'],
+    ['of a dial without any candidate is no-candidate', { outcome: 'dial-failed' }, null, 'no-candidate'],
     [
-      'is not the error of a dial after which another succeeded',
+      'is not the error of a failed dial if a later dial succeeded',
       { attempts: [failed('ECONNREFUSED'), failed(null)] },
       null,
       'finished',
@@ -160,7 +160,7 @@ describe('the reason', () => {
   });
 });
 
-test('a client named by a trusted proxy is the client, and the proxy is via', () => {
+test('client is the address from a trusted proxy, and via is the proxy', () => {
   const source = { address: '2001:db8::7', port: 5 };
   expect(connectionRecord(report(), { ...FINDINGS, source })).toMatchObject({
     client: '[2001:db8::7]:5',
@@ -168,7 +168,7 @@ test('a client named by a trusted proxy is the client, and the proxy is via', ()
   });
 });
 
-test('IPv6 stands in brackets, a backend without netns has none, and failed dials are told with their error', () => {
+test('IPv6 addresses are in brackets, a backend without netns has none, and failed dials include their error', () => {
   const six: Backend = { key: 'six', address: 'fd00::5', port: 6443, netns: null };
   const record = connectionRecord(
     report({

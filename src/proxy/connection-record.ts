@@ -1,4 +1,4 @@
-// The one record of how a connection ended, in field names that stay: log, metrics and tests read these. Pure.
+// Builds the one record of how a connection ended. The field names are stable: logs, metrics and tests read them. Pure.
 import { endpointText } from '../routing/endpoint.ts';
 import type { Backend, Route } from '../routing/route-table.ts';
 import type { ConnectionReport, Outcome, Peer } from './engine.ts';
@@ -14,7 +14,7 @@ export interface ConnectionRecord {
   readonly serverName: string | null;
   readonly cluster: string | null;
   readonly namespace: string | null;
-  /** The additional listener that it came by, `<namespace>/<name>`; null: the cluster's API server itself. */
+  /** The additional listener that served the connection, `<namespace>/<name>`. null is the cluster's API server. */
   readonly pool: string | null;
   readonly netns: string | null;
   readonly backend: string | null;
@@ -22,13 +22,13 @@ export interface ConnectionRecord {
   readonly bytesFromBackend: number;
   readonly durationMs: number;
   readonly outcome: Outcome;
-  /** Why it ended so, in one stable word. */
+  /** The cause, as one stable word. */
   readonly reason: string;
-  /** Attempts that failed before one succeeded or all had: `<backend>: <code>`. */
+  /** The failed dials, in order: `<backend>: <code>`. */
   readonly failedDials: readonly string[];
 }
 
-/** What a policy found out about a connection. */
+/** The facts that a policy collects about a connection. */
 export interface Findings {
   readonly source: Peer | null;
   readonly serverName: string | null;
@@ -36,7 +36,7 @@ export interface Findings {
   readonly refusal: string | null;
 }
 
-/** How a connection ended: what is counted of every one is at hand, and the record is written out only for who asks. */
+/** How a connection ended. The values that metrics count are ready; `record()` builds the full record on demand. */
 export class ConnectionEnding {
   readonly level: RecordLevel;
   readonly reason: string;
@@ -111,7 +111,7 @@ export class ConnectionEnding {
 
 function failureOf(report: ConnectionReport, pool: string | null): string | null {
   if (report.outcome === 'policy-error') return String(report.note);
-  // The only shares that we name.
+  // Our policies use no other shares than these two.
   if (report.outcome === 'refused-share')
     return pool === null ? 'cluster-connections' : 'listener-connections';
   if (report.outcome !== 'dial-failed') return null;
@@ -119,14 +119,15 @@ function failureOf(report: ConnectionReport, pool: string | null): string | null
 }
 
 /**
- * | who                                              | level |
- * | ------------------------------------------------ | ----- |
- * | was served, however it ended (resets are normal) | info  |
- * | scanners, health checks, unknown names           | debug |
- * | a cluster or a bound of ours refused a client,   | warn  |
- * | or the owner of a listener did,                  |       |
- * | or a trusted balancer sent a broken header       |       |
- * | a bug of ours                                    | error |
+ * | connection                                             | level |
+ * | ------------------------------------------------------ | ----- |
+ * | relayed, including resets and timeouts (both normal)   | info  |
+ * | scanner, health check or unknown name                  | debug |
+ * | rejected: the cluster has no reachable backend         | warn  |
+ * | rejected by one of our limits                          | warn  |
+ * | rejected: the listener's owner does not allow it       | warn  |
+ * | broken PROXY header from a trusted load balancer       | warn  |
+ * | ended by a bug in our policy                           | error |
  */
 function levelOf(outcome: Outcome, reason: string): RecordLevel {
   switch (outcome) {
@@ -139,7 +140,7 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
     case 'stopped':
       return 'info';
     case 'closed':
-      // Only a trusted balancer's header is read at all: that it is wrong is somebody's mistake.
+      // Only a trusted load balancer's header is parsed, so a broken header is a configuration mistake.
       return reason.startsWith('proxy-header-') || isOurRefusal(reason) ? 'warn' : 'debug';
     case 'client-left':
     case 'hello-timeout':
@@ -167,6 +168,6 @@ function isOurRefusal(reason: string): boolean {
 }
 
 function endpoint(address: string, port: number): string {
-  // '' had gone before it could be asked.
+  // '': the client disconnected before its address could be read.
   return address === '' ? 'unknown' : endpointText({ address, port });
 }

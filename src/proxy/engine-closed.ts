@@ -1,5 +1,5 @@
-// What opening a listener fails with from the moment that its engine is being closed: all that there was has been told to end, and
-// whoever came now would be left out.
+// The error for opening a listener after the engine began to close. The engine has already stopped all listeners and connections;
+// a listener opened now would never be stopped.
 import { closeSync } from 'node:fs';
 import type { ListenerSpec } from './engine.ts';
 
@@ -12,7 +12,7 @@ export class EngineClosedError extends Error {
   }
 }
 
-/** To be thrown in the place of a listener. A descriptor that came along was the engine's already, and is closed. */
+/** Returns the error to throw. Closes the descriptor of the spec, if any: the engine already owns it. */
 export function refused({ fd }: ListenerSpec): EngineClosedError {
   if (fd !== undefined) closeSync(fd);
   return new EngineClosedError();

@@ -1,5 +1,5 @@
-// The border between mechanism and policy. An engine knows sockets, network namespaces and bytes; it never parses TLS and
-// never knows a cluster. A policy knows those; it never touches a socket. Every engine passes test/conformance/engine.ts.
+// The interface between mechanism and policy. An engine handles sockets, network namespaces and bytes, but no TLS and no clusters.
+// A policy handles TLS and clusters, but never a socket. Every engine passes test/conformance/engine.ts.
 import type { NetnsRef } from '../netns/netns-ref.ts';
 import type { Backend } from '../routing/route-table.ts';
 
@@ -8,112 +8,116 @@ export interface Peer {
   readonly port: number;
 }
 
-/** What the engine asks when a connection is new (`immediate`) or has new bytes (`hello`). Valid during the call only. */
+/** The engine's question for a new connection (`immediate`) or for new bytes (`hello`). Valid during the call only. */
 export interface Question {
   readonly listener: string;
   readonly client: Peer;
-  /** All bytes received so far, from the first; empty in `immediate` mode. Must not be kept: the buffer is reused. */
+  /** All bytes received so far, from the first. Empty in `immediate` mode. The engine reuses the buffer: do not keep it. */
   readonly bytes: Uint8Array;
-  /** What the last answer for this connection carried as `note`; undefined at the first question. */
+  /** The `note` of the last answer for this connection. undefined at the first question. */
   readonly note: unknown;
 }
 
-/** A bound that connections have in common: over `limit` of those with this key, a newcomer is sent away with the farewell. */
+/** A limit for all connections with the same key. Beyond `limit`, the engine rejects a new connection with the farewell. */
 export interface Share {
   readonly key: string;
   readonly limit: number;
-  /** Shares of one group have slots that no other group can take (`Engine.shareSlots`). Absent: the share is its own group. */
+  /** Each group of shares has reserved slots that no other group can use (`Engine.shareSlots`). Default: the share is its own group. */
   readonly group?: string;
 }
 
-/** How the slots of routed connections are shared out among the groups of shares. */
+/** How the groups of shares divide the slots for routed connections. */
 export interface SlotShares {
-  /** Kept for each group. */
+  /** Slots reserved for each group. */
   readonly reserved: number;
-  /** For all groups, once their own are taken; less what groups hold that had more before, or are not counted any more. */
+  /**
+   * Slots for any group that has used its reserved slots. The engine subtracts reserved slots that are held beyond `reserved`, and
+   * those that former groups still hold.
+   */
   readonly common: number;
-  /** Those that there are now. */
+  /** The current groups. */
   readonly groups: ReadonlySet<string>;
 }
 
 /**
- * `in-order`, which is the default: as they are named.
- * `least-connections`: they are equals. First the one to which this engine has the fewest connections that were balanced so (from the
- * beginning of the dial to the end, by key); of several the one that has waited longest; those that have just failed come last. An
- * engine need not try more than 64. The list should be the same object while it says the same: it may have thousands of members.
+ * `in-order` (default): the engine tries the backends in the order of the list.
+ * `least-connections`: the engine tries the backend with the fewest connections first. It counts its own connections of this balance
+ * by backend key, from the start of the dial to the end. Among equals, the least recently chosen backend comes first. Backends that
+ * failed recently come last. An engine may stop after 64 backends. Pass the same array object while its content is unchanged: the
+ * list may have thousands of members.
  */
 export type Balance = 'in-order' | 'least-connections';
 
-/** `note` is the policy's own: the engine hands it back with the next question and in the report, and never looks inside. */
+/** `note` belongs to the policy. The engine returns it with the next question and in the report, and never reads it. */
 export type Decision =
   /** Ask again once at least `minBytes` bytes (counted from the first) have arrived. */
   | { readonly kind: 'more'; readonly minBytes: number; readonly note: unknown }
   | {
       readonly kind: 'candidates';
-      /** Tried until one connects, as `balance` says. */
+      /** Tried in the order of `balance` until one connects. */
       readonly backends: readonly Backend[];
       readonly balance?: Balance;
-      /** How many of the bytes received are not for the backend (a PROXY header); the rest is replayed exactly once. */
+      /** The leading bytes that are not for the backend (a PROXY header). The engine replays the rest exactly once. */
       readonly skipBytes: number;
-      /** Sent to the client when no candidate could be reached, or the share is used up; null closes without a word. */
+      /** Sent to the client when no candidate is reachable or the share is full. null sends nothing before the close. */
       readonly farewell: Uint8Array | null;
-      /** What the connection counts among, from now to its end; null: nothing. */
+      /** The share that counts this connection until it ends. null: none. */
       readonly share: Share | null;
       readonly note: unknown;
     }
-  /** Send these bytes, then close so that they arrive. */
+  /** Send these bytes, then close without a reset, so that the client receives them. */
   | { readonly kind: 'alert'; readonly bytes: Uint8Array; readonly note: unknown }
   | { readonly kind: 'close'; readonly note: unknown };
 
-/** What the policy would say, right now, to a plain ClientHello for a name: `candidates` that skip nothing. */
+/** The policy's current answer to a plain ClientHello for one name: `candidates` with `skipBytes` 0. */
 export interface PreparedAnswer {
   readonly backends: readonly Backend[];
   readonly balance?: Balance;
   readonly farewell: Uint8Array | null;
   readonly share: Share | null;
-  /** Shared by all connections that get this answer: nobody may change what it holds. */
+  /** Shared by all connections that get this answer: treat it as immutable. */
   readonly note: unknown;
 }
 
 export type Outcome =
   | 'finished' // both sides closed in order
-  | 'client-reset' // a reset of one side was passed on to the other
+  | 'client-reset' // one side sent a reset, and the engine reset the other side
   | 'backend-reset'
-  | 'client-timeout' // a dead peer: nothing acknowledged for the dead-peer timeout
+  | 'client-timeout' // a dead peer: no acknowledgement within the dead-peer timeout
   | 'backend-timeout'
   | 'alert-sent' // the policy's answer was `alert`
   | 'closed' // the policy's answer was `close`
-  | 'client-left' // before there was anything to decide or to connect
+  | 'client-left' // the client disconnected before the decision or before a backend connected
   | 'hello-timeout'
   | 'hello-too-large'
-  | 'evicted-hello' // made way for newcomers while all slots, or all memory for hellos, were taken
-  | 'dial-failed' // no candidate could be reached
-  | 'refused-connections' // over a bound: refused at once
+  | 'evicted-hello' // evicted for a new connection because all slots, or all hello memory, were in use
+  | 'dial-failed' // no candidate was reachable
+  | 'refused-connections' // over a limit: rejected at once
   | 'refused-descriptors'
   | 'refused-dials'
   | 'refused-hello-memory'
-  | 'refused-share' // over the limit of the share that the policy named
-  | 'refused-slots' // the slots of its group and all common ones are taken
-  | 'policy-error' // the policy threw: a bug, contained in this connection
+  | 'refused-share' // over the limit of the policy's share
+  | 'refused-slots' // the reserved slots of its group and all common slots are in use
+  | 'policy-error' // the policy threw: a bug that ends only this connection
   | 'drain-expired' // reset at the end of the drain
   | 'stopped'; // reset because the engine was closed
 
 export interface DialAttempt {
   readonly backend: Backend;
   readonly durationMs: number;
-  /** null when it connected; else a code such as ECONNREFUSED, ETIMEDOUT, ENETNSCHANGED. */
+  /** null on success, else a code such as ECONNREFUSED, ETIMEDOUT, ENETNSCHANGED. */
   readonly error: string | null;
 }
 
-/** How one connection ended. There is exactly one for each accepted connection. */
+/** How one connection ended. The engine sends exactly one report for each accepted connection. */
 export interface ConnectionReport {
   readonly listener: string;
   readonly client: Peer;
-  /** undefined when the connection ended before the policy was asked. */
+  /** undefined when the connection ended before the first question. */
   readonly note: unknown;
   readonly outcome: Outcome;
   readonly attempts: readonly DialAttempt[];
-  /** The backend that was connected. */
+  /** The backend that accepted the dial; null: none did. */
   readonly backend: Backend | null;
   readonly bytesFromClient: number;
   readonly bytesFromBackend: number;
@@ -122,7 +126,7 @@ export interface ConnectionReport {
 
 export interface Policy {
   decide(question: Question): Decision;
-  /** A candidate could not be reached: told at once, since health wants to know before the connection has ended. */
+  /** A dial failed. The engine reports it at once: health tracking must not wait until the connection ends. */
   dialFailed(backend: Backend, error: string): void;
   ended(report: ConnectionReport): void;
 }
@@ -134,11 +138,11 @@ export interface ListenerSpec {
   /** 0 takes any free port. */
   readonly port: number;
   /**
-   * A socket that listens already, in place of `host` and `port`: another process handed it over, and may hold it too. It is the
-   * engine's from now on, also when opening fails, and is never shut down.
+   * A socket that already listens, used instead of `host` and `port`. Another process handed it over and may still hold it. The engine
+   * owns it, even when opening fails, and never calls shutdown() on it.
    */
   readonly fd?: number;
-  /** `hello` reads first and asks about the bytes; `immediate` asks before reading (SSH, for one, has no hello). */
+  /** `hello` reads first and asks about the bytes. `immediate` asks before it reads: SSH, for example, has no hello. */
   readonly mode: 'hello' | 'immediate';
   readonly policy: Policy;
 }
@@ -148,43 +152,44 @@ export interface Listener {
   readonly address: string;
   readonly port: number;
   /**
-   * By server name, in place of what was prepared before. An engine may give such an answer instead of asking, where it is certain
-   * that asking would give the same; it may as well always ask. An answer that has not changed should be the same object.
+   * Replaces the prepared answers, by server name. An engine may use one instead of asking the policy, but only where the policy would
+   * give the same answer. An engine may also always ask. Pass the same object for an unchanged answer.
    */
   prepare(answers: ReadonlyMap<string, PreparedAnswer>): void;
-  /** The socket's descriptor, to hand it over; it stays the engine's. -1 once it is closed. */
+  /** The socket's descriptor, for a handover. The engine still owns it. -1 after close. */
   readonly fd: number;
-  /** Stops accepting; connections go on. `leaveOpen`: somebody it was handed to accepts in our place. */
+  /** Stops accepting; open connections continue. `leaveOpen`: another process has the socket and accepts from now on. */
   close(options?: { readonly leaveOpen?: boolean }): Promise<void>;
 }
 
 export interface EngineLimits {
   /**
-   * Once all are taken, a newcomer evicts a connection that is not routed yet, or was refused and lingers: the oldest of the address
-   * (IPv6: of the /64) that holds most of them. Only while all are routed is a newcomer refused.
+   * At this limit a new connection evicts one that is not routed yet, or that was rejected and still lingers. The engine picks the
+   * source address (IPv6: the /64) with the most such connections and evicts its oldest. If all connections are routed, the engine
+   * rejects the new one.
    */
   readonly maxConnections: number;
-  /** Connections being opened to backends, in total and to one backend, so that one black hole cannot take all. */
+  /** Limits for dials in progress, in total and per backend: one unresponsive backend must not use all of them. */
   readonly maxPendingDials: number;
   readonly maxPendingDialsPerBackend: number;
-  /** Dials that a backend may always have under way, however many wait for other backends. */
+  /** Each backend may always have this many dials in progress, even when `maxPendingDials` is reached. */
   readonly reservedDialsPerBackend: number;
-  /** From accept to a complete hello, in total. */
+  /** The total time from accept to a complete hello. */
   readonly helloTimeoutMs: number;
   readonly maxHelloBytes: number;
-  /** Hello bytes held for all connections together; beyond it the oldest long hello is evicted, as above. */
+  /** Hello memory of all connections together. Beyond it the engine evicts a long hello, chosen as in `maxConnections`. */
   readonly maxHelloMemoryBytes: number;
   readonly connectTimeoutMs: number;
   /**
-   * A peer that has acknowledged nothing for so long is dead: TCP_USER_TIMEOUT and keepalive, on both sides. One that
-   * acknowledges but takes no bytes is slow, and is not cut. 0 leaves it to the kernel.
+   * A peer that acknowledges nothing for this long is dead: TCP_USER_TIMEOUT and keepalive, on both sides. A peer that
+   * acknowledges but keeps its window closed is slow, and the engine keeps it. 0 uses the kernel's defaults.
    */
   readonly deadPeerTimeoutMs: number;
-  /** Handles on network namespaces that are kept open; beyond it one is opened for each dial. */
+  /** Network namespace handles that stay open. Beyond it, each dial opens its own handle. */
   readonly maxNetnsHandles: number;
-  /** Pipes for an engine that splices. */
+  /** Pipes for an engine that uses splice(2). */
   readonly maxPipes: number;
-  /** How long we wait for a client to read an alert and close. */
+  /** How long the engine waits for a client to read an alert and close. */
   readonly lingerMs: number;
 }
 
@@ -202,19 +207,19 @@ export interface DrainResult {
 
 export interface Engine {
   openListener(spec: ListenerSpec): Promise<Listener>;
-  /** Those that are open. */
+  /** The open listeners. */
   listeners(): readonly Listener[];
-  /** The netns that routes name now: handles on all others are closed. Established connections are not touched. */
+  /** Takes the netns of the current routes and closes the handles of all others. Established connections continue. */
   retainNetns(refs: Iterable<NetnsRef>): void;
   stats(): EngineStats;
-  /** Until it is called, all slots are common. Again now and then: slots that a former group held come free. */
+  /** Before the first call, all slots are common. Call it periodically: only a call makes the slots of former groups available. */
   shareSlots(slots: SlotShares): void;
-  /** Dials under way to the backends with these keys fail at once with EBACKENDDOWN; the next candidate is tried. */
+  /** Dials in progress to the backends with these keys fail at once with EBACKENDDOWN. The engine tries the next candidate. */
   abortDials(keys: Iterable<string>): void;
-  /** Open connections by the key of their share; those without any are left out. */
+  /** Open connections by share key. Connections without a share are not counted. */
   shares(): ReadonlyMap<string, number>;
-  /** Stops accepting everywhere, lets connections finish, resets after `timeoutMs` what is left. */
+  /** Closes all listeners, waits for the connections to finish, and resets the remaining ones after `timeoutMs`. */
   drain(timeoutMs: number): Promise<DrainResult>;
-  /** Ends everything at once; from now on no listener opens (ERR_ENGINE_STOPPED). */
+  /** Ends all listeners and connections at once. After that, opening a listener fails with ERR_ENGINE_STOPPED. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Waiting until an engine has no connections left.
+// Waits until an engine has no connections left.
 import type { DrainResult } from './engine.ts';
 
 export class IdleGate {
@@ -9,19 +9,19 @@ export class IdleGate {
     this.#isIdle = isIdle;
   }
 
-  /** To be called when a connection has ended. */
+  /** The engine calls this each time a connection has ended. */
   connectionEnded(): void {
     if (this.#waiters.size > 0 && this.#isIdle()) for (const wake of [...this.#waiters]) wake();
   }
 
-  /** Of `before` connections that no more are added to: lets them finish, and after `timeoutMs` ends what is left. */
+  /** Waits for `before` connections to finish and aborts the rest after `timeoutMs`. The engine must have stopped accepting. */
   async drain(timeoutMs: number, before: number, abortRest: () => number): Promise<DrainResult> {
     const reset = (await this.wait(timeoutMs)) ? abortRest() : 0;
     await this.wait(null);
     return { finished: Math.max(0, before - reset), reset };
   }
 
-  /** Resolves with true when the time ran out first; null waits for as long as it takes. */
+  /** Resolves with true on timeout. null waits without a limit. */
   wait(timeoutMs: number | null): Promise<boolean> {
     if (this.#isIdle()) return Promise.resolve(false);
     return new Promise((resolve) => {

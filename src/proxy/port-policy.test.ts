@@ -50,7 +50,7 @@ const end = (note: unknown, outcome: Outcome): ConnectionRecord => {
   return logged.at(-1) as ConnectionRecord;
 };
 
-test('everybody is led to the members, which are equals, and counted by the listener', () => {
+test('every connection goes to the members with the fewest connections and counts for the listener', () => {
   const decision = ask();
   expect(decision).toMatchObject({
     kind: 'candidates',
@@ -74,19 +74,19 @@ test('everybody is led to the members, which are equals, and counted by the list
   });
 });
 
-test('the list of members is the same object while the route is, so that an engine need not look through it again', () => {
+test('the list of members is the same object while the route is unchanged', () => {
   const [one, two] = [ask(), ask('192.0.2.2')];
   expect(one).toBe(two);
   expect(one.kind === 'candidates' && one.backends).toBe(current.backends);
 });
 
-test('the next connection goes by the next route', () => {
+test('a connection uses the route that is current when it arrives', () => {
   ask();
   current = route(['10.0.0.9']);
   expect(ask()).toMatchObject({ backends: [{ address: '10.0.0.9' }] });
 });
 
-test('without a member that is ready it is closed, and said why', () => {
+test('without a ready member the connection is closed, and the record has the reason', () => {
   current = route([]);
   const decision = ask();
   expect(decision.kind).toBe('close');
@@ -97,29 +97,29 @@ test('without a member that is ready it is closed, and said why', () => {
   });
 });
 
-describe('networks that may come', () => {
+describe('the allowed networks', () => {
   beforeEach(() => {
     current = route(['10.0.0.5'], ['192.0.2.0/24', '2001:db8::/32']);
   });
 
-  test.each(['192.0.2.200', '2001:db8::1'])('%s is among them', (address) => {
+  test.each(['192.0.2.200', '2001:db8::1'])('admit %s', (address) => {
     expect(ask(address).kind).toBe('candidates');
   });
 
-  test.each(['198.51.100.1', '2001:db9::1', ''])('%j is not', (address) => {
+  test.each(['198.51.100.1', '2001:db9::1', ''])('reject %j', (address) => {
     const decision = ask(address);
     expect(decision.kind).toBe('close');
     expect(end(decision.note, 'closed')).toMatchObject({ level: 'warn', reason: 'source-not-allowed' });
   });
 
-  test('are those of the route of the moment', () => {
+  test('are those of the current route', () => {
     expect(ask('198.51.100.1').kind).toBe('close');
     current = route(['10.0.0.5'], ['198.51.100.0/24']);
     expect(ask('198.51.100.1').kind).toBe('candidates');
   });
 });
 
-test('a failed dial is passed on at once; a connection that was never asked about has a record too', () => {
+test('a failed dial is reported at once, and a connection that ended before any question has a record too', () => {
   policy.dialFailed(backend('10.0.0.5'), 'ECONNREFUSED');
   expect(dialFailures).toEqual([[backend('10.0.0.5'), 'ECONNREFUSED']]);
   expect(end(undefined, 'refused-connections')).toMatchObject({ reason: 'refused-connections', pool: null });

@@ -1,5 +1,5 @@
-// Decides about the connections of a port of its own, before anything is read: they go to the members of its pool, whatever they
-// say. Keeps nothing but what it would say to the next one; it never touches a socket.
+// Routes the connections of a dedicated port before any byte is read: all go to the members of the port's pool. Its only state is
+// the cached answers for the current route. It never touches a socket.
 import type { Backend, Route } from '../routing/route-table.ts';
 import { isAllowed } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
@@ -7,7 +7,7 @@ import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
 import { shareKey, slotGroup } from './share-key.ts';
 
 export interface PortPolicyDependencies {
-  /** Asked for each connection: it changes while the port stays open. */
+  /** Called for each connection: the route can change while the port stays open. */
   readonly route: () => Route;
   readonly maxConnections: number;
   readonly onEnded: (ending: ConnectionEnding) => void;
@@ -64,7 +64,7 @@ export class PortPolicy implements Policy {
   }
 }
 
-/** One for all connections that got the same answer. */
+/** Shared by all connections that get the same answer. */
 class PortNote implements Findings {
   readonly source = null;
   readonly serverName = null;

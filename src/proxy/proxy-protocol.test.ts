@@ -61,9 +61,9 @@ describe('a header', () => {
       latin1('PROXY TCP4 0.0.0.0 0.0.0.0 0 0\r\n'),
       { address: '0.0.0.0', port: 0 },
     ],
-    ['of version 1 may know nothing', latin1('PROXY UNKNOWN\r\n'), undefined],
+    ['of version 1 may be UNKNOWN', latin1('PROXY UNKNOWN\r\n'), undefined],
     [
-      'of version 1 may say anything after UNKNOWN',
+      'of version 1 may have any text after UNKNOWN',
       latin1('PROXY UNKNOWN ffff::1 what ever  99\r\n'),
       undefined,
     ],
@@ -100,13 +100,13 @@ describe('a header', () => {
       v2({ versionAndCommand: 0x20, familyAndTransport: 0xff }),
       undefined,
     ],
-    ['of version 2 may leave the family open', v2({ familyAndTransport: 0x00, tlvBytes: 7 }), undefined],
+    ['of version 2 may have an unspecified family', v2({ familyAndTransport: 0x00, tlvBytes: 7 }), undefined],
     ['of version 2 may be for datagrams', v2({ familyAndTransport: 0x12, addresses: IPV4 }), undefined],
     ['of version 2 may be of a Unix socket', v2({ familyAndTransport: 0x31, tlvBytes: 216 }), undefined],
   ])('%s', (_title, bytes, source) => {
     const header = { kind: 'header', length: bytes.length, ...(source === undefined ? {} : { source }) };
     expect(parseProxyHeader(bytes)).toEqual(header);
-    // What comes after it is none of its business.
+    // Bytes after the header do not matter.
     expect(parseProxyHeader(new Uint8Array([...bytes, ...latin1(TLS)]))).toEqual(header);
     for (let length = 0; length < bytes.length; length += 1) {
       const result = parseProxyHeader(bytes.subarray(0, length));
@@ -117,13 +117,13 @@ describe('a header', () => {
   });
 });
 
-describe('absent is a header before', () => {
+describe('the header is absent before', () => {
   test.each<[title: string, opening: string, decidedAt: number]>([
     ['a TLS hello', TLS, 1],
     ['an HTTP request', 'POST / HTTP/1.1\r\n', 2],
     ['HTTP/2 in the clear', 'PRI * HTTP/2.0\r\n', 3],
     ['a lower-case line', 'proxy UNKNOWN\r\n', 1],
-    ['a line without a blank', 'PROXY\tUNKNOWN\r\n', 6],
+    ['a line without a space', 'PROXY\tUNKNOWN\r\n', 6],
     ['two line ends', '\r\n\r\n\r\n', 5],
     ['a signature with its last byte wrong', `${SIGNATURE.slice(0, -1)}x`, 12],
   ])('%s', (_title, opening, decidedAt) => {
@@ -135,7 +135,7 @@ describe('absent is a header before', () => {
   });
 });
 
-describe('invalid is', () => {
+describe('the parser rejects', () => {
   const line = (rest: string) => latin1(`PROXY ${rest}\r\n`);
   test.each<[title: string, bytes: Uint8Array, reason: ProxyHeaderProblem]>([
     ['a line without an end', latin1(`PROXY UNKNOWN ${'x'.repeat(92)}`), 'v1-too-long'],
@@ -146,7 +146,7 @@ describe('invalid is', () => {
     ['a line of five fields', line('TCP4 192.0.2.1 192.0.2.2 1'), 'v1-malformed'],
     ['a line of seven fields', line('TCP4 192.0.2.1 192.0.2.2 1 2 3'), 'v1-malformed'],
     ['a line without any fields', line(''), 'v1-bad-family'],
-    ['two blanks', line(' TCP4 192.0.2.1 192.0.2.2 1 2'), 'v1-bad-family'],
+    ['two spaces', line(' TCP4 192.0.2.1 192.0.2.2 1 2'), 'v1-bad-family'],
     ['a lower-case family', line('tcp4 192.0.2.1 192.0.2.2 1 2'), 'v1-bad-family'],
     ['UDP', line('UDP4 192.0.2.1 192.0.2.2 1 2'), 'v1-bad-family'],
     ['a name for an address', line('TCP4 localhost 192.0.2.2 1 2'), 'v1-bad-address'],
@@ -172,9 +172,9 @@ describe('invalid is', () => {
     ['an unknown command', v2({ versionAndCommand: 0x22 }), 'v2-bad-command'],
     ['a reserved family', v2({ familyAndTransport: 0x41, tlvBytes: 300 }), 'v2-bad-family'],
     ['a reserved transport', v2({ familyAndTransport: 0x13, tlvBytes: 300 }), 'v2-bad-family'],
-    ['IPv4 without room for it', v2({ tlvBytes: 11 }), 'v2-too-short'],
-    ['IPv6 without room for it', v2({ familyAndTransport: 0x21, tlvBytes: 35 }), 'v2-too-short'],
-    ['a Unix socket without room for it', v2({ familyAndTransport: 0x31, tlvBytes: 215 }), 'v2-too-short'],
+    ['a header too short for IPv4', v2({ tlvBytes: 11 }), 'v2-too-short'],
+    ['a header too short for IPv6', v2({ familyAndTransport: 0x21, tlvBytes: 35 }), 'v2-too-short'],
+    ['a header too short for a Unix socket', v2({ familyAndTransport: 0x31, tlvBytes: 215 }), 'v2-too-short'],
     ['more than 4096 bytes', v2({ addresses: IPV4, tlvBytes: 4069 }).subarray(0, 16), 'v2-too-long'],
   ])('%s', (_title, bytes, reason) => {
     expect(parseProxyHeader(bytes)).toEqual({ kind: 'invalid', reason });
@@ -193,7 +193,7 @@ describe('invalid is', () => {
   });
 });
 
-describe('an IPv6 address is written as RFC 5952 has it', () => {
+describe('an IPv6 address is written as in RFC 5952', () => {
   test.each<[groups: string, text: string]>([
     ['0:0:0:0:0:0:0:0', '::'],
     ['0:0:0:0:0:0:0:1', '::1'],
@@ -212,7 +212,7 @@ describe('an IPv6 address is written as RFC 5952 has it', () => {
   });
 });
 
-describe('any bytes at all', () => {
+describe('arbitrary bytes', () => {
   const nearlyHeader = fc
     .tuple(
       fc.constantFrom(
@@ -229,7 +229,7 @@ describe('any bytes at all', () => {
       return bytes;
     });
 
-  test('give an answer that more bytes never change, and none below minBytes', () => {
+  test('give no answer before minBytes, and an answer that more bytes never change', () => {
     fc.assert(
       fc.property(fc.oneof(nearlyHeader, fc.uint8Array({ maxLength: 150 })), (bytes) => {
         const whole = parseProxyHeader(bytes);

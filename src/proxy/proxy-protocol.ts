@@ -1,18 +1,18 @@
-// Owns the PROXY protocol header, versions 1 and 2, that a load balancer puts before the client's bytes. Pure:
-// never decides whether a sender may be believed, which is for whoever knows its address.
+// Owns the parser of the PROXY protocol header, versions 1 and 2, that a load balancer sends before the client's bytes.
+// Pure. The caller decides whether to trust the sender.
 // https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt
 
 export interface ProxySource {
-  /** Canonical (RFC 5952); an IPv4-mapped address is its IPv4 address, so that one allow-list serves both. */
+  /** Canonical (RFC 5952). An IPv4-mapped address becomes its IPv4 address: one allow-list covers both forms. */
   readonly address: string;
   readonly port: number;
 }
 
 export type ProxyHeaderResult =
-  /** `length` bytes of header; no source where the balancer speaks for itself or names none we can dial. */
+  /** The header has `length` bytes. No source: the load balancer connects for itself, or sends no TCP address. */
   | { readonly kind: 'header'; readonly length: number; readonly source?: ProxySource }
   | { readonly kind: 'absent' }
-  /** The answer cannot change while fewer than `minBytes` bytes, counted from the first, have arrived. */
+  /** Call again when at least `minBytes` bytes, counted from the first, have arrived. Fewer bytes give the same answer. */
   | { readonly kind: 'incomplete'; readonly minBytes: number }
   | { readonly kind: 'invalid'; readonly reason: ProxyHeaderProblem };
 
@@ -20,15 +20,15 @@ export type ProxyHeaderResult =
  * | reason           | the header …                                                          |
  * | ---------------- | --------------------------------------------------------------------- |
  * | `v1-too-long`    | has no line end within 107 bytes                                      |
- * | `v1-malformed`   | is not fields parted by single spaces and ended by CR LF              |
- * | `v1-bad-family`  | names another family than TCP4, TCP6 and UNKNOWN                      |
- * | `v1-bad-address` | has an address that is none of its family                             |
- * | `v1-bad-port`    | has a port that is no number up to 65535, or has leading zeros        |
- * | `v2-bad-version` | has another version after the signature                               |
- * | `v2-bad-command` | has another command than LOCAL and PROXY                              |
+ * | `v1-malformed`   | is not a list of fields separated by single spaces and ended by CR LF |
+ * | `v1-bad-family`  | has a family other than TCP4, TCP6 and UNKNOWN                        |
+ * | `v1-bad-address` | has an address that is not valid for its family                       |
+ * | `v1-bad-port`    | has a port that is not a number up to 65535, or has leading zeros     |
+ * | `v2-bad-version` | has a version other than 2 after the signature                        |
+ * | `v2-bad-command` | has a command other than LOCAL and PROXY                              |
  * | `v2-bad-family`  | has a family or transport that the specification reserves             |
- * | `v2-too-short`   | has no room for the addresses of its family                           |
- * | `v2-too-long`    | is over 4096 bytes, which no TLVs in use come near                    |
+ * | `v2-too-short`   | is too short for the addresses of its family                          |
+ * | `v2-too-long`    | is over 4096 bytes; headers with the usual TLVs are far shorter       |
  */
 export type ProxyHeaderProblem =
   | 'v1-too-long'
@@ -47,7 +47,7 @@ const V1_MAX_BYTES = 107;
 const V2_SIGNATURE = Uint8Array.of(0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a);
 const V2_FIXED_BYTES = 16;
 const V2_MAX_BYTES = 4096;
-/** The address block of each family: unspecified, IPv4, IPv6, Unix. */
+/** Size of the address block by family: unspecified, IPv4, IPv6, Unix. */
 const V2_ADDRESS_BYTES = [0, 12, 36, 216] as const;
 const V2_MAX_TRANSPORT = 2;
 const V2_STREAM = 1;
@@ -55,7 +55,7 @@ const V2_STREAM = 1;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** The header at the start of `bytes`, which are all bytes received so far. Starts over each time: it is short. */
+/** Parses the header at the start of `bytes`, all bytes received so far. Each call starts again: the header is short. */
 export function parseProxyHeader(bytes: Uint8Array): ProxyHeaderResult {
   if (bytes.length === 0) return incomplete(1);
   if (startsAs(bytes, V1_PREFIX)) {
@@ -101,7 +101,7 @@ function parseLine(bytes: Uint8Array): ProxyHeaderResult {
 
 function parseFields(fields: readonly string[], length: number): ProxyHeaderResult {
   const [, family, source, destination, sourcePort, destinationPort] = fields;
-  // The rest of the line is to be ignored then, whatever it says.
+  // The specification requires the receiver to ignore the rest of an UNKNOWN line.
   if (family === 'UNKNOWN') return { kind: 'header', length };
   if (family !== 'TCP4' && family !== 'TCP6') return invalid('v1-bad-family');
   if (source === undefined || destination === undefined || sourcePort === undefined)
@@ -127,7 +127,7 @@ function parseBinary(bytes: Uint8Array): ProxyHeaderResult {
   if (familyAndTransport === undefined) return incomplete(14);
   const addressBytes = V2_ADDRESS_BYTES[familyAndTransport >> 4];
   const transport = familyAndTransport & 0x0f;
-  // LOCAL is a health check of the balancer's own: its family is to be ignored.
+  // LOCAL is the load balancer's own health check: the specification says to ignore its family.
   if (!isLocal && (addressBytes === undefined || transport > V2_MAX_TRANSPORT))
     return invalid('v2-bad-family');
 
@@ -138,7 +138,7 @@ function parseBinary(bytes: Uint8Array): ProxyHeaderResult {
   if (!isLocal && addressBytes !== undefined && rest < addressBytes) return invalid('v2-too-short');
   if (bytes.length < length) return incomplete(length);
 
-  // Unix and datagram senders are legal and have no address that means anything on a TCP listener.
+  // Unix and datagram sources are legal, but their addresses have no meaning on a TCP listener.
   if (isLocal || transport !== V2_STREAM) return { kind: 'header', length };
   switch (addressBytes) {
     case 12:
@@ -169,7 +169,7 @@ function ipv4Bytes(text: string): Uint8Array | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
   if (match === null) return undefined;
   const parts = match.slice(1);
-  // A leading zero is octal to some and decimal to others.
+  // Some parsers read a number with a leading zero as octal, others as decimal.
   if (parts.some((part) => Number(part) > 255 || (part.length > 1 && part.startsWith('0')))) return undefined;
   return Uint8Array.from(parts, Number);
 }
@@ -181,13 +181,13 @@ function ipv6Bytes(text: string): Uint8Array | undefined {
   const tail = halves[1] === undefined ? [] : ipv6Groups(halves[1], true);
   if (head === undefined || tail === undefined) return undefined;
   const missing = 8 - head.length - tail.length;
-  // `::` stands for at least one group; without it none may be missing.
+  // `::` replaces at least one group. Without `::` all eight groups must be present.
   if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
   const groups = [...head, ...new Array<number>(missing).fill(0), ...tail];
   return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** The groups of one side of `::`; only the address's last two may be written as an IPv4 address. */
+/** The groups on one side of `::`. Only the last two groups of the address may be written as an IPv4 address. */
 function ipv6Groups(text: string, isLast: boolean): number[] | undefined {
   if (text === '') return [];
   const parts = text.split(':');
@@ -219,7 +219,7 @@ function isIpv4Mapped(address: Uint8Array): boolean {
   return address.subarray(0, 10).every((byte) => byte === 0) && address[10] === 0xff && address[11] === 0xff;
 }
 
-/** RFC 5952 4.2.3: the longest run of zero groups, the first of equals. */
+/** RFC 5952 4.2.3: the longest run of zero groups; among equals, the first. */
 function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
   let best = { start: 0, length: 0 };
   let start = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { connectionsByKind, shareKey } from './share-key.ts';
 
-test('a cluster and a listener of the same name are counted apart, and found again', () => {
+test('a cluster and a listener of the same name are counted separately', () => {
   const own = { cluster: 'a', namespace: 'ns' };
   const pooled = { ...own, pool: { listener: 'ns/a', allowedCidrs: [] } };
   const shares = new Map([

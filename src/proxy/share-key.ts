@@ -1,4 +1,4 @@
-// What the engine counts connections by: a cluster's own, and those of each additional listener apart.
+// Owns the keys by which the engine counts connections: one per cluster, and one per additional listener.
 import type { Route } from '../routing/route-table.ts';
 
 const LISTENER = 'listener:';
@@ -7,12 +7,12 @@ export function shareKey({ namespace, cluster, pool }: Omit<Route, 'backends'>):
   return pool === undefined ? `${namespace}/${cluster}` : listenerKey(pool.listener);
 }
 
-/** A cluster and its listeners: together they have the slots that are kept for one tenant. */
+/** A cluster and its listeners form one group: they use the slots reserved for one tenant together. */
 export function slotGroup({ namespace, cluster }: Omit<Route, 'backends'>): string {
   return `${namespace}/${cluster}`;
 }
 
-/** Of an additional listener, by `<namespace>/<name>`; its port has this name too. */
+/** The key of the additional listener `<namespace>/<name>`. The engine's listener for its port has the same name. */
 export function listenerKey(listener: string): string {
   return `${LISTENER}${listener}`;
 }

@@ -6,9 +6,9 @@ import { routedGroups, slotShares } from './slot-shares.ts';
 const groupsOf = (count: number): ReadonlySet<string> =>
   new Set(Array.from({ length: count }, (_, i) => `g${i}`));
 
-describe('slots are shared out', () => {
+describe('slots are divided', () => {
   test.each([
-    // [slots, clusters, kept for each, common]
+    // [slots, clusters, reserved for each, common]
     [8192, 1, 128, 7808],
     [8192, 16, 128, 5888],
     [8192, 1000, 2, 5936],
@@ -17,11 +17,11 @@ describe('slots are shared out', () => {
     [5, 1, 1, 4],
     [1, 1, 0, 1],
     [100, 0, 25, 97],
-  ])('%i among %i clusters: %i kept for each and %i common', (slots, clusters, reserved, common) => {
+  ])('%i among %i clusters: %i reserved for each and %i common', (slots, clusters, reserved, common) => {
     expect(slotShares(slots, groupsOf(clusters))).toMatchObject({ reserved, common });
   });
 
-  test('so that routed connections never take them all where there are enough, and never more than there are', () => {
+  test('so that routed connections never exceed the slots and, from 32 slots on, always leave one free', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 100_000 }),
@@ -39,7 +39,7 @@ describe('slots are shared out', () => {
   });
 });
 
-test('a cluster and its listeners are one group, and a cluster without a healthy backend is none', () => {
+test('a cluster and its listeners are one group, and a cluster without a healthy backend has no group', () => {
   const backend = { key: 'b', address: '10.0.0.1', port: 6443, netns: null };
   const route = (cluster: string, listener?: string): Route => ({
     cluster,

@@ -1,13 +1,13 @@
-// How the slots of an engine are shared out among clusters, so that one cluster, or several together, never take the last one. Pure.
+// Divides the slots of an engine among clusters. No cluster, and no set of clusters, can use the last slot. Pure.
 import type { PortRoute, RouteTable } from '../routing/route-table.ts';
 import type { SlotShares } from './engine.ts';
 import { slotGroup } from './share-key.ts';
 
-/** One slot in so many stays free of routed connections, so that a newcomer can always say where it wants to go. */
+/** One slot in 32 never holds a routed connection: a new client can always send its hello. */
 const HELLO_PART = 32;
-/** All reserves together take at most one slot in so many: the other slots go to the clusters that need them. */
+/** All reserved slots together are at most one slot in four. The rest goes to the clusters that need them. */
 const RESERVED_PART = 4;
-/** More would not be noticed: an API server's clients share a few connections each. */
+/** More reserved slots would not help: each client of an API server multiplexes over a few connections. */
 const MOST_RESERVED = 128;
 
 export function slotShares(maxConnections: number, groups: ReadonlySet<string>): SlotShares {
@@ -19,7 +19,7 @@ export function slotShares(maxConnections: number, groups: ReadonlySet<string>):
   return { reserved, common: maxConnections - forHellos - groups.size * reserved, groups };
 }
 
-/** Clusters that clients can reach now, by their own names, their listeners' names or their listeners' ports. */
+/** The clusters that are reachable now by their own names, their listeners' names or their listeners' ports. */
 export function routedGroups(routes: RouteTable, ports: readonly PortRoute[]): ReadonlySet<string> {
   const groups = new Set<string>();
   for (const route of [...routes.byServerName.values(), ...ports.map((port) => port.route)])

@@ -1,4 +1,4 @@
-// What the SNI policy says where a name leads to an additional listener: members that are equals, and networks that may come.
+// The SNI policy for names of an additional listener: balancing over its members, and its allowed networks.
 import { BlockList } from 'node:net';
 import { expect, test } from 'vitest';
 import { helloMessage, hostNameExtension, records } from '../../test/tls/hello-builder.ts';
@@ -52,7 +52,7 @@ function policyFor(first: Route, trusted?: string) {
   };
 }
 
-test('members are equals, and counted by the listener; prepared too', () => {
+test('members are balanced by connections and counted for the listener, also in prepared answers', () => {
   const route = pooled(['10.0.0.5', '10.0.0.6']);
   const { policy, ask } = policyFor(route);
   const wanted = {
@@ -64,7 +64,7 @@ test('members are equals, and counted by the listener; prepared too', () => {
   expect(policy.prepared().get(NAME)).toMatchObject(wanted);
 });
 
-test('who comes from elsewhere is denied access, with a record that says so', () => {
+test('a client from another network gets access_denied, and the record has the reason', () => {
   const { ask, record } = policyFor(pooled(['10.0.0.5'], ['198.51.100.0/24']));
   const decision = ask();
   expect(decision).toMatchObject({ kind: 'alert', bytes: ACCESS_DENIED });
@@ -78,7 +78,7 @@ test('who comes from elsewhere is denied access, with a record that says so', ()
   expect(ask({ address: '198.51.100.7', port: 1 }).kind).toBe('candidates');
 });
 
-test('where networks are named nothing is prepared, from the moment they are', () => {
+test('a route with a list of allowed networks has no prepared answer, even if it had one before', () => {
   const { policy, publish } = policyFor(pooled(['10.0.0.5']));
   const open = policy.prepared().get(NAME);
   expect(open).toBeDefined();
@@ -88,12 +88,12 @@ test('where networks are named nothing is prepared, from the moment they are', (
   const again = policy.prepared().get(NAME);
   expect(again).toMatchObject({ balance: 'least-connections' });
   publish(pooled(['10.0.0.5']));
-  expect(policy.prepared().get(NAME)).toBe(again); // the same is the same object
+  expect(policy.prepared().get(NAME)).toBe(again); // an unchanged answer is the same object
   publish({ ...pooled(['10.0.0.5']), pool: { listener: 'magnum-system/other', allowedCidrs: [] } });
   expect(policy.prepared().get(NAME)?.share?.key).toBe('listener:magnum-system/other');
 });
 
-test('the client that a trusted proxy names is the one that is judged', () => {
+test('the allowed networks apply to the client address from a trusted PROXY header', () => {
   const { ask, record } = policyFor(pooled(['10.0.0.5'], ['198.51.100.0/24']), BALANCER.address);
   const behind = (source: string) => ask(BALANCER, Buffer.concat([header(source), HELLO]));
   expect(behind('198.51.100.7').kind).toBe('candidates');
@@ -104,10 +104,10 @@ test('the client that a trusted proxy names is the one that is judged', () => {
     via: '10.0.0.9:50000',
     reason: 'source-not-allowed',
   });
-  expect(ask(BALANCER).kind).toBe('alert'); // without a header it is the proxy itself
+  expect(ask(BALANCER).kind).toBe('alert'); // without a header the client is the proxy itself
 });
 
-test('without a member that is ready it is an internal error, whoever may come', () => {
+test('without a ready member an allowed client gets internal_error', () => {
   const { ask } = policyFor(pooled([], ['192.0.2.0/24']));
   expect(ask()).toMatchObject({ kind: 'alert', bytes: Uint8Array.of(21, 3, 1, 0, 2, 2, 80) });
 });

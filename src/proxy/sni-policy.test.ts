@@ -107,14 +107,14 @@ describe('a known name', () => {
     },
   );
 
-  test('may be written in capitals and with a dot at its end', () => {
+  test('may have upper-case letters and a trailing dot', () => {
     expect(ask(policyWith(), helloFor('Demo-Cluster.MAGNUM-system.'))).toMatchObject({
       kind: 'candidates',
       backends: DEMO.backends,
     });
   });
 
-  test('stands in the record with its cluster', () => {
+  test('is in the record, together with its cluster', () => {
     const policy = policyWith();
     expect(end(policy, ask(policy, HELLO).note)).toMatchObject({
       serverName: NAME,
@@ -126,7 +126,7 @@ describe('a known name', () => {
   });
 });
 
-describe('refused', () => {
+describe('the policy rejects', () => {
   test.each<
     [
       title: string,
@@ -138,7 +138,7 @@ describe('refused', () => {
     ]
   >([
     [
-      'an unknown name, by alert 112',
+      'an unknown name, with alert 112',
       tableOf(DEMO),
       helloFor('other.magnum-system'),
       UNRECOGNIZED_NAME,
@@ -146,7 +146,7 @@ describe('refused', () => {
       { serverName: 'other.magnum-system', cluster: null, level: 'debug' },
     ],
     [
-      'any name by an empty table, by alert 112',
+      'every name if the table is empty, with alert 112',
       EMPTY_ROUTE_TABLE,
       HELLO,
       UNRECOGNIZED_NAME,
@@ -154,7 +154,7 @@ describe('refused', () => {
       { serverName: NAME, cluster: null },
     ],
     [
-      'an unknown name even where there is a default',
+      'an unknown name even if there is a default route',
       tableOf(DEMO, DEMO),
       helloFor('other'),
       UNRECOGNIZED_NAME,
@@ -162,7 +162,7 @@ describe('refused', () => {
       { cluster: null },
     ],
     [
-      'no name, by alert 112',
+      'a hello without a name, with alert 112',
       tableOf(DEMO),
       NAMELESS,
       UNRECOGNIZED_NAME,
@@ -170,7 +170,7 @@ describe('refused', () => {
       { serverName: null, cluster: null, level: 'debug' },
     ],
     [
-      'a cluster without a healthy backend, by alert 80',
+      'a name of a cluster without a healthy backend, with alert 80',
       tableOf(route('demo-cluster')),
       HELLO,
       INTERNAL_ERROR,
@@ -178,7 +178,7 @@ describe('refused', () => {
       { serverName: NAME, cluster: 'demo-cluster', level: 'warn' },
     ],
     [
-      'no name where the default has no healthy backend, by alert 80',
+      'a hello without a name if the default route has no healthy backend, with alert 80',
       tableOf(DEMO, route('default')),
       NAMELESS,
       INTERNAL_ERROR,
@@ -186,16 +186,16 @@ describe('refused', () => {
       { serverName: null, cluster: 'default' },
     ],
     [
-      'plain HTTP, without a word',
+      'plain HTTP, without an alert',
       tableOf(DEMO),
       latin1('GET / HTTP/1.1\r\n\r\n'),
       null,
       'plain-http',
       { serverName: null, level: 'debug' },
     ],
-    ['SSH, without a word', tableOf(DEMO), latin1('SSH-2.0-OpenSSH_9.2\r\n'), null, 'ssh', {}],
+    ['SSH, without an alert', tableOf(DEMO), latin1('SSH-2.0-OpenSSH_9.2\r\n'), null, 'ssh', {}],
     [
-      'a PROXY header where none is expected, without a word',
+      'an unexpected PROXY header, without an alert',
       tableOf(DEMO),
       latin1('PROXY UNKNOWN\r\n'),
       null,
@@ -203,7 +203,7 @@ describe('refused', () => {
       {},
     ],
     [
-      'a name that is an address, without a word',
+      'a name that is an IP address, without an alert',
       tableOf(DEMO),
       helloFor('10.0.0.1'),
       null,
@@ -225,7 +225,7 @@ describe('refused', () => {
   });
 });
 
-test('no name goes to the default route where there is one', () => {
+test('a hello without a name goes to the default route if there is one', () => {
   const fallback = route('default', '10.0.0.7');
   table = tableOf(DEMO, fallback);
   const policy = policyWith();
@@ -244,7 +244,7 @@ describe('the share', () => {
     return decision.kind === 'candidates' ? decision.share : expect.fail(decision.kind);
   };
 
-  test('is the cluster, whatever name and address it is reached by', () => {
+  test('is the cluster, for all its names and addresses', () => {
     table = routeTable([{ serverNames: [NAME, 'demo-cluster'], route: DEMO }], null);
     const policy = policyWith({ maxConnectionsPerCluster: 2 });
     const share = {
@@ -258,7 +258,7 @@ describe('the share', () => {
     expect(shareOf(policy, HELLO)).toEqual(share);
   });
 
-  test('of a cluster that has all the connections it may have is named as the reason', () => {
+  test('of a cluster at its connection limit is the reason in the record', () => {
     const policy = policyWith({ maxConnectionsPerCluster: 2 });
     expect(end(policy, ask(policy, HELLO).note, 'refused-share')).toMatchObject({
       reason: 'cluster-connections',
@@ -270,7 +270,7 @@ describe('the share', () => {
 });
 
 describe('prepared answers', () => {
-  test('are what it says to a hello for the same name, down to the record', () => {
+  test('are equal to the answers for a hello with the same name, and give the same record', () => {
     table = routeTable([{ serverNames: [NAME, 'demo-cluster'], route: DEMO }], null);
     const policy = policyWith();
     const prepared = policy.prepared();
@@ -283,16 +283,16 @@ describe('prepared answers', () => {
     }
   });
 
-  test('are none for a cluster without a healthy backend: it is asked, and says why', () => {
+  test('do not exist for a cluster without a healthy backend', () => {
     table = tableOf(route('demo-cluster'));
     expect(policyWith().prepared().size).toBe(0);
   });
 
-  test('are none where a PROXY header may come first', () => {
+  test('do not exist if a PROXY header may come first', () => {
     expect(policyWith({ trusted: BALANCER.address }).prepared().size).toBe(0);
   });
 
-  test('stay the same objects for as long as the route says the same', () => {
+  test('stay the same objects while the route is unchanged', () => {
     const policy = policyWith();
     const first = policy.prepared().get(NAME);
     table = tableOf(route('demo-cluster', '10.0.0.5', '10.0.0.6'));
@@ -311,12 +311,12 @@ describe('prepared answers', () => {
     }
   });
 
-  test('cannot be changed by one of the connections that share them', () => {
+  test('have a frozen note, because connections share them', () => {
     expect(policyWith().prepared().get(NAME)?.note).toSatisfy(Object.isFrozen);
   });
 });
 
-test('a swapped table holds from the next connection on', () => {
+test('a swapped table applies from the next connection on', () => {
   const policy = policyWith();
   expect(ask(policy, HELLO)).toMatchObject({ backends: DEMO.backends });
   const moved = route('demo-cluster', '10.7.7.7');
@@ -326,7 +326,7 @@ test('a swapped table holds from the next connection on', () => {
   expect(ask(policy, HELLO)).toMatchObject({ kind: 'alert', bytes: UNRECOGNIZED_NAME });
 });
 
-test('a table swapped between two pieces of a hello holds for it', () => {
+test('a table that is swapped between two pieces of a hello applies to that hello', () => {
   const policy = policyWith();
   const first = ask(policy, HELLO.subarray(0, 20));
   table = EMPTY_ROUTE_TABLE;
@@ -361,7 +361,7 @@ describe('the PROXY header of a trusted peer', () => {
   test.each<[title: string, header: Uint8Array, client: string, via: string | null]>([
     ['of version 1 names the client', V1, '198.51.100.7:1234', '10.0.0.9:50000'],
     ['of version 2 names the client', V2, '198.51.100.7:1234', '10.0.0.9:50000'],
-    ['may leave the client open', LOCAL, '10.0.0.9:50000', null],
+    ['may omit the client', LOCAL, '10.0.0.9:50000', null],
     ['may be absent', new Uint8Array(), '10.0.0.9:50000', null],
   ])('%s', (_title, header, client, via) => {
     const policy = policyWith({ trusted: BALANCER.address });
@@ -370,7 +370,7 @@ describe('the PROXY header of a trusted peer', () => {
     expect(end(policy, decision.note, 'finished', BALANCER)).toMatchObject({ client, via, serverName: NAME });
   });
 
-  test('that is not valid ends the connection without a word, with the reason of the header', () => {
+  test('closes the connection without an alert if it is invalid, with the reason of the header', () => {
     const policy = policyWith({ trusted: BALANCER.address });
     const decision = ask(policy, joined(latin1('PROXY TCP4 a b 1 2\r\n'), HELLO), BALANCER);
     expect(decision.kind).toBe('close');
@@ -381,7 +381,7 @@ describe('the PROXY header of a trusted peer', () => {
     });
   });
 
-  test('names the client of a refused connection too', () => {
+  test('also names the client of a rejected connection', () => {
     const policy = policyWith({ trusted: BALANCER.address });
     const decision = ask(policy, joined(V1, helloFor('other')), BALANCER);
     expect(decision).toMatchObject({ kind: 'alert', bytes: UNRECOGNIZED_NAME });
@@ -402,8 +402,8 @@ describe('the PROXY header of a trusted peer', () => {
   test.each<[title: string, peer: Peer]>([
     ['another peer', CLIENT],
     ['an IPv6 peer', { address: '2001:db8::1', port: 1 }],
-    ['a peer that is gone, without an address', { address: '', port: 0 }],
-  ])('is not believed from %s', (_title, peer) => {
+    ['a disconnected peer without an address', { address: '', port: 0 }],
+  ])('is not trusted from %s', (_title, peer) => {
     const policy = policyWith({ trusted: BALANCER.address });
     for (const header of [V1, V2]) {
       const decision = ask(policy, joined(header, HELLO), peer);
@@ -424,7 +424,7 @@ describe('a hello that arrives in pieces', () => {
     ['after a header of version 1', V1, BALANCER],
     ['after a header of version 2', V2, BALANCER],
     ['of a trusted peer without a header', new Uint8Array(), BALANCER],
-  ])('%s is asked for until it is whole, and gives the same answer', (_title, header, peer) => {
+  ])('%s is requested until it is complete, and gives the same answer', (_title, header, peer) => {
     const bytes = joined(header, HELLO);
     const policy = policyWith({ trusted: BALANCER.address });
     let note: unknown;
@@ -456,16 +456,16 @@ describe('a hello that arrives in pieces', () => {
 
 describe('reports', () => {
   test.each<[title: string, note: unknown, outcome: Outcome, reason: string]>([
-    ['of a connection that was never asked about', undefined, 'refused-connections', 'refused-connections'],
+    ['of a connection without a question', undefined, 'refused-connections', 'refused-connections'],
     ['of a bug', new Error('boom'), 'policy-error', 'Error: boom'],
-  ])('%s change no count and make a record', (_title, note, outcome, reason) => {
+  ])('%s create one record', (_title, note, outcome, reason) => {
     const policy = policyWith();
     ask(policy, HELLO);
     expect(end(policy, note, outcome)).toMatchObject({ outcome, reason, serverName: null, cluster: null });
     expect(logged).toHaveLength(1);
   });
 
-  test('of failed dials are passed on at once', () => {
+  test('of failed dials are forwarded at once', () => {
     policyWith().dialFailed(DEMO.backends[0] as Backend, 'ECONNREFUSED');
     expect(dialFailures).toEqual([[DEMO.backends[0], 'ECONNREFUSED']]);
   });

@@ -1,5 +1,5 @@
-// Decides about TLS connections by their server name: PROXY header (from trusted peers) → ClientHello → route table. Keeps
-// nothing of its own but what it has prepared; it never touches a socket.
+// Routes TLS connections by server name: PROXY header (from trusted peers) → ClientHello → route table. Its only state is the
+// prepared answers. It never touches a socket.
 import { type BlockList, isIP } from 'node:net';
 import type { Backend, PoolTraits, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
@@ -10,23 +10,23 @@ import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question
 import { parseProxyHeader } from './proxy-protocol.ts';
 import { shareKey, slotGroup } from './share-key.ts';
 
-/** What the policy found out about a connection; travels as the engine's `note`. */
+/** The facts that the policy collects about a connection. The engine carries them as `note`. */
 export class ConnectionNote implements Findings {
-  /** The client as a trusted PROXY header names it. */
+  /** The client address from a trusted PROXY header. */
   source: Peer | null = null;
   serverName: string | null = null;
   route: Route | null = null;
-  /** Why it was refused, in one stable word; null when it was routed. */
+  /** Why the policy rejected the connection, as one stable word. null: routed. */
   refusal: string | null = null;
   headerBytes: number | null = null;
-  /** Until it is decided. */
+  /** null after the decision. */
   progress: HelloProgress | null = null;
 }
 
 export interface SniPolicyDependencies {
-  /** Asked for each connection: the table is swapped while we run. */
+  /** Called for each connection: the table is swapped at run time. */
   readonly routes: () => RouteTable;
-  /** Peers whose PROXY header is believed; null believes none. */
+  /** Peers whose PROXY header is trusted. null: none. */
   readonly trustedProxies: BlockList | null;
   readonly maxConnectionsPerCluster: number;
   readonly onEnded: (ending: ConnectionEnding) => void;
@@ -54,7 +54,7 @@ export class SniPolicy implements Policy {
     const skipBytes = note.headerBytes ?? 0;
     note.progress ??= newHelloProgress();
     const hello = parseClientHello(question.bytes.subarray(skipBytes), note.progress);
-    if (hello.kind !== 'incomplete') note.progress = null; // an idle connection keeps its note
+    if (hello.kind !== 'incomplete') note.progress = null; // saves memory: a connection keeps its note until it ends
     switch (hello.kind) {
       case 'incomplete':
         return { kind: 'more', minBytes: skipBytes + hello.minBytes, note };
@@ -77,8 +77,8 @@ export class SniPolicy implements Policy {
   }
 
   /**
-   * What the table says now to a hello for each of its names. Without a healthy backend there is nothing to prepare; where it matters
-   * who the client is, it has to be asked; and where a PROXY header may come first, a hello at the beginning proves nothing.
+   * The current answer for each name of the route table. A name has no prepared answer if it has no healthy backend, or if the answer
+   * depends on the client's address. With trusted proxies nothing is prepared: a PROXY header may come before the hello.
    */
   prepared(): ReadonlyMap<string, PreparedAnswer> {
     const prepared = new Map<string, Prepared>();
@@ -101,7 +101,7 @@ export class SniPolicy implements Policy {
     this.#deps.onEnded(new ConnectionEnding(report, note));
   }
 
-  /** Null once it is known where the hello starts. */
+  /** Returns null when the start of the hello is known. */
   #readProxyHeader(question: Question, note: ConnectionNote): Decision | null {
     const { trustedProxies } = this.#deps;
     if (trustedProxies === null || !isAmong(trustedProxies, question.client.address)) {
@@ -114,7 +114,7 @@ export class SniPolicy implements Policy {
         return { kind: 'more', minBytes: header.minBytes, note };
       case 'invalid':
         return refuse(note, `proxy-header-${header.reason}`, null);
-      case 'absent': // a balancer's own health check, or a client on the same host: no header is no harm
+      case 'absent': // legal: a load balancer's own health check, or a client on the same host
         note.headerBytes = 0;
         return null;
       case 'header':
@@ -172,7 +172,7 @@ function isSame(one: Route, other: Route): boolean {
 }
 
 function isSamePool(one: PoolTraits | undefined, other: PoolTraits | undefined): boolean {
-  // Where networks are named nothing is prepared.
+  // A route with a list of allowed networks is never prepared.
   const isForAll = (pool: PoolTraits | undefined) => pool === undefined || pool.allowedCidrs.length === 0;
   return one?.listener === other?.listener && isForAll(one) && isForAll(other);
 }

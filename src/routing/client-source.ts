@@ -1,7 +1,7 @@
-// What counts as one source of connections, where shares are judged by source. Pure.
+// Maps a client address to its source, the unit by which per-source shares count connections. Pure.
 import { isIPv6 } from 'node:net';
 
-/** One for all that a client can choose from: an IPv4 address, or the /64 of an IPv6 address. */
+/** An IPv4 address, or the /64 of an IPv6 address, because a client can choose any address in its /64. */
 export function sourceOf(address: string | undefined): string {
   const [bare = ''] = (address ?? '').replace(/^::ffff:(?=[\d.]+$)/i, '').split('%');
   if (!isIPv6(bare)) return bare;

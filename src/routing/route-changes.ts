@@ -1,23 +1,23 @@
-// What differs between two route tables, and the later table rebuilt from the earlier one and that: so only what changed has to
-// cross from one thread to the other, and what did not stays the very same object there. Pure.
+// Computes the changes between two route tables, and applies them to the old table. Only the changes cross from one thread to the
+// other, and unchanged routes stay the same objects there. Pure.
 import type { Backend, Route, RouteEntry, RouteTable } from './route-table.ts';
 
-/** A pool may have thousands of backends of which one changed: then its route comes without them, and they as what they were. */
+/** A pool can have thousands of backends. Its route is sent without them, and `pool` refers to the old backends by index. */
 export interface RouteChange extends RouteEntry {
-  /** Places among the backends that the first name led to before, and new ones. */
+  /** Indexes into the old backends of the first server name, and new backends. */
   readonly pool?: readonly (number | Backend)[];
 }
 
 export interface RouteChanges {
-  /** Names that lead somewhere else now, or for the first time. */
+  /** Server names with a new or changed route. */
   readonly set: readonly RouteChange[];
-  /** Names that lead nowhere any more. */
+  /** Server names that no longer have a route. */
   readonly removed: readonly string[];
-  /** Left out when it is the same. */
+  /** Absent if it did not change. */
   readonly defaultRoute?: Route | null;
 }
 
-/** Goes by reference: a route that says the same must be the same object. null when nothing changed. */
+/** Compares routes by reference: an unchanged route must be the same object. Returns null if nothing changed. */
 export function routeChanges(before: RouteTable, after: RouteTable): RouteChanges | null {
   const moved = new Map<Route, string[]>();
   for (const [name, route] of after.byServerName) {
@@ -37,7 +37,7 @@ export function routeChanges(before: RouteTable, after: RouteTable): RouteChange
 }
 
 function routeChange(before: RouteTable, serverNames: readonly string[], route: Route): RouteChange {
-  // Others may be the default route as well, and must stay one object with it.
+  // A route without a pool can also be the default route. Both must stay one object.
   if (route.pool === undefined) return { serverNames, route };
   const places = new Map(backendsBefore(before, serverNames).map((backend, place) => [backend.key, place]));
   const pool = route.backends.map((backend) => places.get(backend.key) ?? backend);
@@ -60,9 +60,9 @@ function poolBackends(
   });
 }
 
-/** A new frozen table; routes that are not among the changes, and backends that stay in a changed one, keep their identity. */
+/** Returns a new frozen table. Unchanged routes, and unchanged backends of changed routes, stay the same objects. */
 export function changedTable(before: RouteTable, changes: RouteChanges): RouteTable {
-  // One message may name one route twice, as the default too: it stays one.
+  // A message can contain a route twice, once as the default route. It must stay one object.
   const rebuilt = new Map<Route, Route>();
   const rebuild = (route: Route, old: readonly Backend[]): Route => {
     const known = rebuilt.get(route) ?? frozenRoute(route, old);
@@ -90,7 +90,7 @@ export function changedTable(before: RouteTable, changes: RouteChanges): RouteTa
 }
 
 function frozenRoute(route: Route, old: readonly Backend[]): Route {
-  // By key, which is all there is to a backend; a pool may have thousands.
+  // The key identifies a backend completely. A map keeps this fast for pools with thousands of backends.
   const byKey = new Map(old.map((backend) => [backend.key, backend]));
   const backends = route.backends.map((backend) => {
     const known = byKey.get(backend.key);

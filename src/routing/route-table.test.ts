@@ -40,7 +40,7 @@ test('the first entry that claims a name keeps it, and the later one keeps its o
   expect(table.defaultRoute).toBeNull();
 });
 
-test('nobody can change a route of the table', () => {
+test('a route of the table cannot be changed', () => {
   const table = routeTable([{ serverNames: ['a'], route: route('a') }], null);
   const inside = table.byServerName.get('a') as unknown as { cluster: string; backends: unknown[] };
   expect(() => inside.backends.push({})).toThrow(TypeError);
@@ -52,7 +52,7 @@ test('nobody can change a route of the table', () => {
   }).toThrow(TypeError);
 });
 
-test('the empty table refuses everybody', () => {
+test('the empty table rejects every client: it has no names and no default route', () => {
   expect(EMPTY_ROUTE_TABLE.byServerName.size).toBe(0);
   expect(EMPTY_ROUTE_TABLE.defaultRoute).toBeNull();
   expect(Object.isFrozen(EMPTY_ROUTE_TABLE)).toBe(true);

@@ -1,11 +1,11 @@
-// The route table: plain frozen data, built new by the control side and swapped into the data plane by one reference.
-// It knows names and backends; it never asks anything of the outside.
+// The route table: plain frozen data. The control side builds a new table, and the data plane swaps it in by one reference.
+// It contains server names and backends and does no I/O.
 import type { NetnsRef } from '../netns/netns-ref.ts';
 import { endpointText } from './endpoint.ts';
 
-/** One way to an API server: an address inside a netns. */
+/** One address of an API server, inside a netns. */
 export interface Backend {
-  /** Names this backend in reports, health and metrics: stable while address, port and netns stay the same. */
+  /** Identifies this backend in reports, health and metrics. Stable while address, port and netns stay the same. */
   readonly key: string;
   readonly address: string;
   readonly port: number;
@@ -15,24 +15,24 @@ export interface Backend {
 export interface Route {
   readonly cluster: string;
   readonly namespace: string;
-  /** Healthy backends in the order in which they are tried; empty while there is none. */
+  /** Healthy backends in the order in which they are tried. Empty if no backend is healthy. */
   readonly backends: readonly Backend[];
-  /** Present for an additional listener: its backends are equals, and the one with the fewest connections is tried first. */
+  /** Present for an additional listener: the backend with the fewest connections is tried first. */
   readonly pool?: PoolTraits;
 }
 
-/** What an additional listener is, beyond the route of a cluster's own API server. */
+/** Extra properties of an additional listener's route. */
 export interface PoolTraits {
   /** `<namespace>/<name>` of the AdditionalListener. */
   readonly listener: string;
-  /** Clients from elsewhere are refused; empty: everybody may come. */
+  /** Clients from other networks are rejected. Empty: all clients are allowed. */
   readonly allowedCidrs: readonly string[];
 }
 
 export interface RouteTable {
-  /** By server name: lower case, no trailing dot. */
+  /** Keys are server names in lower case, without a trailing dot. */
   readonly byServerName: ReadonlyMap<string, Route>;
-  /** For clients that send no server name; null refuses them. */
+  /** For clients that send no server name. null rejects them. */
   readonly defaultRoute: Route | null;
 }
 
@@ -43,7 +43,7 @@ export interface RouteEntry {
   readonly route: Route;
 }
 
-/** The first entry that claims a name keeps it: callers sort, so that every instance decides alike. */
+/** The first entry that claims a name keeps it. Callers sort the entries: every instance then builds the same table. */
 export function routeTable(entries: Iterable<RouteEntry>, defaultRoute: Route | null): RouteTable {
   const byServerName = new Map<string, Route>();
   for (const { serverNames, route } of entries) {
@@ -60,19 +60,19 @@ export function backendKey(backend: Omit<Backend, 'key'>): string {
 }
 
 /**
- * A port of its own that leads to one pool, whatever the client says: a TCP listener. The control side names the port it would like;
- * which one was really taken only the data plane knows, and says so.
+ * A TCP listener: its own port, which leads to one pool regardless of the client's bytes. The control side names a preferred port.
+ * The data plane chooses the actual port and reports it.
  */
 export interface PortRoute {
-  /** `<namespace>/<name>` of the AdditionalListener: one port each. */
+  /** `<namespace>/<name>` of the AdditionalListener. Each has one port. */
   readonly name: string;
-  /** The one it had before, as our own slice or its manifest says; null, or one outside of the range: any of it. */
+  /** The previous port, from this instance's slice or from the manifest. null or a port outside the range: any port of the range. */
   readonly preferredPort: number | null;
   readonly route: Route;
 }
 
-/** What came of the wish for a port, by the name of the PortRoute. */
+/** The result of opening a port for a PortRoute. */
 export type PortOutcome =
   | { readonly kind: 'open'; readonly port: number }
-  /** One sentence: the range is full, or the port is busy. Tried again with the next change and the next tick. */
+  /** `reason` is one sentence, for example that the range is full. Retried after a delay and at the next change. */
   | { readonly kind: 'failed'; readonly reason: string };

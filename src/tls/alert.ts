@@ -1,5 +1,5 @@
-// Owns the alerts with which a connection is refused before it has any TLS of its own. Fatal ones only; the
-// records are shared, so nobody may write to them.
+// Owns the fatal alerts that reject a connection before any TLS handshake. The records are shared: callers must
+// not modify them.
 
 export type AlertName =
   | 'handshake_failure'
@@ -12,9 +12,9 @@ const ALERT = 21;
 const FATAL = 2;
 
 /**
- * Record version 3.1, as Go's servers (the Kubernetes API server, that is) have it while none is agreed on: no
- * TLS client has it above its own. Tried with 3.0, 3.1 and 3.3 on OpenSSL 3.0 (TLS 1.0 to 1.3), Go 1.26, Node 24,
- * Python 3.11, Java 17, curl 7.88, GnuTLS 3.7 and Chromium 156: all name the alert with each of the three.
+ * Record version 3.1, as Go's servers (and so the Kubernetes API server) send it before a version is negotiated. It is
+ * never above a TLS client's own version. Tested with 3.0, 3.1 and 3.3 on OpenSSL 3.0 (TLS 1.0 to 1.3), Go 1.26,
+ * Node 24, Python 3.11, Java 17, curl 7.88, GnuTLS 3.7 and Chromium 156: all of them report the alert for each version.
  */
 function fatal(description: number): Uint8Array {
   return Uint8Array.of(ALERT, 3, 1, 0, 2, FATAL, description);
@@ -29,7 +29,7 @@ const RECORDS: Readonly<Record<AlertName, Uint8Array>> = {
   unrecognized_name: fatal(112),
 };
 
-/** The alert as the one record that refuses a connection: 7 bytes. */
+/** The alert as one complete TLS record of 7 bytes. */
 export function alertRecord(name: AlertName): Uint8Array {
   return RECORDS[name];
 }

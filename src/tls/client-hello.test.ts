@@ -25,7 +25,7 @@ const NONE = new Uint8Array(0);
 const DEMO: HelloResult = { kind: 'server-name', serverName: 'demo.example' };
 const NO_NAME: HelloResult = { kind: 'no-server-name' };
 
-/** How many of the first bytes it takes until the answer is not `incomplete`. */
+/** The number of bytes after which the answer is no longer `incomplete`. */
 function decidedAt(bytes: Uint8Array): number {
   for (let length = 0; length < bytes.length; length += 1) {
     if (parseClientHello(bytes.subarray(0, length)).kind !== 'incomplete') return length;
@@ -37,7 +37,7 @@ describe('a well-formed hello', () => {
   test.each<[title: string, hello: Uint8Array, answer: HelloResult]>([
     ['in one record is read', record(helloMessage()), DEMO],
     ['of TLS 1.0 is read', record(helloMessage({ version: 0x0301 })), DEMO],
-    ['of a version yet to come is read', record(helloMessage({ version: 0x0405 })), DEMO],
+    ['of a future version is read', record(helloMessage({ version: 0x0405 })), DEMO],
     ['in a record of version 3.0 is read', record(helloMessage(), 22, 0x0300), DEMO],
     ['in a record of version 3.255 is read', record(helloMessage(), 22, 0x03ff), DEMO],
     ['in one-byte records is read', oneByteRecords(helloMessage()), DEMO],
@@ -108,7 +108,7 @@ describe('a well-formed hello', () => {
       DEMO,
     ],
     [
-      'with another extension twice is left to the backend to judge',
+      'with another extension twice is read, because the backend rejects it',
       record(
         helloMessage({
           extensions: [extension(43, NONE), extension(43, NONE), hostNameExtension('demo.example')],
@@ -117,15 +117,15 @@ describe('a well-formed hello', () => {
       DEMO,
     ],
     [
-      'is folded and loses its dot',
+      'gives its name in lower case and without the trailing dot',
       record(helloMessage({ extensions: [hostNameExtension('Demo.EXAMPLE.')] })),
       DEMO,
     ],
     ['of 65 536 bytes is read', records(longHello(4 + 65_536)), DEMO],
     ['of 65 536 bytes in one-byte records is read', oneByteRecords(longHello(4 + 65_536)), DEMO],
-    ['is read whatever follows in its record', record(bytesOf(helloMessage(), [11, 0, 0])), DEMO],
+    ['is read if other bytes follow in its record', record(bytesOf(helloMessage(), [11, 0, 0])), DEMO],
     [
-      'is read whatever follows after its record',
+      'is read if other bytes follow after its record',
       bytesOf(record(helloMessage()), [23, 3, 3, 0xff, 0xff]),
       DEMO,
     ],
@@ -148,16 +148,16 @@ describe('a well-formed hello', () => {
     }
   });
 
-  test('the longest one there can be has exactly MAX_HELLO_BYTES bytes', () => {
+  test('of maximum length has exactly MAX_HELLO_BYTES bytes', () => {
     expect(oneByteRecords(longHello(4 + 65_536))).toHaveLength(MAX_HELLO_BYTES);
   });
 });
 
-describe('invalid is', () => {
+describe('the parser rejects', () => {
   const broken = (extensions: readonly Uint8Array[]) => record(helloMessage({ extensions }));
   const named = (name: string | Uint8Array) => broken([hostNameExtension(name)]);
   const rawList = (...bytes: number[]) => broken([extension(0, Uint8Array.from(bytes))]);
-  /** Where the fields of a hello in one record start, with the builder's session id. */
+  /** Start offsets of the fields of a hello in one record, with the builder's session id. */
   const FIXED = 5 + 4 + 2 + 32;
   const EXTENSIONS = FIXED + 33 + 2 + 4 + 2;
 
@@ -322,7 +322,7 @@ describe('invalid is', () => {
     ['a name of 254 bytes without a dot', named('x'.repeat(254)), 'name-too-long', EXTENSIONS + 11 + 254],
     ['a NUL in the name', named('demo\0.evil'), 'name-has-nul', EXTENSIONS + 11 + 10],
     ['a name that is not ASCII', named('b\xfccher'), 'name-not-ascii', EXTENSIONS + 11 + 6],
-    ['a blank in the name', named('demo cluster'), 'name-bad-character', EXTENSIONS + 11 + 12],
+    ['a space in the name', named('demo cluster'), 'name-bad-character', EXTENSIONS + 11 + 12],
     ['an empty label', named('demo..example'), 'name-bad-label', EXTENSIONS + 11 + 13],
     ['an address for a name', named('192.0.2.1'), 'name-is-ip', EXTENSIONS + 11 + 9],
   ])('%s', (_title, hello, reason, decided) => {
@@ -339,7 +339,7 @@ describe('minBytes is', () => {
   const hello = record(helloMessage());
   const inTwo = records(helloMessage(), [60]);
   test.each<[title: string, bytes: Uint8Array, minBytes: number]>([
-    ['1 before anything has come', NONE, 1],
+    ['1 before the first byte', NONE, 1],
     ['the whole record header once its version is known', hello.subarray(0, 2), 5],
     ['the message type after that', hello.subarray(0, 5), 6],
     [
@@ -348,9 +348,9 @@ describe('minBytes is', () => {
       44 + 32 + 2,
     ],
     ['the end of the name once its length is known', hello.subarray(0, hello.length - 12), hello.length],
-    ['the first byte of the next record where the field begins there', inTwo.subarray(0, 50), 66],
+    ['the first byte of the next record if the field begins there', inTwo.subarray(0, 50), 66],
     [
-      'the end of a body that is skipped, where it is the last',
+      'the end of a skipped extension body if it is the last one',
       record(helloMessage({ extensions: [extension(21, new Uint8Array(900))] })).subarray(0, 90),
       5 + helloMessage({ extensions: [extension(21, new Uint8Array(900))] }).length,
     ],
@@ -360,7 +360,7 @@ describe('minBytes is', () => {
 });
 
 describe('progress', () => {
-  test('keeps the answer, whatever follows', () => {
+  test('keeps the answer when more bytes follow', () => {
     const hello = record(helloMessage());
     const progress = newHelloProgress();
     const answer = parseClientHello(hello, progress);
@@ -369,11 +369,11 @@ describe('progress', () => {
     expect(parseClientHello(bytesOf(hello, 'GET / HTTP/1.1'), progress)).toBe(answer);
   });
 
-  test('holds on to no byte of the caller, whose buffer may be reused', () => {
+  test('keeps no reference to the bytes of the caller, which may reuse its buffer', () => {
     const hello = record(helloMessage());
     const progress = newHelloProgress();
     for (let length = 1; length <= hello.length; length += 1) {
-      // Another buffer each time, and the last one overwritten.
+      // A new buffer each time; the previous one is overwritten.
       const buffer = hello.slice(0, length);
       const answer = parseClientHello(buffer, progress);
       expect(answer.kind).toBe(length < hello.length ? 'incomplete' : 'server-name');
@@ -383,7 +383,7 @@ describe('progress', () => {
     expect(parseClientHello(hello, progress)).toEqual(DEMO);
   });
 
-  test('copies nothing of a hello in one record, and of others only what straddles two', () => {
+  test('copies nothing of a hello in one record, and otherwise only fields that span two records', () => {
     const whole = newHelloProgress();
     parseClientHello(record(helloMessage()), whole);
     expect(whole.records.straddling).toBeUndefined();

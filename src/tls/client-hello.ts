@@ -1,5 +1,5 @@
-// Owns the one question a TLS proxy has before it can dial: which server does this ClientHello name? Pure: bytes
-// in, answer out. Never throws, never reads past the bytes, and never looks at a field twice.
+// Owns the ClientHello parser: it finds the server name that the client asks for. Pure: bytes in, answer out.
+// It never throws, never reads past the bytes, and reads each field once.
 
 import type { InvalidHelloReason } from './invalid-hello-reason.ts';
 import { forgetField, newRecordReader, type RecordReader, take } from './record-reader.ts';
@@ -11,19 +11,19 @@ export type HelloResult =
   /** Lower-case ASCII, without a trailing dot. */
   | { readonly kind: 'server-name'; readonly serverName: string }
   | { readonly kind: 'no-server-name' }
-  /** The answer cannot change while fewer than `minBytes` bytes, counted from the first, have arrived. */
+  /** Call again when at least `minBytes` bytes, counted from the first, have arrived. Fewer give the same answer. */
   | { readonly kind: 'incomplete'; readonly minBytes: number }
   | { readonly kind: 'invalid'; readonly reason: InvalidHelloReason };
 
-/** Go's limit too, so that a hello for a Kubernetes API server never ends here but would have been served there. */
+/** Go has the same limit: the proxy never rejects a hello as too long that a Kubernetes API server would accept. */
 const MAX_BODY_BYTES = 65_536;
 const MESSAGE_HEADER_BYTES = 4;
-/** Version, random, and the least of a session id, cipher suites and compression methods. */
+/** Version, random, and the shortest session id, cipher suites and compression methods. */
 const MIN_BODY_BYTES = 2 + 32 + 1 + 4 + 2;
 const RANDOM_BYTES = 32;
 const MAX_SESSION_ID_BYTES = 32;
 
-/** No hello takes more: its longest message, each byte in a record of its own. One that is incomplete has less. */
+/** The upper bound: the longest message, with each byte in its own record. An incomplete hello is shorter. */
 export const MAX_HELLO_BYTES = (MESSAGE_HEADER_BYTES + MAX_BODY_BYTES) * 6;
 
 const CLIENT_HELLO = 1;
@@ -31,7 +31,7 @@ const TLS_1_0 = 0x0301;
 const SERVER_NAME_EXTENSION = 0;
 const HOST_NAME = 0;
 
-/** The field that comes next. Fields in between that say nothing to us are skipped with the one before. */
+/** The next field to read. Fields that the parser does not need are skipped together with the field before them. */
 const MESSAGE_TYPE = 0;
 const MESSAGE_LENGTH = 1;
 const VERSION = 2;
@@ -46,7 +46,7 @@ const NAME_HEADER = 10;
 const NAME = 11;
 const END = 12;
 
-/** What it means that a field, by the lengths before it, would lie past the end of what contains it. */
+/** By step: the reason to reject a field that would end beyond the structure that contains it. */
 const OVERRUN: readonly InvalidHelloReason[] = [
   'message-too-short',
   'message-too-short',
@@ -63,22 +63,22 @@ const OVERRUN: readonly InvalidHelloReason[] = [
   'bad-extensions',
 ];
 
-/** Where the parser stands between calls on growing bytes, so that the whole is linear. Opaque to callers. */
+/** The parser's state between calls. It keeps the total work linear while the bytes grow. Opaque to callers. */
 export interface HelloProgress {
   readonly records: RecordReader;
   step: number;
-  /** How many bytes the next field has. */
+  /** Size of the next field in bytes. */
   need: number;
-  /** Offset in the message of the next field. */
+  /** Offset of the next field in the message. */
   position: number;
-  /** Offsets in the message where it ends, and where the innermost thing that contains the next field does. */
+  /** `end`: where the message ends. `limit`: where the innermost structure around the next field ends. */
   end: number;
   limit: number;
   sawServerName: boolean;
   serverName: string | undefined;
-  /** Once there is one it stays, whatever arrives later. */
+  /** The final answer. Later bytes do not change it. */
   answer: HelloResult | undefined;
-  /** Fields asked for, arrived or not: with `records.work` the proof that the work is linear. */
+  /** Attempts to read a field. Tests use it with `records.work` to prove that the work is linear. */
   steps: number;
 }
 
@@ -98,8 +98,8 @@ export function newHelloProgress(): HelloProgress {
 }
 
 /**
- * `bytes` are all the bytes received so far. With the same `progress` passed each time they have grown, all
- * calls together do the work of one; without, each starts over.
+ * `bytes` are all the bytes received so far. With the same `progress` in each call, all calls together do the
+ * work of one. Without it, each call starts from the beginning.
  */
 export function parseClientHello(bytes: Uint8Array, progress = newHelloProgress()): HelloResult {
   if (progress.answer !== undefined) return progress.answer;
@@ -135,7 +135,7 @@ function invalid(reason: InvalidHelloReason): HelloResult {
   return { kind: 'invalid', reason };
 }
 
-/** Looks at the field at `field[at]`, which is there in full, and says which one comes next. */
+/** Checks the complete field at `field[at]` and sets the next step. */
 function judgeFixedField(
   progress: HelloProgress,
   field: Uint8Array,
@@ -156,8 +156,8 @@ function judgeFixedField(
     }
 
     case VERSION:
-      // SSL 3.0 must be refused (RFC 8446 D.5). A version above those we know is legal: the server answers with
-      // its own (RFC 5246 E.1).
+      // SSL 3.0 must be rejected (RFC 8446 D.5). An unknown higher version is legal: the server answers with its
+      // own (RFC 5246 E.1).
       if (uint16(field, at) < TLS_1_0) return 'bad-client-version';
       skip(progress, RANDOM_BYTES);
       return next(progress, SESSION_ID_LENGTH, 1);
@@ -191,7 +191,7 @@ function judgeFixedField(
   }
 }
 
-/** The same within extensions. Apart, since V8 inlines it then, and this is where a hello spends its time. */
+/** The same for fields within extensions. A separate function, because V8 can inline it, and this is the hot path. */
 function judgeExtensionField(
   progress: HelloProgress,
   field: Uint8Array,
@@ -219,10 +219,10 @@ function judgeExtensionField(
 }
 
 /**
- * RFC 8446 4.2 forbids any type to come twice; Go refuses that for all types, OpenSSL for those it knows. Here
- * only server_name counts: a second one could be read one way by us and another by the backend, which is how a
- * tenant is crossed. All other extensions mean nothing to us, and the backend, which knows them, answers with
- * the right alert, where we could only guess.
+ * RFC 8446 4.2 forbids a second extension of any type. Go rejects it for all types, OpenSSL for the types it
+ * supports. The proxy checks only server_name: if the backend read the other of two names, a client could cross
+ * into another tenant. The proxy ignores all other extensions. The backend understands them and answers with the
+ * correct alert.
  */
 function judgeExtension(
   progress: HelloProgress,
@@ -240,7 +240,7 @@ function judgeExtension(
   return next(progress, NAME_LIST_LENGTH, 2);
 }
 
-/** Names of unknown types are skipped: RFC 6066 3 promises that they begin with a 16-bit length as well. */
+/** Skips names of unknown types: RFC 6066 3 guarantees that they also begin with a 16-bit length. */
 function judgeNameHeader(
   progress: HelloProgress,
   type: number,
@@ -271,7 +271,7 @@ function next(progress: HelloProgress, step: number, need: number): undefined {
   progress.need = need;
 }
 
-/** Passes over bytes whose values are the backend's business, without waiting for them to arrive. */
+/** Skips bytes that only the backend reads, without waiting for them to arrive. */
 function skip(progress: HelloProgress, count: number): void {
   progress.position += count;
   progress.records.toSkip += count;

@@ -1,5 +1,5 @@
-// Owns the guess at what a peer speaks when its first byte is not that of a TLS handshake record. Never asks
-// for more bytes than the guess needs: the peer is refused in any case, and should not have to time out first.
+// Guesses the protocol of a peer whose first byte does not start a TLS handshake record. It never asks for more
+// bytes than the guess needs: the peer is rejected in any case and should not wait for a timeout.
 
 import type { ForeignProtocol } from './invalid-hello-reason.ts';
 
@@ -7,14 +7,15 @@ const O = 0x4f;
 const P = 0x50;
 const R = 0x52;
 
-/** An SSLv2 record header's high bit plus the top of a length under 256: SSLv2 hellos are that short. */
+/** The high bit of an SSLv2 record header and the upper bits of a length under 256: SSLv2 hellos are that short. */
 const SSLV2 = 0x80;
-/** The first byte of the signature of PROXY protocol version 2. */
+/** The first byte of the PROXY protocol version 2 signature. */
 const CR = 0x0d;
 
 /**
- * The protocol, or how many bytes it takes to tell. One byte decides, save for `P`, which opens both the
- * PROXY line (whose operator needs to read just that in the log) and POST, PUT, PATCH and PRI.
+ * Returns the protocol, or the number of bytes needed to tell. One byte is enough, except for `P`: it starts the
+ * PROXY line as well as POST, PUT, PATCH and PRI. The log must name the PROXY protocol so that the operator can
+ * correct the load balancer.
  */
 export function foreignProtocol(bytes: Uint8Array): ForeignProtocol | number {
   const first = bytes[0];

@@ -1,6 +1,5 @@
-// Owns the record layer of a hello: hands out the handshake message's bytes, field by field, over however many
-// records they are spread. Never looks at a byte it has not checked to be there, and never copies one, save for
-// a field that straddles records.
+// Owns the record layer of a hello: returns the fields of the handshake message, across any number of records.
+// It reads a byte only after a bounds check. It copies bytes only for a field that spans several records.
 
 import { foreignProtocol } from './foreign-protocol.ts';
 import type { ForeignProtocol, RecordProblem } from './invalid-hello-reason.ts';
@@ -8,29 +7,29 @@ import type { ForeignProtocol, RecordProblem } from './invalid-hello-reason.ts';
 const HANDSHAKE = 22;
 const MAJOR_VERSION = 3;
 const HEADER_BYTES = 5;
-/** RFC 8446 5.1; the 256 more that an encrypted record may have are not for a hello. */
+/** RFC 8446 5.1. The additional 256 bytes of an encrypted record do not apply to a hello. */
 const MAX_RECORD_BYTES = 1 << 14;
-/** The longest field anyone takes is a one-byte-counted one; longer ones are skipped. */
+/** The longest field that `take` returns has a one-byte length. Longer fields are skipped. */
 const MAX_FIELD_BYTES = 255;
 
-/** Offsets count raw bytes from the connection's first; the bytes themselves are passed in with each call. */
+/** Offsets count raw bytes from the start of the connection. Each call receives the bytes themselves. */
 export interface RecordReader {
-  /** The next unread byte of the message. May lie past what has arrived: a record's extent is known at once. */
+  /** The next unread byte of the message. It can be beyond the bytes received: the header gives the record's length. */
   at: number;
-  /** One past the current record's payload, which is where the next header starts. */
+  /** The end of the current record's payload, where the next header starts. */
   recordEnd: number;
-  /** Message bytes to pass over before the next field. */
+  /** Message bytes to skip before the next field. */
   toSkip: number;
-  /** The field last taken starts at `field[fieldAt]`; it is valid until the next `take`. */
+  /** The last field starts at `field[fieldAt]`. Valid until the next `take`. */
   field: Uint8Array;
   fieldAt: number;
-  /** Holds a field that straddles records while its bytes arrive. */
+  /** Collects a field that spans several records. */
   straddling: Uint8Array | undefined;
   straddlingBytes: number;
-  /** After a `take` that failed: why it always will, or else how many raw bytes it waits for. */
+  /** After a failed `take`: the permanent problem, or `minBytes`, the number of raw bytes it needs. */
   problem: ForeignProtocol | RecordProblem | undefined;
   minBytes: number;
-  /** Headers looked at plus bytes copied: the proof that the work is linear. */
+  /** Headers read plus bytes copied. Tests use it to prove that the work is linear. */
   work: number;
 }
 
@@ -52,8 +51,8 @@ export function newRecordReader(): RecordReader {
 }
 
 /**
- * The one bounds check that carries the parser: true once the message's next `count` bytes have arrived and
- * lie in one piece at `field[fieldAt]`. A `count` of 0 asks that everything skipped has arrived.
+ * The parser's only bounds check. Returns true when the next `count` bytes of the message have arrived; they are
+ * contiguous at `field[fieldAt]`. With `count` 0 it checks that all skipped bytes have arrived.
  */
 export function take(reader: RecordReader, bytes: Uint8Array, count: number): boolean {
   const start = reader.at + reader.toSkip;
@@ -68,7 +67,7 @@ export function take(reader: RecordReader, bytes: Uint8Array, count: number): bo
   return true;
 }
 
-/** As `take`, for a field that is not all there or not all in the current record. */
+/** As `take`, for a field that is incomplete or not entirely in the current record. */
 function takeAcross(reader: RecordReader, bytes: Uint8Array, count: number): boolean {
   let left = reader.recordEnd - reader.at;
   while (left < reader.toSkip || (left === reader.toSkip && count > 0)) {
@@ -86,7 +85,7 @@ function takeAcross(reader: RecordReader, bytes: Uint8Array, count: number): boo
   return gather(reader, bytes, count);
 }
 
-/** Lets go of the caller's bytes: between calls the buffer is the caller's to reuse. */
+/** Drops the reference to the caller's bytes: the caller may reuse its buffer between calls. */
 export function forgetField(reader: RecordReader): void {
   reader.field = NOTHING;
 }
@@ -96,7 +95,7 @@ function waitFor(reader: RecordReader, minBytes: number): false {
   return false;
 }
 
-/** Reads the header at `recordEnd`, each part as soon as it is there: a foreign protocol may send no more. */
+/** Reads the header at `recordEnd`, each part as soon as it arrives: a peer of another protocol may send no more. */
 function openRecord(reader: RecordReader, bytes: Uint8Array): boolean {
   const header = reader.recordEnd;
   const present = bytes.length - header;
@@ -107,7 +106,7 @@ function openRecord(reader: RecordReader, bytes: Uint8Array): boolean {
   if (bytes[header + 1] !== MAJOR_VERSION) return refuse(reader, 'bad-record-version');
   if (present < HEADER_BYTES) return waitFor(reader, header + HEADER_BYTES);
   const length = (bytes[header + 3]! << 8) | bytes[header + 4]!;
-  // Empty handshake records are forbidden, and would make the hello's raw size unbounded.
+  // RFC 8446 5.1 forbids empty handshake records. They would also make the hello's raw size unbounded.
   if (length === 0 || length > MAX_RECORD_BYTES) return refuse(reader, 'bad-record-length');
   reader.at = header + HEADER_BYTES;
   reader.recordEnd = reader.at + length;
@@ -125,7 +124,7 @@ function refuse(reader: RecordReader, problem: ForeignProtocol | RecordProblem):
   return false;
 }
 
-/** Collects a field that does not lie within one record; resumable, so that no byte is copied twice. */
+/** Collects a field that spans several records. It can resume, so it copies each byte once. */
 function gather(reader: RecordReader, bytes: Uint8Array, count: number): boolean {
   reader.straddling ??= new Uint8Array(MAX_FIELD_BYTES);
   for (;;) {
@@ -140,7 +139,7 @@ function gather(reader: RecordReader, bytes: Uint8Array, count: number): boolean
     reader.work += present;
     if (present === missing) break;
     if (present < inRecord) {
-      // The rest of the field if it ends in this record, else the first byte of the next one's header.
+      // Wait for the rest of the field if it ends in this record, else for the first byte of the next header.
       return waitFor(reader, inRecord === missing ? reader.at + missing - present : reader.recordEnd + 1);
     }
     if (!openRecord(reader, bytes)) return false;

@@ -1,5 +1,5 @@
-// Owns what counts as a host name in a server_name extension, and the form in which names are compared.
-// Judges bytes in place and never builds a string for a name that it refuses.
+// Owns the rules for a valid host name in a server_name extension, and the normal form for comparison.
+// It checks the bytes in place.
 
 import { isIPv6 } from 'node:net';
 import type { ServerNameProblem } from './invalid-hello-reason.ts';
@@ -7,7 +7,7 @@ import type { ServerNameProblem } from './invalid-hello-reason.ts';
 /** RFC 1035 3.1: 255 bytes on the wire, less the first length byte and the root label. */
 const MAX_NAME_BYTES = 253;
 const MAX_LABEL_BYTES = 63;
-/** A longer name is refused by its length alone, before its bytes have arrived. */
+/** A longer name is rejected by its length, before its bytes arrive. */
 export const MAX_NAME_BYTES_WITH_DOT = MAX_NAME_BYTES + 1;
 
 const DOT = 0x2e;
@@ -17,14 +17,14 @@ const DIGIT = 1;
 const LETTER = 2;
 const SEPARATOR = 3;
 
-/** Letters, digits and hyphens make DNS names; the underscore is no host name's, but in use all the same. */
+/** Host names consist of letters, digits and hyphens. The underscore is not allowed in host names, but it is in use. */
 const KIND = new Uint8Array(256);
 for (const letter of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_')
   KIND[letter.charCodeAt(0)] = LETTER;
 for (const digit of '0123456789') KIND[digit.charCodeAt(0)] = DIGIT;
 KIND[DOT] = SEPARATOR;
 
-/** The first thing wrong with the name at `bytes[start]`, which must be there in full. */
+/** The first problem of the name at `bytes[start]`. The complete name must be present. */
 export function serverNameProblem(
   bytes: Uint8Array,
   start: number,
@@ -49,16 +49,16 @@ export function serverNameProblem(
     }
   }
   if (!isLabelLength(end - labelStart)) return 'name-bad-label';
-  // Four numbers, whatever their values: some resolvers read 010.0.0.1 too, and no top-level domain is a number.
+  // Four numbers of any value: some resolvers also accept 010.0.0.1, and no top-level domain is a number.
   return numeric && dots === 3 ? 'name-is-ip' : undefined;
 }
 
-/** The name as it is compared: lower case, without a trailing dot. Only for a name without a problem. */
+/** The normal form for comparison: lower case, without a trailing dot. Only for a name without a problem. */
 export function serverNameText(bytes: Uint8Array, start: number, length: number): string {
   return latin1Slice.call(bytes, start, nameEnd(bytes, start, length)).toLowerCase();
 }
 
-/** `a.b.` is the same name as `a.b`, written absolutely; RFC 6066 3 forbids the dot and some clients send it. */
+/** `a.b.` is the absolute form of `a.b`. RFC 6066 3 forbids the trailing dot, but some clients send it. */
 function nameEnd(bytes: Uint8Array, start: number, length: number): number {
   const end = start + length;
   return length > 0 && bytes[end - 1] === DOT ? end - 1 : end;
@@ -75,7 +75,7 @@ function refusedByte(byte: number, bytes: Uint8Array, start: number, end: number
   return isIPv6(text.replace(/^\[(.*)\]$/, '$1')) ? 'name-is-ip' : 'name-bad-character';
 }
 
-/** Works on any view without making another, which took a third longer when measured; Node has no public name for it. */
+/** Works on any Uint8Array. Creating a Buffer view first took a third longer when measured. Node has no public API for it. */
 const latin1Slice = (
   Buffer.prototype as unknown as { latin1Slice(this: Uint8Array, start: number, end: number): string }
 ).latin1Slice;

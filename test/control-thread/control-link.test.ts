@@ -1,4 +1,4 @@
-// The control thread as the main thread meets it: the real one, and stand-ins that crash, end or get stuck.
+// The control thread as the main thread sees it: the real thread, and scripts that crash, end or get stuck.
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ const flips: string[] = [];
 const log: string[] = [];
 const turnsMs: number[] = [];
 
-/** Half a second to end by itself is for those that never do. */
+/** Tests with a stuck script pass a `stopDeadlineMs` of half a second. */
 function open(settings: RunConfig, script?: string, stopDeadlineMs = WAIT_MS): ControlLink {
   link = new ControlLink({
     stopDeadlineMs,
@@ -74,7 +74,7 @@ describe('the control thread', () => {
       manifest({ name, networkId: networks[name], address: ADDRESS }),
     );
 
-  it('publishes what it finds, and what changes; the rest stays the same objects', async () => {
+  it('publishes the first state and each change, and keeps unchanged objects identical', async () => {
     const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
     try {
       write('alpha');
@@ -83,7 +83,7 @@ describe('the control thread', () => {
       await link.settled;
       expect(stateOf('alpha')).toBe('serving');
       expect(flips).toEqual(['1 up, 0 down']);
-      expect(threadNetns()).toHaveLength(1); // it probed inside a netns, and is home
+      expect(threadNetns()).toHaveLength(1); // it probed inside a netns and has returned
 
       const route = link.desired.routes.byServerName.get('alpha');
       const [cluster] = link.desired.clusters;
@@ -94,7 +94,7 @@ describe('the control thread', () => {
       expect(link.desired.clusters[0]).toBe(cluster);
       expect(published.at(-1)?.changes.clusters).toContain(0);
 
-      // It is not waited for long, and may be slow.
+      // `health()` waits only briefly, and the control thread can be slow.
       const askedMs = Date.now();
       await until('it answers', async () => ((await link.health()).atMs ?? 0) >= askedMs);
       const { health } = await link.health();
@@ -106,7 +106,7 @@ describe('the control thread', () => {
     }
   });
 
-  it('looks at once at a backend that clients could not reach', async () => {
+  it('probes a backend at once when clients cannot reach it', async () => {
     const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
     write('alpha');
     await open(config('--health-interval', '1h')).start(handlers);
@@ -117,17 +117,17 @@ describe('the control thread', () => {
     await until('it is down', () => stateOf('alpha') === 'unhealthy');
   });
 
-  it('ends by itself when it is told to, and leaves neither thread nor descriptor', async () => {
+  it('ends by itself when it is stopped, and leaves neither thread nor descriptor', async () => {
     write('alpha');
     await open(config()).start(handlers);
-    await link.stop(); // the first one of a process also makes what Node keeps for all later ones
+    await link.stop(); // the first thread of a process also creates what Node keeps for later threads
     const before = { threads: threads(), descriptors: openDescriptors() };
     for (let i = 0; i < 3; i++) {
       await open(config()).start(handlers);
       if (i > 0) await link.settled;
       await link.stop();
     }
-    // A thread that has ended is in /proc a moment longer.
+    // An ended thread stays in /proc for a moment.
     await expect.poll(() => ({ threads: threads(), descriptors: openDescriptors() })).toEqual(before);
     expect(log.join()).not.toContain('does not end by itself');
     expect(await link.health()).toMatchObject({ atMs: null });
@@ -140,7 +140,7 @@ describe('the control thread', () => {
     await link.settled;
   });
 
-  it('says what is wrong with the netns directory through the log', async () => {
+  it('logs the problem with the netns directory', async () => {
     await open(config('--netns-dir', join(directory, 'nowhere'))).start(handlers);
     expect(log).toEqual([expect.stringMatching(/^warn: the netns directory .* does not exist/)]);
   });
@@ -150,7 +150,7 @@ const LISTEN = `import { parentPort } from 'node:worker_threads'; parentPort.on(
 const STUCK = `${LISTEN} if (message.kind === 'start') for (;;); });`;
 
 describe('a control thread that', () => {
-  it('throws fails the link, with what it said before', async () => {
+  it('throws fails the link, and the earlier messages are kept', async () => {
     open(
       config(),
       `${LISTEN}
@@ -167,16 +167,16 @@ describe('a control thread that', () => {
     expect(log).toEqual(['warn: last words']);
   });
 
-  it('rejects a promise that nobody handles fails the link', async () => {
+  it('rejects a promise without a handler fails the link', async () => {
     open(config(), `${LISTEN} void Promise.reject(new Error('forgotten')); });`);
     void link.start(handlers);
     await expect(link.failed).rejects.toThrow('the control thread ended: forgotten');
   });
 
-  it('ends without being asked to fails the link', async () => {
+  it('ends unexpectedly fails the link', async () => {
     open(config(), `${LISTEN} process.exit(); });`);
     void link.start(handlers);
-    await expect(link.failed).rejects.toThrow('the control thread ended: nobody asked it to');
+    await expect(link.failed).rejects.toThrow('the control thread ended: unexpected exit');
   });
 
   it('cannot be loaded fails the link', async () => {
@@ -184,7 +184,7 @@ describe('a control thread that', () => {
     await expect(link.failed).rejects.toThrow('the control thread ended: ');
   });
 
-  it('is stuck is told from one that answers, keeps nobody waiting, and is ended in the end', async () => {
+  it('is stuck is detected, delays no caller, and is terminated at the end', async () => {
     open(
       config(),
       `${LISTEN}
@@ -198,7 +198,7 @@ describe('a control thread that', () => {
     );
     await link.start(handlers);
     const asked = Array.from({ length: 50 }, () => link.health());
-    for (let i = 0; i < 10_000; i++) link.dialFailed(`k${i % 3}`); // kept by key: nothing piles up
+    for (let i = 0; i < 10_000; i++) link.dialFailed(`k${i % 3}`); // kept by key, so nothing accumulates
     expect(await Promise.all(asked)).toEqual(asked.map(() => ({ health: new Map(), atMs: null })));
     await until('it counts as stalled', () => link.stalledSinceMs !== null);
     expect(link.lagMs).toBeGreaterThan(4000);
@@ -207,7 +207,7 @@ describe('a control thread that', () => {
     expect(log.at(-1)).toBe('warn: the control thread does not end by itself: ending it');
   });
 
-  it('is stuck when it is told to stop is ended after a while, which is no failure', async () => {
+  it('is stuck during a stop is terminated after the deadline, which is not a failure', async () => {
     open(config(), STUCK, 500);
     void link.start(handlers);
     await link.stop();

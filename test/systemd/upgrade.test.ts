@@ -249,14 +249,14 @@ describe('the place where they meet', () => {
     expect(text).not.toContain('heard');
     await until('it is told', () =>
       unit.log.some(
-        ({ msg, uid }) => msg === 'a stranger asked for our sockets, and got nothing' && uid === NOBODY,
+        ({ msg, uid }) => msg === 'handover rejected: peer runs as another user' && uid === NOBODY,
       ),
     );
   });
 
   it('says so when nobody is there', async () => {
     const { unit } = newUnit();
-    expect(await unit.reload()).toEqual({ code: 1, text: expect.stringContaining('nobody answers at') });
+    expect(await unit.reload()).toEqual({ code: 1, text: expect.stringContaining('no proxy answers at') });
   });
 
   it("is left tidy by a process that ends, and a dead one's is no hindrance", async () => {

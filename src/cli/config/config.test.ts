@@ -56,7 +56,7 @@ const BAD_DURATIONS = ['5', 's', '5 s', '5d', '-5s', '1.5s', '1e3s', '9999999999
 const BAD_NAMES = ['Upper', '-a', 'a-', 'a.b', 'a_b', 'ä', 'a'.repeat(64), ''] as const;
 const BAD_COUNTS = ['0', '-1', '1.5', '1e3', '0x10', ' 1', 'many', '99999999999', ''] as const;
 
-/** Every flag: what it must not take, and what it then asks for. */
+/** For every flag: values that it rejects, and the message. */
 const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly values: readonly string[] } } = {
   source: { wanted: SOURCE_WANTED, values: ['/etc/clusters', 'file:', 'File:/x', 'Kubernetes', ''] },
   namespace: { wanted: NAME, values: BAD_NAMES },
@@ -81,7 +81,7 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   liveness: { wanted: 'one of auto, lease, timestamp', values: ['', 'Lease', 'none'] },
   'propagation-wait': { wanted: duration('0ms to 5m'), values: [...BAD_DURATIONS, '301s'] },
   'allow-mass-delete': { wanted: 'true or false', values: ['sure', '2', ' '] },
-  'resource-tags': { wanted: '', values: [] }, // several things can be wrong with it: below
+  'resource-tags': { wanted: '', values: [] }, // it can have several problems: below
   'ignored-selector-labels': { wanted: '', values: [] }, // below
   listen: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
   admin: { wanted: ENDPOINT, values: BAD_ENDPOINTS },
@@ -91,7 +91,7 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
     values: ['17000', '17000-', '-17000', '0-10', '20-10', '1-65536', '1-2-3', ' 1-2', 'a-b'],
   },
   handover: { wanted: 'a path, such as /run/netns', values: ['run/netns', '~', 'x', ''] },
-  'trust-proxy-protocol': { wanted: '', values: [] }, // its answer names the bad part: a table of its own, below
+  'trust-proxy-protocol': { wanted: '', values: [] }, // its message names the bad part: see its own table below
   health: { wanted: 'one of tcp, tls', values: ['http', 'TCP', 'tcp,tls', ''] },
   'health-interval': { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '1441m'] },
   'health-timeout': { wanted: duration('10ms to 1m'), values: [...BAD_DURATIONS, '9ms', '61s'] },
@@ -398,7 +398,7 @@ describe('precedence', () => {
     expect(config.proxyAlways).toBe(always);
   });
 
-  test('what is overruled is not even read, and nothing is warned of', () => {
+  test('an overridden value is not read and causes no warning', () => {
     const environment = { ISTHMUS_LISTEN: 'bad', PROXY_PORT: 'bad', PROXY_ALWAYS: '0' };
     expect(read(['--listen=1', '--proxy-always'], environment)).toMatchObject({ warnings: [] });
   });
@@ -473,7 +473,7 @@ describe('variables', () => {
     expect(read([], { [variable]: '1' })).toEqual({ problems: [{ where: variable, value: null, wanted }] });
   });
 
-  test('what is not ours, or is for the demo, the tests and the addon, is left alone', () => {
+  test('variables of other programs, of the demo, the tests and the addon are ignored', () => {
     const environment = {
       PATH: '/bin',
       ISTHMUSX: '1',
@@ -485,7 +485,7 @@ describe('variables', () => {
     expect(problemsOf(read([], environment))).toEqual([]);
   });
 
-  test('the variables that Kubernetes makes of Services named isthmus… are none of our settings', () => {
+  test('the variables that Kubernetes sets for Services named isthmus… are not settings', () => {
     // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
     const environment = {
       ISTHMUS_SERVICE_HOST: '10.0.0.11',
@@ -545,7 +545,7 @@ describe('contradictions', () => {
 });
 
 describe('ports of listeners', () => {
-  test('nothing at all is none, and the range has both its ends', () => {
+  test('an empty value means no ports, and a range includes both ends', () => {
     const range = (...args: string[]) => {
       const result = read(args);
       return 'config' in result ? result.config.listenerPorts : result;
@@ -555,7 +555,7 @@ describe('ports of listeners', () => {
     expect(range('--listener-ports', '20000-20000')).toEqual({ from: 20_000, to: 20_000 });
   });
 
-  test('every port of ours in the range is named', () => {
+  test('every configured port inside the range is named', () => {
     const args = ['--listener-ports=7000-7002', '--listen=7000', '--admin=7002', '--health-listen=7001'];
     expect(problemsOf(read(args)).map(({ where, wanted }) => `${where}: ${wanted}`)).toEqual([
       '--listener-ports: a range without 7000, the port of --listen',
@@ -564,7 +564,7 @@ describe('ports of listeners', () => {
     ]);
   });
 
-  test('a range that nobody has asked for is in the way of nobody, and a port that is not chosen yet in no range', () => {
+  test('the default range never conflicts with a port, and port 0 is in no range', () => {
     expect(problemsOf(read(['--listen=17500']))).toEqual([]);
     expect(problemsOf(read(['--listen=0', '--listener-ports=1-65535', '--admin=0']))).toEqual([]);
   });

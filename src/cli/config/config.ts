@@ -1,5 +1,5 @@
-// Reads the configuration of `isthmus run` once, before anything is opened: flags, then environment, then defaults. Every
-// problem is listed at once, each with its flag or variable, its value, and what would be right.
+// Reads the configuration of `isthmus run` once, before it opens anything: flags, then environment, then defaults. It reports all
+// problems together, each with its flag or variable, its value, and what is expected.
 import { isIPv4 } from 'node:net';
 import type { Tags } from '../../control/objects/resource-tags.ts';
 import type { NodeSelector } from '../../kube/labels/node-selector.ts';
@@ -19,39 +19,39 @@ export interface RunConfig {
   readonly source: SourceSetting;
   readonly namespace: string;
   readonly netnsDirectory: string;
-  /** Beside those of Neutron's agents. */
+  /** In addition to the prefixes of Neutron's agents. */
   readonly netnsPrefixes: readonly string[];
   readonly proxyAlways: boolean;
-  /** A network id in the spec of an OpenStackCluster counts, too: only where tenants cannot write these objects. */
+  /** Uses network ids from the spec of an OpenStackCluster. Safe only if tenants cannot write these objects. */
   readonly trustSpecNetwork: boolean;
   readonly defaultCluster: string | null;
   readonly intervalMs: number;
-  /** null: the service account of the pod, where there is one. */
+  /** null: the service account of the pod, if there is one. */
   readonly kubeconfig: string | null;
-  /** Where the OpenStackClusters are; null: in every namespace. */
+  /** The namespace of the OpenStackClusters; null: all namespaces. */
   readonly clusterNamespace: string | null;
-  /** null: the host's own name. */
+  /** null: the host name. */
   readonly nodeName: string | null;
   /** null: every node takes part. */
   readonly nodeSelector: NodeSelector | null;
   readonly unknownNode: 'take-part' | 'stay-out';
   readonly advertiseAddress: string | null;
-  /** `POD_IP`, where no address is given. */
+  /** `POD_IP`, if --advertise-address is not given. */
   readonly podIp: string | null;
   readonly liveness: 'auto' | 'lease' | 'timestamp';
-  /** Between the withdrawal of a slice and the end of what it led to. */
+  /** How long a withdrawn slice, and the route it leads to, stay before they are removed. */
   readonly propagationWaitMs: number;
   readonly allowMassDelete: boolean;
-  /** On what belongs to this instance. */
+  /** Set on the objects of this instance. */
   readonly resourceTags: Tags;
-  /** Keys that rollout tools move on: a machine that matches a listener's selector only without them is known in advance. */
+  /** Label keys that rollout tools change. A machine that matches a listener's selector without these keys is probed in advance. */
   readonly ignoredSelectorLabels: readonly string[];
   readonly listen: Endpoint;
   readonly admin: Endpoint;
   readonly healthListen: Endpoint | null;
-  /** For TCP listeners, one each; null: there are none here. */
+  /** One port per TCP listener; null: no TCP listeners on this instance. */
   readonly listenerPorts: PortRange | null;
-  /** Where this process and its successor meet, so that no connection is refused in between; null: nowhere. */
+  /** The directory for the handover to a successor process, which refuses no connection; null: no handover. */
   readonly handover: string | null;
   readonly trustedProxies: readonly string[] | null;
   readonly health: {
@@ -70,16 +70,16 @@ export interface RunConfig {
   readonly connectTimeoutMs: number;
   readonly deadPeerTimeoutMs: number;
   readonly drainTimeoutMs: number;
-  /** The same after a hand-over to a successor: nobody waits for our end then. */
+  /** The drain timeout after a handover. It can be long: the successor already serves, and no process waits for this one to exit. */
   readonly handoverDrainMs: number;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
   readonly logFormat: 'pretty' | 'json' | 'journal' | null;
 }
 
 export interface ConfigProblem {
-  /** The flag or variable, as it was written. */
+  /** The flag or variable, as the user wrote it. */
   readonly where: string;
-  /** null when there is none. */
+  /** null if there is no value to show. */
   readonly value: string | null;
   readonly wanted: string;
 }
@@ -118,12 +118,12 @@ export function readConfig(
     else problems.push(...read.problems.map((wanted) => ({ where, value: null, wanted })));
     return null;
   };
-  // After a problem the value does not matter: nothing but the problems is returned.
+  // After a problem the value does not matter: readConfig then returns only the problems.
   const must = <N extends FlagName>(name: N): Value<N> => get(name) as Value<N>;
 
   const source = must('source');
   const namespace = must('namespace');
-  // Whoever reads files may have any KUBECONFIG in the shell: it concerns nobody.
+  // With --source file: a KUBECONFIG from the shell is ignored.
   const isKubernetes = source?.kind === 'kubernetes';
   const kubeconfig = isKubernetes ? given('kubeconfig') : own('kubeconfig');
   const podIp = isKubernetes && own('advertise-address') === null ? filled(environment, 'POD_IP') : null;
@@ -185,7 +185,7 @@ export function readConfig(
   return problems.length > 0 ? { problems } : { config, warnings };
 }
 
-/** `@<path>` stands for what is in that file. */
+/** `@<path>` is replaced by the content of that file. */
 function fromFile(found: Given | null, machine: Machine, problems: ConfigProblem[]): Given | null {
   if (found === null || !found.text.startsWith('@')) return found;
   const read = machine.readText(found.text.slice(1));
@@ -221,7 +221,7 @@ function readArguments(args: readonly string[], problems: ConfigProblem[]): Map<
         value: null,
         wanted: `no such flag${close ? `; did you mean --${close}?` : ''}`,
       });
-      if (match[2] === undefined && args[i + 1]?.startsWith('--') === false) i += 1; // its value is no problem of its own
+      if (match[2] === undefined && args[i + 1]?.startsWith('--') === false) i += 1; // skips its value, which is not a second problem
       continue;
     }
     const isSwitch = FLAGS[name].placeholder === '';
@@ -249,20 +249,20 @@ function isFlag(name: string): name is FlagName {
   return Object.hasOwn(FLAGS, name);
 }
 
-/** What a flag takes, in its reader's own words. */
+/** The values that a flag accepts, as its reader describes them. */
 function wantedBy(flag: Flag<unknown>): string {
   const read = flag.reader('\0');
   return 'wanted' in read ? read.wanted : flag.help;
 }
 
-/** What Kubernetes puts into every pod for a Service named isthmus or isthmus-…: `_PORT` alone is told by its value. */
+/** Kubernetes sets these variables in every pod for a Service named isthmus or isthmus-…. A plain `_PORT` is recognised by its value. */
 function isServiceLink(variable: string, value: string | undefined): boolean {
   if (/_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(variable))
     return true;
   return variable.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value ?? '');
 }
 
-/** A misspelt variable is as wrong as a misspelt flag, and much harder to see. */
+/** A misspelt variable is an error like a misspelt flag, and harder to notice. */
 function unknownVariables(environment: Environment): ConfigProblem[] {
   const known = new Set<string>([...FLAG_NAMES.map(environmentName), 'ISTHMUS_ADDON']);
   return Object.keys(environment)
@@ -305,7 +305,7 @@ function contradictions(config: RunConfig): ConfigProblem[] {
   return problems;
 }
 
-/** One that nobody has asked for takes no offence: what is busy in it is passed over. */
+/** Checks only a range that the user gave. The default range skips ports that are in use. */
 function portsInRange(config: RunConfig, found: Given | null): ConfigProblem[] {
   const { listenerPorts: range, listen, admin, healthListen } = config;
   if (range === null || found === null) return [];
@@ -319,7 +319,7 @@ function portsInRange(config: RunConfig, found: Given | null): ConfigProblem[] {
     }));
 }
 
-/** Whether the kernel refuses to listen on both with one port: `::` takes IPv4 as well, as no address at all does. */
+/** Whether the kernel rejects listening on both with the same port. `::` and a missing address include IPv4. */
 function overlap(one: string | undefined, other: string | undefined): boolean {
   const isAll = (host: string | undefined) => host === undefined || host === '::';
   if (isAll(one) || isAll(other) || one === other) return true;

@@ -1,11 +1,11 @@
-// The table of flags of `isthmus run`: one row is a flag, its default, its environment variables and its help. Configuration,
-// help and documentation are all made from this table.
+// The table of the flags of `isthmus run`: each row has the placeholder, the default, the reader and the help of a flag. Configuration
+// and help are made from this table.
 import * as labels from './label-values.ts';
 import * as read from './values.ts';
 
 export interface Flag<T> {
   readonly reader: read.Reader<T> | read.PartsReader<T>;
-  /** As a user would write it; null: no default, the flag is off. */
+  /** As a user writes it; null: no default, the flag is off. */
   readonly fallback: string | null;
   readonly placeholder: string;
   readonly help: string;
@@ -67,13 +67,7 @@ export const FLAGS = {
     read.label,
     'for clients that send no server name',
   ),
-  interval: define(
-    'What it proxies',
-    '<time>',
-    '10s',
-    read.duration(100, day),
-    'look again even if nothing told us to',
-  ),
+  interval: define('What it proxies', '<time>', '10s', read.duration(100, day), 'full resync interval'),
 
   kubeconfig: define(
     'Kubernetes',
@@ -123,7 +117,7 @@ export const FLAGS = {
     '<time>',
     '5s',
     read.duration(0, 5 * minutes),
-    'until kube-proxy knows we go',
+    'keep a terminating slice this long',
   ),
   'allow-mass-delete': define('Kubernetes', '', 'false', read.flag, 'even if most of our objects go at once'),
   'resource-tags': define(

@@ -1,4 +1,4 @@
-// Reads configuration values that are about labels. Several things can be wrong with one: each is named. None of them throws.
+// Reads configuration values about labels. A reader lists every problem of a value and never throws.
 
 import { readTags, type Tags } from '../../control/objects/resource-tags.ts';
 import { labelKeyProblem } from '../../kube/labels/label-syntax.ts';
@@ -12,7 +12,7 @@ export const resourceTags: PartsReader<Tags> = (text) => {
 
 /** The `matchExpressions` of a node selector; null: every node. */
 export const nodeSelector: PartsReader<NodeSelector | null> = (text) => {
-  // A variable that a template left empty.
+  // A template can leave the variable empty.
   if (text.trim() === '') return { value: null };
   let json: unknown;
   try {
@@ -26,7 +26,7 @@ export const nodeSelector: PartsReader<NodeSelector | null> = (text) => {
   return { value: parsed.kind === 'every-node' ? null : parsed.selector };
 };
 
-/** Keys of labels, separated by commas. */
+/** Label keys, separated by commas. */
 export const labelKeys: PartsReader<readonly string[]> = (text) => {
   const keys = text.trim() === '' ? [] : text.split(',').map((part) => part.trim());
   const problems = keys.flatMap((key, index) => {

@@ -134,7 +134,7 @@ describe('the environment of the program we replace', () => {
     });
   });
 
-  test('whoever reads files is not bothered with what the shell says of Kubernetes', () => {
+  test('with --source file: the Kubernetes variables of the shell are ignored', () => {
     const machine = { ...MACHINE, isFile: () => false };
     const environment = { KUBECONFIG: '/a:/b', POD_IP: 'pod' };
     expect(readConfig(SOURCE, environment, machine)).toMatchObject({

@@ -1,21 +1,21 @@
-// The environment of the program we replace, and the variables that everything in Kubernetes goes by: honoured where a flag
-// and its own variable say nothing. What it reads differently than its old reader did, it warns of once.
+// Reads the variables of magnum-cluster-api-proxy, which isthmus replaces, and the usual variables in Kubernetes. They apply only if
+// neither the flag nor its own variable is set. A value that the old proxy read differently causes a warning.
 import type { FlagName } from './flags.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Given {
-  /** The flag or variable, as it was written. */
+  /** The flag or variable, as the user wrote it. */
   readonly where: string;
   readonly text: string;
 }
 
-/** What only the machine knows. */
+/** Access to the file system. */
 export interface Machine {
-  /** What is wrong with a directory, if anything. */
+  /** What is wrong with a directory; null if it is usable. */
   readonly directoryProblem: (path: string) => string | null;
   readonly isFile: (path: string) => boolean;
-  /** What a small file says, or what would be right in its place. */
+  /** The content of a small file, or a description of the expected file. */
   readonly readText: (path: string) => { readonly text: string } | { readonly wanted: string };
 }
 
@@ -44,7 +44,7 @@ export function fromVariable(environment: Environment, variable: string): Given 
   return text === undefined ? null : { where: variable, text };
 }
 
-/** A variable that is empty is one that a template left unset. */
+/** Treats an empty variable as unset: a template can leave it empty. */
 export function filled(environment: Environment, variable: string): Given | null {
   const given = fromVariable(environment, variable);
   return given?.text === '' ? null : given;
@@ -77,7 +77,7 @@ function proxyAlways(environment: Environment, warnings: string[]): Given | null
   return { where: given.where, text: 'true' };
 }
 
-/** kubectl merges several files; we read one. Of those that are named the first that exists has the current context. */
+/** kubectl merges several files; isthmus reads one. It takes the first existing file, which usually has the current context. */
 function kubeconfig(environment: Environment, machine: Machine, warnings: string[]): Given | null {
   const given = filled(environment, 'KUBECONFIG');
   if (given === null || !given.text.includes(':')) return given;

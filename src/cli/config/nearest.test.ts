@@ -25,11 +25,11 @@ test.each<[word: string, meant: string | null]>([
   expect(nearest(word, CHOICES)).toBe(meant);
 });
 
-test('of two that are as near the first is taken', () => {
+test('the first of two equally near choices is taken', () => {
   expect(nearest('bat', ['cat', 'bar'])).toBe('cat');
 });
 
-test('without choices there is nothing to mean', () => {
+test('without choices there is no suggestion', () => {
   expect(nearest('listen', [])).toBeNull();
 });
 
@@ -47,7 +47,7 @@ test.each<[word: string, meant: string[]]>([
   expect(found.length === 0).toBe(meant.length === 0);
 });
 
-test('no more than asked for, the nearest first, however long the word is', () => {
+test('at most the given number of choices is returned, nearest first, however long the word is', () => {
   expect(nearestFew('run', ['runs', 'run-a', 'run', 'rum'], 2)).toEqual(['run', 'rum']);
   expect(nearestFew('y'.repeat(1_000_000), ['run'], 2)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Finds what somebody probably meant. Pure.
+// Finds the choices that a misspelt word probably meant. Pure.
 
 /** The choice within two edits (a third of the word at most), or null. */
 export function nearest(word: string, choices: readonly string[]): string | null {
@@ -14,14 +14,14 @@ export function nearest(word: string, choices: readonly string[]): string | null
   return best;
 }
 
-/** No name that anybody means is longer, and comparing takes time by the letter. */
+/** Longer input is cut: no real name is longer, and the cost grows with each letter. */
 const MAX_LETTERS = 64;
 
-/** Those that are near enough or hold the word, the nearest first, at most so many. */
+/** The choices that are near enough or contain the word, nearest first, at most `most`. */
 export function nearestFew(text: string, choices: readonly string[], most: number): string[] {
   const word = text.slice(0, MAX_LETTERS);
   const farthest = Math.min(3, Math.floor(word.length / 2));
-  // A word of one or two letters is in everything.
+  // Almost every choice contains a word of one or two letters.
   const holds = (choice: string) => word.length > 2 && (choice.includes(word) || word.includes(choice));
   return choices
     .map((choice) => ({ choice, distance: editDistance(word, choice) }))

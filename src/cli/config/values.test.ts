@@ -26,7 +26,7 @@ test.each<[ms: number, text: string]>([
   expect(formatDuration(ms)).toBe(text);
 });
 
-test('a duration that was written is read back', () => {
+test('a formatted duration can be read back', () => {
   fc.assert(
     fc.property(fc.nat(86_400_000), (ms) => {
       expect(duration(0, 86_400_000)(formatDuration(ms))).toEqual({ value: ms });
@@ -50,7 +50,7 @@ test.each<[text: string, host: string | undefined, port: number]>([
   expect(endpoint(text)).toEqual({ value: { host, port } });
 });
 
-test('whole numbers keep to their bounds, both included', () => {
+test('whole numbers are limited to their bounds, both included', () => {
   const read = integer(3, 5);
   expect(['2', '3', '5', '6', '007'].map((text) => 'value' in read(text))).toEqual([
     false,
@@ -88,7 +88,7 @@ describe('a list of networks', () => {
     expect(blockList(read.value).check(address, address.includes(':') ? 'ipv6' : 'ipv4')).toBe(inside);
   });
 
-  test('whatever is read makes a list without an error', () => {
+  test('every valid list of networks makes a block list without an error', () => {
     const address = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('fe80::1%lo', '1.2.3', '::', ''));
     const network = fc
       .tuple(address, fc.option(fc.nat(140)))

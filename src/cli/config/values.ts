@@ -1,12 +1,12 @@
-// Reads single configuration values. Each reader returns the value or says what would have been right; none of them throws,
-// and none looks at the environment.
+// Reads single configuration values. Each reader returns the value or a description of valid values. Readers never throw and do not
+// read the environment.
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 export type Read<T> = { readonly value: T } | { readonly wanted: string };
 
 export type Reader<T> = (text: string) => Read<T>;
 
-/** Of a value in which several things can be wrong at once: each in a sentence of its own. */
+/** For a value that can have several problems at once: one sentence per problem. */
 export type ReadParts<T> = { readonly value: T } | { readonly problems: readonly string[] };
 
 export type PartsReader<T> = (text: string) => ReadParts<T>;
@@ -75,7 +75,7 @@ export const directory: Reader<string> = (text) =>
 
 const NETNS_PREFIX = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}-$/;
 
-/** Separated by commas. Each ends with "-": a prefix that ends in a hex digit would run into the id. */
+/** Separated by commas. Each ends with "-": without it, a final hex digit of the prefix looks like a part of the id. */
 export const netnsPrefixes: PartsReader<readonly string[]> = (text) => {
   const prefixes = text.trim() === '' ? [] : text.split(',').map((part) => part.trim());
   const problems = prefixes.flatMap((prefix, index) => {
@@ -89,7 +89,7 @@ export const netnsPrefixes: PartsReader<readonly string[]> = (text) => {
   return problems.length > 0 ? { problems } : { value: prefixes };
 };
 
-/** A DNS-1123 label: namespaces and clusters are named so. */
+/** A DNS-1123 label: the syntax of namespace and cluster names. */
 export const label: Reader<string> = (text) =>
   /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)
     ? { value: text }
@@ -121,10 +121,10 @@ export const namespaceOrAll: Reader<string> = (text) =>
     ? { value: text }
     : { wanted: `the name of a namespace, or ${ALL} for all of them` };
 
-/** null stands for all, which no namespace is named. */
+/** `*` becomes null, all namespaces. No namespace can have the name `*`. */
 export const allNamespaces = (text: string): string | null => (text === ALL ? null : text);
 
-/** Any name that a host can have: what objects are named after it is made of it later. */
+/** Accepts any host name. The names of Kubernetes objects are derived from it later. */
 export const hostName: Reader<string> = (text) =>
   /^[\x21-\x7e]{1,253}$/.test(text) ? { value: text } : { wanted: "a host's name, at most 253 letters" };
 
@@ -138,7 +138,7 @@ export interface PortRange {
   readonly to: number;
 }
 
-/** Empty: none at all. */
+/** Empty: no ports. */
 export const portRange: Reader<PortRange | null> = (text) => {
   if (text === '') return { value: null };
   const match = /^(\d{1,5})-(\d{1,5})$/.exec(text);

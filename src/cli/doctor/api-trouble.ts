@@ -1,4 +1,4 @@
-// What to change when the Kubernetes API cannot be reached, is not trusted, or does not take us: by the error's code. Pure.
+// Maps an error code to advice when the Kubernetes API is unreachable, untrusted, or rejects the credentials. Pure.
 import type { KubeError } from '../../kube/kube-error.ts';
 import { type Finding, problem } from './check.ts';
 
@@ -15,11 +15,11 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
 
 export interface ApiPlace {
   readonly server: string;
-  /** How we authenticate; never a secret. */
+  /** How this client authenticates; never a secret. */
   readonly identity: string;
 }
 
-/** For an error in place of an answer, or an answer that refuses who we are. */
+/** For a request that fails, or an answer that rejects the credentials. */
 export function apiTrouble(error: KubeError, { server, identity }: ApiPlace): Finding {
   const detail = error.message;
   if (error.code === 'unauthorized')

@@ -1,21 +1,21 @@
-// What a check is and what it may find. A check looks and changes nothing; it says what it saw, and where something is wrong, in
-// one sentence what to change.
+// The types of a check and its finding. A check changes nothing. It reports what it found and, if something is wrong, what to change
+// in one sentence.
 
 export type Finding =
   | { readonly kind: 'ok'; readonly found: string }
-  /** `warning`: it works, or may be meant. `problem`: something will not work. */
+  /** `warning`: it works, or may be intended. `problem`: something will not work. */
   | { readonly kind: 'warning' | 'problem'; readonly found: string; readonly fix: string }
-  /** It could not be looked at. */
+  /** The check could not run, or could not see the answer. */
   | { readonly kind: 'skipped'; readonly found: string };
 
 export interface Check {
-  /** One word, stable: scripts read it. */
+  /** One stable word: scripts read it. */
   readonly name: string;
-  /** Checks without which this one makes no sense: it is skipped where one of them found a problem. */
+  /** Checks that this one depends on. It is skipped if one of them found a problem or was skipped. */
   readonly after?: readonly string[];
-  /** Where it needs longer than the others. */
+  /** Overrides the usual timeout. */
   readonly timeoutMs?: number;
-  /** What it throws counts as a bug of ours, not of the site. */
+  /** An exception is reported as a bug of isthmus, not as a problem of the site. */
   readonly run: () => Finding | Promise<Finding>;
 }
 

@@ -1,4 +1,4 @@
-// `isthmus doctor`: looks at everything that `isthmus run` would need with the same flags, changes nothing, and says what to change.
+// `isthmus doctor`: checks everything that `isthmus run` needs with the same flags and reports what to change. It changes nothing.
 import { hostname } from 'node:os';
 import { advertisedAddress } from '../../control/instance/advertise-address.ts';
 import { readDefaultRouteAddress } from '../../control/instance/default-route-address.ts';
@@ -29,24 +29,24 @@ import { runChecks } from './run-checks.ts';
 
 export interface DoctorDependencies {
   readonly config: RunConfig;
-  /** Of reading it. */
+  /** From reading the configuration. */
   readonly warnings: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly json: boolean;
   readonly print: (text: string) => void;
-  /** For what is no part of the report. */
+  /** Prints messages that are not part of the report. */
   readonly tell: (text: string) => void;
   readonly wallNow?: () => number;
   /** The boot id of this host. */
   readonly host?: string;
-  /** To wait for a sign of life of somebody who goes by our name. */
+  /** How long to wait for a Lease renewal by another process with the same instance name. */
   readonly patienceMs?: number;
 }
 
 const CHECK_MS = 5000;
 
-/** The exit code: 0 when nothing is a problem. */
+/** Returns the exit code: 0 if no check found a problem. */
 export async function doctor(deps: DoctorDependencies): Promise<number> {
   const { version, json, print, tell } = deps;
   const visit = new KubernetesVisit();
@@ -64,7 +64,7 @@ export async function doctor(deps: DoctorDependencies): Promise<number> {
   return isWell(results) ? 0 : 1;
 }
 
-/** In the order in which they are told: each stands after those it needs. */
+/** In the order of the report. Each check comes after the checks it depends on. */
 function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly Check[] {
   const { config, warnings, environment, wallNow = Date.now } = deps;
   const { source, listen, admin, healthListen } = config;
@@ -130,13 +130,13 @@ function addressCheck({ advertiseAddress, podIp, listen }: RunConfig): Check {
       const choice = advertisedAddress({ flag: advertiseAddress, podIp, defaultRoute });
       if (choice.kind === 'none')
         return problem(
-          `nobody can be sent here: ${choice.reason}`,
+          `clients cannot be sent here: ${choice.reason}`,
           'Set --advertise-address (in a Pod: POD_IP from status.podIP) to an address that every node reaches.',
         );
       const { address, from } = choice;
       if (listen.host === undefined || isHeardAt(listen.host, address))
         return ok(`clients are sent to ${address}, from ${from}`);
-      // No more than a warning: somebody in front of us may pass them on, and a socket of systemd listens where its unit says.
+      // Only a warning: a proxy in front may forward the clients, and a systemd socket listens on the address of its unit.
       const { found, fix } = unheard(listen.host, address, from);
       return warning(found, fix);
     },

@@ -1,4 +1,4 @@
-// From the credentials to the objects of a namespace: each check is the next step on the way, so the first problem is the cause.
+// The checks of the Kubernetes API, from the credentials to the CRD. Each check is the next step, so the first problem is the cause.
 
 import { KNOWN_VERSIONS, OPENSTACK_CLUSTER_GROUP } from '../../control/sources/openstack-cluster-layout.ts';
 import { KubeconfigError } from '../../kube/credentials/kubeconfig-error.ts';
@@ -53,7 +53,7 @@ export function apiCheck(visit: KubernetesVisit, wallNow: () => number): Check {
       const askedAtMs = wallNow();
       const onHeaders = ({ date }: { readonly date?: string | undefined }) => {
         const serverMs = Date.parse(date ?? '');
-        // Whole seconds, cut off: half of one is the best guess. The answer was written somewhere between asking and now.
+        // Date has whole seconds, rounded down: +500 ms is the best estimate. The server wrote it between the request and now.
         if (!Number.isNaN(serverMs)) visit.skewMs = serverMs + 500 - (askedAtMs + wallNow()) / 2;
       };
       const scheme = client.server.startsWith('https:')
@@ -69,7 +69,7 @@ export function apiCheck(visit: KubernetesVisit, wallNow: () => number): Check {
         const { gitVersion = 'of an unknown version' } = version ?? {};
         return ok(`${client.server} is ${scheme}: Kubernetes ${gitVersion}`);
       } catch (error) {
-        // It answers; whether it knows us is the next question.
+        // The server answers. The login check tests the credentials.
         if (error instanceof KubeError && (error.code === 'unauthorized' || error.code === 'forbidden'))
           return ok(`${client.server} is ${scheme}`);
         return visit.trouble(error);
@@ -118,7 +118,7 @@ export function loginCheck(visit: KubernetesVisit): Check {
       } catch (error) {
         const isSilent =
           error instanceof KubeError && (error.code === 'not-found' || error.code === 'forbidden');
-        // Served from 1.28 on; what we may do is asked below in any case.
+        // SelfSubjectReview exists since Kubernetes 1.28. The rights check does not depend on it.
         if (!isSilent) return visit.trouble(error);
         if (error.message.includes(ANONYMOUS)) visit.user = ANONYMOUS;
       }

@@ -1,16 +1,16 @@
-// What the checks of one visit to the Kubernetes API share: the client, and what earlier checks have learnt. Nothing is written.
+// The state that the Kubernetes checks of one run share: the client and the results of earlier checks. It writes nothing.
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { apiTrouble } from './api-trouble.ts';
 import type { Finding } from './check.ts';
 
-/** Below the time that a check has: its own words are better than "no answer". */
+/** Shorter than the timeout of a check: the request's own error is more precise than "no answer". */
 export const REQUEST_MS = 4000;
 
 export class KubernetesVisit {
-  /** How far the server's clock is ahead of ours; null until it has answered. */
+  /** How far the server's clock is ahead of this host's; null until the server has sent its time. */
   skewMs: number | null = null;
-  /** As the server knows us; null where it does not tell. */
+  /** The user name that the server reports for these credentials; null if it reports none. */
   user: string | null = null;
   #client: KubeClient | null = null;
 
@@ -23,7 +23,7 @@ export class KubernetesVisit {
     this.#client = client;
   }
 
-  /** Who is refused, for a sentence: the server's name for us, or where our credentials come from. */
+  /** The subject of a message about rights: the user name from the server, or else the source of the credentials. */
   get who(): string {
     return this.user ?? this.client.identity;
   }

@@ -1,4 +1,4 @@
-// What the machine must offer: Node, the addon, the right to enter network namespaces, descriptors.
+// The checks of the machine: configuration, Node, clock, addon, the right to enter network namespaces, descriptors.
 import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CLOCK_FIX, clockDoubt } from '../../lifecycle/clock-doubt.ts';
@@ -7,7 +7,7 @@ import { nodeProblem } from '../../lifecycle/node-version.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import { type Check, type Finding, ok, problem, warning } from './check.ts';
 
-/** Loaded by the check of its name; null until then, and where it does not load. */
+/** Filled by the addon check; null before it, and if the addon does not load. */
 export interface LoadedAddon {
   addon: NativeAddon | null;
 }
@@ -32,7 +32,7 @@ export function nodeCheck(version: string, path: string): Check {
   };
 }
 
-/** By itself; how it stands to the API server's is another check, which needs an answer of it. */
+/** Checks only this host's clock. clockCheck compares it with the API server's, and needs an answer from the server. */
 export function dateCheck(wallNow: () => number): Check {
   return {
     name: 'date',
@@ -84,7 +84,7 @@ export function effectiveCapabilities(status: string): bigint | null {
   return digits === undefined ? null : BigInt(`0x${digits}`);
 }
 
-/** By our own netns: it is always there, and a way in and back that leads to the same place harms nobody. */
+/** Enters this process's own netns: it always exists, and entering it has no effect. */
 function triedSetns(addon: NativeAddon): Finding {
   const home = addon.ownIdentity();
   try {
@@ -101,7 +101,7 @@ function triedSetns(addon: NativeAddon): Finding {
       'Run it outside of a user namespace, and allow setns(CLONE_NEWNET) in its seccomp profile (RestrictNamespaces= of systemd too).',
     );
   }
-  // The addon aborts rather than leave us elsewhere; said all the same, since everything rests on it.
+  // The addon aborts the process if it cannot return. This check repeats it, because all isolation depends on it.
   return addon.ownIdentity() === home
     ? ok('CAP_SYS_ADMIN is effective; into a network namespace and back works')
     : problem(

@@ -1,4 +1,4 @@
-// What `--source file:<dir>` would read: how many manifests, and what is wrong with them.
+// Checks the manifests of `--source file:<dir>`: their number, and what is wrong with them.
 import { FileSource, type FileSourceOptions } from '../../control/sources/file-source.ts';
 import { type Check, ok, problem, warning } from './check.ts';
 
@@ -28,7 +28,7 @@ export function manifestCheck(directory: string, settings: FileSourceOptions['se
       if (wrong.length > 0) {
         const shown = wrong.slice(0, SHOWN).map(({ origin, reason }) => `${origin}: ${reason}`);
         const more = wrong.length > SHOWN ? `; and ${wrong.length - SHOWN} more` : '';
-        // What is merely passed over (another kind of object) is no error.
+        // A skipped object, for example of another kind, is only a warning.
         const judged = complete && invalid.length === 0 ? warning : problem;
         return judged(
           `${counts}; ${shown.join('; ')}${more}`,

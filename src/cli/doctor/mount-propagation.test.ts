@@ -27,7 +27,7 @@ test.each<[title: string, lines: string[], expected: object | null]>([
   expect(found).toEqual(expected === null ? null : { ...expected, lostReadOnly: false });
 });
 
-// As `ip netns add` left it in a container of crun and of runc, which was there before.
+// Captured after `ip netns add`, in containers of crun and runc that were started before it.
 const OVER = '127 900 0:20 /netns /run/netns rw,relatime master:5 - tmpfs tmpfs rw';
 
 test.each<[title: string, lines: string[], lost: boolean]>([
@@ -36,11 +36,11 @@ test.each<[title: string, lines: string[], lost: boolean]>([
   ['one that is read-only too', [ROOT, OVER, volume('master:5')], false],
   ['one that could be written from the start', [ROOT, OVER, OVER], false],
   ['a read-only one further up', [ROOT, RUN.replace(' rw,', ' ro,'), OVER], false],
-])('that it was read-only, under %s: lost is %s', (_title, lines, lost) => {
+])('read-only is lost under %s: %s', (_title, lines, lost) => {
   expect(mountPlace(lines.join('\n'), '/run/netns')?.lostReadOnly).toBe(lost);
 });
 
-test('a place with a blank in its name is found', () => {
+test('a path with a blank is found', () => {
   expect(mountPlace('9 1 0:1 / /a\\040b rw master:3 - tmpfs t rw', '/a b')).toEqual({
     isMountPoint: true,
     propagation: 'slave',

@@ -1,19 +1,19 @@
-// Whether mounts that are made elsewhere later are seen below a directory, and what they changed there, read off /proc/self/mountinfo.
-// Pure.
+// Reads from /proc/self/mountinfo whether a directory sees mounts that the host makes later, and whether such a mount already covers
+// it. Pure.
 
 export interface MountPlace {
-  /** The directory is the root of a mount of its own: in a container, a volume. */
+  /** The directory is itself a mount point: in a container, a volume. */
   readonly isMountPoint: boolean;
-  /** `private`: what the host mounts there later is never seen here. */
+  /** `private`: mounts that the host makes later never appear here. */
   readonly propagation: 'shared' | 'slave' | 'private';
   /**
-   * It was mounted read-only, and can be written all the same: a mount that came from the host later lies over it. Whether a mount is
-   * read-only is its own affair, and the host's is not.
+   * The directory was mounted read-only but is writable now: a later mount from the host covers it. Read-only is a flag of each single
+   * mount, and the host's mount does not have it.
    */
   readonly lostReadOnly: boolean;
 }
 
-/** null where no line of it leads to the directory. `path` is absolute, without links. */
+/** null if no mount contains the directory. `path` is absolute, without symbolic links. */
 export function mountPlace(mountinfo: string, path: string): MountPlace | null {
   let best: {
     readonly point: string;
@@ -27,7 +27,7 @@ export function mountPlace(mountinfo: string, path: string): MountPlace | null {
     const end = fields.indexOf('-', 6);
     if (end === -1) continue;
     const point = unescaped(fields[4] as string);
-    // Of two mounts on one place the later hides the other.
+    // Of two mounts at one path the later one hides the earlier one.
     if (!isBelow(path, point) || point.length < (best?.point.length ?? 0)) continue;
     hidesReadOnly = best?.point === point && (hidesReadOnly || best.readOnly);
     const readOnly = (fields[5] as string).split(',').includes('ro');
@@ -42,6 +42,6 @@ export function mountPlace(mountinfo: string, path: string): MountPlace | null {
 const isBelow = (path: string, place: string): boolean =>
   path === place || path.startsWith(place === '/' ? '/' : `${place}/`);
 
-/** Blanks, tabs, line ends and backslashes are written as `\040` and so on. */
+/** The kernel escapes blanks, tabs, newlines and backslashes as octal, such as `\040`. */
 const unescaped = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

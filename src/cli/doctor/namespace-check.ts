@@ -1,5 +1,5 @@
-// Whether the namespaces exist. Isthmus itself never reads a Namespace, and need not be allowed to: then a dry run tells, since
-// the API server looks for the namespace before it takes any object.
+// Checks that the namespaces exist. Isthmus itself never reads a Namespace and may lack the right to. The check then creates a Lease
+// as a dry run: the API server rejects an object whose namespace does not exist.
 
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -56,7 +56,7 @@ async function presenceOf({ client }: KubernetesVisit, name: string, isOwn: bool
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.code === 'not-found') return 'missing';
-    // Of the other one we may only read clusters and Secrets, and write Events.
+    // In the namespace of the clusters, isthmus may only read clusters and Secrets and write Events: no dry run is possible.
     if (error.code === 'forbidden') return isOwn ? triedPresence(client, name) : 'unknown';
     throw error;
   }
@@ -77,7 +77,7 @@ async function triedPresence(client: KubernetesVisit['client'], namespace: strin
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.code === 'not-found') return 'missing';
-    // "because it is being terminated" is a 403 too, but with this reason in its details.
+    // A 403 can also mean that the namespace is being terminated. Only its message shows that.
     return /being terminated/.test(error.message) ? 'leaving' : 'unknown';
   }
 }

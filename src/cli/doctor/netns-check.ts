@@ -1,4 +1,4 @@
-// What is in the netns directory, and, in a container, whether what the host adds later will be seen there.
+// Checks the content of the netns directory and, in a container, whether namespaces that the host adds later appear in it.
 import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { isNetworkNetns, netnsPrefixes } from '../../control/world/netns-index.ts';
@@ -14,7 +14,7 @@ export interface NetnsCheckDeps {
   readonly addedPrefixes: readonly string[];
   readonly loaded: LoadedAddon;
   readonly inContainer: boolean;
-  /** Tests stand in for the kernel. */
+  /** Set by tests; read from the kernel otherwise. */
   readonly mountinfo?: string;
 }
 
@@ -79,7 +79,7 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
       counts,
       'On a network node the DHCP or the OVN metadata agent makes them: is it this host?',
     );
-  // `ip netns add` does that, for the first namespace after a boot.
+  // `ip netns add` makes the directory a mount for the first namespace after a boot.
   if (place?.lostReadOnly === true)
     return warning(
       `${counts}; the directory can be written here, though it was mounted read-only: the host has made it a mount of its own since`,
@@ -99,7 +99,7 @@ function sorted(files: readonly Dirent[], directory: string, addon: NativeAddon)
   for (const file of files) {
     const { name } = file;
     const found = identify(addon, join(directory, name), file);
-    // Whether we may enter them at all is the business of another check.
+    // The setns check reports a missing right to enter them.
     if (found.kind === 'netns' || (found.kind === 'problem' && found.reason.startsWith('not permitted')))
       usable.push(name);
     else if (found.kind === 'problem') unusable.push({ name, reason: found.reason });
@@ -115,7 +115,7 @@ function placeOf(directory: string, mountinfo: string | undefined): MountPlace |
   }
 }
 
-/** As far as anybody can tell from inside. */
+/** A guess from the environment and from marker files. */
 export function seemsContainer(environment: Readonly<Record<string, string | undefined>>): boolean {
   return (
     environment.KUBERNETES_SERVICE_HOST !== undefined ||

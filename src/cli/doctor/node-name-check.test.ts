@@ -10,24 +10,24 @@ const lease = (renewTime: string | undefined, holderIdentity = 'net-1/abc', host
 const judged = (each: ReturnType<typeof lease>, lives: OwnName['lives'] = null, host = 'boot-here') =>
   leaseHolder(each as Parameters<typeof leaseHolder>[0], { host, lives }, NOW);
 
-describe('the Lease of our name is held by', () => {
+describe('the Lease of this name is held by', () => {
   const other = { kind: 'other', holder: 'net-1/abc', ageS: 12, elsewhere: null, tookIt: false };
   test.each<[title: string, found: LeaseHolder, expected: object]>([
     ['the isthmus that runs here', judged(lease(FRESH), 'held'), { kind: 'own' }],
-    ['nobody, once it has expired', judged(lease('2026-01-02T03:03:50.000000Z')), { kind: 'nobody' }],
-    ['nobody, where no name stands in it', judged(lease(FRESH, '')), { kind: 'nobody' }],
-    ['nobody, if it was never renewed', judged(lease(undefined)), { kind: 'nobody' }],
-    ['another, of whom nobody knows where it is', judged(lease(FRESH)), other],
+    ['no process once it has expired', judged(lease('2026-01-02T03:03:50.000000Z')), { kind: 'none' }],
+    ['no process if it has no holder', judged(lease(FRESH, '')), { kind: 'none' }],
+    ['no process if it was never renewed', judged(lease(undefined)), { kind: 'none' }],
+    ['another process on an unknown host', judged(lease(FRESH)), other],
     ['another on this host', judged(lease(FRESH, 'net-1/abc', 'boot-here')), other],
-    ['another while the one that runs here starts', judged(lease(FRESH), 'not-yet'), other],
+    ['another process while the isthmus here starts', judged(lease(FRESH), 'not-yet'), other],
     [
-      'another that took it from the one that runs here',
+      'another process that took it from the isthmus here',
       judged(lease(FRESH), 'lost'),
       { ...other, tookIt: true },
     ],
     ['another host', judged(lease(FRESH, 'net-1/abc', 'boot-there')), { ...other, elsewhere: 'boot-there' }],
     [
-      'another, where we do not know our own boot id',
+      'another process if the own boot id is not known',
       judged(lease(FRESH, 'net-1/abc', 'boot-there'), null, ''),
       other,
     ],
@@ -36,10 +36,10 @@ describe('the Lease of our name is held by', () => {
   });
 });
 
-describe('one who holds it', () => {
+describe('another holder of the Lease', () => {
   const other = { kind: 'other', holder: 'net-1/abc', ageS: 12.4, elsewhere: null, tookIt: false } as const;
 
-  test('and is not seen to renew it has ended, it seems: that is no reason to change anything', () => {
+  test('that does not renew it seems to have ended and is no problem', () => {
     expect(holderFinding('net-1', other, false)).toEqual({
       kind: 'ok',
       found:
@@ -47,7 +47,7 @@ describe('one who holds it', () => {
     });
   });
 
-  test('and lives on another host is a problem: both go by one name', () => {
+  test('that lives on another host is a problem: both use one name', () => {
     expect(holderFinding('net-1', { ...other, elsewhere: 'boot-there' }, true)).toMatchObject({
       kind: 'problem',
       found: expect.stringContaining('net-1/abc renews the Lease, and has boot id boot-there'),
@@ -58,7 +58,7 @@ describe('one who holds it', () => {
   test.each([
     [true, 'which it took from the one that answers here'],
     [false, 'and does not answer at --admin here'],
-  ])('and lives on this host is a problem too: a unit and a Pod, say (it took it: %s)', (tookIt, told) => {
+  ])('that lives on this host is a problem too (it took the Lease: %s)', (tookIt, told) => {
     expect(holderFinding('net-1', { ...other, tookIt }, true)).toMatchObject({
       kind: 'problem',
       found: expect.stringContaining(told),

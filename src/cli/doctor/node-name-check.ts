@@ -1,5 +1,5 @@
-// Whether another live process already goes by our name: two nodes with one host name take each other's objects, and so do a unit and a
-// Pod on one host. Only *change* says that somebody lives: where another holds the Lease, this waits until it is renewed.
+// Checks whether another live process uses the same instance name. Two nodes with one host name take each other's objects; so do a
+// systemd unit and a Pod on one host. Only a renewal proves that the holder lives, so the check waits for one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LeaseObject } from '../../control/objects/cluster-shape.ts';
 import { leaseName } from '../../control/objects/instance-name.ts';
@@ -12,13 +12,13 @@ import type { Running } from './port-checks.ts';
 
 export interface NodeNameQuestion {
   readonly instance: string;
-  /** The boot id of this host; empty where it is not known. */
+  /** The boot id of this host; empty if it is not known. */
   readonly host: string;
   readonly namespace: string;
-  /** Asked again once the Lease has changed: it may have changed into the right hands. */
+  /** Called again after the Lease has changed: the isthmus on this host may have taken it. */
   readonly running: () => Promise<Running>;
   readonly wallNow: () => number;
-  /** To wait for a renewal; a live one comes every 10 s. */
+  /** How long to wait for a renewal. A live holder renews every 10 s. */
   readonly patienceMs?: number;
 }
 
@@ -71,26 +71,26 @@ export function nodeNameCheck(visit: KubernetesVisit, question: NodeNameQuestion
 const renewal = ({ spec }: LeaseObject) => `${spec?.holderIdentity} ${spec?.renewTime}`;
 
 export type LeaseHolder =
-  | { readonly kind: 'nobody' }
-  /** The isthmus that answers on this host. */
+  | { readonly kind: 'none' }
+  /** The isthmus that answers on this host holds it. */
   | { readonly kind: 'own' }
   | {
       readonly kind: 'other';
       readonly holder: string;
       readonly ageS: number;
-      /** The boot id of another host; null: it is on this one, or nobody knows. */
+      /** The boot id of another host; null: the holder is on this host, or its host is not known. */
       readonly elsewhere: string | null;
-      /** Whether it took the Lease from the isthmus that answers on this host. */
+      /** The holder took the Lease from the isthmus that answers on this host. */
       readonly tookIt: boolean;
     };
 
 export interface OwnName {
   readonly host: string;
-  /** What the isthmus of this name that answers on this host says of the Lease; null: there is none. */
+  /** The Lease state that the isthmus of this name on this host reports; null: none answers. */
   readonly lives: 'not-yet' | 'held' | 'lost' | null;
 }
 
-/** By the server's clock, which is nobody's in particular: good enough for a hint, and nothing is decided from it. */
+/** Compares with an estimate of the server's clock: only a hint. The check reports another holder only after a renewal. */
 export function leaseHolder(
   { metadata, spec }: LeaseObject,
   { host, lives }: OwnName,
@@ -99,16 +99,16 @@ export function leaseHolder(
   const holder = spec?.holderIdentity ?? '';
   const ageS = (serverNowMs - Date.parse(spec?.renewTime ?? '')) / 1000;
   if (holder === '' || Number.isNaN(ageS) || ageS > (spec?.leaseDurationSeconds ?? DEFAULT_DURATION_S))
-    return { kind: 'nobody' };
+    return { kind: 'none' };
   if (lives === 'held') return { kind: 'own' };
   const there = metadata?.annotations?.[HOST_ANNOTATION] ?? '';
   const elsewhere = host !== '' && there !== '' && there !== host ? there : null;
   return { kind: 'other', holder, ageS, elsewhere, tookIt: lives === 'lost' };
 }
 
-/** `renews`: it was seen to. */
+/** `renews`: the Lease changed during the check. */
 export function holderFinding(instance: string, found: LeaseHolder, renews: boolean): Finding {
-  if (found.kind === 'nobody') return ok(`${instance}: nobody renews its Lease any more`);
+  if (found.kind === 'none') return ok(`${instance}: no process renews its Lease any more`);
   if (found.kind === 'own') return ok(`${instance}: its Lease is held by the isthmus that runs here`);
   const { holder, ageS, elsewhere, tookIt } = found;
   if (!renews)

@@ -1,4 +1,4 @@
-// Whether the ports are free, by taking each for a moment, and whether it is isthmus itself that has one.
+// Checks that the ports are free by binding each for a moment. A port that a running isthmus uses is fine.
 import { createServer } from 'node:net';
 import { endpointText } from '../../routing/endpoint.ts';
 import type { StatusView } from '../../telemetry/status/status.ts';
@@ -6,7 +6,7 @@ import { askAdmin } from '../admin-client.ts';
 import type { Endpoint } from '../config/values.ts';
 import { type Check, type Finding, ok, problem } from './check.ts';
 
-/** The isthmus that runs on this host, as its admin port tells; null where none answers. */
+/** The status of the isthmus on this host, from its admin port; null if none answers. */
 export type Running = Pick<StatusView, 'instance' | 'version' | 'listen' | 'kubernetes'> | null;
 
 const ASK_MS = 2000;
@@ -24,7 +24,7 @@ export async function runningIsthmus(admin: Endpoint): Promise<Running> {
 }
 
 export interface PortQuestion {
-  /** Without the dashes. */
+  /** The flag without the dashes. */
   readonly flag: 'listen' | 'admin' | 'health-listen';
   readonly endpoint: Endpoint;
   readonly running: Promise<Running>;
@@ -66,12 +66,12 @@ async function isOurs(flag: PortQuestion['flag'], endpoint: Endpoint, running: R
   if (running === null) return false;
   if (flag === 'admin') return true;
   if (flag === 'listen') return running.listen?.endsWith(`:${endpoint.port}`) === true;
-  // Its own words, and nobody else's: it says nothing more there.
+  // The health port has no /status. The exact text of its /readyz identifies isthmus.
   const answer = await askAdmin(endpoint, '/readyz', ASK_MS).catch(() => null);
   return answer !== null && /^(ok|not ready: .*)\n$/.test(answer.body);
 }
 
-/** The code of what keeps us from listening there; null when nothing does. */
+/** The error code of an attempt to listen; null if it succeeds. */
 function listenError({ host, port }: Endpoint): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer((socket) => socket.destroy());

@@ -7,7 +7,7 @@ const ODD = { name: 'clock', finding: warning('8 s behind', 'Set it.') };
 const WRONG = { name: 'rights', finding: problem('may not patch services in a', 'Allow it.') };
 const LEFT = { name: 'crd', finding: skipped('not looked at') };
 
-test('one line for what was found, one for what to change, all in columns', () => {
+test('a result has one line for the finding and one for the advice, in columns', () => {
   expect([WELL, ODD, WRONG, LEFT].map((each) => resultText(each, 6)).join('')).toBe(
     [
       'ok       node    Node 24',
@@ -21,7 +21,7 @@ test('one line for what was found, one for what to change, all in columns', () =
   );
 });
 
-test('what a server or a file says cannot forge a line', () => {
+test('text from a server or a file cannot forge a line', () => {
   const text = resultText({ name: 'api', finding: ok('a\nok       rights\r\u2028b') }, 3);
   expect(text.split('\n')).toHaveLength(2);
 });
@@ -34,12 +34,12 @@ test.each([
   expect(summaryText(results)).toBe(text);
 });
 
-test('only a problem is one', () => {
+test('only a problem makes the report fail', () => {
   expect(isWell([WELL, ODD, LEFT])).toBe(true);
   expect(isWell([WELL, WRONG])).toBe(false);
 });
 
-test('for a script', () => {
+test('the JSON report has the form that scripts read', () => {
   expect(JSON.parse(reportJson('1.2.3', [WELL, WRONG]))).toEqual({
     version: '1.2.3',
     ok: false,

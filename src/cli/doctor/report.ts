@@ -1,9 +1,9 @@
-// The words of `isthmus doctor`, for a person and for a script. Pure.
+// The output of `isthmus doctor`, as text and as JSON. Pure.
 import type { CheckResult } from './check.ts';
 
 const KIND_WIDTH = 'problem'.length;
 
-/** One line for what was found, one more for what to change. */
+/** One line for the finding, and one for the advice if there is any. */
 export function resultText({ name, finding }: CheckResult, nameWidth: number): string {
   const kind = finding.kind === 'skipped' ? '-' : finding.kind;
   const head = `${kind.padEnd(KIND_WIDTH)}  ${name.padEnd(nameWidth)}  `;
@@ -37,8 +37,8 @@ export const isWell = (results: readonly CheckResult[]): boolean =>
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** Some of it comes from files and servers: none of that may look like another line of the report. */
+/** Findings quote files and servers. Line breaks are removed: quoted text must not look like another line of the report. */
 function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are removed here
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }

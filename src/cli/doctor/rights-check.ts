@@ -1,4 +1,4 @@
-// Whether we may do all that we have to, asked verb by verb: the answer names exactly what is missing, and where.
+// Checks every right that isthmus needs, verb by verb. The finding names each missing verb, its resource and its namespace.
 
 import { type NeededRight, neededRights, shownResource } from '../../control/objects/needed-rights.ts';
 import { KubeError } from '../../kube/kube-error.ts';

@@ -19,11 +19,11 @@ async function run(checks: readonly Check[], options: Partial<RunOptions> = {}) 
   return { told, findings: Object.fromEntries(results.map(({ name, finding }) => [name, finding])) };
 }
 
-test('checks run side by side, and are told in the order of the list', async () => {
+test('checks run concurrently and are reported in the order of the list', async () => {
   const second = Promise.withResolvers<void>();
   const { told, findings } = await run([
     check('first', async () => {
-      await second.promise; // would wait for ever if one came after the other
+      await second.promise; // would wait forever if the checks ran one after the other
       return ok('1');
     }),
     check('second', () => {
@@ -35,7 +35,7 @@ test('checks run side by side, and are told in the order of the list', async () 
   expect(findings).toEqual({ first: ok('1'), second: ok('2') });
 });
 
-test('what needs a check that found a problem is skipped, and what needs that one too', async () => {
+test('a check that depends on one with a problem is skipped, and so are its dependents', async () => {
   const { findings } = await run([
     check('a', () => problem('broken', 'Mend it.')),
     check('b', () => ok('b'), ['a']),
@@ -49,7 +49,7 @@ test('what needs a check that found a problem is skipped, and what needs that on
   });
 });
 
-test('what needs a check that only warned is looked at, with what that one left', async () => {
+test('a check that depends on one with a warning runs, and sees its result', async () => {
   let left = '';
   const { findings } = await run([
     check('a', () => {
@@ -61,7 +61,7 @@ test('what needs a check that only warned is looked at, with what that one left'
   expect(findings.b).toEqual(ok('seen'));
 });
 
-test('a check that does not end is a problem, and does not hold up the end', async () => {
+test('a check that does not end is a problem and does not block the report', async () => {
   const waiting: string[] = [];
   const { findings } = await run(
     [check('slow', () => new Promise(() => {})), check('quick', () => ok('q'))],
@@ -78,7 +78,7 @@ test('a check that does not end is a problem, and does not hold up the end', asy
   expect(waiting).toContain('slow');
 });
 
-test('a check that throws is told as a bug, and the others go on', async () => {
+test('a check that throws is reported as a bug, and the others continue', async () => {
   const { findings } = await run([
     check('a', () => {
       throw new Error('oops');

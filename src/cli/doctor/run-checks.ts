@@ -1,13 +1,13 @@
-// Runs checks side by side, each within its time, and hands their results over in the order of the list, each as soon as all before
-// it are there.
+// Runs checks concurrently, each with a timeout. It reports the results in the order of the list, each as soon as all earlier results
+// are known.
 import { type Check, type CheckResult, type Finding, problem, skipped } from './check.ts';
 
 export interface RunOptions {
-  /** For one check that has no time of its own, from the moment that those it needs are done. */
+  /** For a check without its own timeout. The time starts when the checks it depends on are done. */
   readonly timeoutMs: number;
   /** In the order of the list. */
   readonly onResult: (result: CheckResult) => void;
-  /** Something takes long: told the names of those that are under way, again and again. */
+  /** Called at an interval with the names of the checks that are still running. */
   readonly onWaiting: (names: readonly string[]) => void;
   readonly waitingEveryMs?: number;
 }
@@ -21,7 +21,7 @@ export async function runChecks(
   const findings = new Map<string, Promise<Finding>>();
   const underWay = new Set<string>();
   for (const check of checks) {
-    // Those that it comes after stand before it in the list, or are not there at all.
+    // A check that this one depends on comes earlier in the list, or is not in the list.
     const needed = (check.after ?? []).map((name) => ({ name, finding: findings.get(name) }));
     findings.set(check.name, afterThose(check, needed, check.timeoutMs ?? timeoutMs, underWay));
   }
@@ -66,7 +66,7 @@ async function afterThose(
     );
   });
   try {
-    // Later in this turn of the event loop: all checks are on their way before the first one does anything slow.
+    // Runs in a microtask: all checks are started before the first one does slow work.
     return await Promise.race([Promise.resolve().then(check.run), deadline]);
   } catch (error) {
     return problem(

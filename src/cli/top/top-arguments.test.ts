@@ -42,7 +42,7 @@ test.each([
   expect(topArguments(args, {})).toEqual({ kind: 'usage' });
 });
 
-describe('what cannot be', () => {
+describe('invalid values', () => {
   test.each([['100ms'], ['61s'], ['0s'], ['1'], ['-1s'], ['1e3s'], ['']])('an interval of %j', (value) => {
     expect(topArguments([`--interval=${value}`], {})).toMatchObject({
       kind: 'problems',
@@ -50,7 +50,7 @@ describe('what cannot be', () => {
     });
   });
 
-  test('is listed all at once', () => {
+  test('are all listed at once', () => {
     const read = topArguments(['--sort', 'size', '--interval', 'often', '--admin', 'x'], {});
     expect(read.kind === 'problems' && read.problems.map(({ where }) => where)).toEqual([
       '--admin',

@@ -1,4 +1,4 @@
-// The arguments of `isthmus top`: its own, and those of every command that asks a running proxy. Pure.
+// Parses the arguments of `isthmus top`: its own, and those of every command that queries a running proxy. Pure.
 
 import { adminArguments } from '../admin-arguments.ts';
 import type { ConfigProblem } from '../config/config.ts';

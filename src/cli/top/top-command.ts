@@ -1,5 +1,5 @@
-// `isthmus top`: asks the admin port of a running proxy again and again and shows what happens there; where nobody looks (a pipe, --once),
-// one answer over one interval. It goes on trying when the proxy has gone, and ends by a key or a signal.
+// `isthmus top`: polls the admin port of a running proxy and shows its activity on the terminal until a key or a signal ends it. It
+// keeps trying while the proxy does not answer. In a pipe, or with --once or --json, it prints one result over one interval.
 import { constants } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { StatusView } from '../../telemetry/status/status.ts';
@@ -15,7 +15,7 @@ import { topView } from './top-view.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 type Asked = Extract<TopArguments, { kind: 'read' }>;
 
-/** A proxy that answers slowly is not asked without a break. */
+/** The pause before the next request to a proxy that answers slowly. */
 const LEAST_PAUSE_MS = 100;
 
 const SORT_KEYS: Readonly<Record<string, TopSort>> = {
@@ -59,7 +59,7 @@ export async function showTop(args: readonly string[], environment: Environment)
   }
 }
 
-/** Throws, too, when what answers is no status, or one without the counters. */
+/** Also throws if the answer is not a status, or a status without counters. */
 async function request(endpoint: Endpoint): Promise<StatusView> {
   const status = await requestStatus(endpoint);
   if (status?.traffic === undefined) throw new Error('the answer is no status, or one of another version');
@@ -92,7 +92,7 @@ class Live {
     });
   }
 
-  /** The exit code. */
+  /** Resolves with the exit code. */
   async run(): Promise<number> {
     const stop = (signal: NodeJS.Signals) =>
       this.#finish(signal === 'SIGINT' ? 0 : 128 + constants.signals[signal]);
@@ -115,7 +115,7 @@ class Live {
       await wait(pauseMs);
       const askedMs = performance.now();
       await this.#look();
-      if (this.#ended) return new Promise(() => {}); // whoever waited for us has gone on
+      if (this.#ended) return new Promise(() => {}); // run() has already returned
       this.#draw();
       pauseMs = Math.max(LEAST_PAUSE_MS, this.#asked.intervalMs - (performance.now() - askedMs));
     }

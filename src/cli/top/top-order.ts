@@ -1,10 +1,10 @@
-// In which order `isthmus top` shows clusters and listeners. Pure, and total: rows that are equally busy do not change places.
+// Sorts the clusters and listeners of `isthmus top`. Pure. The order is total: equally busy rows do not change places.
 import type { TopRow } from './top-view.ts';
 
 export const TOP_SORTS = ['connections', 'rate', 'bytes', 'name', 'state'] as const;
 export type TopSort = (typeof TOP_SORTS)[number];
 
-/** Worst first, as far as somebody should look at it. */
+/** The states that need an operator's attention come first. */
 const STATES: readonly TopRow['state'][] = [
   'unhealthy',
   'no-members',
@@ -28,7 +28,7 @@ const byBytes = most(
   ({ bytesInPerSecond, bytesOutPerSecond }) => (bytesInPerSecond ?? 0) + (bytesOutPerSecond ?? 0),
 );
 const byState: Order = (one, other) => STATES.indexOf(one.state) - STATES.indexOf(other.state);
-/** A cluster, then its listeners. */
+/** A cluster comes before its listeners. */
 const byName: Order = (one, other) =>
   inOrder(one.cluster, other.cluster) ||
   inOrder(one.namespace, other.namespace) ||

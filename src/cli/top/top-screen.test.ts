@@ -38,7 +38,7 @@ const names = (lines: readonly string[]): string[] =>
   lines.flatMap((line) => /^(alpha|beta|gamma)(:\w+)?(?= )/.exec(line)?.[0] ?? []);
 const size = (columns: number, rows: number) => ({ columns, rows });
 
-test('as text: the instance, what it does, its clusters and listeners', () => {
+test('the text shows the instance, its activity, its clusters and its listeners', () => {
   expect(
     plainText(topScreen(INPUT)),
   ).toBe(`isthmus 0.1.0 on net-3: ready, up 1m 41s, listening on 0.0.0.0:6443
@@ -62,13 +62,13 @@ test.each<[TopSort, string[]]>([
   expect(names(screen({ sort }))).toEqual(order);
 });
 
-test('before the second answer no rate is claimed', () => {
+test('rates are unknown before the second answer', () => {
   const [, second = '', , , row = ''] = screen({ previous: null });
   expect(second).toBe('12 connections, - new/s, 1 dialling; in -B/s, out -B/s as they end');
   expect(row).toMatch(/^beta +serving +9 +- +- +- +- +1\/1/);
 });
 
-describe('the head says', () => {
+describe('the head shows', () => {
   const head = (status: Partial<StatusView>, parts: Partial<TopInput> = {}) =>
     screen({ status: { ...NOW, ...status }, ...parts }).join('\n');
 
@@ -101,7 +101,7 @@ describe('the head says', () => {
     expect(head(status)).toContain(text);
   });
 
-  test('first of all that nobody answers', () => {
+  test('first that the proxy does not answer', () => {
     expect(screen({ trouble: 'no proxy answers' })[0]).toBe('no proxy answers');
   });
 
@@ -128,7 +128,7 @@ describe('on a terminal', () => {
     );
   });
 
-  test('nothing is said to be below where all are shown', () => {
+  test('the last line counts no other rows if all are shown', () => {
     expect(screen({ size: size(100, 24) }).at(-1)).toMatch(/^by connections;/);
     expect(screen({ size: size(100, 9) }).at(-1)).toMatch(/^by connections;/);
     expect(screen({ size: size(100, 8) }).at(-1)).toMatch(/^1 more below;/);
@@ -148,14 +148,14 @@ describe('on a terminal', () => {
     expect(row).toMatch(/^n+… {2}serving +77 /);
   });
 
-  test('however much is wrong, half of it is for the clusters', () => {
+  test('half of the screen is for the clusters, however many problems there are', () => {
     const problems = Array.from({ length: 9 }, () => ({ origin: 'x', reason: 'y '.repeat(500) }));
     const lines = screen({ status: { ...NOW, problems }, size: size(80, 14), trouble: 'word '.repeat(100) });
     expect(names(lines)).toHaveLength(4);
   });
 });
 
-test('the namespace is shown where there is more than one', () => {
+test('the namespace is shown if there is more than one', () => {
   const clusters = [clusterView('kube', { namespace: 'a' }), clusterView('kube', { namespace: 'b' })];
   const lines = screen({ status: { ...NOW, clusters, listeners: [] }, sort: 'name' });
   expect(lines.slice(4).map((line) => line.split(' ')[0])).toEqual(['a/kube', 'b/kube']);
@@ -205,7 +205,7 @@ const anyInput: fc.Arbitrary<TopInput> = fc.record({
   trouble: fc.option(word),
 });
 
-test('whatever is said: nothing leaves its place on the screen, and no rate is negative', () => {
+test('no input moves text out of its place on the screen, and no rate is negative', () => {
   fc.assert(
     fc.property(anyInput, (input) => {
       const lines: readonly TopLine[] = topScreen(input);

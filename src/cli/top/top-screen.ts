@@ -1,18 +1,18 @@
-// One screen of `isthmus top`: from two answers of /status, the size of the terminal and the order, to lines. Pure. No line is wider and
-// there are no more of them than the terminal has room for; nothing that somebody wrote into an object can move its cursor.
+// Renders one screen of `isthmus top` from two answers of /status, the terminal size and the sort order. Pure. The lines fit the width
+// and the height of the terminal. Control characters in objects are replaced, so no object can move the cursor.
 import type { StatusView } from '../../telemetry/status/status.ts';
 import { wrapped } from '../../telemetry/status/wrapped-text.ts';
 import { sortedRows, type TopSort } from './top-order.ts';
 import { type TopRow, type TopView, topView } from './top-view.ts';
 
 export interface TopInput {
-  /** null: no rate is known yet. */
+  /** null: rates are not known yet. */
   readonly previous: StatusView | null;
   readonly status: StatusView;
-  /** null: as wide and as long as it is. */
+  /** null: no limit on width and length. */
   readonly size: { readonly columns: number; readonly rows: number } | null;
   readonly sort: TopSort;
-  /** Why `status` is not of now; null while it is. */
+  /** Why `status` is out of date; null while it is current. */
   readonly trouble: string | null;
 }
 
@@ -25,15 +25,15 @@ export interface Span {
 
 export type TopLine = readonly Span[];
 
-/** Of more than these it is said how many there are. */
+/** Further problems are only counted. */
 const MOST_PROBLEMS = 3;
 const NARROWEST_NAME = 12;
-/** Wider ones give way to the netns. */
+/** A wider name is cut if the netns column needs the space. */
 const USUAL_NAME = 32;
-/** `ovnmeta-0f1e2d3c…`: what tells networks apart for a person. */
+/** `ovnmeta-0f1e2d3c…`: enough for a person to distinguish networks. */
 const NARROWEST_NETNS = 17;
 const GAP = '  ';
-/** Wider than any terminal: what is written to a file is not cut. */
+/** Wider than any terminal: output to a file is not cut. */
 const ENDLESS = 10_000;
 
 export function topScreen({ previous, status, size, sort, trouble }: TopInput): readonly TopLine[] {
@@ -42,7 +42,7 @@ export function topScreen({ previous, status, size, sort, trouble }: TopInput): 
   const rows = sortedRows([...view.clusters, ...view.listeners], sort);
   const head = headLines(view, trouble, columns);
   if (size === null) return [...head, ...tableLines(rows, columns, sort)];
-  // Whatever there is to say, half of the screen is for the clusters.
+  // The head gets at most half of the screen. The rest is for the clusters.
   const top = head.slice(0, Math.max(1, Math.floor(size.rows / 2)));
   const room = Math.max(0, size.rows - top.length - 2);
   const lines = [...top, ...tableLines(rows, columns, sort).slice(0, room + 1)];
@@ -92,7 +92,7 @@ function headLines(view: TopView, trouble: string | null, columns: number): TopL
   return lines;
 }
 
-/** One line of each: `isthmus status` has the whole of it. */
+/** One line per problem: `isthmus status` shows the full text. */
 function problemLine(text: string, columns: number): TopLine {
   return [{ text: cut(printable(text), columns), tone: 'warning' }];
 }
@@ -126,7 +126,7 @@ interface Column {
   readonly right?: true;
 }
 
-/** What a narrow terminal shortens stands at both ends. */
+/** The columns between name and netns. A narrow terminal shortens only these two outer columns. */
 const NUMBERS: readonly Column[] = [
   { title: 'state', sort: 'state', cell: ({ state }) => state },
   { title: 'open', sort: 'connections', cell: ({ connections }) => String(connections), right: true },
@@ -194,7 +194,7 @@ function tableLines(rows: readonly TopRow[], columns: number, sort: TopSort): To
   ];
 }
 
-/** The namespace only where it tells two apart. */
+/** Shows the namespace only if the rows have different namespaces. */
 function nameCell(rows: readonly TopRow[]): (row: TopRow) => string {
   const isOne = rows.every(({ namespace }) => namespace === rows[0]?.namespace);
   return ({ kind, namespace, cluster, name }) => {

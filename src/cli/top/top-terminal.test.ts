@@ -51,7 +51,7 @@ const LINES = [
   [],
 ];
 
-test('what is taken is given back, once', () => {
+test('the terminal is restored once', () => {
   const { input, output, terminal } = opened();
   expect(output.written).toBe('\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J');
   output.written = '';
@@ -61,7 +61,7 @@ test('what is taken is given back, once', () => {
   expect(input.modes).toEqual([true, false]);
 });
 
-test('it is given back at the end of the process too, and then nobody waits for that end any more', () => {
+test('the terminal is restored at process exit too, and the exit listener is then removed', () => {
   const before = process.listenerCount('exit');
   const { output, terminal } = opened();
   expect(process.listenerCount('exit')).toBe(before + 1);
@@ -72,21 +72,21 @@ test('it is given back at the end of the process too, and then nobody waits for 
 });
 
 describe('drawing', () => {
-  test('goes over what was there, and clears the rest', () => {
+  test('overwrites the previous frame and clears the rest', () => {
     const { output, terminal } = opened();
     output.written = '';
     terminal.draw(LINES);
     expect(output.written).toBe('\x1b[H\x1b[1ma\x1b[0mb\x1b[K\r\n\x1b[K\x1b[J');
   });
 
-  test('is without colours where they are not wanted', () => {
+  test('has no colours if they are disabled', () => {
     const { output, terminal } = opened(false);
     output.written = '';
     terminal.draw(LINES);
     expect(output.written).toBe('\x1b[Hab\x1b[K\r\n\x1b[K\x1b[J');
   });
 
-  test('waits for a terminal that is too slow, and is over after the end', () => {
+  test('is skipped while the terminal is too slow, and after close', () => {
     const { output, terminal } = opened();
     output.written = '';
     output.writableNeedDrain = true;
@@ -100,7 +100,7 @@ describe('drawing', () => {
   });
 });
 
-test('keys are heard one by one, escape sequences not at all', () => {
+test('keys are delivered one by one, and escape sequences are ignored', () => {
   const { input, heard } = opened();
   input.emit('data', Buffer.from('rb'));
   input.emit('data', Buffer.from('\x1b[B'));
@@ -109,7 +109,7 @@ test('keys are heard one by one, escape sequences not at all', () => {
   expect(heard).toEqual(['r', 'b', 'n', '\x03']);
 });
 
-test('a change of size is told, and the size of a terminal that has none is the usual one', () => {
+test('a change of size is reported, and a terminal without a size counts as 80 by 24', () => {
   const { output, heard, terminal } = opened();
   output.emit('resize');
   expect(heard).toEqual(['resize']);
@@ -122,13 +122,13 @@ test.each([
   ['input', 'end'],
   ['input', 'error'],
   ['output', 'error'],
-] as const)('%s: %s means that nobody looks any more', (which, event) => {
+] as const)('%s: %s means that the terminal is closed', (which, event) => {
   const { input, output, heard } = opened();
   ({ input, output })[which].emit(event, new Error('EIO'));
   expect(heard).toEqual(['gone']);
 });
 
-test('without an input it shows all the same', () => {
+test('the terminal draws without an input too', () => {
   const output = new Output();
   const ignore = () => {};
   const terminal = new TopTerminal({

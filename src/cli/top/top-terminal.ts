@@ -1,5 +1,5 @@
-// The terminal while `isthmus top` has it: another screen, no cursor, keys one by one; and everything as it was when it gives it back,
-// however it ends. It knows nothing of what is shown.
+// Controls the terminal for `isthmus top`: alternate screen, hidden cursor, single key presses. It restores the terminal at the end,
+// also when an exception ends the process. The content comes from the caller.
 import type { ReadStream, WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 import type { Span, Tone, TopLine } from './top-screen.ts';
@@ -11,11 +11,11 @@ export interface TopTerminalDeps {
   readonly colours: boolean;
   readonly onKey: (key: string) => void;
   readonly onResize: () => void;
-  /** Nobody looks any more. */
+  /** The terminal is closed. */
   readonly onGone: () => void;
 }
 
-// The other screen, and there no cursor and no line that is continued on the next.
+// Switches to the alternate screen, hides the cursor, disables line wrapping and clears the screen.
 const TAKE = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J';
 const GIVE_BACK = '\x1b[?7h\x1b[?25h\x1b[?1049l';
 
@@ -33,7 +33,7 @@ export class TopTerminal {
   readonly #deps: TopTerminalDeps;
   #taken = false;
   readonly #read = (chunk: Buffer | string): void => {
-    // Without arrows, and answers to questions that nobody asked.
+    // Removes escape sequences: arrow keys and unrequested terminal reports.
     for (const key of stripVTControlCharacters(String(chunk))) this.#deps.onKey(key);
   };
   readonly #giveBack = (): void => this.close();
@@ -45,7 +45,7 @@ export class TopTerminal {
   open(): void {
     const { input, output, onResize, onGone } = this.#deps;
     this.#taken = true;
-    // Also when an exception ends the process: a terminal takes what is written at once.
+    // Restores the terminal even when an exception ends the process: writes to a terminal are synchronous.
     process.once('exit', this.#giveBack);
     output.on('resize', onResize);
     output.on('error', onGone);
@@ -58,13 +58,13 @@ export class TopTerminal {
     input.resume();
   }
 
-  /** What a terminal says that does not know itself. */
+  /** 80 by 24 if the terminal does not report its size. */
   get size(): { readonly columns: number; readonly rows: number } {
     const { columns, rows } = this.#deps.output;
     return { columns: columns || 80, rows: rows || 24 };
   }
 
-  /** One that is too slow is not given more than it can take. */
+  /** Skips the frame while a slow terminal has unwritten output. */
   draw(lines: readonly TopLine[]): void {
     const { output, colours } = this.#deps;
     if (!this.#taken || output.writableNeedDrain) return;
@@ -84,7 +84,7 @@ export class TopTerminal {
       input.setRawMode(false);
       input.pause();
     }
-    // Errors are still heard: a terminal that is gone says so now.
+    // The error listener stays: this write fails if the terminal is already closed.
     output.write(GIVE_BACK);
   }
 }

@@ -30,9 +30,9 @@ const AFTER = statusOf({
   listeners: [listenerViewOf('ssh', { connections: 3, traffic: traffic(7, 7) })],
 });
 
-test('rates are what came between two answers, by the clock of the proxy', () => {
+test('rates are the differences between two answers, by the clock of the proxy', () => {
   const view = topView(BEFORE, AFTER);
-  // 8 + 122 have ever come, and 10 + 100 before.
+  // 8 + 122 connections in total, after 10 + 100 in the first answer.
   expect(view).toMatchObject({
     overSeconds: 2,
     newPerSecond: 10,
@@ -60,13 +60,13 @@ test.each<[title: string, before: StatusView | null, now: StatusView]>([
   expect([view.clusters[0], view.listeners[0]]).toMatchObject([UNKNOWN, UNKNOWN]);
 });
 
-test('of a cluster that has just come no rate is known, and all others are', () => {
+test('the rates of a new cluster are unknown, and all others are known', () => {
   const now = { ...AFTER, clusters: [...AFTER.clusters, clusterView('new', { traffic: traffic(9) })] };
   const { clusters } = topView(BEFORE, now);
   expect(clusters.map(({ newPerSecond }) => newPerSecond)).toEqual([2, null]);
 });
 
-test('a counter that began anew makes no negative rate', () => {
+test('a counter that restarts makes no negative rate', () => {
   const now = { ...AFTER, clusters: [clusterView('alpha', { connections: 1, traffic: traffic(3) })] };
   expect(topView(BEFORE, now).clusters[0]).toMatchObject({
     newPerSecond: 0,
@@ -84,7 +84,7 @@ test('clusters of one name in two namespaces are not mixed up', () => {
   expect(topView(before, now).clusters.map(({ newPerSecond }) => newPerSecond)).toEqual([1, 5]);
 });
 
-test('what is healthy: backends of a cluster, members of a listener that should be', () => {
+test('the view counts the healthy backends of a cluster and the healthy members of a listener, without ignored ones', () => {
   const [backend] = clusterView('a').backends;
   const backends = [backend!, { ...backend!, up: false }, { ...backend!, up: false }];
   const view = topView(
@@ -101,7 +101,7 @@ test('what is healthy: backends of a cluster, members of a listener that should 
   });
 });
 
-test('with Kubernetes: how we stand, and how many clusters are published from here, without who we are', () => {
+test('with Kubernetes, the view has the Lease state and the number of published clusters, but no identity', () => {
   const publication = {
     service: 'ours',
     slice: 'ready',
@@ -113,7 +113,7 @@ test('with Kubernetes: how we stand, and how many clusters are published from he
     null,
     statusOf({
       kubernetes: {
-        ...{ server: 'https://10.20.0.10:6443', identity: 'somebody', instance: 'net-3', calls: {} },
+        ...{ server: 'https://10.20.0.10:6443', identity: 'a user', instance: 'net-3', calls: {} },
         ...{ lease: 'held', liveness: 'lease', instances: 3, staleSince: null },
         ...{ takesPart: true, takesPartBecause: 'every node takes part' },
       },

@@ -1,16 +1,16 @@
-// What `isthmus top` shows: two answers of /status, and what happened between them. Pure. A rate is never negative, and is unknown
-// (null) where the two are not of one process: its counters began anew.
+// Computes the view of `isthmus top` from two answers of /status: the current state and the rates between them. Pure. A rate is never
+// negative. It is null (unknown) if the answers come from different processes, because the counters restart.
 
 import type { Traffic } from '../../telemetry/metrics/traffic.ts';
 import type { ListenerView } from '../../telemetry/status/listener-view.ts';
 import type { ClusterView, StatusView } from '../../telemetry/status/status.ts';
 
-/** Per second; null while it is not known. */
+/** Per second; null while the rate is not known. */
 export interface TopRates {
   readonly newPerSecond: number | null;
-  /** Connections that ended without having reached a backend. */
+  /** Connections that ended and reached no backend. */
   readonly unservedPerSecond: number | null;
-  /** Counted when a connection ends: from clients, and to them. */
+  /** In: from clients. Out: to clients. Counted when a connection ends. */
   readonly bytesInPerSecond: number | null;
   readonly bytesOutPerSecond: number | null;
 }
@@ -19,7 +19,7 @@ export interface TopRow extends TopRates {
   readonly kind: 'cluster' | 'listener';
   readonly namespace: string;
   readonly name: string;
-  /** Its own name, or the one of the cluster that a listener belongs to. */
+  /** The name of the cluster; for a listener, of the cluster it belongs to. */
   readonly cluster: string;
   readonly state: ClusterView['state'] | ListenerView['state'];
   readonly connections: number;
@@ -35,7 +35,7 @@ export interface TopView extends TopRates {
   readonly ready: boolean;
   readonly notReadyBecause: string | null;
   readonly uptimeSeconds: number;
-  /** What the rates are over; null where there are none. */
+  /** The time between the two answers; null if there are no rates. */
   readonly overSeconds: number | null;
   readonly connections: number;
   readonly pendingDials: number;
@@ -45,7 +45,7 @@ export interface TopView extends TopRates {
         NonNullable<StatusView['kubernetes']>,
         'lease' | 'instances' | 'takesPart' | 'takesPartBecause' | 'staleSince'
       > & {
-        /** Clusters whose clients are sent to this instance. */
+        /** Clusters with a ready slice of this instance: clients are sent here. */
         readonly published: number;
       })
     | null;
@@ -116,19 +116,19 @@ export function topView(previous: StatusView | null, status: StatusView): TopVie
   };
 }
 
-/** Processes of one node answer under one name and address: an upgrade changes only the time of the start. */
+/** After an upgrade the successor process answers with the same name and address. Only the start time differs. */
 function isSameProcess(one: StatusView, other: StatusView): boolean {
   return one.instance === other.instance && one.startedAt === other.startedAt;
 }
 
 function rates(before: Counted | undefined, now: Counted, seconds: number): TopRates {
   const rate = (count: (of: Counted) => number): number | null =>
-    // A cluster that went and came again within the interval is counted anew.
+    // Never negative: the counters of a cluster restart if it is deleted and created again within the interval.
     before === undefined || seconds <= 0
       ? null
       : Math.round((Math.max(0, count(now) - count(before)) / seconds) * 1000) / 1000;
   return {
-    // All that ever came are those that have ended and those that are open.
+    // Open plus ended connections are all connections ever accepted.
     newPerSecond: rate(({ connections, traffic }) => connections + traffic.ended),
     unservedPerSecond: rate(({ traffic }) => traffic.unserved),
     bytesInPerSecond: rate(({ traffic }) => traffic.bytesFromClient),

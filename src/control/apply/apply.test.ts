@@ -31,10 +31,10 @@ interface Asked extends Request {
   refuse(code: KubeErrorCode, retryAfterMs?: number): Promise<void>;
 }
 
-/** Everything that follows from what was just settled. */
+/** Waits for everything that follows from the last settled promise. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A watch that tells nothing. */
+/** A watch that never delivers anything. */
 const MUTE = { moment: () => 0, hasTold: () => false };
 
 describe('carrying out a plan', () => {
@@ -96,7 +96,7 @@ describe('carrying out a plan', () => {
     await settled();
   };
 
-  test('asks for one thing per object at a time, and eight at most', async () => {
+  test('sends one request per object at a time, and eight at most', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `c${i}`);
     await begin(...names.map(create));
     await begin(...names.map(create));
@@ -105,14 +105,14 @@ describe('carrying out a plan', () => {
     expect(asked.map(({ body }) => (body as ServiceObject).metadata?.name)).toEqual(names.slice(0, 9));
   });
 
-  test('forgets what was planned and not begun when there is a newer plan', async () => {
+  test('drops actions that have not started when a newer plan arrives', async () => {
     await begin(...Array.from({ length: 9 }, (_, i) => create(`c${i}`)));
     await begin(create('new'));
     await asked[0]?.answer({ metadata: { name: 'c0' } });
     expect(asked[8]?.body).toMatchObject({ metadata: { name: 'new' } });
   });
 
-  test('lets the next look see what was written before the watch tells', async () => {
+  test('shows written objects to the next turn before the watch delivers them', async () => {
     await begin(create('a'));
     await asked[0]?.answer({ metadata: { name: 'a', resourceVersion: '5' }, spec: { ports: [] } });
     expect(written.services.over(SteadyMap.empty()).get('a')?.metadata?.resourceVersion).toBe('5');
@@ -154,7 +154,7 @@ describe('carrying out a plan', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('tries an object that fails later and later, up to a minute, and the others at once', async () => {
+  test('backs off for a failing object, up to a minute, and writes the others at once', async () => {
     const waits: number[] = [];
     for (let i = 0; i < 9; i += 1) {
       await begin(create('a'), create(`other-${i}`));
@@ -171,7 +171,7 @@ describe('carrying out a plan', () => {
     expect(applier.problems()).toEqual([]);
   });
 
-  test('does not wait to do something else, nor to try what was overtaken with the version that the watch has told', async () => {
+  test('does not back off for a different action, or for an overtaken one with a new version from the watch', async () => {
     await begin(create('a'));
     await asked[0]?.refuse('server-error');
     await begin(remove('a'));
@@ -183,7 +183,7 @@ describe('carrying out a plan', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('shows no problem of what nobody wants any more', async () => {
+  test('reports no problem for an object without a planned action', async () => {
     await begin(create('a'));
     await asked[0]?.refuse('forbidden');
     expect(applier.problems()).toHaveLength(1);
@@ -192,7 +192,7 @@ describe('carrying out a plan', () => {
     expect(applier.retryAtMs()).toBeNull();
   });
 
-  test('tries what somebody is always faster at less and less often', async () => {
+  test('backs off for an object that another writer always changes first', async () => {
     const waits: number[] = [];
     for (let i = 0; i < 7; i += 1) {
       await begin(create('a'));
@@ -204,7 +204,7 @@ describe('carrying out a plan', () => {
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
   });
 
-  test('withdraws a slice although everything else hangs, and tries again within seconds', async () => {
+  test('withdraws a slice although everything else hangs, and retries within seconds', async () => {
     await begin(...Array.from({ length: 20 }, (_, i) => create(`c${i}`)));
     expect(asked).toHaveLength(8);
     const slice: Action = { ...remove('a'), resource: 'endpointslices' };
@@ -242,13 +242,13 @@ describe('carrying out a plan', () => {
     expect(applier.retryAtMs()).toBe(7000);
   });
 
-  test('says that a namespace is missing, rather than take it for having been overtaken', async () => {
+  test('reports a missing namespace as a failure, not as overtaken', async () => {
     await begin(create('a'));
     await asked[0]?.refuse('not-found');
     expect(outcomes).toMatchObject([{ kind: 'failed' }]);
   });
 
-  test('ends at once when it is told to, and reports nothing of what it gave up', async () => {
+  test('stops at once, and reports no outcome for aborted requests', async () => {
     await begin(create('a'));
     await applier.stop();
     await begin(create('b'));
@@ -297,7 +297,7 @@ describe('carrying out a plan', () => {
 
     test.each([
       ['of a user’s own type', { type: 'Opaque' }, 'user'],
-      ['that nobody can change', { immutable: true }, 'immutable'],
+      ['that is immutable', { immutable: true }, 'immutable'],
       ['without its key', { data: {} }, 'no key value'],
       ['that is no text', { data: { value: Buffer.from([0xff, 0xfe]).toString('base64') } }, 'UTF-8'],
       ['that is no kubeconfig', { data: { value: Buffer.from('a: [').toString('base64') } }, ''],
@@ -309,7 +309,7 @@ describe('carrying out a plan', () => {
       expect(outcomes).toMatchObject([{ kind: 'done', changed: false }]);
     });
 
-    test('that somebody led elsewhere after us is not given back over that: only our mark goes', async () => {
+    test('that another writer changed after us is not restored: only our mark is removed', async () => {
       const back: Action = { ...action, server: 'https://192.0.2.7:6443', mark: false };
       const marked = {
         metadata: {
@@ -330,7 +330,7 @@ describe('carrying out a plan', () => {
       expect(Buffer.from(data.value, 'base64').toString()).toBe(kubeconfig('https://192.0.2.7:6443'));
     });
 
-    test('that leads to us already is only marked, so that it is given back one day', async () => {
+    test('that points to the proxy already is only marked, so a later restore is possible', async () => {
       await begin(action);
       await asked[0]?.answer(secret(kubeconfig('https://a.ns:6443')));
       expect(asked[1]?.body).not.toHaveProperty('data');
@@ -341,7 +341,7 @@ describe('carrying out a plan', () => {
     const slice = { ...target('a'), resource: 'endpointslices' } as const;
     const endpoints = (ready: boolean) => [{ addresses: ['192.0.2.1'], conditions: { ready } }];
 
-    test('sends nobody here, and does so as soon as they are', async () => {
+    test('publishes no ready endpoint, and does so as soon as they are live', async () => {
       mayOpen = false;
       const patch = { kind: 'patch', ...slice, name: 'b', resourceVersion: '1' } as const;
       await begin(
@@ -355,7 +355,7 @@ describe('carrying out a plan', () => {
       expect(asked.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
     });
 
-    test('takes away what leads nowhere, sends clients elsewhere, and makes what sends nobody anywhere', async () => {
+    test('removes dead endpoints, marks slices as terminating, and creates objects without ready endpoints', async () => {
       mayOpen = false;
       await begin(
         { kind: 'delete', ...slice, uid: 'u', resourceVersion: '1' },

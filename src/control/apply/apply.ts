@@ -1,5 +1,5 @@
-// Carries plans out: each object on its own, several at a time, one request per object at most. An object that fails is tried
-// again later and later, and never keeps another from being written. Decides nothing.
+// Executes plans: several objects in parallel, at most one request per object. A failed object backs off and never blocks the write
+// of another. Decides nothing.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -14,7 +14,7 @@ import type { WrittenObjects } from './written-objects.ts';
 
 export type Outcome =
   | { readonly kind: 'done'; readonly action: Action; readonly changed: boolean }
-  /** Somebody else was faster: the next look decides anew. */
+  /** Another writer changed the object first. The next plan decides again. */
   | { readonly kind: 'overtaken'; readonly action: Action }
   | {
       readonly kind: 'failed';
@@ -30,7 +30,7 @@ export interface ApplierDependencies {
     readonly slices: WrittenObjects<EndpointSliceObject>;
     readonly secrets: WrittenObjects<KubeconfigSecret>;
   };
-  /** The routes of the plan are live: before that nobody is sent here. What leads nowhere is taken away all the same. */
+  /** Whether the routes of the plan are live. Ready endpoints are published only then. Removals never wait. */
   readonly mayOpen?: () => boolean;
   readonly onFinding: (key: string, finding: KubeconfigFinding) => void;
   readonly onOutcome: (outcome: Outcome) => void;
@@ -39,7 +39,7 @@ export interface ApplierDependencies {
 }
 
 interface Failure {
-  /** What was tried: a wait is for saying the same again, not for what is said next. Of an error, whatever the version. */
+  /** The back-off applies only to the same attempt (`attemptOf`). */
   readonly attempt: string;
   readonly times: number;
   readonly retryAtMs: number;
@@ -47,14 +47,14 @@ interface Failure {
 }
 
 const CONCURRENCY = 8;
-/** Beside those: a way out that leads nowhere is closed although everything else may hang. */
+/** Additional slots for removals: dead endpoints are removed even if all other requests hang. */
 const WITHDRAWALS = 8;
 const REQUEST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 60_000;
-/** A slice that leads nowhere costs its clients every second. */
+/** Clients that follow a dead slice fail every second that it stays. */
 const LAST_WITHDRAWAL_RETRY_MS = 5000;
-/** As long as the watch may take to tell what overtook us; longer each time, for a watch that is broken. */
+/** Time for the watch to deliver the conflicting change. Doubles each time, in case the watch is broken. */
 const OVERTAKEN_MS = 1000;
 const LAST_OVERTAKEN_MS = 30_000;
 
@@ -70,7 +70,7 @@ export class Applier {
     this.#deps = deps;
   }
 
-  /** Replaces what was planned and not begun; what is under way goes on. */
+  /** Replaces planned actions that have not started. Requests in flight continue. */
   apply(actions: readonly Action[]): void {
     this.#forgetOld();
     this.#waiting = actions;
@@ -78,12 +78,12 @@ export class Applier {
     this.#start();
   }
 
-  /** Something that had to wait may go on: `mayOpen` says yes. */
+  /** Resumes waiting actions after `mayOpen` became true. */
   goOn(): void {
     this.#start();
   }
 
-  /** The last failure of each object that still has to be written. */
+  /** The last failure of each object that still has a planned action. */
   problems(): readonly Problem[] {
     const problems: Problem[] = [];
     for (const [origin, { error }] of this.#failures)
@@ -91,7 +91,7 @@ export class Applier {
     return problems;
   }
 
-  /** When the next object may be tried again (monotonic); null: none waits. */
+  /** When the next retry is due (monotonic); null: none is pending. */
   retryAtMs(): number | null {
     let at: number | null = null;
     for (const [key, { retryAtMs }] of this.#failures)
@@ -107,7 +107,7 @@ export class Applier {
     while (this.#inFlight.size > 0) await Promise.all(this.#inFlight.values());
   }
 
-  /** Begins nothing more, and gives up what is under way. */
+  /** Starts nothing more and aborts requests in flight. */
   async stop(): Promise<void> {
     this.#waiting = [];
     this.#abort.abort();
@@ -138,7 +138,7 @@ export class Applier {
   }
 
   async #carryOut(key: string, action: Action): Promise<void> {
-    // The caller puts it into the map first.
+    // Yield once: the caller must add this promise to the map first.
     await null;
     const outcome = await this.#request(action).then(
       (changed): Outcome => {
@@ -159,7 +159,7 @@ export class Applier {
 
   #failed(key: string, action: Action, error: KubeError): Outcome {
     const now = this.#deps.now();
-    // What is not there cannot be changed or deleted; that a namespace is not there is a failure like any other.
+    // A missing object was deleted by another writer. On create, not-found means a missing namespace, which is a normal failure.
     const overtaken =
       error.code === 'conflict' ||
       error.code === 'already-exists' ||
@@ -174,20 +174,20 @@ export class Applier {
     }
     const longest = isWithdrawal(action) ? LAST_WITHDRAWAL_RETRY_MS : LAST_RETRY_MS;
     const backOff = Math.min(longest, FIRST_RETRY_MS * 2 ** Math.min(times - 1, 20));
-    // Between half and all of it: instances that failed together do not come back together.
+    // Jitter between 50 and 100 %: instances that failed together must not retry together.
     const retryInMs = Math.max(error.retryAfterMs ?? 0, backOff * (0.5 + this.#deps.random() / 2));
     this.#failures.set(key, { attempt, times, retryAtMs: now + retryInMs, error });
     return { kind: 'failed', action, error, retryInMs };
   }
 
-  /** Of objects that nothing is planned for any more. */
+  /** Drops old failures: an object with a planned action would have been retried since. */
   #forgetOld(): void {
     const now = this.#deps.now();
     for (const [key, { retryAtMs }] of this.#failures)
       if (now > retryAtMs + 2 * LAST_RETRY_MS) this.#failures.delete(key);
   }
 
-  /** Whether the API was changed. */
+  /** Returns whether the object in the API changed. */
   async #request(action: Action): Promise<boolean> {
     const { client, written } = this.#deps;
     const { signal } = this.#abort;
@@ -224,7 +224,7 @@ export class Applier {
       case 'delete': {
         const { uid, resourceVersion } = action;
         const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
-        // Its place here would be worth nothing if it had to wait for a connection.
+        // The extra slots would be useless if the request had to wait for a connection.
         const urgent = isWithdrawal(action);
         await client.request({ method: 'DELETE', path, body, urgent, timeoutMs: REQUEST_MS, signal });
         this.#record(resource, name, null, resourceVersion);
@@ -268,11 +268,11 @@ interface Answer {
   readonly [field: string]: unknown;
 }
 
-/** Of ours or of a dead instance: whoever follows it finds nobody. */
+/** Removes a slice of this or of a dead instance: clients that follow it fail. */
 const isWithdrawal = ({ kind, resource }: Action): boolean =>
   kind === 'delete' && resource === 'endpointslices';
 
-/** From then on clients are sent here. */
+/** Whether the action publishes a ready endpoint, which sends clients to this instance. */
 function opensWay(action: Action): boolean {
   if (action.resource !== 'endpointslices' || (action.kind !== 'create' && action.kind !== 'patch'))
     return false;
@@ -280,7 +280,7 @@ function opensWay(action: Action): boolean {
   return endpoints?.some(({ conditions }) => conditions?.ready !== false) ?? false;
 }
 
-/** What the answer depended on: to do something else there is no reason to wait. */
+/** What the answer depended on: the kind, and for a conflict also the version. A different attempt need not wait. */
 const attemptOf = (action: Action, byVersion: boolean): string =>
   byVersion && 'resourceVersion' in action ? `${action.kind} ${action.resourceVersion}` : action.kind;
 

@@ -94,7 +94,7 @@ describe('an Event', () => {
     expect(kindOf(event('x', more))).toBe('create');
   });
 
-  test('gets a name of its own without being told how', () => {
+  test('gets a unique name by default', () => {
     const settings = { now: () => 0, wallClock: () => 0, instance: 'net-1' };
     const names = [1, 2].map(() => created(new EventCorrelator(settings).decide(event('x'))).metadata.name);
     expect(names[0]).toMatch(/^kube-1-x7k2p\.[0-9a-f]{16}$/);
@@ -119,7 +119,7 @@ describe('an Event', () => {
 });
 
 describe('many Events', () => {
-  test('of one kind with ever other messages are combined from the eleventh on', () => {
+  test('of one kind with different messages are combined from the eleventh on', () => {
     const { correlator } = setup();
     const kinds = Array.from({ length: 13 }, (_, i) => correlator.decide(event(`message ${i}`)));
     expect(kinds.map(({ kind }) => kind)).toEqual([...new Array(11).fill('create'), 'patch', 'patch']);
@@ -153,7 +153,7 @@ describe('many Events', () => {
     expect(later.filter((kind) => kind !== 'drop')).toHaveLength(25);
   });
 
-  test('that were dropped were still counted', () => {
+  test('that are dropped still count', () => {
     const { clock, correlator } = setup();
     for (let i = 0; i < 30; i += 1) correlator.decide(event('x'));
     clock.ms += 5 * MINUTE;
@@ -166,7 +166,7 @@ describe('many Events', () => {
     expect(kindOf(event('x', { object: { ...object, uid: 'u-2' } }))).toBe('create');
   });
 
-  test('on more objects than can be remembered start anew with the oldest', () => {
+  test('on more objects than the limit evict the oldest object', () => {
     const { kindOf } = setup();
     const on = (i: number) => event('x', { object: { ...object, uid: `u-${i}` } });
     for (let i = 0; i <= 4096; i += 1) kindOf(on(i));
@@ -176,7 +176,7 @@ describe('many Events', () => {
   });
 });
 
-test('whatever comes, an object gets no more than its budget, every message fits, and only what was created is patched', () => {
+test('for any input, an object stays within its budget, every message fits, and only created Events are patched', () => {
   const step = fc.record({
     message: fc.oneof(fc.constantFrom('a', 'b'), fc.string({ unit: 'binary', maxLength: 2000 })),
     reason: fc.constantFrom('Proxied', 'Unhealthy', 'Pending'),

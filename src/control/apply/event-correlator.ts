@@ -1,5 +1,5 @@
-// Keeps Events few, by the rules of client-go's EventCorrelator, which every controller follows: the same again within ten
-// minutes counts up, more than ten of a kind are combined, and each object has a budget. Decides only; it writes nothing.
+// Limits Events by the rules of client-go's EventCorrelator, which all controllers follow. A repeat within ten minutes increases the
+// count, more than ten similar Events are combined, and each object has a budget. It only decides; event-writer.ts writes.
 import { createHash, randomBytes } from 'node:crypto';
 import type { CoreV1Event } from '@kubernetes/client-node';
 import type { Wire } from '../objects/wire-object.ts';
@@ -16,18 +16,18 @@ export type EventDecision =
       readonly namespace: string;
       /** A merge patch. */
       readonly body: { readonly count: number; readonly lastTimestamp: string; readonly message: string };
-      /** To be created where the Event to patch is gone (404): the API server keeps them for an hour. */
+      /** Created instead when the Event to patch is gone (404): the API server keeps Events for an hour. */
       readonly instead: EventObjectBody;
     }
   | { readonly kind: 'drop' };
 
 export interface EventCorrelatorSettings {
-  /** Milliseconds on a clock that does not jump. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Milliseconds since 1970, for what is written. */
+  /** Milliseconds since the epoch, for the time stamps in Events. */
   readonly wallClock: () => number;
   readonly instance: string;
-  /** Hexadecimal digits for names: no two Events may share one. */
+  /** Hexadecimal digits that make each Event name unique. */
   readonly random?: () => string;
 }
 
@@ -36,9 +36,9 @@ const SIMILAR_MS = 10 * 60_000;
 const MAX_SIMILAR = 10;
 const BURST = 25;
 const REFILL_MS = 5 * 60_000;
-/** As client-go: what is forgotten is written anew, no more. */
+/** The same limit as client-go. A forgotten Event is created again, with no other effect. */
 const MAX_REMEMBERED = 4096;
-/** The limit of events.k8s.io, which shows the same objects. */
+/** The limit of events.k8s.io, which serves the same objects. */
 const MAX_MESSAGE_BYTES = 1024;
 const MAX_NAME = 253;
 
@@ -64,7 +64,7 @@ export class EventCorrelator {
     const { key, message } = this.#combined(event, now);
     const known = this.#written.get(key);
     const isAgain = known !== undefined && now - known.lastAtMs < SIMILAR_MS;
-    // The budget last, as client-go has it: what is dropped was still counted.
+    // The budget is checked last, as in client-go: a dropped repeat still counts.
     const lastTimestamp = seconds(this.#settings.wallClock());
     const written: Written = isAgain
       ? { ...known, count: known.count + 1, lastAtMs: now }
@@ -85,7 +85,7 @@ export class EventCorrelator {
     };
   }
 
-  /** More than a few messages of one kind on one object become one Event that says so. */
+  /** Combines messages beyond MAX_SIMILAR of the same kind and object into one Event. */
   #combined({ object, type, reason, message }: StatusEvent, now: number): { key: string; message: string } {
     const kind = JSON.stringify([object.uid, type, reason]);
     const bounded = cut(message);
@@ -141,7 +141,7 @@ export class EventCorrelator {
   }
 }
 
-/** What was used last stays. */
+/** A bounded map that evicts the entry with the oldest write. */
 class Recent<T> {
   readonly #entries = new Map<string, T>();
   readonly #most: number;
@@ -163,17 +163,17 @@ class Recent<T> {
   }
 }
 
-/** Messages are long, and remembered by the thousand. */
+/** Digests save memory: messages are long, and thousands are kept. */
 const digestOf = (message: string): string => createHash('sha1').update(message).digest('base64');
 
-/** A Time of Kubernetes has no fraction. */
+/** A Kubernetes Time has no fractional seconds. */
 const seconds = (ms: number): string => new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
 
 function cut(message: string): string {
   const bytes = Buffer.from(message.toWellFormed(), 'utf8');
   if (bytes.length <= MAX_MESSAGE_BYTES) return bytes.toString('utf8');
   let end = MAX_MESSAGE_BYTES - Buffer.byteLength('…');
-  // Not within a character: bytes after the first of one start with 10.
+  // Never cut within a character: UTF-8 continuation bytes start with the bits 10.
   while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end -= 1;
   return `${bytes.toString('utf8', 0, end)}…`;
 }

@@ -58,14 +58,14 @@ describe('Events', () => {
     expect(problems).toEqual([null, null, null, null]);
   });
 
-  test('that are told again are counted up, and made again where the old one is gone', async () => {
+  test('that repeat are counted up, and created again when the old one is gone', async () => {
     refusals.push(undefined as never, refusal('not-found'));
     writer.tell([event('a'), event('a')]);
     await vi.advanceTimersByTimeAsync(1000);
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
   });
 
-  test('that cannot be written are lost, told once, and hold up no other', async () => {
+  test('that cannot be written are dropped, reported once, and block no other', async () => {
     refusals.push(refusal('forbidden'));
     writer.tell([event('a'), event('b')]);
     await vi.advanceTimersByTimeAsync(1000);
@@ -84,13 +84,13 @@ describe('Events', () => {
     expect(requests).toHaveLength(3);
   });
 
-  test('are no more than a thousand that wait', async () => {
+  test('wait in a queue of at most a thousand', async () => {
     writer.tell(Array.from({ length: 5000 }, (_, i) => event(`c${i}`)));
     await vi.advanceTimersByTimeAsync(5000 * 100);
     expect(requests).toHaveLength(1000);
   });
 
-  test('hold up nobody who ends, not even one that is never answered', async () => {
+  test('do not delay a stop, even when a request is never answered', async () => {
     refusals.push(null);
     writer.tell([event('a'), event('b')]);
     await vi.advanceTimersByTimeAsync(0);

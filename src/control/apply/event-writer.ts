@@ -1,5 +1,5 @@
-// Writes Events on OpenStackClusters, one after the other and never faster than the API can bear. Losing one loses nothing but
-// a sentence: what cannot be written is dropped, and nothing waits for it.
+// Writes Events for OpenStackClusters and AdditionalListeners, one at a time and rate-limited. An Event that cannot be written is
+// dropped: it is only information, and nothing waits for it.
 import { abortableSleep } from '../../kube/abortable.ts';
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
@@ -15,10 +15,10 @@ export interface EventWriterDependencies {
   readonly onProblem: (error: KubeError | null) => void;
 }
 
-/** A thousand clusters that change at once are told in a minute or two, not in a burst. */
+/** Spreads the Events of a thousand simultaneous changes over about two minutes. */
 const PACE_MS = 100;
 const MAX_WAITING = 1000;
-/** However long the server asks for: what is older is no news. */
+/** The limit for a Retry-After of the server: older Events are not useful. */
 const MAX_PAUSE_MS = 60_000;
 const REQUEST_MS = 10_000;
 

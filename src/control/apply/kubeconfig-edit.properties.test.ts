@@ -93,7 +93,7 @@ const style = fc.constantFrom<((object: object) => string)[]>(
   (object) => JSON.stringify(object, null, 2),
 );
 
-/** How many characters of the first text are not in both, when what they share at both ends is taken away. */
+/** The number of characters of the first text between the common prefix and the common suffix. */
 function lengthOfDifference(before: string, after: string): number {
   const most = Math.min(before.length, after.length);
   let start = 0;
@@ -107,7 +107,7 @@ const isOrdinary = (text: string): boolean => /^https:\/\/[\w.:-]+$/.test(text);
 const unquoted = (text: string): string => text.replaceAll(/["']/g, '');
 
 describe('whatever the kubeconfig', () => {
-  test('a change is that of the one server, made once, and undone it gives the very bytes', () => {
+  test('a change replaces only the server, is idempotent, and its reversal restores the same bytes', () => {
     const seen = { changed: 0, unchanged: 0, unusable: 0 };
     fc.assert(
       fc.property(config, style, server, ({ object, index }, write, next) => {
@@ -129,7 +129,7 @@ describe('whatever the kubeconfig', () => {
 
         const back = withKubeconfigServer(change.text, old);
         if (back.kind !== 'changed') expect.fail(JSON.stringify(back));
-        // The quotes stay, unless one of the two could not stand there without.
+        // The quotes stay, unless one of the two values is invalid there without quotes.
         if (isOrdinary(next) && isOrdinary(old)) expect(back.text).toBe(text);
         else if (!/["'\\]/.test(next + old)) expect(unquoted(back.text)).toBe(unquoted(text));
       }),
@@ -139,7 +139,7 @@ describe('whatever the kubeconfig', () => {
     expect(seen.unusable).toBeLessThan(80);
   });
 
-  test('no text makes it throw, and none that is unusable to read can be changed', () => {
+  test('no text makes it throw, and a text that cannot be read cannot be changed', () => {
     const marks = ['---\n', '&a ', '*a', '"', "'", '{', '}', '[', '- ', '\t', '\ufeff', '<<: '];
     const piece = fc.oneof(
       fc.constantFrom(...CAPI.split(/(?<=\n)/), ...marks),
@@ -157,7 +157,7 @@ describe('whatever the kubeconfig', () => {
     );
   });
 
-  test('one character of a good one lost or changed never makes it change anything but the server', () => {
+  test('with one character lost or changed, it still changes only the server', () => {
     const put = fc.constantFrom('', '"', '&', '*', ' ', '\n', ':', '{', '#');
     fc.assert(
       fc.property(fc.nat(CAPI.length - 1), put, (at, character) => {

@@ -33,7 +33,7 @@ const changedText = (text: string, server = NEW): string => {
   return change.text;
 };
 
-/** `§` marks what is to be replaced, and by what: `§old§new§`. */
+/** `§` marks the replaced text and its replacement: `§old§new§`. */
 const marked = (text: string): { before: string; after: string } => ({
   before: text.replace(/§(.*?)§(.*?)§/s, '$1'),
   after: text.replace(/§(.*?)§(.*?)§/s, '$2'),
@@ -98,7 +98,7 @@ describe('the server of the cluster that current-context uses', () => {
     ],
     ['with a tag', `clusters:\n- cluster:\n    server: !!str §https://o:1§${NEW}§\n  name: k\n${REST}`],
     [
-      'with an anchor that nobody uses',
+      'with an unused anchor',
       `clusters:\n- cluster:\n    server: &s §https://o:1§${NEW}§\n  name: k\n${REST}`,
     ],
     [

@@ -1,6 +1,6 @@
-// Reads and replaces the one `server` in a kubeconfig that its current context uses. Every other byte stays: the new text is
-// the old one with that scalar cut out, and what it says is compared before it is handed over. A kubeconfig is a secret:
-// reasons name contexts and clusters and the place of an error, and nothing else that is in the text. Pure.
+// Reads and replaces the `server` that the current context of a kubeconfig uses. Every other byte stays: only that scalar is replaced,
+// and the parsed result is compared before it is returned. A kubeconfig is a secret: reasons contain only context names, cluster
+// names and the position of an error. Pure.
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, Scalar } from 'yaml';
 import { shownValue } from '../objects/shown-value.ts';
 import { duplicateKey } from '../sources/duplicate-key.ts';
@@ -19,12 +19,12 @@ export type KubeconfigChange =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'unusable'; readonly reason: string };
 
-/** Cluster API writes 6 KB. The worst text of this size takes the parser about a second; a usual one, 20 ms. */
+/** Cluster API writes 6 KB. The parser needs about 1 s for the worst text of this size, and 20 ms for a typical one. */
 const MAX_LENGTH = 128 * 1024;
-/** yaml's own count: aliases times what they expand to. */
+/** Counted by the yaml package: aliases times the nodes they expand to. */
 const MAX_ALIAS_COUNT = 100;
 
-/** `text` as decoded from UTF-8 without dropping a byte order mark, or its bytes would be lost. */
+/** `text` must be decoded from UTF-8 with its byte order mark. Otherwise a later write would drop the mark. */
 export function kubeconfigServer(text: string): KubeconfigServer {
   const found = located(text);
   return found.kind === 'unusable' ? found : { kind: 'found', server: found.server, cluster: found.cluster };
@@ -52,9 +52,9 @@ export function withKubeconfigServer(text: string, server: string): KubeconfigCh
 interface Located {
   readonly kind: 'located';
   readonly document: Document.Parsed;
-  /** What the text says, as plain data that shares nothing. */
+  /** The parsed text as plain data without shared references. */
   readonly content: Record<string, unknown>;
-  /** Of the entry in `clusters`. */
+  /** Index of the entry in `clusters`. */
   readonly index: number;
   readonly cluster: string;
   readonly server: string;
@@ -125,10 +125,10 @@ function parsed(
     const error = broken === undefined ? duplicateKey(document) : { pos: broken.pos[0], code: broken.code };
     if (error !== null) {
       const { line, col } = lines.linePos(error.pos);
-      // The message can quote the text; the code cannot.
+      // The parser message can quote the secret text. The code cannot.
       return unusable(`it is not YAML at line ${line}, column ${col} (${error.code})`);
     }
-    // There and back, so that what aliases share becomes copies. A cycle does not survive it, nor should it.
+    // The JSON round trip turns nodes that aliases share into copies. It throws on a cycle, which is rejected.
     const content: unknown = JSON.parse(
       JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }) ?? null),
     );
@@ -136,7 +136,7 @@ function parsed(
       ? { kind: 'parsed', document: document as Document.Parsed, content }
       : unusable('it is YAML, but no mapping of keys to values');
   } catch {
-    // The parser out of stack; an alias of nothing, too many of them, or a cycle.
+    // A stack overflow in the parser, an unresolved alias, too many aliases, or a cycle.
     return unusable('its aliases or its nesting cannot be followed');
   }
 }
@@ -146,7 +146,7 @@ interface ServerNode {
   readonly style: 'plain' | 'single' | 'double';
 }
 
-/** The scalar itself, or the alias that stands in its place: replacing an alias leaves alone what it points to. */
+/** The scalar, or the alias in its place. Replacing an alias does not change its anchor. */
 function serverNode(document: Document.Parsed, index: number): ServerNode | null {
   const follow = (node: unknown) => (isAlias(node) ? node.resolve(document) : node);
   const child = (node: unknown, key: string | number): unknown => {
@@ -165,19 +165,19 @@ function serverNode(document: Document.Parsed, index: number): ServerNode | null
     case Scalar.QUOTE_DOUBLE:
       return { range, style: 'double' };
     default:
-      // A block of lines: nobody writes a URL so, and its end depends on what follows.
+      // A block scalar is unusual for a URL, and its end depends on the text after it.
       return null;
   }
 }
 
-/** Ways to write it, the present one first; whether one can stand in that place, only the parser knows. */
+/** Possible spellings, the present style first. The caller parses the result to find one that is valid in that place. */
 function spelled(server: string, style: ServerNode['style']): readonly string[] {
   const double = JSON.stringify(server);
   if (style === 'plain') return [server, double];
   return style === 'single' ? [`'${server.replaceAll("'", "''")}'`, double] : [double];
 }
 
-/** Whether `text` says all that `content` does, but for the one server. */
+/** Whether `text` parses to `content` with only that server replaced. */
 function saysThe(content: Record<string, unknown>, index: number, server: string, text: string): boolean {
   const read = parsed(text);
   if (read.kind === 'unusable') return false;

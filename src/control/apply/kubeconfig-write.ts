@@ -1,5 +1,5 @@
-// Changes the server of one kubeconfig Secret: reads it, judges it, writes it back with the version that was read, so that a
-// client certificate that was rotated in between is never overwritten. Keeps nothing of the content but the server.
+// Changes the server in one kubeconfig Secret: reads it, checks it, and writes it back with the resourceVersion of the read. A client
+// certificate that was rotated in between is never overwritten. Keeps only the server of the content.
 
 import type { Requester } from '../../kube/kube-client.ts';
 import { objectIn } from '../../kube/object-answer.ts';
@@ -10,7 +10,7 @@ import { kubeconfigServer, withKubeconfigServer } from './kubeconfig-edit.ts';
 export interface KubeconfigWrite {
   readonly finding: KubeconfigFinding;
   readonly secret: KubeconfigSecret;
-  /** The version that was read. */
+  /** The resourceVersion of the read. */
   readonly replaced: string;
   readonly changed: boolean;
 }
@@ -22,7 +22,7 @@ interface SecretObject {
   readonly [field: string]: unknown;
 }
 
-/** What Cluster API gives to those it makes; one that a user provides has another type, and is the user's. */
+/** The type of Secrets that Cluster API creates. A Secret that a user provides has another type and is not changed. */
 const CLUSTER_API_TYPE = 'cluster.x-k8s.io/secret';
 const KEY = 'value';
 const REQUEST_MS = 10_000;
@@ -57,7 +57,7 @@ export async function writeKubeconfigServer(
   const found = kubeconfigServer(text);
   if (found.kind === 'unusable') return leftAlone(found.reason);
   const written = secret.metadata.annotations?.[KUBECONFIG_MARK] ?? null;
-  // Only what we wrote is given back: where somebody has led it elsewhere since, only the mark goes.
+  // Restores only a server that we wrote. If another writer changed it since, only the mark is removed.
   const wanted = mark || found.server === written ? server : found.server;
   const edited = withKubeconfigServer(text, wanted);
   if (edited.kind === 'unusable') return leftAlone(edited.reason);

@@ -1,20 +1,19 @@
-// What status and metrics say of the Kubernetes API. Types only.
+// The state of this instance at the Kubernetes API, for status and metrics. Types only.
 
-/** How this instance stands with the Kubernetes API, for status and metrics. */
 export interface KubernetesStatus {
   readonly server: string;
-  /** Never a secret. */
+  /** Contains no secret. */
   readonly identity: string;
   readonly instance: string;
   readonly lease: 'not-yet' | 'held' | 'lost';
   readonly liveness: 'lease' | 'timestamp' | null;
-  /** That live, this one included; null while it is not known. */
+  /** Live instances, this one included; null while unknown. */
   readonly instances: number | null;
-  /** Whether clients are sent to this instance (`--node-selector`); null while its Node has not been looked at. */
+  /** Whether this instance receives clients (`--node-selector`); null before its Node has been read. */
   readonly takesPart: boolean | null;
   readonly takesPartBecause: string | null;
-  /** Since when something of the API could not be watched; clients are served by what was known then. */
+  /** Since when a watch has been broken; clients are served by the state of that time. Null while all watches work. */
   readonly staleSince: string | null;
-  /** HTTP requests by verb since the start. */
+  /** HTTP requests since the start, by verb. */
   readonly calls: Readonly<Record<string, number>>;
 }

@@ -40,7 +40,7 @@ describe('the log of what is published', () => {
     [DELETE, true, 'info withdrawn'],
     [KUBECONFIG, true, 'info kubeconfig rewritten'],
     [KUBECONFIG, false, 'debug kubeconfig rewritten'],
-    // Beside old instances that is every ten seconds.
+    // Next to magnum-cluster-api-proxy this happens every ten seconds.
     [PATCH, true, 'debug changed'],
   ])('tells %# as it should', (action, changed, line) => {
     log.write({ kind: 'done', action, changed });
@@ -49,7 +49,7 @@ describe('the log of what is published', () => {
     expect(facts).toEqual([{ cluster: 'prod', object: `${kind} ns/prod`, why: 'because' }]);
   });
 
-  test('tells a failure once, again when it is another, and that it was mended', () => {
+  test('reports a failure once, again when the error changes, and its recovery', () => {
     for (const code of ['forbidden', 'forbidden', 'server-error', 'server-error'] as const)
       log.write(failed(code));
     log.write({ kind: 'overtaken', action: CREATE });
@@ -58,7 +58,7 @@ describe('the log of what is published', () => {
     expect(lines).toEqual([
       'warn cannot write to the Kubernetes API: trying again',
       'warn cannot write to the Kubernetes API: trying again',
-      'debug somebody else was faster: looking again',
+      'debug overtaken by another writer: planning again',
       'info written after all',
       'info published',
     ]);

@@ -1,5 +1,4 @@
-// Says what was published, withdrawn, or could not be written: each once, in words that name cluster and object. A failure that
-// repeats is not news.
+// Logs each published, withdrawn or failed object with its cluster. A repeated failure is logged once.
 
 import { type Action, actionKey } from '../plan/plan.ts';
 import type { Outcome } from './apply.ts';
@@ -27,7 +26,7 @@ export class PublishLog {
         else this.#log(outcome.changed ? levelOf(action) : 'debug', facts, MESSAGES[action.kind]);
         return;
       case 'overtaken':
-        this.#log('debug', facts, 'somebody else was faster: looking again');
+        this.#log('debug', facts, 'overtaken by another writer: planning again');
         return;
       case 'failed': {
         const { message, code } = outcome.error;
@@ -59,5 +58,5 @@ const MESSAGES: Readonly<Record<Action['kind'], string>> = {
   status: 'status written',
 };
 
-/** Beside old instances a time stamp is renewed every ten seconds: that is no news. */
+/** Patches are debug: next to magnum-cluster-api-proxy, every time stamp is renewed every ten seconds. */
 const levelOf = ({ kind }: Action): Level => (kind === 'patch' || kind === 'status' ? 'debug' : 'info');

@@ -7,8 +7,8 @@ const map = (...items: readonly (readonly [string, string])[]) =>
   SteadyMap.empty<{ version: string }>().with(items.map(([key, version]) => [key, item(version)] as const));
 const shown = (version?: string) => (version === undefined ? map() : map(['a', version]));
 
-describe('what we wrote', () => {
-  /** How far the watch is; and the list that it began with. */
+describe('a pending write', () => {
+  /** The progress of the watch, and the list that it started with. */
   let watched: number;
   let list: number;
   let written: WrittenObjects<{ version: string }>;
@@ -21,32 +21,32 @@ describe('what we wrote', () => {
     });
   });
 
-  test('stands until the watch shows it', () => {
+  test('stays until the watch shows it', () => {
     written.record('a', item('2'), '1');
     expect(written.over(shown('1')).get('a')).toEqual(item('2'));
     const told = shown('2');
     expect(written.over(told)).toBe(told);
   });
 
-  test('gives way to what somebody else wrote after it', () => {
+  test('yields to a later write of another writer', () => {
     written.record('a', item('2'), '1');
     expect(written.over(shown('3')).get('a')).toEqual(item('3'));
-    // Even when the watch is set back: it is the judge from now on.
+    // Even when the watch goes back: from now on it decides.
     expect(written.over(shown('1')).get('a')).toEqual(item('1'));
   });
 
-  test('is there before the watch knows of a new object', () => {
+  test('adds a new object before the watch shows it', () => {
     written.record('a', item('1'), null);
     expect(written.over(shown()).get('a')).toEqual(item('1'));
   });
 
-  test('is gone before the watch knows of a deletion', () => {
+  test('hides a deleted object before the watch drops it', () => {
     written.record('a', null, '1');
     expect(written.over(shown('1')).has('a')).toBe(false);
     expect(written.over(shown()).has('a')).toBe(false);
   });
 
-  test('follows our own writes while the watch tells of none of them, or of one after the other', () => {
+  test('of ours replaces the earlier one, while the watch shows none of them or one after the other', () => {
     written.record('a', item('2'), '1');
     written.record('a', item('3'), '2');
     expect(written.over(shown('1')).get('a')).toEqual(item('3'));
@@ -57,29 +57,29 @@ describe('what we wrote', () => {
     expect(written.over(shown('3')).has('b')).toBe(false);
   });
 
-  test('is believed for as long as the watch has not come so far, and no longer', () => {
+  test('is kept until the watch has reached its version, and no longer', () => {
     written.record('a', item('7'), null);
     watched = 6;
     expect(written.over(shown()).get('a')).toEqual(item('7'));
-    // It told of our write and of somebody's deletion at once, which looks as if nothing had happened.
+    // The watch delivers our write and a foreign deletion together, so its items look unchanged.
     watched = 8;
     expect(written.over(shown()).has('a')).toBe(false);
   });
 
-  test('that was told before we heard so ourselves is not believed at all', () => {
+  test('is not kept when the watch has passed its version before our request returns', () => {
     watched = 8;
     written.record('a', item('7'), null);
     expect(written.over(shown()).has('a')).toBe(false);
   });
 
-  test('of a deletion is believed until the watch shows anything else', () => {
+  test('of a deletion is kept until the watch shows any other state', () => {
     written.record('a', null, '1');
     watched = 1_000_000;
     expect(written.over(shown('1')).has('a')).toBe(false);
     expect(written.over(shown('2')).get('a')).toEqual(item('2'));
   });
 
-  test('is no longer believed when everything was listed since: after a backup the versions begin again', () => {
+  test('is dropped after a new list, because versions start again after a restore from a backup', () => {
     written.record('a', item('7'), null);
     written.record('b', null, '3');
     list += 1;
@@ -87,7 +87,7 @@ describe('what we wrote', () => {
     expect(written.over(listed)).toBe(listed);
   });
 
-  test('leaves the others alone, and what the watch shows as it is when there is nothing', () => {
+  test('does not affect other objects, and without pending writes returns the items of the watch', () => {
     const items = map(['a', '1'], ['b', '7']);
     expect(written.over(items)).toBe(items);
     written.record('a', null, '1');

@@ -1,24 +1,24 @@
-// What we wrote and the watch has not told yet. Without it the next turn would decide from the past and write the same again;
-// with it a plan that was carried out is followed by an empty one. What the watch says wins as soon as it has come so far.
+// Keeps our writes until the watch delivers them. Without it, the next turn would plan from stale objects and write the same again.
+// The watch wins as soon as it has reached the version of the write.
 import type { SteadyMap } from '../../kube/steady-map.ts';
 
-/** How far the watch is: a reflector. */
+/** The progress of a watch (a reflector). */
 export interface WatchProgress {
-  /** Names this moment. */
+  /** A token for the current moment. */
   moment(): number;
-  /** It shows what was so at this version of the collection (null: one that is not known), which was reached before the moment. */
+  /** Whether the watch has reached this version (null: unknown). The version existed before `moment`. */
   hasTold(version: string | null, moment: number): boolean;
 }
 
 interface Written<T> {
   /** null: deleted. */
   readonly object: T | null;
-  /** What the watch may show as long as it has not heard of the write, or of those of ours before it; null: nothing. */
+  /** Versions that the watch may show before it delivers this write or our earlier writes; null: no object. */
   readonly older: readonly (string | null)[];
   readonly moment: number;
 }
 
-/** Writes of ours in a row that no watch has told of. */
+/** Limit for consecutive writes that the watch has not delivered. */
 const MAX_OLDER = 8;
 
 export class WrittenObjects<T> {
@@ -33,7 +33,7 @@ export class WrittenObjects<T> {
     this.#watch = watch;
   }
 
-  /** `replaced` is the resourceVersion that the write was based on; null for an object that was not there. */
+  /** `replaced` is the resourceVersion that the write was based on; null for a new object. */
   record(key: string, object: T | null, replaced: string | null): void {
     const before = this.#written.get(key);
     const older = before === undefined ? [replaced] : [...before.older.slice(-MAX_OLDER), replaced];
@@ -41,7 +41,7 @@ export class WrittenObjects<T> {
     this.#merged = null;
   }
 
-  /** The same reference while nothing changed. */
+  /** `items` with our pending writes on top. Returns the same reference while nothing changed. */
   over(items: SteadyMap<T>): SteadyMap<T> {
     for (const [key, written] of this.#written) {
       if (!this.#isTold(written, items.get(key))) continue;
@@ -57,8 +57,8 @@ export class WrittenObjects<T> {
   }
 
   /**
-   * Either it shows something that came after, or it has come so far and shows what was there before: then somebody has deleted what
-   * we made. Of a deletion the version is not known, but what is deleted never comes back as it was.
+   * The watch shows our write or a later one, or it has passed the write and still shows the earlier state. In the second case another
+   * writer deleted the object that we created. The version of a deletion is unknown, but a deleted object never reappears unchanged.
    */
   #isTold({ object, older, moment }: Written<T>, shown: T | undefined): boolean {
     if (!older.includes(shown === undefined ? null : this.#versionOf(shown))) return true;

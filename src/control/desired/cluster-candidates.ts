@@ -1,5 +1,5 @@
-// The backends a cluster could be reached by: its API server's address, seen from each netns that belongs to one of its
-// networks, with what the probes say. All are probed; only those that are up are routed to.
+// The candidate backends of a cluster: its API server's address in each netns that belongs to one of its networks, with the
+// result of the probes. All candidates are probed; routes contain only those that are up.
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry } from '../../netns/netns-snapshot.ts';
 import { type Backend, backendKey } from '../../routing/route-table.ts';
@@ -9,7 +9,7 @@ import type { NetnsIndex } from '../world/netns-index.ts';
 export interface Candidate {
   readonly backend: Backend;
   readonly netnsName: string;
-  /** Null until it is probed. */
+  /** null until the first probe. */
   readonly health: TargetHealth | null;
 }
 
@@ -30,11 +30,11 @@ export function clusterCandidates(
 
 export const isUp = ({ health }: Candidate): boolean => health?.up === true;
 
-/** Neither up nor known to be down: since we started it has not been asked, or not often enough. */
+/** Neither up nor known to be down: since the start of this process it had no probe, or too few. */
 export const isUnjudged = ({ health }: Candidate): boolean =>
   health === null || (!health.up && health.lastProbe?.ok !== false);
 
-/** Nothing that is decided, or said in a reason, differs: when it was probed and how long that took may. */
+/** Compares only what decisions and reasons use. The time and duration of a probe may differ. */
 export const isSameHealth = (a: TargetHealth | null, b: TargetHealth | null): boolean =>
   a === b ||
   (a !== null &&

@@ -1,4 +1,4 @@
-// What status, metrics and log say about one cluster. Part of the desired state, so showing it costs nothing.
+// The status of one cluster for the status page, metrics and log. It is part of the desired state, so showing it costs nothing.
 import type { PublicationStatus } from './publication.ts';
 
 export type ClusterState = 'serving' | 'unhealthy' | 'no-netns' | 'pending' | 'not-proxied' | 'invalid';
@@ -17,20 +17,20 @@ export interface ClusterStatus {
   readonly namespace: string;
   readonly origin: string;
   readonly state: ClusterState;
-  /** One sentence for an operator: why the cluster is in this state, and where it is not `serving`, what would change it. */
+  /** One sentence for an operator: why the cluster is in this state. If it is not `serving`, also what would change that. */
   readonly reason: string;
   readonly serverNames: readonly string[];
-  /** Where its API server is, as the object says, or last said; absent where that was never known. */
+  /** The API server's location from the object, or the last valid one; absent if none was ever known. */
   readonly apiServer?: {
-    /** Of Neutron, best first. */
+    /** Neutron network ids, best first. */
     readonly networkIds: readonly string[];
     readonly address: string;
     readonly port: number;
   };
-  /** A network that only spec names: it was not used, since tenants write spec. Absent where there is none. */
+  /** A network that only spec names. It is not used, because tenants write spec. Absent if there is none. */
   readonly unusedSpecNetworkId?: string;
-  /** Every backend that is probed, best first. */
+  /** All probed backends, best first. */
   readonly backends: readonly BackendStatus[];
-  /** How it is published in Kubernetes; absent where nothing is. */
+  /** How the cluster is published in Kubernetes; absent if it is not published. */
   readonly publication?: PublicationStatus;
 }

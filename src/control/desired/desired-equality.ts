@@ -1,4 +1,4 @@
-// Whether two desired states say the same. Written out, because a generic deep comparison follows each of four server names
+// Compares two desired states. Written out by hand: a generic deep comparison follows each of a cluster's four server names
 // into the same route, and takes longer than the decision itself.
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { PoolTraits, PortRoute, Route, RouteTable } from '../../routing/route-table.ts';
@@ -9,8 +9,8 @@ import type { ListenerStatus, MemberStatus } from './listener-status.ts';
 import type { PublicationStatus } from './publication.ts';
 
 /**
- * `next`, with every part that says the same as before replaced by the one from before, down to the single route and the single
- * item of a list; `before` itself if all do. So a reference tells what changed, and only that has to be handed on.
+ * Returns `next`, with each equal part replaced by the one from `before`, down to single routes and list items. Returns `before`
+ * itself if all parts are equal. A changed reference therefore means a changed part, and only changed parts are passed on.
  */
 export function settledDesired(before: Desired | null, next: Desired): Desired {
   if (before === null) return next;
@@ -46,13 +46,13 @@ export function settledDesired(before: Desired | null, next: Desired): Desired {
       });
 }
 
-/** Where two items have one key, the later is found, and compared like any other: at worst the same is handed on again. */
+/** If two items share a key, the later one is used. In the worst case an unchanged item is passed on again. */
 function settledList<T>(
   before: readonly T[],
   next: readonly T[],
   keyOf: (item: T) => string,
   same: (a: T, b: T) => boolean,
-  /** Of an item that differs: what it has in common with the one before. */
+  /** For a changed item: reuses the parts that are equal to the old item. */
   settle: (old: T, item: T) => T = (_old, item) => item,
 ): readonly T[] {
   if (sameList(before, next, same)) return before;
@@ -98,7 +98,7 @@ function settledTable(before: RouteTable, next: RouteTable): RouteTable {
   return same ? before : Object.freeze({ byServerName, defaultRoute });
 }
 
-/** A backend's key holds its address, port, netns path and identity: all there is to it. */
+/** A backend's key contains its address, port, netns path and netns identity, so equal keys mean equal backends. */
 function sameRoute(a: Route | null, b: Route | null): boolean {
   if (a === null || b === null) return a === b;
   return (
@@ -121,7 +121,7 @@ const samePort = (a: PortRoute, b: PortRoute): boolean =>
 
 const listenerKey = ({ namespace, name }: ListenerStatus): string => `${namespace}/${name}`;
 
-/** One of thousands changed: the others need not be handed on again. */
+/** If one of thousands of members changes, the others are not passed on again. */
 function settledMembers(old: ListenerStatus, item: ListenerStatus): ListenerStatus {
   const members = settledList(old.members, item.members, ({ machine }) => machine, sameMember);
   return Object.freeze({ ...item, members });

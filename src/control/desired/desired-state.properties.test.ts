@@ -11,7 +11,7 @@ const SETTINGS = { namespace: 'magnum-system', defaultCluster: 'c1' };
 const IDS = [1, 2, 3, 4].map((n) => `${String(n).repeat(8)}-1111-4111-8111-111111111111`);
 const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'];
 
-// Few names, ids and addresses, so that they meet: conflicts, shared networks, shared backends.
+// Only a few names, ids and addresses, so that they collide: conflicts, shared networks, shared backends.
 const factsArbitrary = fc.record({
   object: fc.integer({ min: 1, max: 8 }),
   name: fc.oneof(
@@ -100,7 +100,7 @@ describe('the desired state', () => {
     );
   });
 
-  test('ends the same whichever order the same events came in', () => {
+  test('is the same in the end for any order of the same events', () => {
     fc.assert(
       fc.property(readingsArbitrary, observedArbitrary, fc.integer(), (events, base, seed) => {
         const outcomeOf = (order: readonly ClusterReading[]) => {
@@ -121,7 +121,7 @@ describe('the desired state', () => {
     );
   });
 
-  test('of a cluster that was decided before is what it would be if it were seen for the first time', () => {
+  test('does not depend on decisions kept from earlier turns', () => {
     fc.assert(
       fc.property(readingsArbitrary, fc.array(observedArbitrary, { maxLength: 6 }), (clusters, turns) => {
         let world = null;
@@ -135,7 +135,7 @@ describe('the desired state', () => {
     );
   });
 
-  test('sends nobody to a backend that is down, not probed, or of another cluster', () => {
+  test('routes no client to a backend that is down, not probed, or of another cluster', () => {
     fc.assert(
       fc.property(observedArbitrary, (observed) => {
         const { routes, clusters, backends } = decide(observed);
@@ -161,14 +161,14 @@ describe('the desired state', () => {
     );
   });
 
-  test('is the same for all others when one cluster goes bad', () => {
+  test('does not change for the other clusters when one cluster becomes invalid', () => {
     fc.assert(
       fc.property(observedArbitrary, fc.nat(), (observed, pick) => {
         const { clusters } = observed.source;
         const names = clusters.map((reading) =>
           reading.kind === 'proxied' ? reading.facts.name : reading.name,
         );
-        // Where names collide, one cluster's fate is the other's by definition.
+        // Clusters with the same name affect each other by definition.
         fc.pre(clusters.length > 1 && new Set(names).size === names.length);
         const victim = clusters[pick % clusters.length]!;
         const { key, name, namespace, origin } = victim.kind === 'proxied' ? victim.facts : victim;

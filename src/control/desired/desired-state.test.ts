@@ -100,7 +100,7 @@ describe('a proxied cluster', () => {
     expect(backends.map(({ key }) => key).sort()).toEqual(Object.keys(health).sort());
   });
 
-  test('says which network of its spec was not used, and that is handed on when it changes', () => {
+  test('reports the network of its spec that is not used, and a change of it', () => {
     const unused = { ...proxied(), facts: facts({ unusedSpecNetworkId: LB_ID }) } as ClusterReading;
     const before = desired({ clusters: [proxied()] });
     const after = settledDesired(before, desired({ clusters: [unused] }));
@@ -143,12 +143,12 @@ describe('a proxied cluster', () => {
     expect(backends.map(({ key }) => key)).toEqual([keyIn(name)]);
   });
 
-  test('in an OVN netns is told that another node may serve it', () => {
+  test('in an OVN netns has a reason that mentions other nodes', () => {
     const { clusters } = desired({ clusters: [proxied()], netns: [`ovnmeta-${ID}`] });
     expect(clusters[0]?.reason).toMatch(/with OVN that is normal/);
   });
 
-  test('without a netns says which names were looked for', () => {
+  test('without a netns reports the expected netns names', () => {
     const { routes, clusters, backends } = desired({ clusters: [proxied()], netns: [`qdhcp-${LB_ID}`] });
     expect(routes.byServerName.get('prod')?.backends).toEqual([]);
     expect(backends).toEqual([]);
@@ -163,7 +163,7 @@ describe('a proxied cluster', () => {
     ]);
   });
 
-  test('whose netns cannot be used, or seen, says so instead', () => {
+  test('with an unusable or unreadable netns reports that instead', () => {
     const { source, health } = observed({ clusters: [proxied()] });
     const problems = [{ name: `qdhcp-${ID}`, reason: 'not a network namespace' }];
     const unusable = worldOf({ source, health, netns: { complete: true, entries: [], problems } }, null);
@@ -178,7 +178,7 @@ describe('a proxied cluster', () => {
   });
 });
 
-describe('a cluster that cannot be read now', () => {
+describe('a cluster whose object cannot be used now', () => {
   const name = `qdhcp-${ID}`;
   const health = { [keyIn(name)]: up };
   const previous = world({ clusters: [proxied()], netns: [name], health });
@@ -201,7 +201,7 @@ describe('a cluster that cannot be read now', () => {
   });
 
   test.each(['pending', 'invalid'] as const)(
-    'and is %s from the start is known by name, with nothing behind it',
+    'and is %s from the start has a route without backends',
     (kind) => {
       const { routes, clusters } = desired({ clusters: [other(kind)], netns: [name], health });
       expect(routes.byServerName.get('prod')?.backends).toEqual([]);
@@ -211,7 +211,7 @@ describe('a cluster that cannot be read now', () => {
     },
   );
 
-  test('keeps no route under another name than it had', () => {
+  test('loses its route if its name changes', () => {
     const { routes } = desired({
       clusters: [other('pending', { name: 'else' })],
       netns: [name],
@@ -231,7 +231,7 @@ describe('a cluster that cannot be read now', () => {
   });
 });
 
-test('a cluster that is not proxied is in status only, also when it was proxied before', () => {
+test('a cluster that is not proxied appears only in status, also if it was proxied before', () => {
   const name = `qdhcp-${ID}`;
   const previous = world({ clusters: [proxied()], netns: [name], health: { [keyIn(name)]: up } });
   const { routes, clusters, backends } = desired({
@@ -298,7 +298,7 @@ describe('of two clusters with one name', () => {
       expect(lost?.reason).toContain(`the cluster name prod belongs to ${winnerKey}`);
       expect(lost?.reason).toContain(`which ${why};`);
       const won = statuses.find(({ origin }) => origin !== loserOrigin);
-      // The winner does not notice.
+      // The conflict does not affect the winner.
       expect(won).toEqual(
         desired({ clusters: [winner], netns: [`qdhcp-${ID}`, `qdhcp-${OTHER_ID}`] }).clusters[0],
       );
@@ -307,7 +307,7 @@ describe('of two clusters with one name', () => {
     }
   });
 
-  test('one that turned invalid keeps the name it served under', () => {
+  test('a cluster that becomes invalid keeps the name that it served', () => {
     const previous = world({ clusters: [proxied(mine)] });
     const { clusters } = desired({ clusters: [other('invalid', mine), proxied(rival({}))], previous });
     expect(clusters.map(({ origin, serverNames }) => [origin, serverNames.length])).toEqual([
@@ -316,21 +316,21 @@ describe('of two clusters with one name', () => {
     ]);
   });
 
-  test('one that is not proxied claims nothing', () => {
+  test('a cluster that is not proxied claims no name', () => {
     const { clusters } = desired({ clusters: [other('not-proxied', mine), proxied(rival({}))] });
     expect(clusters.map(({ state }) => state)).toEqual(['no-netns', 'not-proxied']);
   });
 });
 
 describe('the default cluster', () => {
-  test('takes the clients without a server name, also while nothing of it answers', () => {
+  test('gets the clients without a server name, also while none of its backends answers', () => {
     const { routes, problems } = desired({ clusters: [proxied()] }, { ...SETTINGS, defaultCluster: 'prod' });
     expect(routes.defaultRoute).toBe(routes.byServerName.get('prod'));
     expect(routes.defaultRoute).not.toBeNull();
     expect(problems).toEqual([]);
   });
 
-  test('that does not exist leaves no default route, and is a problem of its own', () => {
+  test('gives a problem and no default route if it does not exist', () => {
     const { routes, problems } = desired({ clusters: [proxied()] }, { ...SETTINGS, defaultCluster: 'nope' });
     expect(routes.defaultRoute).toBeNull();
     expect(problems).toEqual([
@@ -339,7 +339,7 @@ describe('the default cluster', () => {
   });
 });
 
-test('status is sorted by the name that people know, not by that of the object', () => {
+test('status is sorted by cluster name, not by object name', () => {
   const clusters = [
     proxied({ key: 'ns/1', name: 'b', namespace: 'ns' }),
     proxied({ key: 'ns/2', name: 'a', namespace: 'ns' }),

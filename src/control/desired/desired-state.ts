@@ -1,5 +1,5 @@
-// What should be: the route table, the backends to probe, and for each cluster the state it is in and why. A pure function
-// of the world, so that every instance that sees the same decides the same, and one bad cluster stays one bad cluster.
+// The desired state: the route table, the backends to probe, and the state of each cluster with its reason. A pure function of
+// the world: instances with the same view decide the same. An invalid cluster does not affect the others.
 import type { ProbeTarget } from '../../health/probe.ts';
 import {
   type PortRoute,
@@ -37,43 +37,43 @@ export interface DesiredSettings {
   readonly namespace: string;
   /** The cluster for clients without a server name. */
   readonly defaultCluster: string | null;
-  /** The Kubernetes namespace that clusters are looked for in; null or absent: in all. */
+  /** The Kubernetes namespace that is searched for clusters; null or absent: all namespaces. */
   readonly clusterNamespace?: string | null;
-  /** Prefixes of netns names that the operator adds to those of Neutron's agents; absent: none. */
+  /** Netns name prefixes that the operator adds to those of Neutron's agents; absent: none. */
   readonly netnsPrefixes?: readonly string[];
 }
 
 export interface Desired {
-  /** What the world was when this was decided: nothing may be cleaned up on the word of an incomplete one. */
+  /** Whether the world was complete for this decision. Nothing may be cleaned up after an incomplete one. */
   readonly complete: boolean;
   readonly routes: RouteTable;
   /** Sorted by name, then namespace, then origin. */
   readonly clusters: readonly ClusterStatus[];
-  /** Every backend worth probing, each key once, sorted by it. */
+  /** All backends to probe, each key once, sorted by key. */
   readonly backends: readonly ProbeTarget[];
-  /** What is wrong beside the clusters themselves: files, documents, settings. Sorted. */
+  /** Problems outside the clusters themselves: files, documents, settings. Sorted. */
   readonly problems: readonly Problem[];
-  /** Ports of their own, one for each TCP listener that may have one; sorted by name. */
+  /** Dedicated ports: one for each TCP listener that may have one. Sorted by name. */
   readonly ports: readonly PortRoute[];
-  /** Ports that clients may still be sent to by a slice of ours: only for the one that had it before. Sorted. */
+  /** Ports that a slice of this instance may still send clients to. Only the listener that had a port may reopen it. Sorted. */
   readonly heldPorts: readonly number[];
   /** Additional listeners, sorted by namespace and name. */
   readonly listeners: readonly ListenerStatus[];
 }
 
-/** What is only of use to the control side itself. */
+/** Adds the fields that only the control side uses. */
 export interface DesiredState extends Desired {
-  /** What should be published of each cluster and listener; one per key, sorted by it. */
+  /** The publications of all clusters and listeners, one per key, sorted by key. */
   readonly publications: readonly Publication[];
-  /** Keys of what is not published now, and whose Service stays all the same. */
+  /** Keys of publications that are not published now but keep their Service. */
   readonly reserved: readonly string[];
-  /** Additional listeners are completely known: one that is not published is gone. */
+  /** All additional listeners are known: a listener without a publication no longer exists. */
   readonly listenersComplete: boolean;
-  /** By `<namespace>/<name>`: the object that each listener's status is about. */
+  /** By `<namespace>/<name>`: the object behind each listener's status. */
   readonly listenerObjects: ReadonlyMap<string, ListenerObject>;
-  /** By origin: the object that each cluster's status is about. */
+  /** By origin: the object behind each cluster's status. */
   readonly objects: ReadonlyMap<string, ClusterObject>;
-  /** Since when most clusters have been missing, whether or not that is believed by now (monotonic). */
+  /** Since when most clusters have been missing (monotonic). Set whether or not the mass-delete breaker still holds them back. */
   readonly vanishedSinceMs: number | null;
 }
 
@@ -101,7 +101,7 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   }
 
   const listeners = listenerStates(world, index, claims, settings.namespace);
-  // After the clusters: what has their names, or is probed for them, is theirs.
+  // Clusters come first: on a duplicate server name or probe target, the cluster's entry wins.
   entries.push(...listeners.entries);
   for (const target of listeners.targets) if (!targets.has(target.key)) targets.set(target.key, target);
 
@@ -153,11 +153,11 @@ function claimsOf(world: World, { namespace, clusterNamespace = null }: DesiredS
   });
 }
 
-/** All that is decided of one cluster. */
+/** The complete decision about one cluster. */
 interface Decision {
   readonly status: ClusterStatus;
   readonly publication: Publication | null;
-  /** null: its name is not in the table. */
+  /** null: the cluster has no entry in the route table. */
   readonly entry: RouteEntry | null;
   readonly targets: readonly ProbeTarget[];
 }
@@ -174,8 +174,8 @@ interface Kept {
 const kept = new WeakMap<ClusterReading, Kept>();
 
 /**
- * The same decision, the same reference, while all that it depends on says the same: of a thousand clusters few change from one turn to
- * the next, and who compares after us is done with the others at once. Only of those that have their name and are understood.
+ * Returns the previous decision, by reference, while all its inputs are equal. Few of a thousand clusters change between two turns, and
+ * later comparisons skip the others at once. Only decisions about proxied clusters that hold their name are kept.
  */
 function decided(
   reading: ClusterReading,
@@ -213,7 +213,7 @@ function decided(
 interface Placed {
   readonly status: ClusterStatus;
   readonly candidates: readonly Candidate[];
-  /** The name in the table, where its clients are told "not now" rather than "never heard of it"; null: it is in none. */
+  /** The name in the route table; null: not in the table. An entry without backends gives clients "unavailable", not "unknown name". */
   readonly routedAs: string | null;
 }
 
@@ -232,7 +232,7 @@ function placed(
   });
   if (reading.kind === 'not-proxied') {
     const departure = world.departing.get(reading.key);
-    // Another object has the name now, or is the one that is taken back.
+    // Not this cluster's own if another object holds the name now, or is the one that is being withdrawn.
     const isOwn =
       departure?.facts.name === name
         ? claims.mayLeave(reading)
@@ -275,13 +275,13 @@ function placed(
     return inside('unhealthy', unhealthyReason(candidates), candidates);
   }
 
-  // What cannot be understood now takes nothing away that was understood before, as long as it still claims to be the same
-  // cluster: a lost status after a restore, or a typing error, must not cut off a cluster that works.
+  // An unreadable object keeps its last known route while it still describes the same cluster. A lost status after a restore,
+  // or a typing error, must not cut off a working cluster.
   const candidates = facts === null ? [] : clusterCandidates(facts, index, world.health);
   return inside(reading.kind, keptRouteReason(reading.reason, candidates), candidates);
 }
 
-/** null for what has no name that anything could be published under, or not the right to it. */
+/** null if the name is not valid for a Service, or if the cluster does not hold its name. */
 function publicationOf(
   reading: ClusterReading,
   candidates: readonly Candidate[],
@@ -299,7 +299,7 @@ function publicationOf(
         ? 'unjudged'
         : 'down';
   const common = { cluster, namespace: namespaceOf(reading), object: objectOf(reading) };
-  // An instance that does not see everything may not see the one that comes first; and one that never was valid has used no name.
+  // With an incomplete view, an object with a better claim may be missing. A cluster that was never valid has not used its name.
   const isCertain = !leaving && world.complete && isProven(reading, world.lastKnown);
   return Object.freeze({
     ...common,

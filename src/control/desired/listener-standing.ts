@@ -1,5 +1,5 @@
-// The state an additional listener is in, and why, for a person. What stays as long as nothing is done about it is the reason; what every
-// probe may change (how many answer, and which do not) is its detail, so that log and Events do not tell it again and again. Pure.
+// The state of an additional listener and its explanation for an operator. The reason is stable until an operator acts. The detail (how
+// many members answer, and which do not) may change with every probe, so log and Events do not repeat it. Pure.
 import type { PortOutcome } from '../../routing/route-table.ts';
 import type { ListenerWish } from '../sources/additional-listener.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
@@ -23,7 +23,7 @@ export interface ListenerFacts {
 export function listenerStanding(problems: readonly string[], facts: ListenerFacts): ListenerStanding {
   const now = currentState(facts);
   if (problems.length === 0) return now;
-  // What was asked for before goes on: a typing error cuts nobody off.
+  // The previous valid spec stays in effect: a typing error does not cut off clients.
   return {
     state: 'invalid',
     reason: `${problems.join('; ')}; what it asked for before is kept`,

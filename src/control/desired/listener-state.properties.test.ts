@@ -1,5 +1,5 @@
-// Whatever happens, in whatever order: what is decided depends on what is there, a route has Ready members only, and one listener's
-// trouble stays its own.
+// Properties for any events in any order: decisions depend only on the current objects, routes contain only Ready members, and a
+// listener's problems do not affect other listeners.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -58,7 +58,7 @@ const site = fc.record({
   clusters: fc.subarray([pendingCluster('kube-1'), pendingCluster('kube-2'), pendingCluster('kube-1-pool')]),
 });
 
-test('a route of a listener has its Ready members, each once, and nobody else', () => {
+test('the route of a listener contains exactly its Ready members, each once', () => {
   fc.assert(
     fc.property(site, (facts) => {
       const { listeners: statuses, ports, routes, backends } = desiredFor(worldFor(facts));
@@ -83,7 +83,7 @@ test('a route of a listener has its Ready members, each once, and nobody else', 
   );
 });
 
-test('no listener has the name that a cluster has, and no two have one Service', () => {
+test('no listener has the name of a cluster, and no two listeners share a Service', () => {
   fc.assert(
     fc.property(site, (facts) => {
       const { listeners: statuses, routes, clusters } = desiredFor(worldFor(facts));
@@ -98,8 +98,8 @@ test('no listener has the name that a cluster has, and no two have one Service',
   );
 });
 
-test('any order of what comes and goes ends in the same state', () => {
-  // Selectors and clusters of listeners do not change while they are there: that is another test.
+test('any order of additions and removals ends in the same state', () => {
+  // A listener's selector and cluster do not change while it exists: another test covers such edits.
   const fixed = listeners.map((all) => all.filter(({ wish }) => wish !== null));
   fc.assert(
     fc.property(
@@ -116,7 +116,7 @@ test('any order of what comes and goes ends in the same state', () => {
   );
 });
 
-test('a promotion needs one turn, whatever was before', () => {
+test('a promotion takes one turn from any earlier state', () => {
   fc.assert(
     fc.property(fc.constantFrom('blue', 'green'), fc.constantFrom('blue', 'green'), (from, to) => {
       const facts = (generation: string) => ({

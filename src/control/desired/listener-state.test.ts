@@ -1,4 +1,4 @@
-// What is decided of additional listeners: who their members are, which way to each, and the state of the whole.
+// Decisions about additional listeners: their members, the path to each member, and the state of the listener.
 import { describe, expect, test } from 'vitest';
 import {
   desiredFor,
@@ -41,7 +41,7 @@ describe('a TCP listener', () => {
     ports: { ssh: OPEN },
   };
 
-  test('leads to every machine of its cluster that matches, while the API server is nowhere', () => {
+  test('routes to all matching machines of its cluster while the API server is unknown', () => {
     const { status, ports, publications, routes, clusters } = one(site);
     expect(clusters[0]?.state).toBe('pending');
     expect(status).toMatchObject({
@@ -70,14 +70,14 @@ describe('a TCP listener', () => {
     });
   });
 
-  test('every way to every member is probed, by TCP', () => {
+  test('has all paths to all members probed by TCP', () => {
     expect(one({ ...site, up: [] }).backends).toMatchObject([
       { key: keyAt('10.0.0.11'), check: 'tcp' },
       { key: keyAt('10.0.0.12'), check: 'tcp' },
     ]);
   });
 
-  test('with no member that answers is unhealthy, and says who does not', () => {
+  test('is unhealthy if no member answers, and names the members', () => {
     const { status, publications } = one({
       ...site,
       up: [],
@@ -90,7 +90,7 @@ describe('a TCP listener', () => {
   });
 
   test.each<[string, SiteFacts, string, RegExp, string]>([
-    ['before its members were asked', { up: [] }, 'unhealthy', /not checked yet/, 'unjudged'],
+    ['before its members were probed', { up: [] }, 'unhealthy', /not checked yet/, 'unjudged'],
     ['before its port is open', { ports: {} }, 'pending', /its port is not open yet/, 'unjudged'],
     [
       'without a port',
@@ -142,7 +142,7 @@ describe('a TCP listener', () => {
     expect([publications.filter(({ listener: of }) => of), ports]).toEqual([[], []]);
   });
 
-  test('works for a cluster that nobody has us proxy, and for one that is invalid', () => {
+  test('works for a cluster that is not proxied, and for an invalid cluster', () => {
     for (const kind of ['not-proxied', 'invalid'] as const)
       expect(one({ ...site, clusters: [pendingCluster('kube-1', { kind })] }).status.state).toBe('serving');
   });
@@ -155,7 +155,7 @@ describe('a TCP listener', () => {
     }
   });
 
-  test('asks for the port that its own slice says, once slices were seen', () => {
+  test('prefers the port of its own slice, and requests none before slices are listed', () => {
     const api = new ModelApi();
     api.put('slices', {
       metadata: {
@@ -181,7 +181,7 @@ describe('a TCP listener', () => {
     expect(one({ ...without, kube: api.seenBy({ instance: 'net-2' }) }).ports[0]?.preferredPort).toBeNull();
   });
 
-  test('asks for the port that its manifest says where nothing is published', () => {
+  test('prefers the port of its manifest if nothing is published', () => {
     const file = listener('ssh', { port: 17_042, targetPort: 22 });
     expect(one({ ...site, ports: {}, listeners: [file] }).ports[0]?.preferredPort).toBe(17_042);
   });
@@ -194,7 +194,7 @@ describe('a TLS listener', () => {
     up: [keyAt('10.0.0.11', 443)],
   };
 
-  test('is told apart by the names of its Service, and needs no port', () => {
+  test('is identified by the server names of its Service, and needs no port', () => {
     const { status, routes, ports, publications } = one(site);
     const names = ['kube-1-web.magnum-system', 'kube-1-web'];
     names.push('kube-1-web.magnum-system.svc', 'kube-1-web.magnum-system.svc.cluster.local');
@@ -208,7 +208,7 @@ describe('a TLS listener', () => {
     expect(publications.at(-1)).toMatchObject({ want: 'live', listener: { listenPort: 'shared' } });
   });
 
-  test('never has the name of a cluster that comes first: it is called something else, and says so', () => {
+  test('gets another name, with a reason, if a cluster has the better claim', () => {
     const older: ClusterReading = {
       kind: 'proxied',
       facts: {
@@ -229,7 +229,7 @@ describe('a TLS listener', () => {
     expect(routes.byServerName.get('kube-1-web.magnum-system')?.cluster).toBe('kube-1-web');
   });
 
-  test('keeps its name and its server names when a cluster that never was valid asks for them', () => {
+  test('keeps its name and its server names if a cluster that was never valid claims them', () => {
     const clusters = [
       pendingCluster('kube-1'),
       pendingCluster('kube-1-web', { createdAtMs: 1, kind: 'invalid' }),
@@ -253,14 +253,14 @@ describe('members', () => {
     ports: { ssh: OPEN },
   });
 
-  test('one without an address is not ready, and says why', () => {
+  test('a machine without an address is NotReady, with a reason', () => {
     const { status } = one(site(machine('w-1', [], WORKER, { phase: 'Provisioning' })));
     expect(status.members).toMatchObject([
       { state: 'NotReady', key: null, address: null, reason: expect.stringMatching(/Provisioning/) },
     ]);
   });
 
-  test('an address that two of them have is tried once', () => {
+  test('an address that two machines share appears once in the route', () => {
     const { status, ports } = one(
       site(machine('w-1', '10.0.0.11', WORKER), machine('w-2', '10.0.0.11', WORKER)),
     );
@@ -268,13 +268,13 @@ describe('members', () => {
     expect(ports[0]?.route.backends).toHaveLength(1);
   });
 
-  test('of several addresses the first that answers is used, and all are probed', () => {
+  test('all addresses are probed, and the first that answers is used', () => {
     const { ports, backends } = one(site(machine('w-1', ['10.0.0.99', 'fd00::11', '10.0.0.11'], WORKER)));
     expect(ports[0]?.route.backends).toMatchObject([{ address: 'fd00::11' }]);
     expect(backends).toHaveLength(3);
   });
 
-  test('the best netns that answers is used, one only', () => {
+  test('only the best netns that answers is used', () => {
     const best = { name: `ovnmeta-${NETWORK}`, path: `/run/netns/ovnmeta-${NETWORK}`, identity: 'cookie:2' };
     const facts = { ...site(machine('w-1', '10.0.0.11', WORKER)), netns: [NETNS, best] };
     const there = `10.0.0.11:22@${best.path}#${best.identity}`;
@@ -286,7 +286,7 @@ describe('members', () => {
     ]);
   });
 
-  test('one that is being deleted leaves, and without a gap for the others', () => {
+  test('a machine that is being deleted leaves the pool without a gap for the others', () => {
     const stays = machine('w-1', '10.0.0.11', WORKER);
     const goes = machine('w-2', '10.0.0.11', WORKER, { deleting: true });
     expect(states(site(stays, goes))).toEqual({ 'w-1': 'Ready' });
@@ -295,7 +295,7 @@ describe('members', () => {
     });
   });
 
-  test('machines are never looked for in the network of the load balancer', () => {
+  test('machines are never dialled through the network of the load balancer', () => {
     const SHARED = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
     const proxied = {
       kind: 'proxied' as const,
@@ -322,7 +322,7 @@ describe('five thousand machines', () => {
   const MANY = 5000;
   const addressOf = (i: number) => `10.1.${i >> 8}.${i & 255}`;
   const machines = Array.from({ length: MANY }, (_, i) => machine(`m-${i}`, addressOf(i), { any: 'thing' }));
-  const every = { matchExpressions: [{ key: 'nobody-has-it', operator: 'DoesNotExist' }] };
+  const every = { matchExpressions: [{ key: 'absent-label', operator: 'DoesNotExist' }] };
   const facts: SiteFacts = {
     listeners: [listener('all', { selector: every })],
     machines,
@@ -330,8 +330,8 @@ describe('five thousand machines', () => {
     ports: { all: OPEN },
   };
 
-  // What a turn costs with them is measured by bench/control/listeners-turn.ts.
-  test('are members of a selector that every machine matches, and the next turn makes nothing of them anew', () => {
+  // bench/control/listeners-turn.ts measures the cost of such a turn.
+  test('all match one selector, and the next turn reuses all member objects', () => {
     const [first, second] = [one(facts), one(facts)];
     expect(first.status.reason).toBe(`${MANY} of ${MANY} machines answer`);
     expect(first.ports[0]?.route.backends).toHaveLength(MANY);
@@ -339,9 +339,9 @@ describe('five thousand machines', () => {
     expect(second.backends.every((target, i) => target === first.backends[i])).toBe(true);
   });
 
-  test('of which one changes its label: the others are the same', () => {
+  test('keep their member objects when one machine changes its label', () => {
     const first = one(facts);
-    const changed = machines.with(7, machine('m-7', addressOf(7), { 'nobody-has-it': 'but me' }));
+    const changed = machines.with(7, machine('m-7', addressOf(7), { 'absent-label': 'present' }));
     const { status } = one({ ...facts, machines: changed });
     expect(status.members).toHaveLength(MANY - 1);
     const before = new Set(first.status.members);
@@ -365,7 +365,7 @@ describe('generations', () => {
   const routed = (facts: SiteFacts) =>
     decided(facts).ports.map(({ route }) => route.backends.map(({ address }) => address));
 
-  test('active and preview have the same port, and Services of their own', () => {
+  test('active and preview have the same port and separate Services', () => {
     const { listeners } = decided(site('blue'));
     expect(listeners.map(({ service, port, state }) => [service, port, state])).toEqual([
       ['kube-1-active', 22, 'serving'],
@@ -373,20 +373,20 @@ describe('generations', () => {
     ]);
   });
 
-  test('the next one is Ignored, probed and never sent anybody', () => {
+  test('the next generation is Ignored: it is probed, but gets no clients', () => {
     expect(states(site('blue'))).toEqual({ blue: 'Ready', green: 'Ignored' });
     expect(routed(site('blue'))).toEqual([['10.0.0.11'], ['10.0.0.12']]);
     expect(one(site('blue')).status.reason).toBe('1 of 1 machines answers; 1 known in advance (Ignored)');
   });
 
-  test('a promotion is in the route in the same turn, and so is a demotion', () => {
+  test('a promotion and a demotion change the route in the same turn', () => {
     expect(routed(site('green'))).toEqual([['10.0.0.12'], ['10.0.0.12']]);
     expect(states(site('green'))).toEqual({ blue: 'Ignored', green: 'Ready' });
     const relabelled = machine('green', '10.0.0.12', { role: 'worker', generation: 'blue' });
     expect(routed(site('blue', [blue, relabelled]))[0]).toEqual(['10.0.0.11', '10.0.0.12']);
   });
 
-  test('an Ignored one that does not answer makes nothing unhealthy', () => {
+  test('an Ignored member that does not answer does not make the listener unhealthy', () => {
     const facts = { ...site('blue'), up: [keyAt('10.0.0.11')], down: [keyAt('10.0.0.12')] };
     const { status } = one(facts);
     expect(status.state).toBe('serving');
@@ -396,7 +396,7 @@ describe('generations', () => {
     ]);
   });
 
-  test('only Ignored ones are no members', () => {
+  test('a listener with only Ignored members has the state no-members', () => {
     const { status, publications } = one(site('red'));
     expect(status).toMatchObject({
       state: 'no-members',

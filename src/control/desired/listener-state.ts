@@ -1,6 +1,5 @@
-// What should be of additional listeners: a route and a port or server names for each, who its members are, what is published of it,
-// and the state it is in and why. Does not ask whether the cluster's API server answers: listeners are needed most when it does not.
-// Pure.
+// The desired state of additional listeners: route, port or server names, members, publication, and state with its reason. Ignores
+// whether the cluster's API server answers: listeners are needed most when it does not. Pure.
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { Backend, PortRoute, Route, RouteEntry } from '../../routing/route-table.ts';
 import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
@@ -22,7 +21,7 @@ import { isMemberUnjudged, machineIndex, type PoolMember, poolMembers } from './
 import type { Publication } from './publication.ts';
 
 export interface ListenerStates {
-  /** Of TLS listeners. */
+  /** Routes of TLS listeners. */
   readonly entries: readonly RouteEntry[];
   /** Sorted by name. */
   readonly ports: readonly PortRoute[];
@@ -32,7 +31,7 @@ export interface ListenerStates {
   readonly statuses: readonly ListenerStatus[];
   readonly targets: readonly ProbeTarget[];
   readonly publications: readonly Publication[];
-  /** Keys of publications of listeners that cannot be served now: their Services stay. */
+  /** Publication keys of listeners that cannot be served now but keep their Services. */
   readonly reserved: readonly string[];
 }
 
@@ -50,7 +49,7 @@ interface Context {
   readonly world: World;
   readonly index: NetnsIndex;
   readonly claims: NameClaims;
-  /** Of the proxy: where Services are, and in server names. */
+  /** The proxy's namespace: it contains the Services and is part of server names. */
   readonly namespace: string;
 }
 
@@ -91,7 +90,7 @@ export function listenerStates(
   };
 }
 
-/** Written out: there may be thousands in every turn. */
+/** Nested loops instead of flatMap: each turn may have thousands of targets. */
 function targetsOf(placed: readonly Placed[]): readonly ProbeTarget[] {
   const targets: ProbeTarget[] = [];
   for (const { members } of placed)
@@ -100,7 +99,7 @@ function targetsOf(placed: readonly Placed[]): readonly ProbeTarget[] {
 }
 
 interface Placed {
-  /** null for a listener that is only taken back: it is not shown any more. */
+  /** null for a listener that is being withdrawn: it is no longer shown. */
   readonly status: ListenerStatus | null;
   readonly members: readonly PoolMember[];
   readonly entry: RouteEntry | null;
@@ -131,7 +130,7 @@ function placedListener(
     reserved,
   });
   if (wish === null || service === null) {
-    // Its Service waits for the edit that puts it right.
+    // Its existing Services stay until an operator corrects the listener.
     const reasons = name.conflict === null ? problems : [...problems, name.conflict];
     return nowhere('invalid', reasons.join('; '), existingServices(reading.key, context.world));
   }
@@ -191,7 +190,7 @@ function placedListener(
   };
 }
 
-/** As for a cluster: what cannot be judged yet leaves what is published as it is. */
+/** As for a cluster: while the health is unknown, published objects stay unchanged. */
 function wanted({ wish, members, networkId, isReady, outcome, world }: ListenerFacts): Publication['want'] {
   const { machinesKnown } = world.listeners;
   if (networkId === null || !machinesKnown) return 'unjudged';
@@ -201,7 +200,7 @@ function wanted({ wish, members, networkId, isReady, outcome, world }: ListenerF
   return wants.some((member) => isMemberUnjudged(member, world.health)) ? 'unjudged' : 'down';
 }
 
-/** Two machines may say they have one address: it is tried once. */
+/** If two machines report the same address, the route contains it once. */
 function routeOf({ reading }: JudgedListener, wish: ListenerWish, members: readonly PoolMember[]): Route {
   const backends = new Map<string, Backend>();
   for (const { backend } of members) if (backend !== null) backends.set(backend.key, backend);
@@ -240,7 +239,7 @@ function statusOf(
   });
 }
 
-/** By `<namespace>/<name>`. The holder of the name counts, or a cluster that is not proxied: what other namespaces claim is no matter to it. */
+/** By `<namespace>/<name>`: the holder of the name, or a cluster that is not proxied. Other namespaces' claims do not affect the latter. */
 function clustersByName(
   clusters: readonly ClusterReading[],
   claims: NameClaims,
@@ -256,7 +255,7 @@ function clustersByName(
   return found;
 }
 
-/** Those that ask for a name, the ones that are being taken back among them. */
+/** All listeners that claim a name, including those that are being withdrawn. */
 export function namedListeners({ listeners: { listeners, departing } }: World): readonly NamedListener[] {
   const named: NamedListener[] = [];
   const add = ({ reading, wish }: JudgedListener) => {
@@ -275,8 +274,8 @@ const namedListener = (
 const NO_NAME: ListenerName = { service: null, conflict: null };
 
 /**
- * Where our own slice says that it was. Where nothing is published only the manifest can say so: without it a restart might give the
- * port that clients know to another listener, of another tenant.
+ * The port before a restart, from this instance's own slice. Without publishing, the manifest's port is the only source. Without it, a
+ * restart could give a port that clients know to another tenant's listener.
  */
 function portOfBefore({ cluster, listener }: Publication, { kube }: World): number | null {
   if (listener === undefined) return null;
@@ -286,7 +285,7 @@ function portOfBefore({ cluster, listener }: Publication, { kube }: World): numb
   return own?.object.ports?.[0]?.port ?? null;
 }
 
-/** One that is open and stays so needs no word: it is taken. */
+/** Excludes ports that stay open: they are in use anyway. */
 function heldPorts(ports: readonly PortRoute[], { listeners, ports: outcomes }: World): number[] {
   const held = new Set(listeners.advertised.keys());
   for (const { name } of ports) {
@@ -296,7 +295,7 @@ function heldPorts(ports: readonly PortRoute[], { listeners, ports: outcomes }: 
   return [...held].sort((a, b) => a - b);
 }
 
-/** By what they say themselves: the cluster may be what was edited. */
+/** Finds the Services by their own marks, because the edit may have changed the cluster name. */
 function existingServices(key: string, { kube }: World): readonly string[] {
   const found: string[] = [];
   for (const [name, service] of kube?.services ?? []) {

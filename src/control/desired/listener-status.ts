@@ -1,16 +1,16 @@
-// What status, metrics and log say about one additional listener. Part of the desired state, as a cluster's is.
+// The status of one additional listener for the status page, metrics and log. It is part of the desired state, like a cluster's status.
 
-/** `Ignored`: the next generation, or the last one: probed in advance, never sent anybody, never counted as unhealthy. */
+/** `Ignored`: a machine of the next or the previous generation. It is probed, but gets no clients and never counts as unhealthy. */
 export type MemberState = 'Ready' | 'NotReady' | 'Ignored';
 
 export interface MemberStatus {
   readonly machine: string;
-  /** Of its backend; null where the machine has no address that can be dialled from here. */
+  /** Key of its backend; null if the machine has no address that this host can dial. */
   readonly key: string | null;
   readonly address: string | null;
   readonly netns: string | null;
   readonly state: MemberState;
-  /** Passes its checks; for `Ignored` too, where it decides nothing. */
+  /** The member passes its checks. Also set for `Ignored` members, where it decides nothing. */
   readonly up: boolean;
   readonly reason: string;
 }
@@ -21,7 +21,7 @@ export function memberCounts(members: readonly MemberStatus[]): Readonly<Record<
   return counts;
 }
 
-/** `serving`: somebody is sent to a member. `pending`: something that it needs is not there yet. `invalid`: it must be edited. */
+/** `serving`: clients reach a member. `pending`: a prerequisite is missing. `invalid`: an operator must edit the listener. */
 export type ListenerState = 'serving' | 'unhealthy' | 'no-members' | 'no-netns' | 'pending' | 'invalid';
 
 export interface ListenerStatus {
@@ -29,22 +29,22 @@ export interface ListenerStatus {
   readonly namespace: string;
   readonly cluster: string;
   readonly protocol: 'TCP' | 'TLS';
-  /** Of its Service. */
+  /** Port of its Service. */
   readonly port: number;
   readonly targetPort: number;
-  /** Of its Service; null until it may have one. */
+  /** Name of its Service; null until it may have one. */
   readonly service: string | null;
-  /** On this instance: its own port, or for TLS null, since it shares that of the clusters. */
+  /** Its own port on this instance; null until it is open, and for TLS, which shares the port of the clusters. */
   readonly listenPort: number | null;
   readonly serverNames: readonly string[];
   readonly state: ListenerState;
-  /** The same until somebody does something about it, but for `serving`, where it counts who answers. */
+  /** Stable until an operator acts. The exception is `serving`, where it counts the members that answer. */
   readonly reason: string;
-  /** What any probe may change: shown with the reason, never compared. */
+  /** May change with every probe. It is shown with the reason; a new detail alone causes no log line and no Event. */
   readonly detail: string | null;
-  /** Why its Service does not have its plain name; absent: it has, or no Service could. */
+  /** Why its Service does not have its plain name; absent: it has it, or the plain name is not valid for a Service. */
   readonly nameConflict?: string;
-  /** Sorted by machine, then address. */
+  /** Sorted by machine. */
   readonly members: readonly MemberStatus[];
 }
 

@@ -66,7 +66,7 @@ const claimsOf = ({ services = [], scope = null, ...asked }: Asked) =>
     ownNamespace: OWN,
     ...asked,
   });
-/** By name: the keys of those that have it. */
+/** By name: the key of its holder. */
 const holdersOf = (asked: Asked): Record<string, string> => {
   const claims = claimsOf(asked);
   const holders = (asked.clusters ?? [])
@@ -80,8 +80,8 @@ const ALPHA = cluster(`${OWN}/alpha-x`, 'alpha');
 const WEB = listener(`${OWN}/web`, 'alpha', 'web');
 const THIEF = cluster('tenant-b/thief', 'alpha-web', 1);
 
-describe('the name on a Service of ours', () => {
-  test('of a listener is not taken by a cluster, however old, whose reason names the listener', () => {
+describe('a name that one of our Services records', () => {
+  test('for a listener is not given to an older cluster, and the reason names the listener', () => {
     const asked = {
       clusters: [ALPHA, THIEF, cluster(`${OWN}/also`, 'alpha-web', 0)],
       listeners: [WEB],
@@ -94,7 +94,7 @@ describe('the name on a Service of ours', () => {
     );
   });
 
-  test('of a listener stays its own while the listener cannot be read, and until its Service is gone', () => {
+  test('for a listener stays reserved while the listener is unreadable, and until its Service is deleted', () => {
     for (const listenersComplete of [false, true]) {
       const asked = { clusters: [THIEF], services: [listenerService(WEB, 'alpha-web')], listenersComplete };
       expect(holdersOf(asked)).toEqual({});
@@ -114,7 +114,7 @@ describe('the name on a Service of ours', () => {
       older,
     ],
     ['a valid one while the holder is invalid', cluster('tenant-v/prod-x', 'prod', 9, 'invalid'), older],
-  ])('of a cluster is not taken by %s', (_title, having, asking) => {
+  ])('for a cluster is not given to %s', (_title, having, asking) => {
     const asked = { clusters: [asking, having], services: recorded };
     expect(holdersOf(asked)).toEqual({ prod: 'tenant-v/prod-x' });
     expect(claimsOf(asked).refusal(asking)).toContain(
@@ -122,7 +122,7 @@ describe('the name on a Service of ours', () => {
     );
   });
 
-  test('is kept for a holder that is missing while not everything can be read', () => {
+  test('stays reserved for a holder that is missing from an incomplete list', () => {
     const asked = { clusters: [older], services: recorded, clustersComplete: false };
     expect(holdersOf(asked)).toEqual({});
     expect(claimsOf(asked).refusal(older)).toContain('and cannot be read now;');
@@ -132,7 +132,7 @@ describe('the name on a Service of ours', () => {
     ['is gone', []],
     ['has another name', [cluster('tenant-v/prod-x', 'other', 9)]],
   ])(
-    'whose holder %s goes to its namespace, and elsewhere only once the Service is taken back',
+    'whose holder %s goes to the same namespace, or to another after the Service is withdrawn',
     (_title, now) => {
       const asked = { clusters: [older, ...now], services: recorded };
       expect(holdersOf(asked).prod).toBeUndefined();
@@ -146,7 +146,7 @@ describe('the name on a Service of ours', () => {
     },
   );
 
-  test('of one that is proxied no more is kept until its Service is taken back, and by itself alone', () => {
+  test('for a cluster that is no longer proxied stays reserved until that cluster alone withdraws its Service', () => {
     const leaving = cluster('tenant-v/prod-x', 'prod', 9, 'not-proxied');
     const alsoLeaving = cluster('tenant-b/first', 'prod', 1, 'not-proxied');
     const clusters = [older, leaving, alsoLeaving];
@@ -156,7 +156,7 @@ describe('the name on a Service of ours', () => {
     expect(holdersOf({ clusters })).toEqual({ prod: 'tenant-b/old' });
   });
 
-  test('of a cluster where other instances look is theirs', () => {
+  test('for a cluster in a namespace of other instances belongs to that cluster', () => {
     const services = [clusterService('prod', 'tenant-v/prod-x', 'tenant-v')];
     const asked = { clusters: [cluster('tenant-b/prod', 'prod', 1)], services, scope: 'tenant-b' };
     expect(holdersOf(asked)).toEqual({});
@@ -166,7 +166,7 @@ describe('the name on a Service of ours', () => {
     );
   });
 
-  test('says nothing where it is not said, or where the Service is not ours', () => {
+  test('is not recorded by a Service without the annotation, or by a foreign Service', () => {
     const foreign: [string, Service] = [
       'prod',
       { metadata: { name: 'prod', annotations: { 'isthmus.dev/name-holder': 'tenant-v/prod-x' } } },
@@ -219,8 +219,8 @@ describe('a name that no Service records', () => {
     expect(reasons).toEqual([expect.stringMatching(new RegExp(`belongs to .*${key}.*, which ${why}`))]);
   });
 
-  test('is decided for clusters before their listeners, whatever a listener of that name asks for', () => {
-    // `a-b` is a listener of `a`; so the cluster `a-b`, and with it `a-b-c`, have no holder of that name.
+  test('is decided for clusters before their listeners', () => {
+    // The listener `a-b` of cluster `a` holds the name, so cluster `a-b` does not, and its listener `a-b-c` has no cluster.
     const clusters = [
       cluster(`${OWN}/a`, 'a'),
       cluster('tenant-b/ab', 'a-b', 9),
@@ -256,7 +256,7 @@ describe('before Services were listed', () => {
     expect(holdersOf(asked)[name]).toBeDefined();
   });
 
-  test('other names are used as ever', () => {
+  test('names without a possible conflict are used as usual', () => {
     const clusters = [ALPHA, cluster(`${OWN}/eu`, 'alpha-eu')];
     const asked = { clusters, recordsSeen: false, listenersComplete: false };
     expect(Object.keys(holdersOf(asked))).toEqual(['alpha', 'alpha-eu']);
@@ -271,11 +271,11 @@ describe('a listener', () => {
       each,
     );
 
-  test('is called by its cluster and its pool', () => {
+  test('has a name made of its cluster and its pool', () => {
     expect(nameOfListener({})).toEqual({ service: 'alpha-ssh', conflict: null });
   });
 
-  test('has a hash, and says so, where the plain name belongs to a cluster', () => {
+  test('has a hashed name, with a conflict reason, if the plain name belongs to a cluster', () => {
     const clusters = [ALPHA, cluster(`${OWN}/old`, 'alpha-ssh', 1)];
     const { service, conflict } = nameOfListener({ clusters });
     expect(service).toMatch(HASHED);
@@ -284,7 +284,7 @@ describe('a listener', () => {
     );
   });
 
-  test("has a hash, and says so, where another's Service has the plain name, a stale one of a cluster too", () => {
+  test('has a hashed name, with a conflict reason, if a foreign or stale Service has the plain name', () => {
     const foreign: [string, Service] = [
       'alpha-ssh',
       { metadata: { name: 'alpha-ssh' }, spec: { ports: [] } },
@@ -296,7 +296,7 @@ describe('a listener', () => {
     }
   });
 
-  test('has a hash, and that is no conflict, where the plain name is too long or no Service can have it', () => {
+  test('has a hashed name without a conflict if the plain name is not valid for a Service', () => {
     const long = listener(`${OWN}/long`, 'alpha', 'x'.repeat(63));
     expect(nameOfListener({}, long)).toEqual({
       service: expect.stringMatching(/^alpha-x{46}-[0-9a-f]{10}$/),
@@ -306,7 +306,7 @@ describe('a listener', () => {
     expect(nameOfListener({}, dotted).service).toMatch(/^alpha-a-b-[0-9a-f]{10}$/);
   });
 
-  test('has the plain name before a younger one, and another hash than any other', () => {
+  test('gets the plain name before a younger listener, and has a unique hash', () => {
     const [older, younger, youngest] = ['z', 'a', 'b'].map((name, i) =>
       listener(`${OWN}/${name}`, 'alpha', 'ssh', i),
     ) as [NamedListener, NamedListener, NamedListener];
@@ -315,7 +315,7 @@ describe('a listener', () => {
     expect(Object.keys(holders)).toHaveLength(4);
   });
 
-  test('keeps the name of its Service when an older listener comes back, and when the plain one becomes free', () => {
+  test('keeps the name of its Service if an older listener returns, and if the plain name becomes free', () => {
     const restored = listener(`${OWN}/restored`, 'alpha', 'ssh', 1);
     const services = [listenerService(SSH, 'alpha-ssh')];
     expect(nameOfListener({ services, listeners: [restored] }).service).toBe('alpha-ssh');
@@ -324,13 +324,13 @@ describe('a listener', () => {
     expect(kept).toEqual({ service: hashed, conflict: null });
   });
 
-  test('keeps its Service with a hash against a cluster of that name', () => {
+  test('keeps its hashed Service name if a cluster claims that name', () => {
     const thief = cluster('tenant-b/thief', hashedName(SSH), 1);
     const services = [listenerService(SSH, hashedName(SSH))];
     expect(nameOfListener({ clusters: [ALPHA, thief], services }).service).toBe(hashedName(SSH));
   });
 
-  test('has no Service, and says why, where both of its names belong to others', () => {
+  test('has no Service, with a reason, if both of its names belong to other objects', () => {
     const clusters = [
       ALPHA,
       cluster(`${OWN}/plain`, 'alpha-ssh', 1),
@@ -344,7 +344,7 @@ describe('a listener', () => {
   });
 });
 
-// Few names, so that they meet.
+// Only a few names, so that they collide.
 const namespaces = fc.constantFrom(OWN, 'aaa', 'zzz');
 const ages = fc.constantFrom(1, 2, 3);
 const clusterArbitrary = fc
@@ -382,7 +382,7 @@ const lastKnownOf = (clusters: readonly ClusterReading[], known: boolean): Map<s
       .filter(() => known)
       .map((each) => [keyOf(each), { name: nameOf(each) } as ClusterFacts] as const),
   );
-/** The Services that instances make for what holds a name. */
+/** The Services that instances create for the holders of names. */
 const servicesOf = (asked: Asked): [string, Service][] => {
   const claims = claimsOf(asked);
   return [
@@ -396,8 +396,8 @@ const servicesOf = (asked: Asked): [string, Service][] => {
   ];
 };
 
-describe('whatever asks for names', () => {
-  test('each name has one holder, and the order of the input means nothing', () => {
+describe('for any set of claimants', () => {
+  test('each name has one holder, and the order of the input does not matter', () => {
     fc.assert(
       fc.property(sceneArbitrary, fc.boolean(), ({ clusters, listeners, known }, withRecords) => {
         const lastKnown = lastKnownOf(clusters, known);
@@ -423,7 +423,7 @@ describe('whatever asks for names', () => {
     );
   });
 
-  test('no number of further claimants, of any age and anywhere, changes who has a recorded name', () => {
+  test('further claimants of any age and namespace do not change the holder of a recorded name', () => {
     fc.assert(
       fc.property(sceneArbitrary, sceneArbitrary, fc.boolean(), (scene, attack, clustersComplete) => {
         const { clusters, listeners } = scene;
@@ -436,7 +436,7 @@ describe('whatever asks for names', () => {
         const after = {
           clusters: [...clusters, ...attack.clusters.filter((each) => !taken.has(keyOf(each)))],
           listeners: [...listeners, ...attack.listeners.filter(({ key }) => !takenListeners.has(key))],
-          // A restart has forgotten what was known.
+          // After a restart the last known facts are empty.
           lastKnown: new Map<string, ClusterFacts>(),
           services,
           clustersComplete,
@@ -447,7 +447,7 @@ describe('whatever asks for names', () => {
     );
   });
 
-  test('a holder that lacks its facts, or is missing from an incomplete list, loses no recorded name to another', () => {
+  test('a holder without facts, or missing from an incomplete list, keeps its recorded name', () => {
     fc.assert(
       fc.property(sceneArbitrary, fc.nat(), fc.boolean(), ({ clusters, listeners }, pick, isMissing) => {
         fc.pre(clusters.length > 0);

@@ -1,5 +1,5 @@
-// Which object has which name. Clusters and additional listeners share one space of names, since Services and server names follow from
-// them. The object that our own Service names has it; without such a record the order of name-order.ts decides. Pure.
+// Decides which object holds which name. Clusters and additional listeners share one name space, because Services and server names derive
+// from it. The object that our own Service records holds the name. Without a record, name-order.ts decides. Pure.
 import { isClusterName } from '../objects/cluster-name.ts';
 import { hashedName, type NamedListener, plainName } from '../objects/listener-names.ts';
 import { byText } from '../objects/text-order.ts';
@@ -19,36 +19,36 @@ import type { NameRecord, NameRecords } from './name-records.ts';
 export interface NameQuestion {
   readonly clusters: readonly ClusterReading[];
   readonly lastKnown: ReadonlyMap<string, ClusterFacts>;
-  /** Those with a wish, the ones that are being taken back among them. */
+  /** Listeners with a usable spec, including those that are being withdrawn. */
   readonly listeners: readonly NamedListener[];
   readonly records: NameRecords;
-  /** Services were listed once, or there are none: before that a record may just not have been read. */
+  /** The Services were listed once, or there is no Kubernetes API. Before the first list, existing records may be unread. */
   readonly recordsSeen: boolean;
-  /** A cluster that is not among them is gone. */
+  /** A cluster that is not in the list no longer exists. */
   readonly clustersComplete: boolean;
-  /** The same of listeners. */
+  /** The same for listeners. */
   readonly listenersComplete: boolean;
-  /** Of the proxy. */
+  /** The proxy's namespace. */
   readonly ownNamespace: string;
 }
 
 export interface ListenerName {
-  /** Of its Service; null where neither of its names is free. */
+  /** Name of its Service; null if neither of its two names is free. */
   readonly service: string | null;
-  /** Why it does not have its plain name, where another object has that; null: it has, or no Service could carry it. */
+  /** Why another object has its plain name; null: the listener has it, or the name is not valid for a Service. */
   readonly conflict: string | null;
 }
 
 export interface NameClaims {
-  /** No object has the name, or asks for it. */
+  /** No object holds or claims the name. */
   isFree(name: string): boolean;
-  /** This cluster has the name that it asks for. */
+  /** This cluster holds the name that it claims. */
   holds(reading: ClusterReading): boolean;
-  /** What is published under the name of this cluster, which is not proxied, is taken back as its own. */
+  /** This cluster, which is not proxied, may withdraw the objects that are published under its name. */
   mayLeave(reading: ClusterReading): boolean;
-  /** It cannot be decided yet which object has the name. */
+  /** The holder of the name cannot be decided yet. */
   isUndecided(name: string): boolean;
-  /** Why this cluster does not have the name it asks for. */
+  /** Why this cluster does not hold the name that it claims. */
   refusal(loser: ClusterReading): string;
   listenerName(listener: NamedListener): ListenerName;
 }
@@ -96,7 +96,7 @@ export function nameClaims(question: NameQuestion): NameClaims {
   }
   if (!question.recordsSeen) leaveUndecided(held, asking, contested, question);
 
-  /** The name of its cluster is shorter than its own, and so decided before. */
+  /** A cluster's name is shorter than the names of its listeners, so it is already decided here. */
   const listenerOf = (listener: NamedListener): Claimant => {
     const cluster = holderOf(held.get(listener.cluster));
     const isHere = cluster?.kind === 'cluster' && cluster.namespace === namespaceOfKey(listener.key);
@@ -157,7 +157,7 @@ export function nameClaims(question: NameQuestion): NameClaims {
 const holderOf = (holding: Holding | undefined): Claimant | null =>
   holding === undefined || holding.kind === 'undecided' ? null : holding.holder;
 
-/** How the object holds the name that the Service says is its own; null: it has released it. */
+/** Explains how the recorded object holds the name; null: it has released the name. */
 function howRecorded(
   name: string,
   { kind, isElsewhere }: NameRecord,
@@ -165,16 +165,16 @@ function howRecorded(
   { clustersComplete }: NameQuestion,
 ): string | null {
   const how = `has it by the record on Service ${name}`;
-  // No cluster can use the Service of a listener. That of one that is gone is taken back first.
+  // No cluster can use a listener's Service. If the listener is deleted, its Service is removed before the name is free.
   if (kind === 'listener') return how;
   if (isElsewhere) return `${how} and is served by instances with another --cluster-namespace`;
   if (reading === undefined) return clustersComplete ? null : `${how} and cannot be read now`;
   if (nameOf(reading) !== name) return clustersComplete ? null : how;
-  // Clients of it still come by this Service, and its kubeconfig may lead there: as long as there is one, nothing is given to others.
+  // Its clients still use this Service, and its kubeconfig may point to it. While the Service exists, no other object gets the name.
   return reading.kind === 'not-proxied' ? `${how} and is being taken back` : how;
 }
 
-/** A name that was released stays in its namespace if another object there asks for it: that is the same tenant. */
+/** A released name goes first to another claimant in the same namespace, because that is the same tenant. */
 function heirs(
   released: ReadonlyMap<string, NameRecord>,
   { clusters, lastKnown, ownNamespace }: NameQuestion,
@@ -193,7 +193,7 @@ function heirs(
   return found;
 }
 
-/** Clients of the one before still come by its Service: that goes first, and with it the record. */
+/** Clients of the previous holder still use its Service. The Service and its record are removed before another object gets the name. */
 const beingTakenBack = (name: string, record: NameRecord): Holding => ({
   kind: 'recorded',
   holder: recordedClaimant(record, undefined, new Map()),
@@ -211,8 +211,8 @@ function recordedClaimant(
 }
 
 /**
- * At a start the clusters may be known before the Services are. Names that another object may have by its record are given to none until
- * then: a client that is told to come again is better off than one that is sent to another tenant.
+ * At startup the clusters may be known before the Services. Until then, a name that a record may give to another object has no holder. A
+ * client that must retry is better than a client that reaches another tenant.
  */
 function leaveUndecided(
   held: Map<string, Holding>,
@@ -225,7 +225,7 @@ function leaveUndecided(
     for (const name of [plainName(listener), hashedName(listener)])
       if (asking.has(name)) held.set(name, UNDECIDED);
   if (listenersComplete) return;
-  // Each may be that of a listener of a cluster in another namespace.
+  // A name may belong to an unseen listener, if it begins with the name of a cluster in another namespace.
   for (const [name, { namespace }] of asking) {
     for (let end = name.indexOf('-'); end > 0; end = name.indexOf('-', end + 1)) {
       const cluster = asking.get(name.slice(0, end));
@@ -235,8 +235,8 @@ function leaveUndecided(
 }
 
 /**
- * By key of the listener: the name of its Service. A Service that is there keeps its name. Shorter names are decided first, since a
- * listener needs the cluster whose name its own begins with.
+ * By listener key: the name of its Service. An existing Service keeps its name. Shorter names are decided first: a listener's name begins
+ * with the name of its cluster, and the holder of that name must be known.
  */
 function takenNames(
   { listeners, records }: NameQuestion,

@@ -1,26 +1,26 @@
-// Which of several objects comes first for a name that no Service records. Every instance must decide alike, and no object may take a
-// name over merely by being created: refusing all claimants would let any of them cut a cluster off, and the order of keys alone would
-// give it to the one that sorts first. Pure.
+// The order of several claimants for a name that no Service records. All instances must decide the same, and a new object must not take
+// a name from an existing one. Rejecting all claimants would let any new object cut off a cluster. An order by key alone would prefer
+// the key that sorts first, whatever its age. Pure.
 //
-// | first is            | because                                                                            |
-// | the one that works  | a cluster that was never valid, or a listener without a cluster, has no use for it |
-// | in --namespace      | only the operator's own services write there                                       |
-// | the older           | the API server sets the age                                                        |
-// | a cluster           | a listener can have another name                                                   |
-// | by key              | any order, but the same everywhere                                                 |
+// | first              | because                                                                               |
+// | a valid object     | a cluster that was never valid, or a listener without a cluster, cannot use the name  |
+// | in --namespace     | only the operator's own services write there                                          |
+// | the older object   | the API server sets the creation time                                                 |
+// | a cluster          | a listener can use another name                                                       |
+// | the smaller key    | an arbitrary order, but the same on all instances                                     |
 
 import type { NamedListener } from '../objects/listener-names.ts';
 import { byText } from '../objects/text-order.ts';
 import { createdAtOf, keyOf, nameOf, namespaceOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 
-/** An object that asks for a name. */
+/** An object that claims a name. */
 export interface Claimant {
   readonly kind: 'cluster' | 'listener';
   /** `<namespace>/<name>` of the object. */
   readonly key: string;
   readonly namespace: string;
-  /** Where it was read; null for a listener, and for an object that cannot be read now. */
+  /** The origin of the object; null for a listener, and for an object that is currently unreadable. */
   readonly origin: string | null;
   readonly createdAtMs: number;
   readonly isUnproven: boolean;
@@ -41,7 +41,7 @@ export function clusterClaimant(
   };
 }
 
-/** Its facts are known, or were, under the name that it asks for. One that lacks them now must not lose its name for it. */
+/** The cluster's facts are known now, or were known under the same name. A cluster with a temporary error must not lose its name. */
 export const isProven = (reading: ClusterReading, lastKnown: ReadonlyMap<string, ClusterFacts>): boolean =>
   reading.kind === 'proxied' || lastKnown.get(keyOf(reading))?.name === nameOf(reading);
 
@@ -64,7 +64,7 @@ export const claimantText = ({ kind, key, origin }: Claimant): string => {
 
 export const namespaceOfKey = (key: string): string => key.slice(0, Math.max(0, key.indexOf('/')));
 
-/** Why the one that comes first does; the criteria in their order. */
+/** The criteria in order, each with the text that explains the winner. */
 const CRITERIA: readonly {
   readonly compare: (a: Claimant, b: Claimant, ownNamespace: string) => number;
   readonly why: (ownNamespace: string) => string;
@@ -90,11 +90,11 @@ export function byClaim(a: Claimant, b: Claimant, ownNamespace: string): number 
   return 0;
 }
 
-/** What the first of two has that the other lacks. */
+/** The first criterion that separates the two claimants, as text. */
 export function whyFirst(first: Claimant, other: Claimant, ownNamespace: string): string {
   const decisive = CRITERIA.find(({ compare }) => compare(first, other, ownNamespace) !== 0);
   return decisive?.why(ownNamespace) ?? 'comes first';
 }
 
-/** Infinity minus itself is NaN. */
+/** Avoids NaN: an unknown age is Infinity, and Infinity - Infinity is NaN. */
 const byNumber = (a: number, b: number): number => (a === b ? 0 : a - b);

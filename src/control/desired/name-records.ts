@@ -1,5 +1,5 @@
-// Which object each name belongs to, as the Services of ours say: they lie in the proxy's own namespace, where no tenant writes. Read off
-// the Services alone, so that it is still true after a restart, a restore or a move. Pure.
+// The recorded owner of each name, from our own Services in the proxy's namespace, where no tenant writes. The Services are the only
+// input, so the records survive a restart, a restore and a move. Pure.
 import type { ServiceObject } from '../objects/cluster-shape.ts';
 import { listenerMarks } from '../objects/listener-marks.ts';
 import { NAME_HOLDER_ANNOTATION } from '../objects/object-labels.ts';
@@ -9,16 +9,16 @@ export interface NameRecord {
   readonly kind: 'cluster' | 'listener';
   /** `<namespace>/<name>` of the object. */
   readonly key: string;
-  /** Its cluster is where other instances look, and this one does not: that it is not seen here proves nothing. */
+  /** Its cluster is in a namespace that only other instances watch. Its absence in this instance's view proves nothing. */
   readonly isElsewhere: boolean;
 }
 
 export interface NameRecords {
-  /** By name of the Service. Those of earlier versions and of magnum-cluster-api-proxy say nothing. */
+  /** By name of the Service. Services of earlier versions and of magnum-cluster-api-proxy contain no record. */
   readonly byName: ReadonlyMap<string, NameRecord>;
-  /** By key of the listener: the names of its Services. */
+  /** By listener key: the names of its Services. */
   readonly ofListeners: ReadonlyMap<string, ReadonlySet<string>>;
-  /** There is a Service of this name, ours or not. */
+  /** A Service of this name exists, ours or not. */
   isTaken(name: string): boolean;
 }
 
@@ -28,12 +28,12 @@ export const NO_RECORDS: NameRecords = Object.freeze({
   isTaken: () => false,
 });
 
-/** The same map is the same Services: they are read once for all turns in which none changed. */
+/** Cache by identity of the map: unchanged Services are read only once. */
 const known = new WeakMap<ReadonlyMap<string, ServiceObject>, Map<string | null, NameRecords>>();
 
 export function nameRecords(
   services: ReadonlyMap<string, ServiceObject>,
-  /** The one that clusters are looked for in; null: in all. */
+  /** The namespace that is searched for clusters; null: all namespaces. */
   scope: string | null,
 ): NameRecords {
   const byScope = known.get(services) ?? new Map<string | null, NameRecords>();
@@ -58,7 +58,7 @@ function readRecords(services: ReadonlyMap<string, ServiceObject>, scope: string
   return { byName, ofListeners, isTaken: (name) => services.has(name) };
 }
 
-/** null for what is not ours, has not the name that goes with its marks, or does not say whose it is. */
+/** null if the Service is not ours, its name does not match its marks, or it names no owner. */
 function recordOf(name: string, service: ServiceObject, scope: string | null): NameRecord | null {
   const ownership = ownershipOf(service);
   if (ownership.kind !== 'ours') return null;

@@ -1,5 +1,5 @@
-// The machines of a pool as members: each with the best way to it that answers, and as Ready, NotReady or Ignored. All ways are probed,
-// also to those that are ignored; only Ready members get into a route. Pure.
+// The machines of a pool as members: each with the best path that answers, and with the state Ready, NotReady or Ignored. All paths are
+// probed, including those to Ignored members. Routes contain only Ready members. Pure.
 
 import type { ProbeTarget } from '../../health/probe.ts';
 import { settledError, type TargetHealth } from '../../health/target-health.ts';
@@ -13,9 +13,9 @@ import type { MemberState, MemberStatus } from './listener-status.ts';
 
 export interface PoolMember {
   readonly status: MemberStatus;
-  /** Of what clients are sent to; null unless it is Ready. */
+  /** The backend for clients; null unless the member is Ready. */
   readonly backend: Backend | null;
-  /** Every way to it, best first. */
+  /** All paths to the machine, best first. */
   readonly ways: readonly Way[];
 }
 
@@ -26,12 +26,12 @@ export interface Way {
 }
 
 export interface PoolPlace {
-  /** Those of the cluster's network, best first. */
+  /** The netns of the cluster's network, best first. */
   readonly netns: readonly NetnsEntry[];
   readonly targetPort: number;
 }
 
-/** In the order of the machines; one that leaves is no member any more. */
+/** In the order of the machines. A machine that is leaving is not a member. */
 export function poolMembers(
   machines: readonly MachineFacts[],
   selection: PoolSelection,
@@ -50,17 +50,17 @@ export function poolMembers(
   return members;
 }
 
-/** Neither up nor known to be down: it has not been asked, or not often enough. */
+/** Neither up nor known to be down: it had no probe, or too few. */
 export const isMemberUnjudged = ({ ways }: PoolMember, health: ReadonlyMap<string, TargetHealth>): boolean =>
   ways.some(({ backend: { key } }) => {
     const known = health.get(key);
     return known === undefined || (!known.up && known.lastProbe?.ok !== false);
   });
 
-/** A machine that did not change has the same ways; to write them down for five thousand takes longer than all the rest of a turn. */
+/** Cache: an unchanged machine has the same paths. Building them for 5000 machines takes longer than the rest of a turn. */
 type Known = WeakMap<MachineFacts, readonly Way[]>;
 const knownPlaces = new Map<string, Known>();
-/** Of listeners of all clusters: what is forgotten is only written down again. */
+/** Bounds the cache over the listeners of all clusters. A cleared entry is only built again. */
 const MAX_PLACES = 2000;
 
 function knownAt(placeKey: string): Known {
@@ -80,7 +80,7 @@ function waysTo(machine: MachineFacts, { netns, targetPort }: PoolPlace, known: 
       machine.addresses.map((address) => {
         const where = { address, port: targetPort, netns: Object.freeze({ path, identity }) };
         const backend = Object.freeze({ key: backendKey(where), ...where });
-        // Whatever a machine listens for, it is no API server: its kernel is asked, and no program of it.
+        // A machine's port is not an API server, and its protocol is unknown. So the probe is a TCP connect, which the kernel answers.
         const target = Object.freeze({ ...backend, serverName: '', check: 'tcp' as const });
         return { backend, target, netnsName: name };
       }),
@@ -98,7 +98,7 @@ function memberOf(
 ): PoolMember {
   const up = ways.find(({ backend: { key } }) => health.get(key)?.up === true);
   if (up === undefined) return newMember(machine, ways, up, isIgnored, health);
-  // Nothing is said of one that answers but by which way: so it is the same as in the turn before.
+  // A member that answers depends only on its path and on `isIgnored`, so the member of the previous turn is reused.
   const before = answering.get(up);
   if (before !== undefined && (before.status.state === 'Ignored') === isIgnored) return before;
   const member = newMember(machine, ways, up, isIgnored, health);
@@ -158,16 +158,16 @@ function failureOf({ backend: { key } }: Way, health: ReadonlyMap<string, Target
   return probe.error === null ? '(coming up)' : `(${settledError(probe.error)})`;
 }
 
-/** The machines of each cluster, found without looking at all others: a site has thousands. One index per list of machines. */
+/** Machines by cluster: a site has thousands, so each lookup must not scan them all. One index per list of machines. */
 export interface MachineIndex {
   /** Sorted by name. */
   of(namespace: string, cluster: string): readonly MachineFacts[];
 }
 
-/** The same list is the same machines: they are sorted once for all turns in which none changed. */
+/** Cache by identity of the list: unchanged machines are sorted only once. */
 const indexes = new WeakMap<readonly MachineFacts[], MachineIndex>();
 
-/** Whoever hands a list in changes it no more. */
+/** The caller must not change the list afterwards. */
 export function machineIndex(machines: readonly MachineFacts[]): MachineIndex {
   let index = indexes.get(machines);
   if (index === undefined) {

@@ -1,25 +1,25 @@
-// What should be published of one cluster, or of one of its additional listeners: part of the desired state, decided from the clusters
-// alone. How the objects in the API have to change for it is the plan's business.
+// The desired publication of one cluster or one of its additional listeners. It is part of the desired state and derives from the clusters
+// alone. The plan decides how the API objects must change.
 
 import { listenerPublicationKey } from '../objects/listener-marks.ts';
 import type { ClusterObject } from '../sources/cluster-source.ts';
 
 export interface Publication {
   readonly cluster: string;
-  /** Of the OpenStackCluster, where its kubeconfig is too. */
+  /** Namespace of the OpenStackCluster and of its kubeconfig. */
   readonly namespace: string;
   readonly object: ClusterObject | null;
   /**
-   * `live`: a backend passes its checks from here. `down`: none does. `unjudged`: too early to tell, so that what is published
-   * stays as it is (a restart finds its own slices). `leaving`: it exists but is no longer proxied, and everything is to be
-   * taken back in order.
+   * `live`: a backend passes its checks from this host. `down`: none does. `unjudged`: too early to tell, so published objects stay
+   * as they are (after a restart, this instance finds its own slices). `leaving`: the object is no longer proxied, or a listener is
+   * deleted. Its published objects are withdrawn in order.
    */
   readonly want: 'live' | 'down' | 'unjudged' | 'leaving';
-  /** A netns of this host belongs to it: its Service is worth having even while no check passes. */
+  /** A netns on this host belongs to it. Its Service is useful even while no check passes. */
   readonly near: boolean;
-  /** Of a cluster: `<namespace>/<name>` of the object that its Service names as holder; absent: what the Service says stays. */
+  /** For a cluster: `<namespace>/<name>` of the object that its Service records as holder; absent: the record stays unchanged. */
   readonly holder?: string;
-  /** Absent for the cluster itself: its API server. */
+  /** Absent if the publication is the cluster's API server. */
   readonly listener?: ListenerPublication;
 }
 
@@ -28,34 +28,34 @@ export interface ListenerPublication {
   readonly key: string;
   /** Name of its Service. */
   readonly service: string;
-  /** Of the Service. */
+  /** Port of the Service. */
   readonly port: number;
-  /** On this instance; `shared`: that of the clusters; null: none that we know of now. */
+  /** Port on this instance; `shared`: the port of the clusters; null: not known now. */
   readonly listenPort: number | 'shared' | null;
-  /** Kept on the Service: see `selectorMark`. */
+  /** Stored on the Service: see `selectorMark`. */
   readonly selector: string;
 }
 
-/** What there is of it in Kubernetes, as the plan found it. */
+/** The objects that exist in Kubernetes, as the plan found them. */
 export interface PublicationStatus {
   readonly service: 'ours' | 'upstream' | 'foreign' | 'absent';
-  /** Of this instance. */
+  /** This instance's slice. */
   readonly slice: 'ready' | 'terminating' | 'absent';
-  /** Instances, this one included, that are ready for clients. */
+  /** Number of instances that are ready for clients, including this one. */
   readonly readyInstances: number;
   readonly kubeconfig: 'proxied' | 'direct' | 'unread' | 'absent' | 'left-alone';
-  /** Why something is not as it should be, for an operator; null when all is well. */
+  /** What is wrong, for an operator; null if there is no problem. */
   readonly problem: string | null;
 }
 
-/** A cluster's Service carries its name. */
+/** A cluster's Service has the name of the cluster. */
 export const serviceNameOf = ({ cluster, listener }: Publication): string => listener?.service ?? cluster;
 
-/** One for each cluster, and for each listener; no two are alike. */
+/** Unique for each cluster and each listener. */
 export const publicationKey = ({ cluster, listener }: Publication): string =>
   listener === undefined ? cluster : listenerPublicationKey(cluster, listener.service);
 
-/** What a rewritten kubeconfig says; the certificate of every proxied API server carries this name. */
+/** The server in a rewritten kubeconfig. The certificate of each proxied API server contains this name. */
 export const proxiedServer = (cluster: string, namespace: string): string =>
   `https://${cluster}.${namespace}:6443`;
 

@@ -1,5 +1,5 @@
-// The sentences of status: why a cluster is in its state and what would change that, for somebody who was woken by it.
-// They hold no clock, so that an unchanged world gives an unchanged status.
+// The reason texts of the cluster status: why a cluster is in its state and what would change it, for an operator on call.
+// They contain no times, so an unchanged world gives an unchanged status.
 
 import { settledError } from '../../health/target-health.ts';
 import { endpointText } from '../../routing/endpoint.ts';
@@ -14,7 +14,7 @@ export function servingReason(candidates: readonly Candidate[]): string {
 }
 
 export function unhealthyReason(candidates: readonly Candidate[]): string {
-  // A localport does not tunnel: an OVN node reaches the API server only where one of its machines runs.
+  // An OVN localport does not tunnel: a node reaches the API server only if one of the cluster's machines runs on it.
   const hint = candidates.some(({ netnsName }) => isOvnNetns(netnsName))
     ? '; with OVN that is normal on nodes that the API server cannot be reached from, and another node serves it'
     : '';
@@ -50,7 +50,7 @@ function failures(candidates: readonly Candidate[]): string {
 
 function failureOf({ health }: Candidate): string {
   if (health?.lastProbe == null) return '(not checked yet)';
-  // Passed but not often enough to count as up.
+  // The probe passed, but not often enough to count as up.
   return health.lastProbe.error === null ? '(coming up)' : `(${settledError(health.lastProbe.error)})`;
 }
 

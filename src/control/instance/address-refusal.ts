@@ -1,14 +1,14 @@
-// Why an address of ours cannot be advertised: the API server would refuse the slice, or no client could reach it. Pure.
+// Why an address cannot be advertised: the API server would reject the slice, or no client could reach it. Pure.
 import { type BlockList, isIP, SocketAddress } from 'node:net';
 import { addressRanges } from '../sources/api-server-address.ts';
 
-/** The first four as the API server has it (ValidateEndpointIP); nobody can connect to the others. */
+/** The first four follow the API server (ValidateEndpointIP). Clients cannot connect to the last. */
 const REFUSED: readonly { readonly what: string; readonly list: BlockList }[] = [
   {
     what: 'a loopback address, which leads every client to itself',
     list: addressRanges('127.0.0.0/8', '::1/128'),
   },
-  { what: 'the unspecified address, which belongs to nobody', list: addressRanges('0.0.0.0/8', '::/128') },
+  { what: 'the unspecified address, which belongs to no host', list: addressRanges('0.0.0.0/8', '::/128') },
   {
     what: 'a link-local address, which means another host on every link',
     list: addressRanges('169.254.0.0/16', 'fe80::/10'),
@@ -17,12 +17,12 @@ const REFUSED: readonly { readonly what: string; readonly list: BlockList }[] = 
   { what: 'a reserved or broadcast address', list: addressRanges('240.0.0.0/4', '::/96') },
 ];
 
-/** Why no client could be sent to this address; null where one can. */
+/** Why clients cannot use this address; null if they can. */
 export function addressRefusal(text: string): string | null {
   const version = isIP(text);
   if (version === 0 || text.includes('%')) return 'no IP address';
   const family = version === 4 ? 'ipv4' : 'ipv6';
-  // A BlockList takes `::ffff:10.0.0.1` for the IPv4 address it holds, which is another question.
+  // A BlockList treats `::ffff:10.0.0.1` as the embedded IPv4 address, so this form is rejected before the lists are checked.
   const { address } = new SocketAddress({ address: text, family });
   if (address.startsWith('::ffff:')) return 'an IPv4 address written as IPv6';
   return REFUSED.find(({ list }) => list.check(address, family))?.what ?? null;

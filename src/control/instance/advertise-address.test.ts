@@ -6,7 +6,7 @@ const ROUTE = { kind: 'address', address: '192.0.2.3', interface: 'eth0' } as co
 const NO_ROUTE = { kind: 'none', reason: 'there is no default route' } as const;
 const withFlag = (flag: string) => advertisedAddress({ flag, podIp: '192.0.2.2', defaultRoute: ROUTE });
 
-describe('our address', () => {
+describe('the advertised address', () => {
   test.each([
     ['is the one that was given', '192.0.2.1', '192.0.2.2', ROUTE, '192.0.2.1', '--advertise-address'],
     ["is the pod's, where none was", null, '192.0.2.2', ROUTE, '192.0.2.2', 'POD_IP'],
@@ -20,11 +20,11 @@ describe('our address', () => {
     });
   });
 
-  test('may be IPv6, and is written in one way', () => {
+  test('may be IPv6, in canonical form', () => {
     expect(withFlag('2001:DB8:0:0::0001')).toMatchObject({ address: '2001:db8::1', family: 'IPv6' });
   });
 
-  test('is none without a route, and says what would tell it', () => {
+  test('is missing without a default route, and the reason names the options that set it', () => {
     expect(advertisedAddress({ flag: null, podIp: null, defaultRoute: NO_ROUTE })).toEqual({
       kind: 'none',
       reason: 'there is no default route; --advertise-address or POD_IP would tell our address',
@@ -32,7 +32,7 @@ describe('our address', () => {
   });
 });
 
-describe('an address that is not ours to advertise is refused, and nothing is put in its place', () => {
+describe('an address that cannot be advertised is rejected without a replacement', () => {
   test.each([
     ['127.0.0.1', 'a loopback address'],
     ['127.8.8.8', 'a loopback address'],
@@ -64,7 +64,7 @@ describe('an address that is not ours to advertise is refused, and nothing is pu
     });
   });
 
-  test('but private, shared and public ones are taken', () => {
+  test('but private, shared and public addresses are accepted', () => {
     for (const text of [
       '10.0.0.1',
       '100.64.0.1',
@@ -77,7 +77,7 @@ describe('an address that is not ours to advertise is refused, and nothing is pu
       expect(withFlag(text)).toMatchObject({ kind: 'address', address: text });
   });
 
-  test('no text makes it throw', () => {
+  test('and no text makes the function throw', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6()), (text) => {
         expect(['address', 'none']).toContain(withFlag(text).kind);

@@ -1,11 +1,11 @@
-// Which address of ours goes into the EndpointSlices: the one that was given, else the pod's, else that of the default
-// route. What the API server would refuse, or no client could reach, is refused here, with the reason. Pure.
+// Selects the address for the EndpointSlices: the configured one, else the pod's, else the default route's. Rejects, with
+// a reason, an address that the API server would reject or that no client could reach. Pure.
 import { isIP, SocketAddress } from 'node:net';
 import { addressRefusal } from './address-refusal.ts';
 import type { DefaultRouteAddress } from './default-route.ts';
 
 export interface AddressChoices {
-  /** `--advertise-address` or its variable. */
+  /** `--advertise-address` or its environment variable. */
   readonly flag: string | null;
   readonly podIp: string | null;
   readonly defaultRoute: DefaultRouteAddress;
@@ -17,12 +17,12 @@ export type AdvertisedAddress =
       /** Canonical, without brackets. */
       readonly address: string;
       readonly family: 'IPv4' | 'IPv6';
-      /** Who said so, for log and status. */
+      /** The source of the address, for log and status. */
       readonly from: string;
     }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** What was given and is wrong is not replaced by a guess: whoever gave it must know. */
+/** A wrong configured address is an error, never replaced by a guess: the operator must see it. */
 export function advertisedAddress({ flag, podIp, defaultRoute }: AddressChoices): AdvertisedAddress {
   if (flag !== null) return judged(flag, '--advertise-address');
   if (podIp !== null) return judged(podIp, 'POD_IP');

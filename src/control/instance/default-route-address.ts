@@ -1,4 +1,4 @@
-// Asks the kernel for the address of the default route's interface, in the netns of this thread. Every failure is a value.
+// Reads the address of the default route's interface in this process's own netns. Failures are values, not exceptions.
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import {
@@ -8,12 +8,12 @@ import {
   ipv6DefaultRoutes,
 } from './default-route.ts';
 
-/** Of the main thread's netns: it is always at home when anything else runs. */
+/** /proc/net shows the main thread's netns. The main thread is in the process's own netns whenever other code runs. */
 const ROUTES = '/proc/net/route';
 const IPV6_ROUTES = '/proc/net/ipv6_route';
 
 export async function readDefaultRouteAddress(): Promise<DefaultRouteAddress> {
-  // A kernel without one of the two families has no such file.
+  // A kernel without IPv4 or IPv6 lacks the file of that family.
   const [ipv4, ipv6] = await Promise.all(
     [ROUTES, IPV6_ROUTES].map((path) => readFile(path, 'utf8').catch(() => '')),
   );
@@ -24,7 +24,7 @@ export async function readDefaultRouteAddress(): Promise<DefaultRouteAddress> {
       networkInterfaces(),
     );
   } catch (error) {
-    // os.networkInterfaces throws where the kernel refuses to answer.
+    // os.networkInterfaces throws if the system call fails.
     return {
       kind: 'none',
       reason: `the addresses of this host cannot be read (${(error as Error).message})`,

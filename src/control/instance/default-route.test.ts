@@ -38,14 +38,14 @@ const info = (cidr: string, internal = false): Info => {
 };
 
 describe('default routes', () => {
-  test('of IPv4 come by metric, without what leads nowhere', () => {
+  test('of IPv4 are sorted by metric, without unreachable routes', () => {
     expect(ipv4DefaultRoutes(ROUTE)).toEqual([
       { interface: 'br1', metric: 50 },
       { interface: 'br0', metric: 100 },
     ]);
   });
 
-  test('of IPv6 come by metric, which is hexadecimal', () => {
+  test('of IPv6 are sorted by metric, which is hexadecimal', () => {
     expect(ipv6DefaultRoutes(IPV6_ROUTE)).toEqual([
       { interface: 'br1', metric: 512 },
       { interface: 'br0', metric: 1024 },
@@ -63,7 +63,7 @@ describe('default routes', () => {
     expect(ipv6DefaultRoutes(text)).toEqual([]);
   });
 
-  test('no text makes the reading of it throw', () => {
+  test('never make the parser throw, for any text', () => {
     const word = fc.oneof(
       fc.constantFrom('00000000', '0003', '00', '0'.repeat(32), 'eth0', '\t', '\n', '  '),
       fc.string(),
@@ -92,7 +92,7 @@ describe('the address of the default route', () => {
     ['is global before one that is private to the site', on('fd00::7/64', '2001:db8::7/64'), '2001:db8::7'],
     ['is private to the site before none', on('fe80::7/64', 'fd00::7/64'), 'fd00::7'],
     [
-      'is the lower of two of IPv6, in whatever order they come',
+      'is the lower of two IPv6 addresses, in any order',
       on('2001:db8::9/64', '2001:db8::7/64'),
       '2001:db8::7',
     ],
@@ -105,7 +105,7 @@ describe('the address of the default route', () => {
     });
   });
 
-  test('is that of the next route where the best has none', () => {
+  test('is that of the next route if the best one has none', () => {
     const interfaces = { br1: [info('fe80::1/64')], br0: [info('192.0.2.7/24')] };
     expect(defaultRouteAddress(ipv4DefaultRoutes(ROUTE), [], interfaces)).toEqual({
       kind: 'address',

@@ -1,4 +1,4 @@
-// Default routes, as the kernel lists them in /proc/net, and the address of the interface that the best one uses. Pure.
+// Parses the default routes in /proc/net, and finds the address of the best route's interface. Pure.
 import { isIPv6 } from 'node:net';
 import type { NetworkInterfaceInfo } from 'node:os';
 import { byText } from '../objects/text-order.ts';
@@ -16,10 +16,10 @@ export interface DefaultRoute {
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
 
 const RTF_UP = 0x1;
-/** An `unreachable default` is a route to nowhere. */
+/** Set on an `unreachable default` route, which leads nowhere. */
 const RTF_REJECT = 0x200;
 
-/** Of /proc/net/route: best first. */
+/** From /proc/net/route, best first. */
 export function ipv4DefaultRoutes(text: string): readonly DefaultRoute[] {
   return best(
     rows(text).map(([dev = '', destination, , flags = '', , , metric = '', mask]) =>
@@ -30,7 +30,7 @@ export function ipv4DefaultRoutes(text: string): readonly DefaultRoute[] {
   );
 }
 
-/** Of /proc/net/ipv6_route: best first. */
+/** From /proc/net/ipv6_route, best first. */
 export function ipv6DefaultRoutes(text: string): readonly DefaultRoute[] {
   return best(
     rows(text).map(([destination = '', length, , , , metric = '', , , flags = '', dev = '']) =>
@@ -41,7 +41,7 @@ export function ipv6DefaultRoutes(text: string): readonly DefaultRoute[] {
   );
 }
 
-/** IPv4 before IPv6; of an interface without an address of use, the next route's. */
+/** IPv4 before IPv6. If an interface has no usable address, the next route is tried. */
 export function defaultRouteAddress(
   ipv4: readonly DefaultRoute[],
   ipv6: readonly DefaultRoute[],
@@ -66,7 +66,7 @@ export function defaultRouteAddress(
   };
 }
 
-/** The same order at every start: the kernel's own is that of assignment for IPv4, and none to rely on for IPv6. */
+/** The order is the same at each start. The kernel lists IPv4 addresses in order of assignment, IPv6 in no reliable order. */
 function usableAddresses(infos: readonly NetworkInterfaceInfo[], family: 'IPv4' | 'IPv6'): string[] {
   return infos
     .filter((info) => info.family === family && !info.internal && addressRefusal(info.address) === null)
@@ -80,9 +80,9 @@ function usableAddresses(infos: readonly NetworkInterfaceInfo[], family: 'IPv4' 
 }
 
 function preference({ address, netmask }: NetworkInterfaceInfo): number {
-  // fc00::/7 is private to a site: global addresses first.
+  // fc00::/7 is private to a site, so global addresses come first.
   if (isIPv6(address)) return /^f[cd]/i.test(address) ? 1 : 0;
-  // keepalived and its like put virtual addresses on as networks of one, and take them to another host.
+  // keepalived and similar programs add virtual addresses as /32 and move them to other hosts.
   return netmask === '255.255.255.255' ? 1 : 0;
 }
 

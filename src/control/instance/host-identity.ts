@@ -1,9 +1,9 @@
-// Which host this is, whatever it calls itself: the kernel's boot id. The same in every container of a host; another after a restart.
+// Identifies this host independently of its name, by the kernel's boot id. All containers of a host share it; a reboot changes it.
 import { readFileSync } from 'node:fs';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** Empty where it cannot be read: then hosts are told apart by name alone. */
+/** Empty if unreadable. Hosts are then distinguished by name alone. */
 export function hostIdentity(file = BOOT_ID): string {
   try {
     const text = readFileSync(file, 'utf8').trim();

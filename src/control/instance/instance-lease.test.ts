@@ -7,14 +7,14 @@ import { InstanceLease } from './instance-lease.ts';
 
 const PATH = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
 
-/** One Lease, with the rules of the API that count here. */
+/** One Lease, with the API rules that matter here. */
 class LeaseStore implements Requester {
   lease: LeaseObject | null = null;
   broken: KubeErrorCode | null = null;
-  /** A webhook refuses changes: unlike a missing right, only of what is there. */
+  /** A webhook rejects changes. Unlike missing RBAC, it affects only an existing Lease. */
   refusing = false;
   hanging = false;
-  /** A proxy in between says this instead, with status 200. */
+  /** A proxy in between answers with this instead, with status 200. */
   nonsense: { readonly answer: unknown } | null = null;
   readonly calls: string[] = [];
   #version = 0;
@@ -85,7 +85,7 @@ describe('the Lease of an instance', () => {
       now: () => nowMs,
       wallNow: () => Date.parse('2026-03-02T09:14:27Z') + nowMs,
       onChange: () => events.push(`${holder} changed`),
-      onProblem: (error) => events.push(`${holder} ${error === null ? 'well again' : error.code}`),
+      onProblem: (error) => events.push(`${holder} ${error === null ? 'recovered' : error.code}`),
     });
     open.push(lease);
     return lease;
@@ -95,7 +95,7 @@ describe('the Lease of an instance', () => {
     await vi.advanceTimersByTimeAsync(ms);
   };
 
-  test('is made, held, and renewed every ten seconds with one call', async () => {
+  test('is created, held, and renewed every ten seconds with one call', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);
@@ -122,11 +122,11 @@ describe('the Lease of an instance', () => {
     expect(old.state()).toMatchObject({ held: false, lostTo: 'net-1/b' });
     store.calls.length = 0;
     await pass(60_000);
-    // Six renewals of the new one, and nothing of the old one any more.
+    // Six renewals by the new process, and no call by the old one.
     expect(store.calls).toHaveLength(6);
   });
 
-  test('counts as not held from the moment the watch shows another holder, and is asked for at once', async () => {
+  test('counts as not held as soon as the watch shows another holder, and is checked at once', async () => {
     const old = leaseOf('net-1/a');
     old.start();
     await pass(0);
@@ -142,7 +142,7 @@ describe('the Lease of an instance', () => {
     expect(events).toContain('net-1/a changed');
   });
 
-  test('is not doubted for what the watch has not caught up with', async () => {
+  test('stays held if the watch lags behind and shows the predecessor', async () => {
     store.write({
       metadata: { name: 'isthmus-net-1' },
       spec: { holderIdentity: 'net-1/dead', leaseTransitions: 4 },
@@ -156,7 +156,7 @@ describe('the Lease of an instance', () => {
     expect(lease.state().held).toBe(true);
   });
 
-  test('that shows our predecessor again, from a backup, is taken again and not given up', async () => {
+  test('that shows our predecessor again after a restore is taken again', async () => {
     leaseOf('net-1/dead').start();
     await pass(0);
     const backup = store.lease as LeaseObject;
@@ -171,7 +171,7 @@ describe('the Lease of an instance', () => {
     expect((store.lease as LeaseObject).spec?.holderIdentity).toBe('net-1/a');
   });
 
-  test('that somebody edited or deleted is still ours', async () => {
+  test('that another client edits or deletes is still ours', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);
@@ -184,7 +184,7 @@ describe('the Lease of an instance', () => {
     expect((store.lease as LeaseObject | null)?.spec?.holderIdentity).toBe('net-1/a');
   });
 
-  test('that cannot be renewed is tried every two seconds, and its row of successes begins anew', async () => {
+  test('that cannot be renewed is retried every two seconds, and its series of successes restarts', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);
@@ -199,11 +199,11 @@ describe('the Lease of an instance', () => {
     expect(lease.state().okSinceMs).toBe(nowMs);
     expect(events.filter((event) => event !== 'net-1/a unreachable')).toEqual([
       'net-1/a changed',
-      'net-1/a well again',
+      'net-1/a recovered',
     ]);
   });
 
-  test('that was not renewed for as long as it lasts has lapsed; it is ours all the same, and the next renewal tells', async () => {
+  test('that was not renewed for its whole duration has lapsed but is still held, and the next renewal reports a change', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);
@@ -219,7 +219,7 @@ describe('the Lease of an instance', () => {
     expect(events).toContain('net-1/a changed');
   });
 
-  test('that lapsed while this process stood still is told of too', async () => {
+  test('that lapsed while this process was suspended reports a change too', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);
@@ -231,7 +231,7 @@ describe('the Lease of an instance', () => {
     expect(events).toEqual(['net-1/a changed']);
   });
 
-  test('that can be made but not renewed has lapsed although it was made anew: the others delete it each time', async () => {
+  test('that can be created but not renewed stays lapsed after each re-creation', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);
@@ -248,7 +248,7 @@ describe('the Lease of an instance', () => {
   });
 
   test.each([undefined, 'text', {}, { metadata: null }, []])(
-    'takes %j for an answer for a failure, and goes on',
+    'treats the answer %j as a failure and retries',
     async (answer) => {
       const lease = leaseOf('net-1/a');
       store.nonsense = { answer };
@@ -264,15 +264,15 @@ describe('the Lease of an instance', () => {
       await pass(2000);
       expect(events).toEqual([
         'net-1/a bad-answer',
-        'net-1/a well again',
+        'net-1/a recovered',
         'net-1/a changed',
         'net-1/a bad-answer',
-        'net-1/a well again',
+        'net-1/a recovered',
       ]);
     },
   );
 
-  test('holds up nobody who ends while the API does not answer', async () => {
+  test('does not delay shutdown while the API does not answer', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);
@@ -282,7 +282,7 @@ describe('the Lease of an instance', () => {
     expect(store.calls.at(-1)).toBe('PATCH');
   });
 
-  test('carries the tags of its holder: those of its predecessor go, and those of others stay', async () => {
+  test('has the tags of its holder, without those of the predecessor, and keeps foreign labels', async () => {
     leaseOf('net-1/a', { team: 'a', rack: '7' }).start();
     await pass(0);
     const { labels, annotations } = store.lease?.metadata ?? {};
@@ -310,7 +310,7 @@ describe('the Lease of an instance', () => {
     });
   });
 
-  test('is deleted at the end, unless a successor has it', async () => {
+  test('is deleted at the end, unless a successor holds it', async () => {
     const old = leaseOf('net-1/a');
     old.start();
     await pass(0);

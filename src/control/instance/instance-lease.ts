@@ -1,6 +1,6 @@
-// This instance's own Lease: taken when we are ready to serve, renewed while we live, given up at the end. There is one per node:
-// a successor takes it over, and then this process writes nothing more; that of another host which goes by our name is left alone.
-// Says who holds it; decides nothing from it.
+// This instance's own Lease: acquired when the process is ready to serve, renewed while it runs, released at the end. Each node has
+// one Lease. After a successor process takes it over, this process writes nothing. A Lease of another host with the same name is not
+// touched. This file only reports the holder; other files decide.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -18,25 +18,25 @@ export interface InstanceLeaseDependencies {
   readonly client: Requester;
   readonly namespace: string;
   readonly instance: string;
-  /** `<instance>/<random>`: tells this process from its predecessor and its successor. */
+  /** `<instance>/<random>`: distinguishes this process from its predecessor and its successor. */
   readonly holder: string;
-  /** The boot id of this host; empty where it is not known. */
+  /** The boot id of this host; empty if unknown. */
   readonly host: string;
   readonly clusterNamespace?: string | null;
   readonly tags: Tags;
   readonly now: () => number;
   readonly wallNow: () => number;
-  /** Held, lost, or renewed after it had run out. */
+  /** The Lease was acquired, lost, or renewed after it had expired. */
   readonly onChange: () => void;
-  /** null: it could be renewed again. */
+  /** null: renewal works again. */
   readonly onProblem: (error: KubeError | NameTakenError | null) => void;
 }
 
 export interface LeaseState extends OwnRenewals {
   readonly held: boolean;
-  /** Ours, and not renewed for as long as it lasts: whoever can renew takes us for dead. */
+  /** Held, but not renewed for its whole duration: instances that can renew consider this one dead. */
   readonly lapsed: boolean;
-  /** Who took it over; null while nobody did. */
+  /** The process that took the Lease over; null: none did. */
   readonly lostTo: string | null;
 }
 
@@ -44,7 +44,7 @@ const DURATION_MS = LEASE_SECONDS * 1000;
 const RENEW_MS = 10_000;
 const RETRY_MS = 2000;
 const REQUEST_MS = 8000;
-/** At the end nobody waits longer: it expires by itself. */
+/** Shutdown does not wait longer: the Lease expires by itself. */
 const RELEASE_MS = 2000;
 
 export class InstanceLease {
@@ -53,7 +53,7 @@ export class InstanceLease {
   readonly #rival: LeaseRival;
   #known: Known | null = null;
   #held = false;
-  /** Somebody else was seen to hold it. */
+  /** The watch showed another holder. */
   #contested = false;
   #lostTo: string | null = null;
   #okSinceMs: number | null = null;
@@ -81,17 +81,17 @@ export class InstanceLease {
   }
 
   /**
-   * What the watch shows of it. A successor takes it over between two of our renewals: until it is known who holds it, nobody may
-   * take us for the holder, or both would write the same objects until the next renewal.
+   * Takes the Lease as the watch shows it. A successor takes it over between two of our renewals. So this process stops counting as
+   * the holder until a request shows who holds it. Otherwise both processes would write the same objects until the next renewal.
    */
   seen(lease: LeaseObject | undefined): void {
     const holder = lease?.spec?.holderIdentity ?? '';
     if (!this.#held || this.#known === null || holder === '' || holder === this.#deps.holder) return;
-    // What the watch has not caught up with is our predecessor's.
+    // An event older than our own write still shows our predecessor.
     if (!isOlderVersion(this.#known.resourceVersion, lease?.metadata?.resourceVersion ?? '')) return;
     if (this.#contested || this.#stopped) return;
     this.#contested = true;
-    if (this.#timer === null) return; // a renewal is under way: it will tell
+    if (this.#timer === null) return; // a running renewal will show the holder
     clearTimeout(this.#timer);
     this.#timer = null;
     this.#step();
@@ -107,7 +107,7 @@ export class InstanceLease {
     };
   }
 
-  /** Renews no more. `release` deletes it, if it is still ours: the others need not wait for it to expire. */
+  /** Stops renewing. `release` deletes the Lease if it is still ours, so other instances need not wait for its expiry. */
   async stop({ release }: { readonly release: boolean }): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -122,7 +122,7 @@ export class InstanceLease {
       await client.request({ method: 'DELETE', path: this.#path, body, urgent: true, timeoutMs: RELEASE_MS });
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      // It expires by itself.
+      // The Lease expires by itself.
     }
   }
 
@@ -134,7 +134,7 @@ export class InstanceLease {
     });
   }
 
-  /** Whether the next try has the time of a renewal. */
+  /** True: the next attempt may wait for the renewal interval. False: retry soon. */
   async #renewOrTake(): Promise<boolean> {
     const { now, onChange, onProblem } = this.#deps;
     const before = this.state().held;
@@ -145,7 +145,7 @@ export class InstanceLease {
       if (lease === null) return false;
       this.#known = knownOf(lease);
       this.#held = true;
-      // Seen while we asked: the next look at the watch tells whether it is still so.
+      // The watch showed another holder during the request. `onChange` causes another look at the watch.
       const doubted = this.#contested;
       const lapsed = this.#hasLapsed();
       this.#contested = false;
@@ -161,11 +161,11 @@ export class InstanceLease {
       this.#okSinceMs = null;
       this.#problem = true;
       onProblem(error);
-      return error instanceof NameTakenError; // that will not change soon
+      return error instanceof NameTakenError; // a name conflict lasts, so a quick retry is useless
     }
   }
 
-  /** null: somebody was faster, or it is not certain yet that nobody lives; look again. */
+  /** null: another process was faster, or it is not yet known whether the other holder is alive. The caller retries. */
   async #take(): Promise<LeaseObject | null> {
     const { namespace, instance, holder, host, clusterNamespace, tags, now, wallNow } = this.#deps;
     const found = await this.#read();
@@ -192,7 +192,7 @@ export class InstanceLease {
         const path = this.#path.slice(0, this.#path.lastIndexOf('/'));
         const made = await this.#request({ method: 'POST', path, body: lease });
         if (!this.#held || !this.#problem) return made;
-        // Where it may be made and not renewed, the others delete it again and again: only a renewal tells that we are well.
+        // If RBAC allows create but not patch, other instances delete the Lease again and again. Only a renewal proves recovery.
         this.#known = knownOf(made);
         return await this.#prolong(this.#known.resourceVersion);
       }
@@ -225,7 +225,7 @@ export class InstanceLease {
       this.#deps.onChange();
       return null;
     }
-    // Edited, or deleted by somebody who tidied up: it is still ours to take.
+    // Another client edited or deleted the Lease, or the API server was restored from a backup. This process takes it again.
     this.#known = null;
     return this.#take();
   }
@@ -242,8 +242,8 @@ export class InstanceLease {
   }
 
   /**
-   * Whether it is as it was before we took it: an API server that was taken back to a backup shows our predecessor again, who is
-   * long gone. Both times are of this host's clock, which may have been set back; then the count of changes of hand tells.
+   * Whether this is the Lease from before our takeover. An API server restored from a backup shows our predecessor again, which has
+   * exited. Both times come from this host's clock, which may have been set back, so the transition count must be lower too.
    */
   #isBefore({ spec }: LeaseObject): boolean {
     const known = this.#known;
@@ -269,14 +269,14 @@ export class InstanceLease {
   }): Promise<LeaseObject> {
     const { signal } = this.#abort;
     const path = request.path ?? this.#path;
-    // Urgent: whoever cannot renew is dead to the others, whatever else hangs here.
+    // Urgent: other instances consider this one dead if it cannot renew, so renewals must not queue behind slow requests.
     const limits = { timeoutMs: REQUEST_MS, signal, urgent: true };
     const answer = await this.#deps.client.request<LeaseObject>({ ...request, path, ...limits });
     return objectIn(answer, request.method.toLowerCase(), path);
   }
 }
 
-/** For an operator. `failure`: why the last renewal failed; null where it did not. */
+/** For an operator. `failure`: why the last renewal failed; null if it succeeded. */
 export function leaseProblems(failure: string | null, takenForDead: boolean): readonly Problem[] {
   if (!takenForDead) return failure === null ? [] : [{ origin: 'lease', reason: failure }];
   const reason =
@@ -292,7 +292,7 @@ interface Known {
   readonly acquiredAtMs: number;
 }
 
-/** As the API server has it: whatever it answers, nothing here may throw. */
+/** Must not throw, whatever the API server returns. */
 function knownOf({ metadata, spec }: LeaseObject): Known {
   const acquiredAtMs = Date.parse(spec?.acquireTime ?? '');
   return {

@@ -1,25 +1,25 @@
-// This instance and the other ones, as one turn sees them. Plain data.
+// This instance and its peers in the view of one turn. Plain data.
 import type { LivenessMode } from '../objects/cluster-shape.ts';
 import type { Participation } from './node-participation.ts';
 
-/** This instance, as it is right now. */
+/** The current state of this instance. */
 export interface Self {
   readonly instance: string;
-  /** Of the Kubernetes Node; null where we are on none. */
+  /** Name of the Kubernetes Node; null if this host is not a Node. */
   readonly nodeName: string | null;
-  /** Where clients of the Service reach us; null while no address is known: then nothing is published, with this reason. */
+  /** Where clients of the Service reach this instance. `reason`: no address is known, and nothing is published. */
   readonly endpoint:
     | { readonly address: string; readonly family: 'IPv4' | 'IPv6'; readonly port: number }
     | { readonly reason: string };
-  /** We listen, and the first checks have been made: before that nothing is written, so that a restart leaves no gap. */
+  /** The port is open and the first health checks are done. Nothing is written before that, so a restart leaves no gap. */
   readonly started: boolean;
-  /** Only the holder of this node's Lease writes: a successor may have taken it over. */
+  /** This process holds the node's Lease. Only the holder writes: a successor process may have taken the Lease over. */
   readonly holder: boolean;
-  /** The others take us for dead, and take away what we publish: nothing is opened, so that nobody takes it away again. */
+  /** The peers consider this instance dead and delete its slices. It creates none, because the peers would delete them again. */
   readonly lapsed: boolean;
-  /** Whether the Node of this instance is one that publishes. Only publishing asks; taking back and tidying up never do. */
+  /** Whether this instance's Node publishes. Only publishing depends on it; withdrawal and cleanup do not. */
   readonly participation: Participation;
-  /** We are stopping: every slice of ours is on its way out. */
+  /** This instance is stopping: all its slices are being withdrawn. */
   readonly draining: boolean;
 }
 
@@ -31,17 +31,17 @@ export interface DeadLease {
 }
 
 export interface Peers {
-  /** Instances whose Lease is renewed, this one among them. */
+  /** Live instances by their Leases, including this one. */
   readonly live: ReadonlySet<string>;
-  /** Those whose slices may be collected now: their Leases were read live, and it is our turn. */
+  /** Dead instances whose slices this instance may delete now: their Leases were read live, and its turn by rank has come. */
   readonly collect: ReadonlySet<string>;
-  /** Their Leases, to go after their slices. */
+  /** The Leases of these instances, deleted after their slices. */
   readonly deadLeases: readonly DeadLease[];
-  /** Those of the live that look for clusters where we do, this one among them. */
-  readonly fellows: ReadonlySet<string>;
-  /** Our place among those, from 0: what all could do, the first does, and the others some seconds later. */
+  /** Live instances that search the same namespace for clusters, including this one. */
+  readonly sameScope: ReadonlySet<string>;
+  /** Position of this instance among them, from 0. The first instance does shared work; the others do it some seconds later. */
   readonly rank: number;
-  /** Some other one renews its Lease, whether or not we can. */
+  /** At least one other instance renews its Lease, whether or not this one can. */
   readonly anyRenews: boolean;
   readonly mode: LivenessMode;
   /** Names of slices of magnum-cluster-api-proxy whose time stamp no longer changes. */

@@ -17,7 +17,7 @@ const lease = (
   ...more,
 });
 
-/** A judge on instance `m`, with a clock that the test moves, and an own Lease that renews well. */
+/** A judge on instance `m`, with a clock that the test moves, and with successful own renewals. */
 function setup() {
   const clock = { ms: 1_000_000 };
   const start = clock.ms;
@@ -26,7 +26,7 @@ function setup() {
   const pass = (seconds: number) => {
     clock.ms += seconds * 1000;
   };
-  /** What a caller does: reads each Lease that it is asked to, `live` being the truth. */
+  /** Acts as the caller: reads each requested Lease from `live`. */
   const confirmAll = (live: readonly SeenLease[]) => {
     for (const name of judge.verdict(own()).confirm)
       judge.confirmed(name, live.find((each) => each.name === name) ?? null);
@@ -35,7 +35,7 @@ function setup() {
 }
 
 describe('an instance is dead', () => {
-  test('once its Lease did not change for as long as it says, counted from first sight', () => {
+  test('once its Lease did not change for its duration, counted from the first observation', () => {
     const { judge, pass, own } = setup();
     judge.observe([lease('a'), lease('b', 't0', { durationSeconds: 60 })]);
     pass(29.9);
@@ -46,7 +46,7 @@ describe('an instance is dead', () => {
     expect(judge.dead(own())).toEqual(['a', 'b']);
   });
 
-  test('not while it renews, whatever its clock shows: even one that runs backwards', () => {
+  test('only if it does not renew, for any clock, even one that runs backwards', () => {
     const { judge, pass, own } = setup();
     for (const time of ['2031-01-01', '2026-01-01', '1970-01-01', '1970-01-02', null]) {
       judge.observe([lease('a', time)]);
@@ -55,14 +55,14 @@ describe('an instance is dead', () => {
     }
   });
 
-  test('although its Lease was renewed in a distant future', () => {
+  test('even if the renewal time in its Lease is far in the future', () => {
     const { judge, pass, own } = setup();
     judge.observe([lease('a', '2999-01-01T00:00:00.000000Z')]);
     pass(30);
     expect(judge.dead(own())).toEqual(['a']);
   });
 
-  test('although somebody edits its Lease', () => {
+  test('even if another client edits its Lease', () => {
     const { judge, pass, own } = setup();
     judge.observe([lease('a')]);
     pass(20);
@@ -71,7 +71,7 @@ describe('an instance is dead', () => {
     expect(judge.dead(own())).toEqual(['a']);
   });
 
-  test('not when a successor took its Lease over', () => {
+  test('unless a successor took its Lease over', () => {
     const { judge, pass, own } = setup();
     judge.observe([lease('a')]);
     pass(29);
@@ -82,12 +82,12 @@ describe('an instance is dead', () => {
 
   test.each([
     ['without a duration', null, 30],
-    ['with a duration of nothing', 0, 30],
-    ['with one below nothing', -5, 30],
-    ['with one of a second, as a released Lease has it', 1, 5],
-    ['with one of a year', 31_536_000, 300],
-    ['with one that is no number', Number.NaN, 30],
-  ])('%s after a sane time', (_title, durationSeconds, seconds) => {
+    ['with a duration of zero', 0, 30],
+    ['with a negative duration', -5, 30],
+    ['with a duration of one second, like a released Lease', 1, 5],
+    ['with a duration of a year', 31_536_000, 300],
+    ['with a duration that is not a number', Number.NaN, 30],
+  ])('%s after a bounded time', (_title, durationSeconds, seconds) => {
     const { judge, pass, own } = setup();
     judge.observe([lease('a', 't0', { durationSeconds })]);
     pass(seconds - 0.1);
@@ -96,7 +96,7 @@ describe('an instance is dead', () => {
     expect(judge.dead(own())).toEqual(['a']);
   });
 
-  test('when only its slices are left, and has the time of a Lease to show one', () => {
+  test('if only its slices are left and it creates no Lease within the default duration', () => {
     const { judge, pass, confirmAll, own } = setup();
     judge.observe([], ['a', 'b', 'm']);
     pass(20);
@@ -108,7 +108,7 @@ describe('an instance is dead', () => {
     expect(judge.verdict(own()).collect).toEqual(['a']);
   });
 
-  test('is forgotten with its Lease and its slices', () => {
+  test('until its Lease and its slices are deleted, which also removes its entry', () => {
     const { judge, pass, own } = setup();
     judge.observe([lease('a')]);
     pass(60);
@@ -118,7 +118,7 @@ describe('an instance is dead', () => {
     expect(judge.dead(own())).toEqual([]);
   });
 
-  test('never we ourselves', () => {
+  test('but never the judging instance itself', () => {
     const { judge, pass, own } = setup();
     judge.observe([lease('m')], ['m']);
     pass(600);
@@ -126,8 +126,8 @@ describe('an instance is dead', () => {
   });
 });
 
-describe('what a dead instance left is collected', () => {
-  test('after its Lease was read once more', () => {
+describe('the objects of a dead instance are collected', () => {
+  test('after its Lease was read live', () => {
     const { judge, own, pass } = setup();
     judge.observe([lease('z')]);
     expect(judge.verdict(own())).toEqual({ collect: [], confirm: [], waiting: null });
@@ -141,13 +141,13 @@ describe('what a dead instance left is collected', () => {
     expect(judge.verdict(own())).toEqual({ collect: ['z'], confirm: [], waiting: null });
   });
 
-  test('not when the Lease turns out to be renewed: our list was late', () => {
+  test('unless the live read shows a renewal that the list had missed', () => {
     const { judge, own, pass } = setup();
     judge.observe([lease('z')]);
     pass(30);
     judge.confirmed('isthmus-z', lease('z', 't1'));
     expect(judge.dead(own())).toEqual([]);
-    // The list catches up: that is no second sign of life.
+    // The list catches up: that is the same renewal, not a second one.
     pass(10);
     judge.observe([lease('z', 't1')]);
     pass(20);
@@ -155,7 +155,7 @@ describe('what a dead instance left is collected', () => {
     expect(judge.verdict(own()).collect).toEqual([]);
   });
 
-  test('not by a list that stays late: what a live read showed counts once', () => {
+  test('even if the list stays late: a renewal in a live read counts once', () => {
     const { judge, own, pass } = setup();
     judge.observe([lease('z')]);
     pass(30);
@@ -169,7 +169,7 @@ describe('what a dead instance left is collected', () => {
     expect(judge.verdict(own()).collect).toEqual(['z']);
   });
 
-  test('only on a fresh word: an old one is asked for again', () => {
+  test('only after a recent live read: an old one is repeated', () => {
     const { judge, own, pass } = setup();
     judge.observe([lease('z')]);
     pass(30);
@@ -178,7 +178,7 @@ describe('what a dead instance left is collected', () => {
     expect(judge.verdict(own())).toMatchObject({ collect: [], confirm: ['isthmus-z'] });
   });
 
-  test('also when its Lease is gone', () => {
+  test('also if its Lease is deleted', () => {
     const { judge, own, pass } = setup();
     judge.observe([lease('z')]);
     pass(30);
@@ -186,14 +186,14 @@ describe('what a dead instance left is collected', () => {
     expect(judge.verdict(own()).collect).toEqual(['z']);
   });
 
-  test('by the first of the living by name; each next one waits three seconds more', () => {
+  test('by the first live instance by name, and by each next one three seconds later', () => {
     const { clock, judge, own, pass } = setup();
     const living = (time: string) => [lease('a', time), lease('b', time), lease('n', time)];
     judge.observe([...living('t0'), lease('aa')]);
     pass(20);
     judge.observe([...living('t1'), lease('aa')]);
     pass(10);
-    // a and b live and come before m; aa is dead and counts no more; n comes after.
+    // a and b are alive and come before m; aa is dead and does not count; n comes after m.
     expect(judge.verdict(own())).toEqual({
       collect: [],
       confirm: [],
@@ -206,7 +206,7 @@ describe('what a dead instance left is collected', () => {
     expect(judge.verdict(own()).confirm).toEqual(['isthmus-aa']);
   });
 
-  test('never while our own Lease is not renewed', () => {
+  test('never while the own Lease is not renewed', () => {
     const { clock, judge, pass } = setup();
     judge.observe([lease('z')]);
     pass(30);
@@ -222,7 +222,7 @@ describe('what a dead instance left is collected', () => {
       });
   });
 
-  test('nor soon after: an API that nobody could write to let every Lease grow old', () => {
+  test('not soon after an API outage, in which all Leases got old', () => {
     const { clock, judge, pass } = setup();
     judge.observe([lease('z')]);
     pass(300);
@@ -237,7 +237,7 @@ describe('what a dead instance left is collected', () => {
     expect(judge.nextExpiryMs(own)).toBeNull();
   });
 
-  test('no more are read at once than a few', () => {
+  test('with a bounded number of live reads at once', () => {
     const { judge, own, pass } = setup();
     const dead = Array.from({ length: 30 }, (_, i) => lease(`z${i}`));
     const living = (time: string) => Array.from({ length: 40 }, (_, i) => lease(`y${i}`, time));
@@ -252,7 +252,7 @@ describe('what a dead instance left is collected', () => {
 describe('when more than half of the others, and at least three, expire together', () => {
   const dead = ['w', 'x', 'y'].map((name) => lease(name));
 
-  test('nothing is collected before a minute of renewals and live reads, and then it is', () => {
+  test('collection waits for a minute of successful renewals and live reads', () => {
     const { judge, own, pass, confirmAll } = setup();
     judge.observe([...dead, lease('z'), lease('zz')]);
     pass(20);
@@ -273,7 +273,7 @@ describe('when more than half of the others, and at least three, expire together
     expect(judge.verdict(own())).toEqual({ collect: ['w', 'x', 'y'], confirm: [], waiting: null });
   });
 
-  test('it is they who were right where the live reads show them renewing', () => {
+  test('they count as alive if the live reads show renewals', () => {
     const { judge, own, pass, confirmAll } = setup();
     judge.observe(dead);
     pass(30);
@@ -302,7 +302,7 @@ describe('when more than half of the others, and at least three, expire together
       if (judge.verdict({ okSinceMs, lastRenewOkMs }).collect.length > 0) collectedAt.push(i);
       pass(10.5);
     }
-    // Six turns are a minute: they count from the seventh.
+    // Six turns are a minute, counted from the seventh turn.
     expect(collectedAt[0]).toBeGreaterThanOrEqual(11);
     expect(collectedAt[0]).toBeLessThanOrEqual(18);
   });
@@ -310,7 +310,7 @@ describe('when more than half of the others, and at least three, expire together
   test.each([
     ['half is not more than half', 3, 3],
     ['two are not three', 2, 0],
-  ])('%s: each is collected for itself', (_title, deadCount, livingCount) => {
+  ])('%s: each is collected separately', (_title, deadCount, livingCount) => {
     const { judge, own, pass, confirmAll } = setup();
     const gone = dead.slice(0, deadCount);
     const living = (time: string) => Array.from({ length: livingCount }, (_, i) => lease(`z${i}`, time));
@@ -323,7 +323,7 @@ describe('when more than half of the others, and at least three, expire together
   });
 });
 
-test('whatever happens, nobody who renews in time is collected, and whoever stopped is in the end', () => {
+test('an instance that renews in time is never collected, and one that stopped finally is', () => {
   const step = fc.record({
     seconds: fc.integer({ min: 1, max: 9 }),
     lateList: fc.boolean(),
@@ -394,13 +394,13 @@ describe('a Lease as the API has it', () => {
   });
 
   test.each([
-    ['of somebody else', {}],
+    ['of another program', {}],
     ['whose name is not that of its instance', { metadata: { ...object.metadata, name: 'isthmus-net-2' } }],
-  ])('%s is none of ours', (_title, change) => {
+  ])('%s is not ours', (_title, change) => {
     expect(seenLease(Object.keys(change).length === 0 ? {} : { ...object, ...change })).toBeNull();
   });
 
-  test('without a spec is one that says nothing', () => {
+  test('without a spec has null fields', () => {
     expect(seenLease({ metadata: object.metadata! })).toMatchObject({
       holder: null,
       renewTime: null,

@@ -1,6 +1,6 @@
-// Judges which instances live, by their Leases, and whose leavings this instance may collect now. Only *change* counts, on
-// our own monotonic clock: what time it is elsewhere, or was written into a Lease, decides nothing. Pure but for its memory;
-// it reads nothing itself and says which Leases it wants read.
+// Decides from the Leases which instances are alive, and whose objects this instance may collect now. Only a *change* of a
+// Lease counts, on the local monotonic clock. Other clocks, and the times in a Lease, decide nothing. Pure except for its
+// memory: it reads nothing itself, and returns the names of the Leases to read.
 import type { V1Lease } from '@kubernetes/client-node';
 import { leaseName } from '../objects/instance-name.ts';
 import { INSTANCE_LABEL } from '../objects/object-labels.ts';
@@ -16,9 +16,9 @@ export interface SeenLease {
   readonly resourceVersion: string;
 }
 
-/** Our own renewals, on the judge's clock. */
+/** This instance's own renewals, on the judge's clock. */
 export interface OwnRenewals {
-  /** When the present unbroken row of successful renewals began; null while they fail. */
+  /** Start of the current series of successful renewals; null while they fail. */
   readonly okSinceMs: number | null;
   readonly lastRenewOkMs: number | null;
 }
@@ -26,34 +26,34 @@ export interface OwnRenewals {
 export interface Verdict {
   /** Instances whose slices and Lease may be deleted now, with preconditions. */
   readonly collect: readonly string[];
-  /** Leases to read live before that; each answer goes to `confirmed`, and then the verdict is asked for again. */
+  /** Leases to read live first. The caller passes each answer to `confirmed`, then asks for a new verdict. */
   readonly confirm: readonly string[];
-  /** Why not more is collected, and when to ask again at the latest. */
+  /** Why some instances are not collected yet, and the latest time to ask again. */
   readonly waiting: { readonly reason: string; readonly untilMs: number } | null;
 }
 
 export interface LivenessSettings {
   readonly now: () => number;
-  /** Our own instance: it lives as long as it asks. */
+  /** This instance. It is never judged. */
   readonly instance: string;
 }
 
 const DEFAULT_DURATION_MS = 30_000;
-/** A Lease cannot make its instance immortal, nor dead between two renewals. */
+/** Bounds for the duration in a Lease: no instance becomes immortal, and none expires between two renewals. */
 const MIN_DURATION_MS = 5000;
 const MAX_DURATION_MS = 300_000;
-/** Each rank waits so long for those before it, who then have deleted everything. */
+/** Delay per rank: enough time for the instances before it to delete everything. */
 const RANK_MS = 3000;
-/** Half of all others gone at once is more often our own trouble than theirs: so long we must have done well ourselves. */
+/** If more than half of the peers expire together, the fault is probably local. Own renewals and live reads must succeed for this long. */
 const PROOF_MS = 60_000;
-/** Renewals come every 10 s; one may be late. */
+/** Renewals happen every 10 s, and one may be late. */
 const RENEWAL_GAP_MS = 25_000;
 const CONFIRMATION_MS = 10_000;
 const MAX_CONFIRM = 16;
 
 interface Entry {
   readonly instance: string;
-  /** What the list last showed, and what a live read last showed: either may lag behind the other. */
+  /** The stamps of the last list and of the last live read. Either may lag behind the other. */
   observed: string;
   live: string | null;
   durationMs: number;
@@ -64,7 +64,7 @@ interface Entry {
 export class LivenessJudge {
   readonly #now: () => number;
   readonly #ownName: string;
-  /** By name of the Lease. No more than the last list and the slices named. */
+  /** By name of the Lease. Bounded by the last list and the instances that slices name. */
   #entries = new Map<string, Entry>();
   #massSinceMs: number | null = null;
   #reads: { sinceMs: number; lastMs: number } | null = null;
@@ -75,8 +75,8 @@ export class LivenessJudge {
   }
 
   /**
-   * All Leases there are, and all instances that slices name: one without a Lease (somebody deleted it) gets the time of one
-   * to show it again.
+   * Takes all existing Leases, and all instances that slices name. If the Lease of an instance was deleted, the instance has one
+   * Lease duration to create it again.
    */
   observe(leases: readonly SeenLease[], sliceInstances: Iterable<string> = []): void {
     const now = this.#now();
@@ -97,7 +97,7 @@ export class LivenessJudge {
     this.#entries = entries;
   }
 
-  /** The answer to one `confirm`: the Lease as it is now, or null where there is none. */
+  /** Takes the answer to one `confirm`: the current Lease, or null if it does not exist. */
   confirmed(name: string, lease: SeenLease | null): void {
     const now = this.#now();
     const lasts = this.#reads !== null && now - this.#reads.lastMs <= RENEWAL_GAP_MS;
@@ -110,12 +110,12 @@ export class LivenessJudge {
     entry.live = stamp;
   }
 
-  /** Instances that did not renew for as long as they said they would, sorted. None is to be collected on this word alone. */
+  /** Instances whose Lease duration passed without a renewal, sorted. This alone does not allow their collection: see `verdict`. */
   dead(own: OwnRenewals): readonly string[] {
     return this.#expired(this.#now(), own).map(([, { instance }]) => instance);
   }
 
-  /** Whether any renewed within its time: such a one takes an instance that does not for dead. */
+  /** Whether any peer renewed in time. Such a peer considers an instance that does not renew dead. */
   anyRenews(): boolean {
     const now = this.#now();
     return [...this.#entries.values()].some(
@@ -123,7 +123,7 @@ export class LivenessJudge {
     );
   }
 
-  /** When the next one is dead if nothing is heard of it; null when none can be. */
+  /** When the next instance expires if its Lease does not change; null if none can expire. */
   nextExpiryMs(own: OwnRenewals): number | null {
     const now = this.#now();
     let next: number | null = null;
@@ -190,13 +190,13 @@ export class LivenessJudge {
       .sort(([a], [b]) => byText(a, b));
   }
 
-  /** How many of the living come before us. */
+  /** Number of live instances before this one, by Lease name. */
   #rank(expired: ReadonlySet<string>): number {
     return [...this.#entries.keys()].filter((name) => !expired.has(name) && name < this.#ownName).length;
   }
 }
 
-/** A Lease of an instance of ours, or null for one that is somebody else's. */
+/** null if the Lease does not belong to an Isthmus instance. */
 export function seenLease({ metadata, spec }: Wire<V1Lease>): SeenLease | null {
   const instance = metadata?.labels?.[INSTANCE_LABEL];
   if (instance === undefined || metadata?.name !== leaseName(instance)) return null;
@@ -226,8 +226,8 @@ function waitingFor(
 }
 
 /**
- * An API that nobody could write to lets every Lease grow old: after it, each has its whole time again from our own first
- * renewal. While we cannot renew ourselves nobody else is dead.
+ * While the API accepts no writes, all Leases get old. After that, each Lease gets its full duration again, from our first
+ * renewal on. While this instance cannot renew its own Lease, no peer counts as dead.
  */
 function expiresAtMs({ changedAtMs, durationMs }: Entry, { okSinceMs }: OwnRenewals): number {
   return okSinceMs === null ? Number.POSITIVE_INFINITY : Math.max(changedAtMs, okSinceMs) + durationMs;
@@ -235,7 +235,7 @@ function expiresAtMs({ changedAtMs, durationMs }: Entry, { okSinceMs }: OwnRenew
 
 const ABSENT = 'absent';
 
-/** Not the resourceVersion: anybody's edit changes that, and proves no life. */
+/** Excludes the resourceVersion: any edit changes it, and an edit does not prove that the instance is alive. */
 const stampOf = ({ renewTime, holder }: SeenLease): string => JSON.stringify([renewTime, holder]);
 
 function durationOf({ durationSeconds }: SeenLease): number {

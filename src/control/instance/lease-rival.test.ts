@@ -27,16 +27,16 @@ describe('the Lease of our name', () => {
 
   test.each<[title: string, object: LeaseObject, host?: string, wallNow?: number]>([
     ['of a predecessor on this host', lease({ host: 'host-b' })],
-    ['of an instance that did not say where it ran', lease({ host: '' })],
-    ['where this host cannot tell which it is', lease(), ''],
-    ['that nobody holds', lease({ holder: '' })],
-    ['that we hold', lease({ holder: own })],
-    ['that was renewed two minutes ago and more', lease(), 'host-b', WALL + 121_000],
+    ['of an instance without a recorded host', lease({ host: '' })],
+    ['on a host without a known boot id', lease(), ''],
+    ['without a holder', lease({ holder: '' })],
+    ['that this process holds', lease({ holder: own })],
+    ['that was last renewed more than two minutes ago', lease(), 'host-b', WALL + 121_000],
   ])('%s is ours to take at once', (_title, object, host, wallNow) => {
     expect(first(object, host, wallNow)).toBe('none');
   });
 
-  test('of another host is not, even where the clocks differ', () => {
+  test('of another host is not ours to take at once, even if the clocks differ', () => {
     for (const wallNow of [WALL, WALL + 100_000, WALL - 1e9])
       expect(first(lease(), 'host-b', wallNow)).toBe('unknown');
   });
@@ -54,7 +54,7 @@ describe('the Lease of our name', () => {
     }
   });
 
-  test('of another host that renews it no more is ours when it has run out: this host, before it was started again', () => {
+  test('of another host that stopped renewing is ours after its expiry, as after a reboot of this host', () => {
     const rival = new LeaseRival('host-b');
     for (const now of [0, 10_000, 30_000]) expect(rival.judge(lease(), own, now, WALL).kind).toBe('unknown');
     expect(rival.judge(lease(), own, 30_001, WALL).kind).toBe('none');
@@ -76,7 +76,7 @@ describe('two hosts with one name', () => {
     vi.useRealTimers();
   });
 
-  test('do not take the Lease from each other; the second says why, and has it when the first is gone', async () => {
+  test('do not take the Lease from each other; the second reports why, and gets it after the first has released it', async () => {
     let stored: LeaseObject | null = null;
     let version = 0;
     let nowMs = 0;
@@ -112,7 +112,7 @@ describe('two hosts with one name', () => {
         now: () => nowMs,
         wallNow: () => WALL + nowMs,
         onChange: () => {},
-        onProblem: (error) => told.push(error === null ? 'well again' : error.message),
+        onProblem: (error) => told.push(error === null ? 'recovered' : error.message),
       });
     const pass = async (seconds: number) => {
       for (let second = 0; second < seconds; second += 1) {
@@ -137,7 +137,7 @@ describe('two hosts with one name', () => {
     await first.stop({ release: true });
     await pass(15);
     expect(second.state().held).toBe(true);
-    expect(told.at(-1)).toBe('well again');
+    expect(told.at(-1)).toBe('recovered');
     await second.stop({ release: false });
   });
 });

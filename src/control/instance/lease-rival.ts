@@ -1,17 +1,17 @@
-// Two hosts that go by one name: whether the Lease of our name is renewed by a live process on another host. A successor on the
-// same host, and one after its restart, may take it over; a stranger's may not be taken, or the two would take it from each other
-// for ever. Only *change* says that somebody lives. Asks nothing itself.
+// Detects two hosts with the same name: whether a live process on another host renews the Lease of our name. A successor process on
+// the same host may take the Lease over, also after a reboot. A process on another host must not: the two would take it from each
+// other forever. Only a *change* proves that the other process is alive. Starts no requests.
 import type { LeaseObject } from '../objects/cluster-shape.ts';
 import { HOST_ANNOTATION } from '../objects/object-labels.ts';
 
 export type RivalVerdict =
-  /** It is ours to take. */
+  /** This process may take the Lease. */
   | { readonly kind: 'none' }
-  /** Of another host, or of this one before it was started again: nobody can tell before the Lease has run out. */
+  /** The holder is another host, or this host before a reboot. Only the expiry of the Lease can show which. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'alive'; readonly holder: string; readonly host: string };
 
-/** The name is somebody else's: nothing is published from here until that changes. */
+/** Another host uses the name: this instance publishes nothing until that changes. */
 export class NameTakenError extends Error {
   readonly code = 'name-taken';
 
@@ -24,16 +24,16 @@ export class NameTakenError extends Error {
 }
 
 const DEFAULT_DURATION_S = 30;
-/** A Lease cannot make its holder immortal. */
+/** Bounds the duration in a Lease, so no holder becomes immortal. */
 const MAX_DURATION_S = 300;
-/** By the clock on the wall, which may be wrong: only what is so old that no clock in use could explain it. */
+/** By the wall clock, which may be wrong. So the limit is larger than the error of any clock in use. */
 const CERTAINLY_OLD_MS = 120_000;
 
 export class LeaseRival {
   readonly #host: string;
   #seen: { readonly renewal: string; readonly atMs: number; readonly lives: boolean } | null = null;
 
-  /** The host's boot id; empty where it cannot be known, and then nobody is a rival. */
+  /** `host`: the boot id of this host. If it is empty, no rival is ever found. */
   constructor(host: string) {
     this.#host = host;
   }

@@ -1,16 +1,16 @@
-// Whether clients that are sent to an address find us there: who listens at a single one is nowhere else. Pure.
+// Whether clients reach this instance at its advertised address. With --listen on a single address, it is not reachable at others. Pure.
 import { isIPv4, SocketAddress } from 'node:net';
 import { addressRefusal } from './address-refusal.ts';
 
-/** `listen`: undefined for all addresses. */
+/** `listen`: undefined means all addresses. */
 export function isHeardAt(listen: string | undefined, advertised: string): boolean {
   if (listen === undefined) return true;
   const [here, there] = [canonical(listen), canonical(advertised)];
-  if (here === '::') return true; // IPv4 too: both engines listen so
+  if (here === '::') return true; // includes IPv4: both engines listen dual-stack
   return here === '0.0.0.0' ? isIPv4(there) : here === there;
 }
 
-/** That we are not heard, and what to change. `from` says who named the address. */
+/** Describes why clients do not reach this instance, and the fix. `from` is the source of the advertised address. */
 export function unheard(
   listen: string,
   advertised: string,
@@ -30,6 +30,6 @@ function canonical(address: string): string {
   try {
     return new SocketAddress({ address: bare, family: isIPv4(bare) ? 'ipv4' : 'ipv6' }).address;
   } catch {
-    return address; // no address, and so like no other
+    return address; // not an IP address: compared as text
   }
 }

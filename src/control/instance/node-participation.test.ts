@@ -16,14 +16,14 @@ describe('an instance', () => {
       problem: null,
     }));
 
-  test('takes no part when it is not, and says by what', () =>
+  test('does not take part when its Node is not selected, and names the unmet requirement', () =>
     expect(of({ kind: 'seen', labels: {} })).toEqual({
       takesPart: false,
       reason: 'Node net-1 is not selected: role In network is not met',
       problem: null,
     }));
 
-  test('does not decide before it has looked', () => expect(of({ kind: 'not-yet' })).toBeNull());
+  test('does not decide before the Node was read', () => expect(of({ kind: 'not-yet' })).toBeNull());
 
   test.each<[NodeSighting, string]>([
     [{ kind: 'absent' }, 'there is no Node net-1'],
@@ -31,7 +31,7 @@ describe('an instance', () => {
   ])('does as it is told when the Node is %j, and that is a problem', (sighting, why) => {
     expect(of(sighting)).toMatchObject({ takesPart: true, reason: `${why}: --unknown-node take-part` });
     expect(of(sighting)?.problem).toBe(
-      `${why}, so nobody can tell whether it is selected: this instance takes part all the same (--unknown-node take-part)`,
+      `${why}, so it is unknown whether it is selected: this instance takes part all the same (--unknown-node take-part)`,
     );
     expect(of(sighting, 'stay-out')).toMatchObject({ takesPart: false });
     expect(of(sighting, 'stay-out')?.problem).toContain('this instance stays out');

@@ -1,12 +1,12 @@
-// Whether this instance takes part: whether the Node that it runs on is one of those that `--node-selector` selects, and what to do
-// where that cannot be known. Only publishing asks; what is taken back and tidied up never does. Pure.
+// Decides whether this instance takes part: whether `--node-selector` selects its Node, and what happens if that is unknown. Only
+// publishing depends on it; withdrawal and cleanup do not. Pure.
 import type { Labels } from '../../kube/labels/label-requirement.ts';
 import { type NodeSelector, unmetRequirement } from '../../kube/labels/node-selector.ts';
 
-/** What is to be done where the Node cannot be known. */
+/** What to do if the Node is unknown. */
 export type UnknownNode = 'take-part' | 'stay-out';
 
-/** What is known of the Node. */
+/** The result of reading the Node. */
 export type NodeSighting =
   | { readonly kind: 'not-yet' }
   | { readonly kind: 'seen'; readonly labels: Labels }
@@ -15,9 +15,9 @@ export type NodeSighting =
 
 export interface Participation {
   readonly takesPart: boolean;
-  /** In a few words, for status and log. */
+  /** A short text for status and log. */
   readonly reason: string;
-  /** Why that is only a guess; null where it is known. */
+  /** Why the answer is only a guess; null if it is certain. */
   readonly problem: string | null;
 }
 
@@ -27,7 +27,7 @@ export const EVERY_NODE: Participation = Object.freeze({
   problem: null,
 });
 
-/** null while it is too early to tell: then nothing is written, so that a restart changes nothing. */
+/** null while it is too early to tell. Nothing is written then, so a restart changes nothing. */
 export function participation(
   node: string,
   selector: NodeSelector,
@@ -53,6 +53,6 @@ export function participation(
 function guessed(unknown: UnknownNode, why: string): Participation {
   const takesPart = unknown === 'take-part';
   const done = takesPart ? 'this instance takes part all the same' : 'this instance stays out';
-  const problem = `${why}, so nobody can tell whether it is selected: ${done} (--unknown-node ${unknown})`;
+  const problem = `${why}, so it is unknown whether it is selected: ${done} (--unknown-node ${unknown})`;
   return { takesPart, reason: `${why}: --unknown-node ${unknown}`, problem };
 }

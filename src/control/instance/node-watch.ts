@@ -1,4 +1,4 @@
-// Follows the labels of the one Node that this instance runs on. Reads metadata only, and only of that Node; decides nothing from it.
+// Watches the labels of the Node that this instance runs on. Reads only the metadata of that one Node.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Labels } from '../../kube/labels/label-requirement.ts';
@@ -16,12 +16,12 @@ import {
 
 export interface NodeWatchDependencies {
   readonly client: KubeClient;
-  /** Of the Kubernetes Node. */
+  /** Name of the Kubernetes Node. */
   readonly node: string;
-  /** null: every node takes part, and the Node is not even looked at. */
+  /** null: every node takes part, and the Node is not watched. */
   readonly selector: NodeSelector | null;
   readonly unknown: UnknownNode;
-  /** It is known, for the first time or anew; never where every node takes part. */
+  /** Called when the participation is first known, and when it changes. Never called if every node takes part. */
   readonly onParticipation: (participation: Participation) => void;
   readonly onChange: () => void;
 }
@@ -35,7 +35,7 @@ export class NodeWatch {
     this.#deps = deps;
     const { client, node, selector } = deps;
     const path = resourcePath({ group: '', version: 'v1', resource: 'nodes' });
-    // Of a name that no Node can have there is nothing to ask.
+    // A name that is not a valid Node name cannot be watched.
     this.#reflector =
       selector === null || !isDnsSubdomain(node)
         ? null
@@ -45,7 +45,7 @@ export class NodeWatch {
             fieldSelector: `metadata.name=${node}`,
             metadataOnly: true,
             project: ({ metadata }) => metadata.labels ?? {},
-            // kubelet writes to its Node all the time, and hardly ever a label.
+            // kubelet updates its Node all the time, but rarely a label.
             equal: sameLabels,
             onChange: () => this.#changed(),
           });
@@ -87,7 +87,7 @@ export class NodeWatch {
     if (this.#reflector === null) return { kind: 'absent' };
     const { synced, items, problem } = this.#reflector.snapshot();
     const labels = items.get(this.#deps.node);
-    // What was known stays known while the API is away.
+    // The last known labels stay valid while the API is unreachable.
     if (labels !== undefined) return { kind: 'seen', labels };
     if (synced) return { kind: 'absent' };
     return problem === null ? { kind: 'not-yet' } : { kind: 'unreadable', why: problem.message };

@@ -97,13 +97,13 @@ describe('the other instances', () => {
   ) => watch.look(new Map(leases), new Map(slices), { okSinceMs: 0, lastRenewOkMs: nowMs }, heard);
   const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-  test('live while their Leases change; ours is one of them, and our place is by name', () => {
+  test('are alive while their Leases change, with this instance among them and a rank by name', () => {
     const { peers } = look([lease('a', 1), lease('z', 1), lease('m', 1)]);
     expect([...peers.live].sort()).toEqual(['a', 'm', 'z']);
     expect(peers).toMatchObject({ rank: 1, mode: 'lease', deadLeases: [] });
   });
 
-  test('renew while a Lease changed within its time, also for one that cannot renew itself', () => {
+  test('count as renewing while a Lease changed within its duration, also if this instance cannot renew', () => {
     const failing = (leases: readonly [string, LeaseObject][]) =>
       watch.look(
         new Map(leases),
@@ -122,17 +122,17 @@ describe('the other instances', () => {
     expect({ anyRenews, lives: live.has('a') }).toEqual({ anyRenews: false, lives: true });
   });
 
-  test('that look for clusters elsewhere live too, and leave the work on ours to us', () => {
+  test('that search another namespace are alive, but take no share of the work on our clusters', () => {
     const elsewhere = lease('a', 1, 'a/1', { clusterNamespace: 'ns-b' });
     const { peers } = look([elsewhere, lease('m', 1)]);
     expect(peers.live.has('a')).toBe(true);
-    expect(peers).toMatchObject({ fellows: new Set(['m']), rank: 0 });
-    // We look everywhere, as does this one; and one that does not say is one of us.
+    expect(peers).toMatchObject({ sameScope: new Set(['m']), rank: 0 });
+    // This instance and the other one search all namespaces. A Lease without the annotation counts as ours.
     const [alike, mute] = [lease('b', 1, 'b/1', { clusterNamespace: null }), lease('c', 1)];
     expect(look([elsewhere, alike, mute, lease('m', 1)]).peers.rank).toBe(2);
   });
 
-  test('are read live before they are collected, once at a time, and then named with their Lease', async () => {
+  test('are read live, one read at a time, before they are collected with their Lease', async () => {
     look([lease('z', 1)], [slice('prod', 'z')]);
     nowMs += 30_000;
     const { peers, waiting } = look([lease('z', 1)], [slice('prod', 'z')]);
@@ -165,7 +165,7 @@ describe('the other instances', () => {
     expect(look([lease('z', 1)]).peers.collect.size).toBe(0);
   });
 
-  test('that renew are noted without a look; one that comes, goes or changes hands is worth one', () => {
+  test('that only renew need no look, but a new, deleted or taken-over Lease needs one', () => {
     look([lease('z', 1)]);
     nowMs += 29_000;
     expect(watch.heard(new Map([lease('z', 2)]))).toBe(false);
@@ -176,18 +176,18 @@ describe('the other instances', () => {
     expect(watch.heard(new Map())).toBe(true);
   });
 
-  test('are looked at again when the next Lease can have run out', () => {
+  test('are looked at again when the next Lease can expire', () => {
     expect(look([lease('z', 1)]).lookAgainAtMs).toBe(nowMs + 30_000);
     expect(look([]).lookAgainAtMs).toBeNull();
   });
 
-  test('that have slices and no Lease live as long as a Lease would', () => {
+  test('with slices but no Lease stay alive for one Lease duration', () => {
     expect([...look([], [slice('prod', 'z')]).peers.live].sort()).toEqual(['m', 'z']);
     nowMs += 30_000;
     expect([...look([], [slice('prod', 'z')]).peers.live]).toEqual(['m']);
   });
 
-  test('of the old program set the mode while their time stamps change', () => {
+  test('of magnum-cluster-api-proxy set the mode while their time stamps change', () => {
     expect(look([], [upstream('old', 't1')]).peers.mode).toBe('timestamp');
     nowMs += 29_999;
     expect(look([], [upstream('old', 't2')]).peers.mode).toBe('timestamp');
@@ -199,7 +199,7 @@ describe('the other instances', () => {
     expect(look([]).peers.mode).toBe('timestamp');
   });
 
-  test('of the old program are not dead because nobody can be heard', () => {
+  test('of magnum-cluster-api-proxy do not expire while the API is unreachable', () => {
     look([], [upstream('old', 't1')]);
     nowMs += 300_000;
     expect(look([], [upstream('old', 't1')], false).peers.expiredUpstream.size).toBe(0);
@@ -209,7 +209,7 @@ describe('the other instances', () => {
     expect(look([], [upstream('old', 't1')]).peers.expiredUpstream.size).toBe(1);
   });
 
-  test('are asked about no more once we stopped', async () => {
+  test('are not read any more after a stop', async () => {
     look([lease('z', 1)]);
     nowMs += 30_000;
     watch.stop();

@@ -1,5 +1,5 @@
-// The other instances: who lives, whose leavings may be collected, and whether any of them is still of the old program. Reads a
-// Lease live before its instance counts as dead; decides by the judges, which look at nothing but change.
+// The peers of this instance: which are alive, whose objects may be collected, and whether magnum-cluster-api-proxy still runs on
+// any node. Reads a Lease live before its instance is collected. The judges decide, from changes alone.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -21,7 +21,7 @@ export interface PeerWatchDependencies {
   readonly client: Requester;
   readonly namespace: string;
   readonly instance: string;
-  /** Where we look for clusters; null or absent: everywhere. */
+  /** The namespace that is searched for clusters; null or absent: all namespaces. */
   readonly clusterNamespace?: string | null;
   readonly liveness: 'auto' | LivenessMode;
   readonly now: () => number;
@@ -30,7 +30,7 @@ export interface PeerWatchDependencies {
 
 export interface PeerView {
   readonly peers: Peers;
-  /** Why something of a dead instance is not collected yet; null: nothing waits. */
+  /** Why objects of a dead instance are not collected yet; null: nothing waits. */
   readonly waiting: string | null;
   readonly lookAgainAtMs: number | null;
 }
@@ -42,7 +42,7 @@ export class PeerWatch {
   readonly #judge: LivenessJudge;
   readonly #timestamps: TimestampJudge;
   readonly #reading = new Set<string>();
-  /** Instances that slices name, at the last look. */
+  /** Instances that slices named at the last look. */
   #instances: ReadonlySet<string> = new Set();
   #holders = '';
   #stopped = false;
@@ -54,7 +54,8 @@ export class PeerWatch {
   }
 
   /**
-   * Notes who renewed. Whether that is worth a look: that somebody lives on is not, and happens every ten seconds for each.
+   * Records renewals. Returns whether a new look is necessary: a holder changed, or a Lease was added or removed. A plain renewal needs
+   * none; each instance renews every ten seconds.
    */
   heard(leases: ReadonlyMap<string, LeaseObject>): boolean {
     const seen = seenLeases(leases);
@@ -66,7 +67,7 @@ export class PeerWatch {
     leases: ReadonlyMap<string, LeaseObject>,
     slices: ReadonlyMap<string, EndpointSliceObject>,
     own: OwnRenewals,
-    /** The slices are watched: otherwise their silence says nothing. */
+    /** The slices are watched. Without a watch, unchanged slices prove nothing. */
     slicesHeard: boolean,
   ): PeerView {
     const { instance, liveness } = this.#deps;
@@ -88,21 +89,21 @@ export class PeerWatch {
     const dead = new Set(this.#judge.dead(own));
     const live = new Set([instance]);
     for (const lease of seen) if (!dead.has(lease.instance)) live.add(lease.instance);
-    // One whose Lease is missing has some time to show it again.
+    // An instance whose Lease is missing has some time to create it again.
     for (const other of instances) if (!dead.has(other)) live.add(other);
     const expiredUpstream = new Set(
       upstream.filter(({ name }) => this.#timestamps.timestampExpired(name)).map(({ name }) => name),
     );
     const upstreamLives = expiredUpstream.size < upstream.length;
-    const fellows = new Set([...live].filter((other) => this.#isOfOurSet(leases, other)));
+    const sameScope = new Set([...live].filter((other) => this.#isOfOurSet(leases, other)));
     const ownLease = leaseName(instance);
     return {
       peers: {
         live,
         collect: new Set(verdict.collect),
         deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
-        fellows,
-        rank: [...fellows].filter((other) => leaseName(other) < ownLease).length,
+        sameScope,
+        rank: [...sameScope].filter((other) => leaseName(other) < ownLease).length,
         anyRenews: this.#judge.anyRenews(),
         mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
         expiredUpstream,
@@ -116,7 +117,7 @@ export class PeerWatch {
     };
   }
 
-  /** One that looks for clusters elsewhere does nothing for ours. What does not say where is taken for one of us. */
+  /** An instance that searches another namespace does no work for our clusters. A Lease without the annotation counts as ours. */
   #isOfOurSet(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
     if (instance === this.#deps.instance) return true; // its Lease may still be a predecessor's
     const where = leases.get(leaseName(instance))?.metadata?.annotations?.[CLUSTER_NAMESPACE_ANNOTATION];
@@ -127,7 +128,7 @@ export class PeerWatch {
     this.#stopped = true;
   }
 
-  /** An answer that does not come is asked for again by the next look. */
+  /** A failed read is retried by the next look. */
   async #readLive(name: string): Promise<void> {
     if (this.#reading.has(name) || this.#stopped) return;
     this.#reading.add(name);

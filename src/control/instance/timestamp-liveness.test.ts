@@ -7,8 +7,8 @@ function setup() {
   return { clock, judge: new TimestampJudge({ now: () => clock.ms }) };
 }
 
-describe('a time on a slice has expired', () => {
-  test('when it did not change for 30 s since it was first seen, however old it is', () => {
+describe('the time stamp of a slice has expired', () => {
+  test('if it did not change for 30 s since it was first seen, whatever its value', () => {
     const { clock, judge } = setup();
     judge.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
     clock.ms += 29_999;
@@ -20,7 +20,7 @@ describe('a time on a slice has expired', () => {
     expect(judge.nextExpiryMs()).toBeNull();
   });
 
-  test('not while it changes, to whatever', () => {
+  test('only if it does not change, to any value', () => {
     const { clock, judge } = setup();
     for (const timestamp of [
       '2999-01-01T00:00:00+00:00',
@@ -37,7 +37,7 @@ describe('a time on a slice has expired', () => {
     expect(judge.timestampExpired('a')).toBe(true);
   });
 
-  test('not while nobody can be heard, nor for its whole time after', () => {
+  test('but not while the API is unreachable, nor for its full time after that', () => {
     const { clock, judge } = setup();
     judge.observe([{ name: 'a', timestamp: 'x' }]);
     clock.ms += 300_000;
@@ -49,7 +49,7 @@ describe('a time on a slice has expired', () => {
     expect(judge.timestampExpired('a')).toBe(true);
   });
 
-  test('each for itself, and never one that was not seen or is gone', () => {
+  test('separately for each slice, and never for an unknown or deleted slice', () => {
     const { clock, judge } = setup();
     judge.observe([{ name: 'a', timestamp: 'x' }]);
     clock.ms += 20_000;
@@ -64,8 +64,8 @@ describe('a time on a slice has expired', () => {
   });
 });
 
-describe('a time', () => {
-  test('is written so that old instances can read it', () => {
+describe('a time stamp', () => {
+  test('has a format that magnum-cluster-api-proxy can read', () => {
     expect(formatTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678))).toBe('2026-01-02T03:04:05.678000+00:00');
     expect(formatTimestamp(0)).toBe('1970-01-01T00:00:00.000000+00:00');
   });
@@ -88,7 +88,7 @@ describe('a time', () => {
     expect(parseTimestamp(text)).toBe(ms);
   });
 
-  test('that was written is read back', () => {
+  test('is read back with the same value', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), (ms) => {
         expect(parseTimestamp(formatTimestamp(ms))).toBe(ms);

@@ -1,14 +1,14 @@
-// The times that old instances write on their slices, and whether the writer of one still lives. Only change counts, on our
-// own monotonic clock: their own rule compares two clocks, and a node whose clock is off loses its slices. Ours is written
-// so that they can read it.
+// The time stamps that instances of magnum-cluster-api-proxy write on their slices, and whether the writer is still alive. Only
+// a change counts, on the local monotonic clock. Their own rule compares two clocks, so a node with a wrong clock loses its
+// slices. Our time stamps use a format that they can read.
 
-/** As old instances have it. */
+/** The same value as in magnum-cluster-api-proxy. */
 const EXPIRES_AFTER_MS = 30_000;
 
 export interface SeenTimestamp {
-  /** Of the slice. */
+  /** Name of the slice. */
   readonly name: string;
-  /** The annotation as it stands; null where there is none. */
+  /** The annotation's text; null if absent. */
   readonly timestamp: string | null;
 }
 
@@ -20,7 +20,7 @@ export interface TimestampSettings {
 export class TimestampJudge {
   readonly #now: () => number;
   readonly #expiresAfterMs: number;
-  /** By name of the slice. No more than were last seen. */
+  /** By name of the slice. Bounded by the slices of the last look. */
   #seen = new Map<string, { timestamp: string | null; sinceMs: number }>();
 
   constructor({ now, expiresAfterMs = EXPIRES_AFTER_MS }: TimestampSettings) {
@@ -29,8 +29,8 @@ export class TimestampJudge {
   }
 
   /**
-   * All slices of old instances there are. One seen for the first time gets its full time from now on; and so do all, while the
-   * API cannot be heard: their writers cannot be heard there either.
+   * Takes all slices of magnum-cluster-api-proxy. A new slice gets its full time from now on. While the API is unreachable (`heard`
+   * is false) all slices do, because updates by their writers are not visible either.
    */
   observe(slices: readonly SeenTimestamp[], heard = true): void {
     const now = this.#now();
@@ -43,13 +43,13 @@ export class TimestampJudge {
     );
   }
 
-  /** Whether its writer has left it alone for too long. What was never seen is not expired. */
+  /** Whether the time stamp has not changed for too long. An unknown slice is not expired. */
   timestampExpired(name: string): boolean {
     const known = this.#seen.get(name);
     return known !== undefined && this.#now() - known.sinceMs >= this.#expiresAfterMs;
   }
 
-  /** When the next one expires if nothing happens; null when none will. */
+  /** When the next slice expires if nothing changes; null if none will. */
   nextExpiryMs(): number | null {
     const now = this.#now();
     const coming = [...this.#seen.values()]
@@ -59,18 +59,18 @@ export class TimestampJudge {
   }
 }
 
-/** Six digits and `+00:00`, as Python writes it: before 3.11 it reads neither `Z` nor any other number of digits but three. */
+/** Six fraction digits and `+00:00`, like Python. Python before 3.11 reads only three or six digits, and no `Z`. */
 export function formatTimestamp(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000+00:00');
 }
 
-/** Milliseconds since 1970, or null for what is no such time. Python leaves the fraction out where it is zero. */
+/** Milliseconds since 1970; null if the text is not such a time. Python omits a fraction of zero. */
 export function parseTimestamp(text: string): number | null {
   const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{3})(?:\d{3})?)?(?:\+00:00|Z)$/.exec(text);
   if (match === null) return null;
   const [, second = '', fraction = '000'] = match;
   const canonical = `${second}.${fraction}Z`;
   const ms = Date.parse(canonical);
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse accepts February 30 and returns March 2.
   return Number.isNaN(ms) || new Date(ms).toISOString() !== canonical ? null : ms;
 }

@@ -1,5 +1,5 @@
-// The CustomResourceDefinition of AdditionalListener. deploy/crds/ has it as a file, written from here by
-// test/kube-api/definitions.test.ts, so that what the embedded API serves is what sites install.
+// The CustomResourceDefinition of AdditionalListener. test/kube-api/definitions.test.ts writes deploy/crds/ from it, so the embedded API
+// and real sites use the same definition.
 
 /** The part of OpenAPI v3 that this definition uses. */
 interface Schema {
@@ -28,7 +28,7 @@ interface Schema {
 
 export const ADDITIONAL_LISTENER = 'additionallisteners.isthmus.dev';
 
-/** Bounds on everything: they are what keeps the cost of the rules below that of a few comparisons. */
+/** Every field has a bound: the bounds limit the estimated cost of the validation rules below to a few comparisons. */
 const LABEL_KEY_LENGTH = 317;
 const LABEL_VALUE_LENGTH = 63;
 const MAX_LABELS = 32;
@@ -92,7 +92,7 @@ const spec: Schema = {
   type: 'object',
   required: ['clusterName', 'port'],
   'x-kubernetes-validations': [
-    // At this level, and with a default, or taking the selector away and putting another one there would slip through.
+    // At this level and with a default: otherwise an edit could remove the selector and a second edit could add another one.
     { rule: 'self.selector == oldSelf.selector', message: 'Selector is immutable' },
     { rule: 'self.clusterName == oldSelf.clusterName', message: 'Cluster name is immutable' },
     { rule: 'self.port != 6443', message: "Port 6443 is that of the cluster's own Service" },
@@ -116,7 +116,7 @@ const spec: Schema = {
     port: port('Of its Service: where clients connect to. Not 6443.'),
     protocol: {
       description:
-        'TCP: whoever connects is passed on. TLS: clients name the Service in the handshake (SNI), and share the port of the clusters.',
+        'TCP: every connection is forwarded. TLS: clients name the Service in the handshake (SNI), and share the port of the clusters.',
       type: 'string',
       enum: ['TCP', 'TLS'],
       default: 'TCP',

@@ -64,7 +64,7 @@ describe('the Service of a cluster', () => {
     });
   });
 
-  test('has no label but that of old instances while they run: they would take any other away', () => {
+  test('has only the label of old instances while they run, because they remove every other label', () => {
     const { metadata } = serviceOf({ ...service, mode: 'timestamp', tags: { team: 'a' } });
     expect(metadata?.labels).toEqual({ 'magnum-cluster-api.vexxhost.com/proxied-service': 'true' });
     expect(metadata?.annotations).toEqual({
@@ -105,7 +105,7 @@ describe('the slice of a cluster and an instance', () => {
     });
   });
 
-  test('of mode timestamp has what an old instance wants to see', () => {
+  test('of mode timestamp has the marks that an old instance looks for', () => {
     const { metadata } = endpointSliceOf({ ...slice, mode: 'timestamp', timestamp: TIMESTAMP });
     expect(metadata?.labels).toEqual({
       ...endpointSliceOf(slice).metadata?.labels,
@@ -119,20 +119,20 @@ describe('the slice of a cluster and an instance', () => {
     });
   });
 
-  test('of mode timestamp without one is a mistake of ours: old instances crash on it', () => {
+  test('of mode timestamp throws without a timestamp, because old instances would crash on it', () => {
     expect(() => endpointSliceOf({ ...slice, mode: 'timestamp' })).toThrow('needs one');
   });
 
-  test('of mode lease carries no time even if one is given', () => {
+  test('of mode lease has no timestamp even if one is given', () => {
     expect(endpointSliceOf({ ...slice, timestamp: TIMESTAMP })).toEqual(endpointSliceOf(slice));
   });
 
-  test('that terminates still serves whoever finds nobody else', () => {
+  test('that terminates is not ready but still serves, for clients without a ready endpoint', () => {
     const [endpoint] = endpointSliceOf({ ...slice, terminating: true }).endpoints ?? [];
     expect(endpoint?.conditions).toEqual({ ready: false, serving: true, terminating: true });
   });
 
-  test('of an IPv6 address says so', () => {
+  test('of an IPv6 address has the address type IPv6', () => {
     const { addressType, endpoints } = endpointSliceOf({ ...slice, address: 'fd00::7', family: 'IPv6' });
     expect([addressType, endpoints?.[0]?.addresses]).toEqual(['IPv6', ['fd00::7']]);
   });
@@ -156,7 +156,7 @@ describe('the slice of a cluster and an instance', () => {
 });
 
 describe('objects of a cluster', () => {
-  test('are not owned by what is in another namespace: they would be collected at once', () => {
+  test('have no owner in another namespace, because the garbage collector would delete them at once', () => {
     const elsewhere = { ...owner, namespace: 'other' };
     for (const object of [
       serviceOf({ ...service, owner: elsewhere }),
@@ -238,7 +238,7 @@ describe('the Lease of an instance', () => {
     });
   });
 
-  test('a time is as the API server wants it', () => {
+  test('a time has the six digits that the API server requires', () => {
     expect(microTime(at)).toBe('2026-01-02T03:04:05.678000Z');
   });
 });

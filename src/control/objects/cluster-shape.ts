@@ -1,5 +1,5 @@
-// The objects that we keep in Kubernetes, exactly as they should be. Pure: what differs from this in the API is what is
-// written, so nothing in here may depend on when it is asked, except the times that it is given.
+// Builds the objects that Isthmus keeps in Kubernetes in their exact desired form. Pure: every difference from the API causes a write,
+// so the result must depend only on the input, including all times.
 import type {
   V1EndpointSlice,
   V1Lease,
@@ -32,12 +32,13 @@ export type EndpointSliceObject = Wire<V1EndpointSlice>;
 export type LeaseObject = Wire<V1Lease>;
 
 /**
- * How others see that a slice's instance lives. `timestamp`: old instances run beside us; slices look like theirs and carry
- * a fresh time. `lease`: slices lack what an old instance looks for, so that it never expires them, and are written once.
+ * How other instances see that the instance of a slice is alive. `timestamp`: old instances run at the same time, so slices look like
+ * theirs and have a fresh time. `lease`: slices lack the marks that an old instance looks for, so it never expires them; each slice is
+ * written once.
  */
 export type LivenessMode = 'lease' | 'timestamp';
 
-/** The OpenStackCluster that an object is made for. */
+/** The OpenStackCluster that an object belongs to. */
 export interface ClusterOwner {
   readonly apiVersion: string;
   readonly name: string;
@@ -46,7 +47,7 @@ export interface ClusterOwner {
 }
 
 const SERVICE_PORT = 6443;
-/** kube-proxy matches a slice's port to the Service's by this name; target ports count for nothing without a selector. */
+/** kube-proxy matches the port of a slice to the port of the Service by this name. Without a selector, target ports have no effect. */
 const PORT_NAME = 'https';
 const LISTENER_PORT_NAME = 'listener';
 export const LEASE_SECONDS = 30;
@@ -55,13 +56,13 @@ export const EVERYWHERE = '*';
 export interface ServiceFacts {
   readonly cluster: string;
   readonly namespace: string;
-  /** Of the cluster. */
+  /** The namespace of the cluster. */
   readonly clusterNamespace?: string;
   readonly owner: ClusterOwner | null;
-  /** Old instances set the labels of a Service back to their own every 10 s: beside them tags are annotations only. */
+  /** Old instances reset the labels of a Service every 10 s. While they run, tags are only annotations. */
   readonly mode: LivenessMode;
   readonly tags: Tags;
-  /** `<namespace>/<name>` of the object that has the name; absent for a listener, whose marks say it, and where it is not certain. */
+  /** `<namespace>/<name>` of the object that holds the name. Absent for a listener, whose marks contain it, and while uncertain. */
   readonly holder?: string;
   /** Absent for the cluster itself. */
   readonly listener?: ListenerServiceFacts;
@@ -89,7 +90,7 @@ export function serviceOf(facts: ServiceFacts): ServiceObject {
       labels:
         marks === null
           ? { ...(mode === 'lease' ? labels : {}), [PROXIED_SERVICE_LABEL]: 'true' }
-          : // Without the label of a cluster's, or old instances would delete it; so they leave all of it alone.
+          : // No PROXIED_SERVICE_LABEL: old instances would delete a listener's Service that has this label.
             { ...labels, ...marks.labels },
       annotations: {
         ...annotations,
@@ -115,19 +116,19 @@ export interface EndpointSliceFacts {
   readonly namespace: string;
   readonly owner: ClusterOwner | null;
   readonly instance: string;
-  /** The plain name is another pair's: see `sliceName`. */
+  /** Another pair uses the plain name: see `sliceName`. */
   readonly disambiguate?: boolean;
-  /** Of ours, where the Service's clients reach us. */
+  /** The address of this instance that clients of the Service reach. */
   readonly address: string;
   readonly family: 'IPv4' | 'IPv6';
-  /** The port that we really listen on. */
+  /** The port that this instance listens on. */
   readonly port: number;
-  /** Of the Kubernetes Node; null where we are on none. */
+  /** The name of the Kubernetes Node; null if there is none. */
   readonly nodeName: string | null;
   readonly mode: LivenessMode;
-  /** Of mode `timestamp`, as `formatTimestamp` writes it. */
+  /** Only for mode `timestamp`, as `formatTimestamp` writes it. */
   readonly timestamp: string | null;
-  /** We are going: used only when nobody else is ready. Never for a backend that fails its checks. */
+  /** This instance drains: clients use it only if no other instance is ready. Never set for a backend that fails its checks. */
   readonly terminating: boolean;
   readonly tags: Tags;
   /** Absent for the cluster itself. */
@@ -138,7 +139,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
   const { cluster, namespace, instance, timestamp, terminating, nodeName, listener } = facts;
   const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
   const service = listener?.service ?? cluster;
-  // Old instances know nothing of listeners: such a slice is never one of theirs, whoever runs beside us.
+  // Old instances do not support listeners, so the slice of a listener never needs their marks.
   const mode = marks === null ? facts.mode : 'lease';
   if (mode === 'timestamp' && timestamp === null)
     throw new Error('a slice of mode timestamp needs one: old instances crash without');
@@ -169,7 +170,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
       {
         addresses: [facts.address],
         conditions: { ready: !terminating, serving: true, terminating },
-        // The API server refuses a slice whose Node has a name that no Node can have.
+        // The API server rejects a slice whose nodeName is not a valid Node name.
         ...(nodeName !== null && isNodeName(nodeName) ? { nodeName } : {}),
       },
     ],
@@ -180,16 +181,16 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
 export interface LeaseFacts {
   readonly instance: string;
   readonly namespace: string;
-  /** `<instance>/<random>`: a successor on the same host has the same name and another holder. */
+  /** `<instance>/<random>`: a successor process on the same host has the same instance name but another holder. */
   readonly holder: string;
-  /** The boot id of its host; empty where it is not known. */
+  /** The boot id of the host; empty if unknown. */
   readonly host: string;
-  /** Where its holder looks for clusters; null: everywhere. */
+  /** The namespace that the holder watches for clusters; null means all. */
   readonly clusterNamespace?: string | null;
   readonly durationSeconds?: number;
   readonly acquiredAtMs: number;
   readonly renewedAtMs: number;
-  /** How often the Lease changed hands. */
+  /** How often the Lease changed its holder. */
   readonly transitions: number;
   readonly tags: Tags;
 }
@@ -221,17 +222,17 @@ export function leaseOf(facts: LeaseFacts): LeaseObject {
   };
 }
 
-/** Tags and what says whose it is, as labels and as annotations; of the tags, which are ours. */
+/** Tags and ownership marks, as labels and as annotations, plus the list of applied tags. */
 function marked(tags: Tags, marks: Tags): { readonly labels: Tags; readonly annotations: Tags } {
   return { labels: { ...tags, ...marks }, annotations: { ...tags, ...appliedAnnotation(tags), ...marks } };
 }
 
-/** A MicroTime has six digits: the API server refuses the three of `toISOString`. */
+/** A MicroTime has six decimal digits. The API server rejects the three of `toISOString`. */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }
 
-/** An owner in another namespace counts as gone, and the garbage collector deletes what it owns. */
+/** The garbage collector treats an owner in another namespace as deleted, and deletes the object. */
 function ownerReferences(
   owner: ClusterOwner | null,
   namespace: string,

@@ -45,7 +45,7 @@ describe('the name of an instance', () => {
     fc.assert(fc.property(given, (text) => void expect(nameOf(text)).toMatch(LABEL)));
   });
 
-  test('is never that of another host, not even of one that is named after it', () => {
+  test('is never that of another host, not even of a host whose own name looks like a hashed name', () => {
     fc.assert(
       fc.property(given, given, (one, other) => {
         fc.pre(one !== '' && other !== '');
@@ -61,13 +61,13 @@ describe('the name of a slice', () => {
     expect(sliceName('kube-1', 'net-1', plain)).toBe('kube-1-net-1');
   });
 
-  test('of two pairs that read alike is told apart by a hash of the pair', () => {
+  test('gets a hash of the pair if two pairs give the same text', () => {
     expect(sliceName('a-b', 'c', plain)).toBe(sliceName('a', 'b-c', plain));
     expect(sliceName('a-b', 'c', hashed)).toMatch(/^a-b-c-[0-9a-f]{10}$/);
     expect(sliceName('a-b', 'c', hashed)).not.toBe(sliceName('a', 'b-c', hashed));
   });
 
-  test('fits, whatever the parts are', () => {
+  test('never exceeds the length limit', () => {
     expect(sliceName('a'.repeat(126), 'b'.repeat(126), plain)).toHaveLength(253);
     for (const options of [plain, hashed]) {
       const name = sliceName('a'.repeat(241), `-${'b'.repeat(63)}`, options);

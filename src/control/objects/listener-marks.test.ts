@@ -4,14 +4,14 @@ import { LISTENER_SELECTOR_ANNOTATION } from './object-labels.ts';
 
 const marked = (mark: string) => ({ annotations: { [LISTENER_SELECTOR_ANNOTATION]: mark } });
 
-test('a Service says with which selector it was made, for the very object it was made for', () => {
+test('the mark of a Service gives its selector digest only for the object that it was created for', () => {
   const meta = marked(selectorMark('uid-1', 'abc'));
   expect(markedSelector(meta, 'uid-1')).toBe('abc');
   expect(markedSelector(meta, 'uid-2')).toBeNull();
   expect(markedSelector({}, 'uid-1')).toBeNull();
 });
 
-test('a digest that was made in another way says nothing: it must not look like an edit', () => {
+test('a digest of another version is ignored, so that it does not look like an edit', () => {
   expect(markedSelector(marked('uid-1:abc'), 'uid-1')).toBeNull();
   expect(markedSelector(marked('uid-1:2:abc'), 'uid-1')).toBeNull();
 });

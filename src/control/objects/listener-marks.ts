@@ -1,5 +1,5 @@
-// The marks that tell an object of an additional listener from one of the cluster itself. Read off the object alone; a mark proves
-// nothing without the owner tag and the name that goes with it. Pure.
+// The marks that distinguish an object of an additional listener from an object of the cluster itself. They depend only on the object.
+// A mark proves nothing without the owner tag and the matching name. Pure.
 import type { V1ObjectMeta } from '@kubernetes/client-node';
 import {
   LISTENER_ANNOTATION,
@@ -14,7 +14,7 @@ export interface ListenerMarks {
   readonly service: string;
 }
 
-/** null for what belongs to a cluster itself, or has half of the marks. */
+/** null for an object of the cluster itself, and for an object with only one of the two marks. */
 export function listenerMarks(meta: Wire<V1ObjectMeta> | undefined): ListenerMarks | null {
   const service = meta?.labels?.[LISTENER_SERVICE_LABEL];
   const listener = meta?.annotations?.[LISTENER_ANNOTATION];
@@ -26,14 +26,14 @@ export const marksOf = ({ listener, service }: ListenerMarks) => ({
   annotations: { [LISTENER_ANNOTATION]: listener },
 });
 
-/** How a digest is made: one that was made in another way cannot be compared, and proves no edit. */
+/** Version of the digest algorithm. Digests of different versions are not comparable and prove no edit. */
 const DIGEST_VERSION = '1';
 
-/** Of one object and its selector. A listener that was deleted and made anew may ask for something else. */
+/** Identifies one object and its selector. A listener that was deleted and created again may have another selector. */
 export const selectorMark = (uid: string | null, digest: string): string =>
   `${uid ?? 'no-uid'}:${DIGEST_VERSION}:${digest}`;
 
-/** The digest that a Service was made with, if it was for this very object; null: it does not say. */
+/** The selector digest that a Service was created with; null if the Service was created for another object or has no mark. */
 export function markedSelector(meta: Wire<V1ObjectMeta> | undefined, uid: string | null): string | null {
   const mark = meta?.annotations?.[LISTENER_SELECTOR_ANNOTATION];
   if (typeof mark !== 'string') return null;
@@ -41,5 +41,5 @@ export function markedSelector(meta: Wire<V1ObjectMeta> | undefined, uid: string
   return mark.startsWith(prefix) ? mark.slice(prefix.length) : null;
 }
 
-/** What is published is kept apart by this: a cluster can have the name of a listener's Service. */
+/** The key of a listener's publication. It differs from the key of a cluster, which can have the same name as the Service. */
 export const listenerPublicationKey = (cluster: string, service: string): string => `${cluster}/${service}`;

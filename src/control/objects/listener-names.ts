@@ -1,5 +1,5 @@
-// What the Service of an additional listener may be called: `<cluster>-<pool>`, or the same with a hash. Which of the two it has is
-// decided with all other names, in name-claims.ts. Pure.
+// The two possible names of an additional listener's Service: `<cluster>-<pool>`, and the same with a hash. name-claims.ts chooses
+// between them together with all other names. Pure.
 import { NAME_HASH_DIGITS, nameHash } from './instance-name.ts';
 
 export interface NamedListener {
@@ -15,13 +15,13 @@ const MAX_NAME = 63;
 export const plainName = ({ cluster, poolName }: Pick<NamedListener, 'cluster' | 'poolName'>): string =>
   `${cluster}-${poolName}`;
 
-/** Of all that makes it this listener's, so that no two of a site are alike. */
+/** The hash covers everything that identifies the listener, so that names are unique in a site. */
 export function hashedName({
   key,
   cluster,
   poolName,
 }: Pick<NamedListener, 'key' | 'cluster' | 'poolName'>): string {
-  // An object may be named what no Service can be.
+  // The name of an object may contain characters that a Service name cannot.
   const clean = `${cluster}-${poolName}`
     .replaceAll(/[^a-z0-9]+/g, '-')
     .slice(0, MAX_NAME - NAME_HASH_DIGITS - 1);

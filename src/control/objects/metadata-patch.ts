@@ -1,5 +1,5 @@
-// The part of a merge patch that brings our labels, annotations, tags and owner back. Keys of others stay; what could only be ours,
-// or is a tag that we put there, and is wanted no more, goes (`null` in a merge patch). Pure.
+// Builds the part of a merge patch that restores the labels, annotations, tags and owner of Isthmus. Foreign keys stay. A key of Isthmus,
+// or a tag that it set, is removed (`null` in a merge patch) when it is no longer wanted. Pure.
 import type { V1ObjectMeta, V1OwnerReference } from '@kubernetes/client-node';
 import {
   APPLIED_TAGS,
@@ -15,7 +15,7 @@ import type { Wire } from './wire-object.ts';
 type Meta = Wire<V1ObjectMeta>;
 type Texts = Readonly<Record<string, string>>;
 
-/** Ours to take away when they are wanted no more: by a mode of liveness, or because the last tag is gone. */
+/** Keys that Isthmus removes when they are no longer wanted: after a change of the liveness mode, or when the last tag is gone. */
 const OURS = [
   OWNER_TAG,
   NODE_LABEL,
@@ -40,7 +40,7 @@ export function metadataPatch(found: Meta | undefined, all: Meta | undefined): o
   };
 }
 
-/** Tags that should be there and whose keys are somebody else's already: they are left to them. */
+/** Wanted tags whose keys another writer already set. Isthmus leaves those keys unchanged. */
 export function contestedTags(found: Meta | undefined, wanted: Meta | undefined): readonly string[] {
   const keys = appliedKeys(wanted);
   if (found === undefined || keys.size === 0) return [];
@@ -72,8 +72,8 @@ function changed(found: Texts, wanted: Texts, ours: readonly string[]): Record<s
 }
 
 /**
- * A merge patch replaces a list whole: owners that others set are kept, and so is ours while its uid is right. An
- * OpenStackCluster that was restored has a new uid; the old one would have the garbage collector delete the object.
+ * A merge patch replaces a list as a whole, so the patch keeps foreign owners. A restored OpenStackCluster has a new uid: with the old
+ * uid, the garbage collector would delete the object.
  */
 function changedOwners(found: readonly V1OwnerReference[], wanted: readonly V1OwnerReference[]) {
   const isOurKind = ({ kind }: V1OwnerReference) => wanted.some((owner) => owner.kind === kind);

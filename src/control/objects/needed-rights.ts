@@ -1,11 +1,11 @@
-// What this program may have to ask of the Kubernetes API: the one table that `isthmus doctor` checks, that the demo's own user
-// has, and that a Role must grant. A test holds it against the requests of a running instance. Which versions are served is asked
-// too; every authenticated user may (ClusterRole system:discovery).
+// All rights that Isthmus needs in the Kubernetes API. `isthmus doctor` checks this table, the demo's user has these rights, and a Role
+// must grant them. A test compares the table with the requests of a running instance. Discovery of served versions is not listed:
+// every authenticated user may do that (ClusterRole system:discovery).
 
 interface Right {
   /**
-   * `clusters`: where the OpenStackClusters are (--cluster-namespace). `services`: where we publish (--namespace). `nodes`: these
-   * are in no namespace, and needed only by who selects nodes.
+   * `clusters`: the namespace of the OpenStackClusters (--cluster-namespace). `services`: the namespace of the published objects
+   * (--namespace). `nodes`: cluster-scoped, and needed only with --node-selector.
    */
   readonly where: 'clusters' | 'services' | 'nodes';
   /** Empty for the core group. */
@@ -13,20 +13,20 @@ interface Right {
   readonly resource: string;
   readonly verbs: readonly string[];
   readonly why: string;
-  /** For messages: what comes of it where a verb is missing. */
+  /** For messages: the effect of a missing verb. */
   readonly without: string;
 }
 
 export interface NeededRight extends Right {
-  /** null: in every namespace. */
+  /** null means every namespace. */
   readonly namespace: string | null;
 }
 
 export interface RightsSettings {
   readonly namespace: string | null;
-  /** Where the OpenStackClusters and their kubeconfigs are; null: in every namespace. */
+  /** The namespace of the OpenStackClusters and their kubeconfigs; null means every namespace. */
   readonly clusterNamespace: string | null;
-  /** Nodes are selected (--node-selector): null or absent, they are not. */
+  /** The value of --node-selector; null or absent if it is not set. */
   readonly nodeSelector?: object | null;
 }
 
@@ -43,7 +43,7 @@ const RIGHTS: readonly Right[] = [
     where: 'clusters',
     group: '',
     resource: 'secrets',
-    // RBAC knows no labels: list and watch ask for the metadata of kubeconfigs only, and the content of one is read to change it.
+    // RBAC has no label selectors. List and watch request only the metadata of kubeconfigs; get reads the content of one to change it.
     verbs: ['list', 'watch', 'get', 'patch'],
     why: 'the server in a kubeconfig is rewritten, and given back',
     without: 'kubeconfigs do not lead here',
@@ -110,7 +110,7 @@ const RIGHTS: readonly Right[] = [
     resource: 'nodes',
     verbs: ['list', 'watch'],
     why: 'the labels of the one Node that it runs on, for --node-selector',
-    without: 'nobody can tell whether this node is selected',
+    without: 'this instance cannot tell whether its node is selected',
   },
 ];
 
@@ -123,6 +123,6 @@ export function neededRights(settings: RightsSettings): readonly NeededRight[] {
   }));
 }
 
-/** As `kubectl auth can-i` names it. */
+/** The resource name as `kubectl auth can-i` writes it. */
 export const shownResource = ({ group, resource }: Pick<NeededRight, 'group' | 'resource'>): string =>
   group === '' ? resource : `${resource}.${group}`;

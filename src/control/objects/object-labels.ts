@@ -1,44 +1,44 @@
-// The labels and annotations of the objects that we keep: ours, Kubernetes' own, and those of the program we replace, whose
-// instances may still run beside us.
+// The labels and annotations of the objects in Kubernetes: those of Isthmus, of Kubernetes, and of the program that Isthmus replaces.
+// "Old instances" are instances of that program; they may run at the same time.
 
-/** On everything that we create for a cluster, as label and as annotation: its value is the cluster's name. */
+/** On every object for a cluster, as label and as annotation. The value is the name of the cluster. */
 export const OWNER_TAG = 'isthmus.dev/resource-owner';
-/** On what belongs to one instance: its slices and its Lease. */
+/** On the objects of one instance: its slices and its Lease. */
 export const INSTANCE_LABEL = 'isthmus.dev/instance';
 
 /**
- * On a Service: where its cluster is. Instances of another `--cluster-namespace` see no such cluster, and leave it alone. On a Lease: where
- * its holder looks for clusters (`*`: everywhere): those that look in the same place share the work.
+ * On a Service: the namespace of its cluster. An instance with another `--cluster-namespace` cannot see that cluster and leaves the
+ * Service alone. On a Lease: the namespace that its holder watches (`*` means all). Instances with equal values share the work.
  */
 export const CLUSTER_NAMESPACE_ANNOTATION = 'isthmus.dev/cluster-namespace';
 
 /**
- * On the Service of a cluster: `<namespace>/<name>` of the OpenStackCluster that has its name. Not the uid, which a restore or a move
- * changes. No other object takes the name over while that one has it.
+ * On the Service of a cluster: `<namespace>/<name>` of the OpenStackCluster that holds the name. Not the uid, which a restore or a move
+ * changes. No other object takes over the name while the holder has it.
  */
 export const NAME_HOLDER_ANNOTATION = 'isthmus.dev/name-holder';
 
-/** On a Lease: the boot id of its holder's host, so that two hosts of one name do not take it from each other. */
+/** On a Lease: the boot id of the holder's host. Two hosts with the same name must not take the Lease from each other. */
 export const HOST_ANNOTATION = 'isthmus.dev/host';
 
-/** On an OpenStackCluster, by its users: tags for everything of that cluster. */
+/** On an OpenStackCluster, set by users: tags for all objects of that cluster. */
 export const TAGS_ANNOTATION = 'isthmus.dev/resource-tags';
-/** On what we tagged: the keys of the tags that we put there, so that only those are changed and taken away. */
+/** On a tagged object: the keys of the tags that Isthmus set. It changes and removes only those. */
 export const APPLIED_TAGS = 'isthmus.dev/applied-tags';
 
-/** On what is made for an additional listener. As label the name of its Service, as annotation `<namespace>/<name>` of the listener. */
+/** On the objects of an additional listener: the label is the name of its Service, the annotation `<namespace>/<name>` of the listener. */
 export const LISTENER_SERVICE_LABEL = 'isthmus.dev/listener-service';
 export const LISTENER_ANNOTATION = 'isthmus.dev/listener';
-/** On its Service: of which object, with which selector, it was made. So an edit of what must not change is noticed. */
+/** On the Service of a listener: the object and the selector that it was created from. Detects an edit of an immutable field. */
 export const LISTENER_SELECTOR_ANNOTATION = 'isthmus.dev/listener-selector';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
-/** With a value of our own the controllers that mirror or make slices leave ours alone. */
+/** Because of this value, the Kubernetes controllers that create or mirror slices ignore the slices of Isthmus. */
 export const MANAGED_BY = 'isthmus.dev';
 
 export const PROXIED_SERVICE_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-service';
 export const PROXIED_CLUSTER_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-cluster';
 export const NODE_LABEL = 'magnum-cluster-api.vexxhost.com/node';
-/** ISO 8601 with `+00:00`: an old instance cannot read `Z`, and deletes what is older than 30 s. */
+/** ISO 8601 with `+00:00`. An old instance cannot parse `Z`, and it deletes slices with a time older than 30 s. */
 export const TIMESTAMP_ANNOTATION = 'magnum-cluster-api.vexxhost.com/timestamp';

@@ -1,16 +1,16 @@
-// The Kubernetes objects that are watched, reduced to what is decided from: a thousand clusters on twenty instances are twenty
-// thousand slices, and what each keeps of them counts.
+// Reduces watched Kubernetes objects to the fields that decisions need. A thousand clusters on twenty instances are twenty thousand
+// slices, so every kept field costs memory.
 
 import type { EndpointSliceObject, LeaseObject, ServiceObject } from './cluster-shape.ts';
 import { APPLIED_TAGS } from './object-labels.ts';
 
-/** On a kubeconfig that we changed: the server that we wrote. So it is given back even by an instance that never saw the change. */
+/** On a kubeconfig that Isthmus changed: the server it wrote. Any instance can restore the kubeconfig from this mark. */
 export const KUBECONFIG_MARK = 'isthmus.dev/kubeconfig-server';
 
-/** The metadata of a kubeconfig Secret: its content is read only when it has to be judged, and never kept. */
+/** The metadata of a kubeconfig Secret. Its content is read only when it must be checked, and is never kept. */
 export interface KubeconfigSecret {
   readonly resourceVersion: string;
-  /** The server that we last wrote into it, by our own annotation. */
+  /** The server that Isthmus last wrote, from its annotation. */
   readonly markedServer: string | null;
 }
 
@@ -36,7 +36,7 @@ function reducedMetadata(object: AnyObject): Meta {
   };
 }
 
-/** `kubectl apply` leaves the whole object in an annotation; nothing is decided from that. */
+/** `kubectl apply` stores the whole object in an annotation, which no decision needs. */
 function withoutLargeOnes(annotations: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(annotations).filter(

@@ -54,7 +54,7 @@ describe('a Service', () => {
       service({ [OWNER]: 'a' }, { [OWNER]: 'b' }),
       'says "a" as label and "b" as annotation',
     ],
-    ['tagged for nobody', service({ [OWNER]: '' }), 'owner tag "" is no name'],
+    ['tagged with an empty name', service({ [OWNER]: '' }), 'owner tag "" is no name'],
     ['tagged for no cluster', service({}, { [OWNER]: 'a.b\n' }), 'owner tag "a.b\\n" is no name'],
   ])('%s is foreign', (_title, object, reason) => {
     expect(reasonOf(object)).toContain(reason);

@@ -1,5 +1,5 @@
-// Whose a Service or an EndpointSlice is, read off the object alone, so that it is still true after a restore, a move or a
-// restart. Whoever writes or deletes asks here first, and then checks the name: a tag alone proves nothing about it. Pure.
+// Determines the owner of a Service or an EndpointSlice from the object alone, so the result survives a restore, a move or a restart.
+// Each writer checks ownership here first, and then the name: a tag alone proves nothing about the name. Pure.
 import type { V1EndpointSlice, V1Service } from '@kubernetes/client-node';
 import { isClusterName } from './cluster-name.ts';
 import {
@@ -17,15 +17,15 @@ import { shownValue } from './shown-value.ts';
 import type { Wire } from './wire-object.ts';
 
 export type Ownership =
-  /** `instance` is null on what instances share. */
+  /** `instance` is null on objects that instances share. */
   | { readonly kind: 'ours'; readonly cluster: string; readonly instance: string | null }
-  /** Of the program we replace: its Service may be adopted, its slices are left to it. */
+  /** An object of the program that Isthmus replaces. Isthmus may adopt its Service, but leaves its slices alone. */
   | { readonly kind: 'upstream' }
   | { readonly kind: 'foreign'; readonly reason: string };
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Items of a list carry no kind, so a slice is told by its `addressType`, which each must have. */
+/** Items of a list have no kind. A slice is recognised by `addressType`, which is mandatory. */
 export function ownershipOf(object: Wire<V1Service> | Wire<V1EndpointSlice>): Ownership {
   const labels: Texts = object.metadata?.labels ?? {};
   const annotations: Texts = object.metadata?.annotations ?? {};
@@ -45,8 +45,8 @@ export function ownershipOf(object: Wire<V1Service> | Wire<V1EndpointSlice>): Ow
 }
 
 /**
- * Where the cluster of a Service is, if that is where instances that watch `scope` (null: every namespace) never look; null: it is in reach,
- * or not said. Others serve it: to us its cluster only looks gone.
+ * The namespace of a Service's cluster, if instances that watch `scope` (null means every namespace) cannot see it. Then other instances
+ * serve the cluster; from here it only looks deleted. Returns null if the cluster is in scope or the Service has no such annotation.
  */
 export function foreignNamespace(service: Wire<V1Service>, scope: string | null): string | null {
   const namespace = own(service.metadata?.annotations ?? {}, CLUSTER_NAMESPACE_ANNOTATION);
@@ -54,7 +54,7 @@ export function foreignNamespace(service: Wire<V1Service>, scope: string | null)
 }
 
 function serviceOwnership(cluster: string | null, labels: Texts, spec: Wire<V1Service>['spec']): Ownership {
-  // Old instances take our label away every 10 s and leave the annotation: either will do.
+  // Old instances remove the label every 10 s but keep the annotation, so either one is enough.
   if (cluster !== null) return { kind: 'ours', cluster, instance: null };
   if (own(labels, PROXIED_SERVICE_LABEL) !== 'true')
     return foreign(`it has neither the tag ${OWNER_TAG} nor the label ${PROXIED_SERVICE_LABEL}: "true"`);
@@ -70,7 +70,7 @@ function sliceOwnership(cluster: string | null, labels: Texts, annotations: Text
   const instance = own(labels, INSTANCE_LABEL);
   const managedBy = own(labels, MANAGED_BY_LABEL);
   if (instance !== null || cluster !== null || managedBy === MANAGED_BY) {
-    // All three or none: half of our marks is somebody's copy, or somebody's edit.
+    // A slice needs all three marks. A slice with only some of them is a copy or was edited.
     const missing = [
       ...(cluster === null ? [`the tag ${OWNER_TAG}`] : []),
       ...(instance === null || instance === '' ? [`the label ${INSTANCE_LABEL}`] : []),
@@ -94,6 +94,6 @@ function sliceOwnership(cluster: string | null, labels: Texts, annotations: Text
 
 const foreign = (reason: string): Ownership => ({ kind: 'foreign', reason });
 
-/** Labels come from outside: `constructor` is a key like any other. */
+/** Label keys are untrusted: `constructor` is a key like any other. */
 const own = (texts: Texts, key: string): string | null =>
   Object.hasOwn(texts, key) && typeof texts[key] === 'string' ? texts[key] : null;

@@ -36,7 +36,7 @@ describe('tags', () => {
     ]),
   );
 
-  test('are all used or none, and everything that is wrong is named', () => {
+  test('are used all or none, and every problem is named', () => {
     expect(tags('good=1,,a=b=c,good=2,=x,Ä=1')).toEqual([
       '"" is no tag: key=value is one',
       expect.stringMatching(/^the value "b=c" of "a" cannot be used: /),
@@ -52,7 +52,7 @@ describe('tags', () => {
     expect(tags(many(33))).toEqual(['these are 33 tags, and 32 is the most']);
   });
 
-  test('can be read back from what they were put on', () => {
+  test('can be read back from a tagged object', () => {
     const pairs = fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.stringMatching(/^[a-z]{0,3}$/));
     fc.assert(
       fc.property(pairs, (wanted) => {
@@ -62,7 +62,7 @@ describe('tags', () => {
     );
   });
 
-  test('that nobody could have applied are none of ours: somebody wrote that', () => {
+  test('with invalid or reserved keys or invalid values do not count as applied', () => {
     const text = 'team,,kubernetes.io/service-name,a b,isthmus.dev/instance,constructor';
     const annotations = { 'isthmus.dev/applied-tags': text, team: 'no label value!', other: 'x' };
     expect([...appliedKeys({ annotations })]).toEqual(['team', 'constructor']);

@@ -1,6 +1,5 @@
-// Tags that users want on what we keep in Kubernetes: how they are written (`key=value,…`), which keys are not theirs to set, and
-// which of the tags on an object we put there. That is remembered on the object itself, so that it survives restart, backup and
-// move. Pure.
+// Tags that users set on the objects in Kubernetes: their syntax (`key=value,…`), the reserved keys, and which tags of an object Isthmus
+// applied. The object itself records the applied tags, so the record survives restart, backup and move. Pure.
 import { labelKeyProblem, labelValueProblem } from '../../kube/labels/label-syntax.ts';
 import { APPLIED_TAGS } from './object-labels.ts';
 import { shownValue } from './shown-value.ts';
@@ -10,17 +9,17 @@ export type Tags = Readonly<Record<string, string>>;
 
 export type ReadTags =
   | { readonly kind: 'tags'; readonly tags: Tags }
-  /** Never empty; then none of the tags is used. */
+  /** Never empty. In this case none of the tags is used. */
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
 export const NO_TAGS: ReadTags = Object.freeze({ kind: 'tags', tags: Object.freeze({}) });
 
-/** Each is a label and an annotation on every object. */
+/** Each tag becomes a label and an annotation on every object. */
 const MAX_TAGS = 32;
 
-/** Whoever sets their labels decides what controllers, kube-proxy, old instances and we ourselves do with an object. */
+/** Labels of these domains control how controllers, kube-proxy, old instances and Isthmus treat an object. */
 const RESERVED = ['isthmus.dev', 'kubernetes.io', 'k8s.io', 'magnum-cluster-api.vexxhost.com'];
-/** Kubernetes' own, meant for users: `app.kubernetes.io/part-of` and such. */
+/** A Kubernetes domain that is meant for users, for example `app.kubernetes.io/part-of`. */
 const FREE = 'app.kubernetes.io';
 
 export function readTags(text: string): ReadTags {
@@ -55,7 +54,7 @@ function reservedProblem(key: string): string | null {
   return domain === null ? null : `keys of ${domain} are reserved`;
 }
 
-/** The domain that reserves it. */
+/** The domain that reserves the key; null if none does. */
 function isReserved(key: string): string | null {
   const slash = key.indexOf('/');
   const prefix = slash === -1 ? '' : key.slice(0, slash);
@@ -63,7 +62,7 @@ function isReserved(key: string): string | null {
   return RESERVED.find((domain) => prefix === domain || prefix.endsWith(`.${domain}`)) ?? null;
 }
 
-/** The annotation that says which tags are ours; none where there are no tags. */
+/** The annotation that lists the applied tags; empty if there are no tags. */
 export function appliedAnnotation(tags: Tags): Readonly<Record<string, string>> {
   const keys = Object.keys(tags);
   return keys.length === 0 ? {} : { [APPLIED_TAGS]: keys.sort(byText).join(',') };
@@ -76,19 +75,19 @@ interface Meta {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Keys of the tags on it that we put there. Anybody can write there: what could be no tag is none. */
+/** Keys of the tags that Isthmus applied to the object. Any user can edit the annotation, so invalid and reserved keys are dropped. */
 export function appliedKeys(meta: Meta | undefined): ReadonlySet<string> {
   const text = meta?.annotations?.[APPLIED_TAGS];
   if (typeof text !== 'string') return NONE;
   return new Set(text.split(',').filter((key) => labelKeyProblem(key) === null && isReserved(key) === null));
 }
 
-/** The tags on it that we put there, as they are now. */
+/** The tags that Isthmus applied to the object, with their current values. */
 export function appliedTags(meta: Meta | undefined): Tags {
   const tags: Record<string, string> = {};
   for (const key of appliedKeys(meta)) {
     const value = meta?.annotations?.[key];
-    // Somebody may have changed it into what no label can be.
+    // A user may have changed the value into an invalid label value.
     if (typeof value === 'string' && labelValueProblem(value) === null) tags[key] = value;
   }
   return tags;

@@ -1,5 +1,5 @@
-// The slices of a namespace, sorted by whose they are and which cluster they publish. Pure; of slices that come as a SteadyMap only
-// those are looked at that changed since the last time.
+// Indexes the slices of a namespace by owner and by published cluster. For a SteadyMap it processes only the slices that changed since
+// the last call; the result is the same.
 import { SteadyMap } from '../../kube/steady-map.ts';
 import type { EndpointSliceObject } from './cluster-shape.ts';
 import { sliceName } from './instance-name.ts';
@@ -11,12 +11,12 @@ import { byText } from './text-order.ts';
 export interface OwnedSlice {
   readonly name: string;
   readonly cluster: string;
-  /** `<namespace>/<name>` of the AdditionalListener that it is for; null: the cluster itself. */
+  /** `<namespace>/<name>` of the AdditionalListener; null for a slice of the cluster itself. */
   readonly listener: string | null;
-  /** What it is published for: see `publicationKey`. */
+  /** The key of its publication: see `publicationKey`. */
   readonly key: string;
   readonly instance: string;
-  /** Clients are sent there. */
+  /** kube-proxy sends clients to it. */
   readonly ready: boolean;
   readonly object: EndpointSliceObject;
 }
@@ -29,21 +29,21 @@ export interface UpstreamSlice {
 }
 
 export interface SliceIndex {
-  /** Of any instance of ours, by key of the publication; each list sorted by instance, then name. */
+  /** Slices of all Isthmus instances by publication key. Each list is sorted by instance, then name. */
   readonly ours: ReadonlyMap<string, readonly OwnedSlice[]>;
   readonly upstream: ReadonlyMap<string, readonly UpstreamSlice[]>;
-  /** That have a slice. */
+  /** The instances that have a slice. */
   readonly instances: ReadonlySet<string>;
 }
 
-/** The same map is the same slices: they are sorted once for all who ask in a turn, and for all turns in which none changed. */
+/** The same map has the same slices: one index serves all callers of a turn, and all turns without a change. */
 const indexes = new WeakMap<ReadonlyMap<string, EndpointSliceObject>, CountedIndex>();
 
-/** The last one that can say what changed since. Only a way to the same answer for less. */
+/** The last index of a SteadyMap. It only saves work and does not change the result. */
 let last: { readonly slices: SteadyMap<EndpointSliceObject>; readonly index: CountedIndex } | null = null;
 
 interface CountedIndex extends SliceIndex {
-  /** By instance: how many slices it has. */
+  /** The number of slices of each instance. */
   readonly counts: ReadonlyMap<string, number>;
 }
 
@@ -54,7 +54,7 @@ const EMPTY: CountedIndex = {
   counts: new Map(),
 };
 
-/** Whoever hands a map in changes it no more. */
+/** The caller must not change the map afterwards. */
 export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): SliceIndex {
   let index = indexes.get(slices);
   if (index !== undefined) return index;
@@ -67,7 +67,7 @@ export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): Sl
   return index;
 }
 
-/** Lists that did not change are the same lists. */
+/** Unchanged lists keep their references. */
 function changedIndex(
   before: CountedIndex,
   slices: ReadonlyMap<string, EndpointSliceObject>,
@@ -99,7 +99,7 @@ function changedIndex(
   };
 }
 
-/** Of lists by key: only those that are touched are copied. */
+/** Changes to lists by key. Only changed lists are copied. */
 class Changes<T extends { readonly name: string }> {
   readonly #before: ReadonlyMap<string, readonly T[]>;
   readonly #keyOf: (item: T) => string;
@@ -140,10 +140,10 @@ class Changes<T extends { readonly name: string }> {
   }
 }
 
-/** An object that did not change is the same object: it is judged once, and not once a turn. */
+/** An unchanged object keeps its reference, so it is classified once and not once per turn. */
 const judged = new WeakMap<EndpointSliceObject, OwnedSlice | UpstreamSlice | null>();
 
-/** Whose it is; null for a stranger's. */
+/** The slice with its owner; null for a foreign slice. */
 export function sliceOf(name: string, object: EndpointSliceObject): OwnedSlice | UpstreamSlice | null {
   let slice = judged.get(object);
   if (slice === undefined || (slice !== null && slice.name !== name)) {
@@ -159,7 +159,7 @@ function judgedSlice(name: string, object: EndpointSliceObject): OwnedSlice | Up
     const { cluster, instance } = ownership;
     const marks = listenerMarks(object.metadata);
     const service = marks?.service ?? cluster;
-    // The tag alone proves nothing: a copy under another name is its maker's.
+    // The tag alone proves nothing: a copy under another name is not a slice of Isthmus.
     const isOurs = [false, true].some(
       (disambiguate) => sliceName(service, instance, { disambiguate }) === name,
     );
@@ -174,5 +174,5 @@ function judgedSlice(name: string, object: EndpointSliceObject): OwnedSlice | Up
 }
 
 export const isReady = ({ endpoints }: EndpointSliceObject): boolean =>
-  // The API takes "not said" for ready.
+  // The API treats an absent condition as ready.
   (endpoints ?? []).some(({ conditions }) => conditions?.ready !== false);

@@ -1,4 +1,4 @@
-// The one order of text: by code unit, the same on every machine. `localeCompare` follows the host's locale, so two
+// The only text order: by code unit, the same on every machine. `localeCompare` depends on the host's locale, so two
 // instances could sort, and therefore decide, differently.
 
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

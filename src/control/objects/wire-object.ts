@@ -1,4 +1,4 @@
-// Kubernetes objects as they travel: the client library's types, with times as the text that is in the JSON. Types only.
+// Kubernetes objects in their JSON form: the types of the client library with times as text. Types only.
 
 export type Wire<T> = T extends Date
   ? string

@@ -1,4 +1,4 @@
-// The Events of one turn, on the objects that they are about: clusters' and listeners'.
+// Collects the Events of one turn, for clusters and for additional listeners, each with the object it is about.
 
 import type { DesiredState } from '../desired/desired-state.ts';
 import { LISTENER_KIND } from '../sources/additional-listener.ts';

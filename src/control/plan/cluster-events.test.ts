@@ -38,7 +38,7 @@ function setup(context: Partial<ClusterEventsContext> = {}) {
   return { clock, events, turn };
 }
 
-/** One that has run for a while and knows the cluster in this state; null: it does not know it yet. */
+/** Events past the quiet time, with the cluster in this state; null: the cluster is still unknown. */
 function settled(state: ClusterState | null, context: Partial<ClusterEventsContext> = {}) {
   const world = setup(context);
   world.turn(...(state === null ? [] : [status(state)]));
@@ -68,23 +68,23 @@ describe('a change', () => {
     STATES.map((to, i) => ({ from, to, told: told[i] ?? null })),
   );
 
-  test.each(rows)('from $from to $to tells: $told', ({ from, to, told }) => {
+  test.each(rows)('from $from to $to reports: $told', ({ from, to, told }) => {
     expect(settled(from).turn(status(to))).toEqual(told === null ? [] : [told]);
   });
 
-  test('is told once', () => {
+  test('is reported once', () => {
     const { turn } = settled('serving');
     expect(turn(status('unhealthy'))).toHaveLength(1);
     expect(turn(status('unhealthy', { reason: 'another backend fails too' }))).toEqual([]);
   });
 
-  test('of the reason alone is told only where it is the whole story', () => {
+  test('of the reason alone is reported only for an invalid cluster', () => {
     const { turn } = settled('invalid');
     expect(turn(status('invalid', { reason: 'worse' }))).toEqual(['Warning Invalid: worse']);
     expect(turn(status('invalid', { reason: 'worse' }))).toEqual([]);
   });
 
-  test('to nothing is not told: there is no object any more', () => {
+  test('to absent is not reported, because the object is gone', () => {
     expect(settled('serving').turn()).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ describe('a change', () => {
     expect(settled(null).turn(status('invalid', more))).toEqual([`Warning ${reason}: is invalid`]);
   });
 
-  test('that every instance sees alike is told by one of them; what is of this one, by this one', () => {
+  test('that all instances see is reported by the first one; a change of one instance, by that instance', () => {
     const told = (from: ClusterState | null, to: ClusterState) =>
       settled(from, { isFirst: false }).turn(status(to));
     for (const to of ['pending', 'invalid', 'not-proxied'] as const) expect(told('serving', to)).toEqual([]);
@@ -105,11 +105,11 @@ describe('a change', () => {
     expect(told('serving', 'unhealthy')).toHaveLength(1);
   });
 
-  test('of what has no object to write on, or one that is being deleted, is not told', () => {
+  test('of a cluster without an object, or with one that is being deleted, is not reported', () => {
     expect(settled('serving', { objectOf: () => null }).turn(status('unhealthy'))).toEqual([]);
   });
 
-  test('is told of each cluster for itself, with its object', () => {
+  test('is reported for each cluster separately, with its object', () => {
     const { events, clock } = setup();
     const context: ClusterEventsContext = {
       objectOf: ({ name }) => ({ ...object, name: `${name}-object` }),
@@ -137,11 +137,11 @@ describe('a start', () => {
     },
   );
 
-  test('tells of a cluster that is wrong: somebody must mend it', () => {
+  test('reports an invalid cluster, because an operator must fix it', () => {
     expect(setup().turn(status('invalid'))).toEqual(['Warning Invalid: is invalid']);
   });
 
-  test('does not tell that clusters are served again', () => {
+  test('does not report that clusters are served again', () => {
     const { turn, clock } = setup();
     turn(status('unhealthy'));
     clock.ms += 4000;
@@ -151,7 +151,7 @@ describe('a start', () => {
     expect(turn(status('serving'))).toHaveLength(1);
   });
 
-  test('ends after a minute: what is served only then is news', () => {
+  test('ends after a minute: a cluster that is served only then is reported', () => {
     const { turn, clock } = setup();
     turn(status('unhealthy'));
     clock.ms += 60_000;

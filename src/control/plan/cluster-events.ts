@@ -1,13 +1,13 @@
-// Decides which changes of clusters are worth a Kubernetes Event. An operator who looks at an OpenStackCluster wants to read
-// what happened to it, not what is normal: that most nodes cannot reach an API server on OVN, or that a proxy was restarted.
+// Decides which changes of clusters become Kubernetes Events. Events show what happened to an OpenStackCluster. Normal conditions
+// are not reported: most nodes cannot reach an API server on OVN, and proxies restart.
 //
-// | before → now                         | event                    | told by                      |
+// | before → now                         | event                    | reported by                  |
 // | anything → serving                   | Normal Proxied           | the instance that serves     |
 // | serving → unhealthy, no-netns        | Warning Unhealthy, NoNetns | the instance that served   |
 // | unhealthy ↔ no-netns, or at start    | none                     |                              |
-// | new, or proxied → pending            | Normal Pending           | the first of the living      |
-// | anything → invalid, or another reason | Warning NameInvalid, …  | the first of the living      |
-// | proxied → not-proxied                | Normal NotProxied        | the first of the living      |
+// | new, or proxied → pending            | Normal Pending           | the first live instance      |
+// | anything → invalid, or another reason | Warning NameInvalid, …  | the first live instance      |
+// | proxied → not-proxied                | Normal NotProxied        | the first live instance      |
 
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import { isClusterName } from '../objects/cluster-name.ts';
@@ -60,12 +60,12 @@ function toldOf(
     case 'invalid':
       return { type: 'Warning', reason: invalidReason(status), message: reason, shared: true };
     case 'not-proxied':
-      // Most clusters never were.
+      // Most clusters are never proxied.
       return was === null ? null : { type: 'Normal', reason: 'NotProxied', message: reason, shared: true };
   }
 }
 
-/** A cluster without server names has no name of its own: one that no Service can carry, or one that is another's. */
+/** A cluster without server names has an unusable name: not valid for a Service, or in use by another cluster. */
 function invalidReason({ name, serverNames }: ClusterStatus): EventReason {
   if (!isClusterName(name)) return 'NameInvalid';
   return serverNames.length === 0 ? 'NameConflict' : 'Invalid';

@@ -1,5 +1,5 @@
-// What nobody keeps any more: slices of instances that died, slices and Services of clusters that are gone. Only on the word
-// of a complete world, only what carries our owner tag and the name that goes with it, and never most of it at once. Pure.
+// Plans the removal of orphans: slices of dead instances, slices and Services of deleted clusters and listeners. It needs a complete
+// world, deletes only objects with our owner tag and the matching name, and never most of them at once. Pure.
 import type { ServiceObject } from '../objects/cluster-shape.ts';
 import { listenerMarks, listenerPublicationKey } from '../objects/listener-marks.ts';
 import { foreignNamespace, ownershipOf } from '../objects/ownership.ts';
@@ -22,33 +22,33 @@ export interface CollectionPlan {
   readonly lookAgainAtMs: number | null;
 }
 
-/** What every instance could do, the first one does; each of the others leaves those before it this much more time. */
+/** The first instance collects. Each further instance waits this much longer, as a fallback. */
 const TURN_MS = 3000;
-/** The first one too waits for what may just be under way elsewhere. */
+/** The first instance waits too, because another instance may be writing the object. */
 const SETTLE_MS = 1000;
 
-/** By key of a publication. */
+/** Sets of publication keys. */
 export interface Claims {
-  /** That a cluster or a listener claims, proxied or not: nothing of theirs is collected here. */
+  /** Claimed by a cluster or a listener, proxied or not. Nothing under these keys is collected as an orphan. */
   readonly published: ReadonlySet<string>;
-  /** Of which only the Service stays. */
+  /** Not published, but the Service stays. */
   readonly reserved: ReadonlySet<string>;
-  /** Whose Service goes in order: no longer proxied, and no kubeconfig leads here any more. */
+  /** No longer proxied, and no kubeconfig points to the proxy: the Service is deleted. */
   readonly released: ReadonlySet<string>;
-  /** An absent listener is a gone one. */
+  /** All listeners are known: an absent listener is deleted. */
   readonly listenersComplete: boolean;
 }
 
 export function collectionPlan(
   kube: KubeWorld,
-  /** The source of clusters is complete too: an absent cluster is a gone one. */
+  /** The cluster source is complete too: an absent cluster is deleted. */
   complete: boolean,
   slices: SliceIndex,
   { published, reserved, released, listenersComplete }: Claims,
   settings: CollectionSettings,
   memory: PlanMemory,
 ): CollectionPlan {
-  // Absence proves nothing now, and neither does the time that passes meanwhile.
+  // In an incomplete world absence proves nothing. Waits start again, because this time does not count.
   if (!complete || !kube.complete) {
     return {
       actions: [],
@@ -73,7 +73,7 @@ export function collectionPlan(
   };
 
   for (const [key, list] of slices.ours) {
-    // Of twenty thousand, none has to be looked at while nobody is dead.
+    // A fast path for 20,000 slices: claimed ones need no check while no instance is dead.
     if (peers.collect.size === 0 && published.has(key)) continue;
     for (const slice of list) {
       if (slice.instance === kube.self.instance) {
@@ -81,7 +81,7 @@ export function collectionPlan(
         if (!published.has(slice.key) && isKnown)
           gone.push(removal(slice, namespace, `${ownerWord(slice.listener)} is gone`));
       } else if (peers.collect.has(slice.instance)) {
-        // Its turn and its certainty are judged with the Leases.
+        // `peers.collect` contains only confirmed dead instances whose collection is our turn.
         actions.push(removal(slice, namespace, `instance ${slice.instance} is gone`));
       }
     }
@@ -104,12 +104,12 @@ export function collectionPlan(
   let orphans = 0;
   for (const [name, service] of kube.services) {
     const owned = ownedService(name, service);
-    // Of a cluster that we do not look for: that we do not see it proves nothing.
+    // A cluster outside --cluster-namespace is invisible here, so its absence proves nothing.
     if (owned === null || foreignNamespace(service, clusterNamespace) !== null) continue;
     const { cluster, key, marks } = owned;
     services += 1;
     const isGone = !published.has(key) && !reserved.has(key) && (marks === null || listenersComplete);
-    // Counted before its time has come: what must not go together must not begin to go either.
+    // Counted before its wait ends: the breaker must trip before the first deletion of a mass delete.
     if (isGone) orphans += 1;
     const free = released.has(key) || isGone;
     if (!free || isReferred(key, kube, slices) || !ripe(`services/${name}`, peers.rank)) continue;
@@ -142,7 +142,7 @@ export function collectionPlan(
 const ownerWord = (listener: string | null): string =>
   listener === null ? 'the cluster' : `AdditionalListener ${listener}`;
 
-/** By a slice of somebody who lives: then clients are still sent through it. */
+/** Whether a slice of a live instance belongs to it: clients still connect through the Service then. */
 function isReferred(key: string, { peers, self }: KubeWorld, slices: SliceIndex): boolean {
   return (
     (slices.ours.get(key) ?? []).some(
@@ -158,7 +158,7 @@ interface OwnedService {
   readonly marks: ReturnType<typeof listenerMarks>;
 }
 
-/** An object that did not change is the same object: it is judged once, and not once a turn. */
+/** An unchanged Service is the same object in every turn, so it is judged once. */
 const judged = new WeakMap<ServiceObject, OwnedService | null>();
 
 function ownedService(name: string, service: ServiceObject): OwnedService | null {
@@ -175,7 +175,7 @@ function judgedService(name: string, service: ServiceObject): OwnedService | nul
   if (ownership.kind !== 'ours') return null;
   const { cluster } = ownership;
   const marks = listenerMarks(service.metadata);
-  // The tag alone proves nothing: only what has the name that goes with it is ours to delete.
+  // The owner tag alone is not enough: only a Service with the matching name may be deleted.
   if ((marks?.service ?? cluster) !== name) return null;
   return { name, cluster, key: marks === null ? cluster : listenerPublicationKey(cluster, name), marks };
 }

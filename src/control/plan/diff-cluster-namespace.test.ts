@@ -1,4 +1,5 @@
-// Two sets of instances that publish into one namespace, each for the clusters of another: neither takes the other's for leftovers.
+// Two sets of instances publish into one namespace, for clusters of different namespaces. Neither set treats the other's objects as
+// orphans.
 import { describe, expect, test } from 'vitest';
 import { ModelApi, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
@@ -13,7 +14,7 @@ const publication = (cluster: string, namespace: string): Publication => ({
   near: true,
 });
 
-/** One instance of the set that looks for clusters in that namespace; null: in all. */
+/** One instance of the set for this cluster namespace; null: all namespaces. */
 class Instance {
   readonly #api: ModelApi;
   readonly #name: string;
@@ -26,7 +27,7 @@ class Instance {
     this.#clusterNamespace = clusterNamespace;
   }
 
-  /** Turns over some time; the last plan. */
+  /** Runs turns over some time and returns the last plan. */
   run(publications: readonly Publication[]) {
     const settings = { ...SETTINGS, clusterNamespace: this.#clusterNamespace };
     let last: ReturnType<typeof diff> | null = null;
@@ -44,20 +45,20 @@ class Instance {
 const services = (api: ModelApi) => [...api.services.keys()].sort();
 
 describe('two sets of instances in one namespace', () => {
-  test('leave each other’s Services alone, and take back their own', () => {
+  test('keep each other’s Services and delete their own', () => {
     const api = new ModelApi();
     const [first, second] = [new Instance(api, 'net-1', 'ns-a'), new Instance(api, 'net-2', 'ns-b')];
     first.run([publication('alpha', 'ns-a')]);
     second.run([publication('beta', 'ns-b')]);
     first.run([publication('alpha', 'ns-a')]);
     expect(services(api)).toEqual(['alpha', 'beta']);
-    // Not even without a slice: its cluster may be down.
+    // The Service stays even without a slice: its cluster may be down.
     second.run([{ ...publication('beta', 'ns-b'), want: 'down' }]);
     first.run([]);
     expect(services(api)).toEqual(['beta']);
   });
 
-  test('a name that both have belongs to the first, and the other says so instead of writing in turns', () => {
+  test('a name that both use belongs to the first set, and the second reports a problem instead of overwriting it', () => {
     const api = new ModelApi();
     const [first, second] = [new Instance(api, 'net-1', 'ns-a'), new Instance(api, 'net-2', 'ns-b')];
     first.run([publication('same', 'ns-a')]);
@@ -71,7 +72,7 @@ describe('two sets of instances in one namespace', () => {
   });
 });
 
-test('an instance that looks everywhere collects what is gone everywhere, and follows a cluster that moved', () => {
+test('an instance for all namespaces collects orphans of every namespace, and follows a cluster that moved', () => {
   const api = new ModelApi();
   new Instance(api, 'net-1', 'ns-a').run([publication('alpha', 'ns-a')]);
   api.slices.clear();
@@ -83,7 +84,7 @@ test('an instance that looks everywhere collects what is gone everywhere, and fo
   expect(services(api)).toEqual([]);
 });
 
-test('a Service from before the mark is marked by those who have its cluster', () => {
+test('a Service without the namespace mark is marked by the instances that see its cluster', () => {
   const api = new ModelApi();
   const instance = new Instance(api, 'net-1', 'ns-a');
   instance.run([publication('alpha', 'ns-a')]);

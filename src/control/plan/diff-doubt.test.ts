@@ -10,7 +10,7 @@ const SECRET = `${NAMESPACE}/prod-kubeconfig`;
 const PROXIED = 'https://prod.magnum-system:6443';
 const DIRECT = 'https://10.0.0.5:6443';
 
-/** What a plan does, and above all does not do, while it cannot know enough. */
+/** What a plan does, and must not do, with incomplete information. */
 describe('in doubt', () => {
   let api: ModelApi;
   let memory: PlanMemory;
@@ -44,7 +44,7 @@ describe('in doubt', () => {
 
   test.each<[string, Partial<KubeWorld>]>([
     ['were never seen', { kubeconfigs: null, kubeconfigsHeard: false }],
-    ['are not watched, so that one that is not there may be', { kubeconfigsHeard: false }],
+    ['are not watched, so an absent one may exist', { kubeconfigsHeard: false }],
   ])('the Service of a cluster that is no longer proxied stays while kubeconfigs %s', (_title, world) => {
     settle([publication('prod')]);
     const leaving = [publication('prod', { want: 'leaving' })];
@@ -57,7 +57,7 @@ describe('in doubt', () => {
     expect([...api.services.keys()]).toEqual([]);
   });
 
-  test('whether we live, because our Lease is not renewed, no slice is made; what is there stays, and goes as ever', () => {
+  test('with our Lease not renewed, no slice is created; an existing one stays, and is withdrawn as usual', () => {
     const lapsed = (self: Partial<KubeWorld['self']> = {}) => ({
       self: { ...api.seenBy({}).self, lapsed: true, ...self },
     });
@@ -74,7 +74,7 @@ describe('in doubt', () => {
     expect(kinds(planned([publication('prod', { want: 'down' })], lapsed()))).toEqual(['delete prod-net-1']);
   });
 
-  test('and so it does when the one that was seen without our mark may have got it since', () => {
+  test('the Service also stays while Secrets are not watched, because an unmarked kubeconfig may have our mark by now', () => {
     api.putSecret(SECRET, DIRECT);
     settle([publication('prod', { want: 'down' })]);
     const leaving = [publication('prod', { want: 'leaving' })];
@@ -84,7 +84,7 @@ describe('in doubt', () => {
     expect([...api.services.keys()]).toEqual([]);
   });
 
-  test('a slice stays while somebody has deleted its Service, which is made again', () => {
+  test('a slice stays while its Service is deleted and created again', () => {
     settle([publication('prod')]);
     api.services.delete('prod');
     const { actions } = planned([publication('prod')]);
@@ -105,7 +105,7 @@ describe('in doubt', () => {
     expect(plan.clusters.get('prod')?.problem).toContain('is being deleted');
   });
 
-  test('a copy of our slice under another name is its maker’s', () => {
+  test('a copy of our slice under another name is never touched', () => {
     settle([publication('prod')]);
     const [slice] = api.slices.values();
     api.put('slices', { ...slice!, metadata: { ...slice!.metadata, name: 'copy', uid: 'copy' } });
@@ -115,7 +115,7 @@ describe('in doubt', () => {
     expect([...api.slices.keys()]).toEqual(['copy']);
   });
 
-  test('of a cluster that is being deleted nothing new refers to it as owner, and what does stays', () => {
+  test('a cluster that is being deleted gets no new owner references, and existing ones stay', () => {
     const deleting = publication('prod', { object: { ...publication('prod').object!, deleting: true } });
     settle([deleting]);
     expect(api.services.get('prod')?.metadata?.ownerReferences).toBeUndefined();
@@ -126,7 +126,7 @@ describe('in doubt', () => {
     expect(api.services.get('prod')?.metadata?.ownerReferences).toEqual(owned);
   });
 
-  test('objects of clusters that vanished wait as long as the clusters did, and not once more', () => {
+  test('objects of vanished clusters share the wait of the clusters instead of starting a second one', () => {
     const all = ['a', 'b', 'c', 'd', 'e'].map((name) => publication(name));
     settle(all);
     const vanishedAtMs = api.nowMs;
@@ -140,7 +140,7 @@ describe('in doubt', () => {
     );
   });
 
-  test('a kubeconfig that somebody changed between two looks is read once more, and ours again', () => {
+  test('a kubeconfig that changed between two turns is read and rewritten again', () => {
     api.putSecret(SECRET, DIRECT);
     settle([publication('prod')]);
     expect(api.secrets.get(SECRET)?.server).toBe(PROXIED);
@@ -151,7 +151,7 @@ describe('in doubt', () => {
     expect(api.secrets.get(SECRET)?.server).toBe(PROXIED);
   });
 
-  test('a time stamp is renewed ten seconds after it was written, however many looks there are between', () => {
+  test('a time stamp is renewed ten seconds after it was written, however many turns run in between', () => {
     const beside = () => {
       const kube = api.seenBy({}, { mode: 'timestamp' });
       const plan = diff(kube, { complete: true, publications: [publication('prod')] }, SETTINGS, memory);
@@ -171,7 +171,7 @@ describe('in doubt', () => {
     expect(beside().actions).toMatchObject([{ kind: 'patch', resource: 'endpointslices' }]);
   });
 
-  test('a wall clock that jumps has each time stamp written once, and nothing else', () => {
+  test('a jump of the wall clock causes one write per time stamp and no other write', () => {
     const at = (wallMs: number) => {
       const kube = { ...api.seenBy({}, { mode: 'timestamp' }), wallMs };
       const plan = diff(kube, { complete: true, publications: [publication('prod')] }, SETTINGS, memory);
@@ -186,7 +186,7 @@ describe('in doubt', () => {
       expect(JSON.stringify(actions)).toContain('timestamp');
       const still = at(jumped);
       expect(still.actions).toEqual([]);
-      // Neither in the past nor in ten years.
+      // Neither a jump into the past nor one of ten years into the future.
       expect(still.lookAgainAtMs).toBe(api.nowMs + 10_000);
     }
   });

@@ -1,4 +1,4 @@
-// Who writes a kubeconfig while the first that should lives and cannot: the next, in its turn, and never two against each other.
+// Which instance writes a kubeconfig when the first one is live but cannot write: the next one in turn. Two never overwrite each other.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
@@ -20,7 +20,7 @@ beforeEach(() => {
   memories = NAMES.map(() => NO_MEMORY);
   api.putSecret(SECRET, DIRECT);
 });
-/** One turn of one instance. The first reads and changes no Secret: that is what it is not allowed to. */
+/** One turn of one instance. The first instance has no permission to read or change Secrets. */
 const turn = (place: number, publications: readonly Publication[], world: Partial<KubeWorld> = {}): Plan => {
   const peers = { live: new Set(NAMES), rank: place };
   const kube = { ...api.seenBy({ instance: NAMES[place] as string }, peers), ...world };
@@ -31,7 +31,7 @@ const turn = (place: number, publications: readonly Publication[], world: Partia
 };
 const all = (publications: readonly Publication[], world: Partial<KubeWorld> = {}) =>
   NAMES.map((_, place) => turn(place, publications, world));
-/** The place of each that wants to touch the kubeconfig. */
+/** The places of the instances that plan a write of the kubeconfig. */
 const writers = (plans: readonly Plan[]) =>
   plans.flatMap(({ actions }, place) =>
     actions.some(({ resource }) => resource === 'secrets') ? [place] : [],
@@ -45,7 +45,7 @@ describe('a kubeconfig whose first writer cannot', () => {
     expect(server()).toBe(DIRECT);
   };
 
-  test('is led here by the second, after the first had its time, and then by nobody more', () => {
+  test('is rewritten once, by the second instance, after the turn of the first has passed', () => {
     up();
     expect(turn(1, LIVE).lookAgainAtMs).toBe(api.nowMs + 10_000);
     api.nowMs += 9999;
@@ -61,12 +61,12 @@ describe('a kubeconfig whose first writer cannot', () => {
     expect(api.writes).toBe(writes);
   });
 
-  test('is given back by the second, once nobody is ready any more', () => {
+  test('is restored by the second instance once no instance is ready', () => {
     up();
     api.nowMs += 10_000;
     all(LIVE);
     expect(server()).toBe(PROXIED);
-    // In the first turn the third has not heard of it yet.
+    // In the first turn the slice of the third instance is still ready.
     all(LEAVING);
     all(LEAVING);
     api.nowMs += 9999;
@@ -81,7 +81,7 @@ describe('a kubeconfig whose first writer cannot', () => {
     expect(api.services.size).toBe(0);
   });
 
-  test('is not given back by a second that alone takes the cluster for left: the ready ones would lead it here again', () => {
+  test('is not restored while other instances are ready, because they would rewrite it again', () => {
     up();
     api.nowMs += 10_000;
     all(LIVE);
@@ -91,22 +91,22 @@ describe('a kubeconfig whose first writer cannot', () => {
       api.nowMs += 10_000;
     }
     expect(server()).toBe(PROXIED);
-    // Its own slice, terminating and then gone.
+    // Its own slice, first terminating and then deleted.
     expect(api.writes).toBe(writes + 2);
   });
 
-  test('is nobody else’s while it is not watched: it may be as it should', () => {
+  test('is not written by later instances while Secrets are not watched, because it may already be correct', () => {
     up();
     for (let i = 0; i < 10; i += 1) {
       api.nowMs += 10_000;
       expect(writers(all(LIVE, { kubeconfigsHeard: false }))).toEqual([0]);
     }
-    // And that time does not count.
+    // The time without a watch does not count.
     expect(writers(all(LIVE))).toEqual([0]);
   });
 });
 
-test('a kubeconfig with our mark is read by the first alone', () => {
+test('a kubeconfig with our mark is read by the first instance only', () => {
   api.putSecret(SECRET, PROXIED, PROXIED);
   for (let i = 0; i < 10; i += 1) {
     expect(writers(all(LIVE))).not.toContain(1);

@@ -1,4 +1,4 @@
-// What is published of additional listeners: a Service and a slice of their own, taken back in order, and nobody else's ever touched.
+// The objects of additional listeners: their own Service and slice, withdrawn in order. Foreign objects are never touched.
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -46,7 +46,7 @@ class Instance {
     return { ...plan, desired };
   }
 
-  /** Until nothing is left to do but to tell. */
+  /** Runs turns until only status writes remain. */
   settle(facts: SiteFacts) {
     for (let i = 0; i < 10; i += 1) {
       const plan = this.plan(facts);
@@ -60,7 +60,7 @@ class Instance {
 
 const slice = (api: ModelApi, name = 'kube-1-ssh-net-1') => api.slices.get(name);
 
-describe('what there is of a listener', () => {
+describe('the objects of a listener', () => {
   test('a Service of its own, without the label of a cluster, and a slice with its own port', () => {
     const api = new ModelApi();
     const { listeners } = new Instance(api).settle(site);
@@ -103,7 +103,7 @@ describe('what there is of a listener', () => {
     expect(slice(api)?.ports).toEqual([{ name: 'listener', port: 16_443, protocol: 'TCP' }]);
   });
 
-  test('beside old instances it looks like nothing of theirs, and is not written again and again', () => {
+  test('next to magnum-cluster-api-proxy it does not look like an upstream object, and is not rewritten every turn', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.peers = { mode: 'timestamp' };
@@ -114,14 +114,14 @@ describe('what there is of a listener', () => {
     expect(instance.plan(site).actions.filter(({ kind }) => kind !== 'status')).toEqual([]);
   });
 
-  test('no kubeconfig is looked at for it', () => {
+  test('its plan reads no kubeconfig', () => {
     const api = new ModelApi();
     api.putSecret(`${NAMESPACE}/kube-1-ssh-kubeconfig`, 'https://10.0.0.5:6443');
     new Instance(api).settle(site);
     expect([...api.secrets.values()].map(({ server }) => server)).toEqual(['https://10.0.0.5:6443']);
   });
 
-  test('follows its port, and what somebody changed is put back', () => {
+  test('follows its port, and foreign changes are reverted', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -130,7 +130,7 @@ describe('what there is of a listener', () => {
       listeners: [listener('ssh', { port: 2222 })],
       ports: { ssh: { kind: 'open', port: 17_009 } },
     });
-    // The members answer on another port now.
+    // The members answer on another port from now on.
     expect(api.services.get('kube-1-ssh')?.spec?.ports?.[0]?.port).toBe(2222);
     instance.settle({
       ...site,
@@ -141,7 +141,7 @@ describe('what there is of a listener', () => {
   });
 });
 
-describe('what takes it away', () => {
+describe('what withdraws a listener', () => {
   test('no member that answers: the slice at once, the Service stays', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
@@ -160,7 +160,7 @@ describe('what takes it away', () => {
     expect(api.slices.size).toBe(0);
   });
 
-  test('our own end, before its port was opened again: what is on its way out keeps the port it had', () => {
+  test('a drain before its port is open again: the terminating slice keeps the old port', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
     new Instance(api, { draining: true }).settle({ ...site, ports: {} });
@@ -215,7 +215,7 @@ describe('what takes it away', () => {
     expect([api.slices.size, api.services.size]).toEqual([1, 1]);
   });
 
-  test('nothing, before an instance that knows of no definition has asked again for it', () => {
+  test('nothing, until the custom resource definition has been absent for a minute', () => {
     const api = new ModelApi();
     new Instance(api).settle({ ...site, ...down });
     const other = new Instance(api, { instance: 'net-2' });
@@ -232,7 +232,7 @@ describe('what takes it away', () => {
     expect(api.services.size).toBe(0);
   });
 
-  test('nothing, while an edit has to be put right: only who is sent to a closed port is', () => {
+  test('an invalid edit: only the slice, which leads to a closed port; the Service stays', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
     const next = new Instance(api);
@@ -244,8 +244,8 @@ describe('what takes it away', () => {
   });
 });
 
-describe('what is not ours', () => {
-  test('a Service of its name without our mark is used by nobody, and it is called otherwise', () => {
+describe('foreign objects', () => {
+  test('a Service of its name without our mark is not used, and the listener gets another Service name', () => {
     const api = new ModelApi();
     api.put('services', { metadata: { name: 'kube-1-ssh', namespace: NAMESPACE }, spec: { ports: [] } });
     const before = JSON.stringify(api.services.get('kube-1-ssh'));
@@ -255,7 +255,7 @@ describe('what is not ours', () => {
     expect(api.slices.size).toBe(1);
   });
 
-  test("a cluster never takes a listener's Service for its own, and gets its name only once that is gone", () => {
+  test("a cluster never adopts a listener's Service, and gets the name only after that Service is gone", () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -286,12 +286,12 @@ describe('what is not ours', () => {
       labels: { 'isthmus.dev/resource-owner': 'kube-1-ssh' },
       annotations: { 'isthmus.dev/name-holder': `${NAMESPACE}/x` },
     });
-    // One that comes back later has another name.
+    // A listener that comes back later gets another Service name.
     settle(crowded);
     expect([...api.services.keys()].filter((name) => /^kube-1-ssh-[0-9a-f]{10}$/.test(name))).toHaveLength(1);
   });
 
-  test('a copy of our Service under another name is its maker’s', () => {
+  test('a copy of our Service under another name is never touched', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -325,7 +325,7 @@ describe('its status', () => {
     instance.plan(facts).actions.flatMap((action) => (action.kind === 'status' ? [action.status] : []));
   const withStatus = (status: object, spec: object = {}) => [listener('ssh', spec, { status })];
 
-  test('says how it stands, once', () => {
+  test('is written once', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -344,14 +344,14 @@ describe('its status', () => {
         { type: 'Ready', status: 'True', message: expect.stringContaining('served by 1 instance') },
       ],
     });
-    // Before the watch has told of it, and after.
+    // Before and after the watch delivers the write.
     expect(written(instance, site)).toEqual([]);
     expect(written(instance, { ...site, listeners: withStatus(status as object) })).toEqual([]);
     api.nowMs += 60_000;
     expect(written(instance, { ...site, listeners: withStatus(status as object) })).toEqual([]);
   });
 
-  test('a condition keeps its time while it does not turn, and those of others stay', () => {
+  test('keeps the transition time of an unchanged condition, and the conditions of other writers', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -371,14 +371,14 @@ describe('its status', () => {
     expect(next?.conditions).toContainEqual(foreign);
   });
 
-  test('is told by the first that has a slice for it, and where nobody has, by the first that lives', () => {
+  test('is written by the first instance with a slice, or without any slice by the first live instance', () => {
     const api = new ModelApi();
     const live = new Set(['net-1', 'net-2']);
     const second = new Instance(api, { instance: 'net-2' });
     second.peers = { live, rank: 1 };
     const first = new Instance(api, { instance: 'net-1' });
     first.peers = { live, rank: 0 };
-    // Only the second can reach it.
+    // Only the second instance can reach the listener.
     const away = { ...site, netns: [] };
     expect([...written(first, away), ...written(second, { ...site, machines: [] })]).toEqual([]);
     api.nowMs += 6000;
@@ -389,7 +389,7 @@ describe('its status', () => {
     expect(written(first, away)).toEqual([]);
   });
 
-  test('an instance whose turn comes and goes is in no more of a hurry', () => {
+  test('respects the write gap when the turn of an instance comes and goes', () => {
     const api = new ModelApi();
     const instance = new Instance(api, { instance: 'net-2' });
     const away = { ...site, netns: [] };
@@ -408,7 +408,7 @@ describe('its status', () => {
     expect(written(instance, seen)).toHaveLength(1);
   });
 
-  test('members that flap cost a write in ten seconds; a verdict that turns is told at once', () => {
+  test('is written every ten seconds for flapping members, and at once when a verdict changes', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     const two = {
@@ -439,7 +439,7 @@ describe('its status', () => {
     ]);
   });
 
-  test('an edit that cannot be used: Accepted is false, with the reason', () => {
+  test('has Accepted false, with the reason, after an invalid edit', () => {
     const api = new ModelApi();
     const facts = { ...site, listeners: [listener('ssh', { rolloutLabels: { role: 'x' } })] };
     expect(written(new Instance(api), facts)).toMatchObject([

@@ -1,4 +1,4 @@
-// The record of who has a name, on the Service of a cluster: written once, by an instance that sees everything, and followed by all.
+// The record of the name holder on the Service of a cluster. An instance with a complete world writes it once, and all instances use it.
 import { describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
@@ -65,7 +65,7 @@ class Instance {
     return { ...plan, desired };
   }
 
-  /** Turns over some time; what the last one decided. */
+  /** Runs turns over some time and returns the decision of the last one. */
   run(clusters: readonly ClusterReading[], complete = true, turns = 6) {
     for (let i = 0; i < turns; i += 1) {
       this.#api.carryOut(this.plan(clusters, complete).actions);
@@ -84,7 +84,7 @@ const withoutRecord = (api: ModelApi) => {
   if (service !== undefined) api.put('services', service);
 };
 
-test('a Service is made with the record, and neither instance writes again', () => {
+test('a Service is created with the record, and neither instance writes again', () => {
   const api = new ModelApi();
   const [first, second] = [new Instance(api), new Instance(api, 'net-2')];
   for (const each of [first, second, first, second]) each.run([VICTIM]);
@@ -161,7 +161,7 @@ describe('an older cluster of that name', () => {
     },
   );
 
-  test('has the name once the holder is gone', () => {
+  test('gets the name once the holder is gone', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.run([VICTIM]);
@@ -171,7 +171,7 @@ describe('an older cluster of that name', () => {
     expect(holderIn(api)).toBe('tenant-a/old');
   });
 
-  test('has it only after all of a holder that is proxied no more was taken back', () => {
+  test('gets the name only after all objects of a holder that is no longer proxied are withdrawn', () => {
     const api = new ModelApi();
     api.putSecret('tenant-v/prod-kubeconfig', 'https://tenant-v:6443');
     const instance = new Instance(api);
@@ -196,7 +196,7 @@ describe('an older cluster of that name', () => {
   });
 });
 
-test('a cluster that takes a name while it is taken back under another is no default cluster', () => {
+test('a cluster that takes a new name during the withdrawal of its old one is no default cluster', () => {
   const kube = new ModelApi().seenBy({});
   const reading = (key: string, name: string, kind: ClusterReading['kind'] = 'proxied'): ClusterReading => {
     const made = cluster(key, 1, kind);

@@ -1,4 +1,4 @@
-// An instance whose Node is not selected: it leaves in order, adds nothing, and does its share of tidying up all the same.
+// An instance whose Node is not selected withdraws in order and publishes nothing, but still collects orphans.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
@@ -56,11 +56,11 @@ describe('a node that is not selected', () => {
       { kind: 'delete', resource: 'endpointslices', why: 'Node net-1 is not selected' },
     ]);
     expect(kinds(turn(OUT))).toEqual([]);
-    // For the others, and for us when we are back.
+    // The Service stays for the other instances, and for this one when it takes part again.
     expect([...api.services.keys()]).toEqual(['prod']);
   });
 
-  test('joins again at once, also on the way out', () => {
+  test('joins again at once, also during the withdrawal', () => {
     up();
     turn(OUT);
     expect(kinds(turn(EVERY_NODE))).toEqual(['patch endpointslices']);
@@ -73,13 +73,13 @@ describe('a node that is not selected', () => {
     expect(kinds(turn(EVERY_NODE))).toEqual(['create endpointslices']);
   });
 
-  test('loses the slice of a backend that fails its checks at once, as anybody does', () => {
+  test('deletes the slice of a backend that fails its checks at once, like every instance', () => {
     up();
     turn(OUT);
     expect(kinds(turn(OUT, [publication('prod', { want: 'down' })]))).toEqual(['delete endpointslices']);
   });
 
-  test('keeps up a Service that is ours, and leaves that of upstream to those who use it', () => {
+  test('keeps our Service up to date, and does not adopt that of upstream', () => {
     up();
     const service = api.services.get('prod');
     api.put('services', { ...service, spec: { ports: [] } });
@@ -92,8 +92,8 @@ describe('a node that is not selected', () => {
   });
 });
 
-describe('taking back and tidying up never ask the selector', () => {
-  test('a kubeconfig is given back, and the Service goes after it', () => {
+describe('withdrawal and collection ignore the selector', () => {
+  test('a kubeconfig is restored, and then the Service is deleted', () => {
     up();
     const leaving = [publication('prod', { want: 'leaving' })];
     const done: string[] = [];
@@ -110,7 +110,7 @@ describe('taking back and tidying up never ask the selector', () => {
     expect(api.secrets.get(SECRET)?.server).toBe(DIRECT);
   });
 
-  test('what a dead instance and a vanished cluster left is collected', () => {
+  test('orphans of a dead instance and of a vanished cluster are collected', () => {
     up();
     const mine = api.slices.get('prod-net-1');
     api.slices.clear();

@@ -1,4 +1,4 @@
-// Tags of clusters and of the instance on what is published: they come, change and go with what users say, and with nothing else.
+// Tags of clusters and of the instance on published objects. They follow the configuration of the users, and nothing else.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { EndpointSliceObject, LivenessMode, ServiceObject } from '../objects/cluster-shape.ts';
@@ -11,7 +11,7 @@ beforeEach(() => {
   api = new ModelApi();
 });
 
-/** A process of its own each time: it remembers nothing of the one before. Returns what it says of the cluster. */
+/** A new process each time, without memory of the previous one. Returns the problem of the cluster. */
 function settle(clusterTags: string | null, instanceTags: Tags = {}, mode: LivenessMode = 'lease') {
   const { object } = publication('prod');
   if (object === null) throw new Error('it has one');
@@ -30,14 +30,14 @@ const slice = () => api.slices.get('prod-net-1') as EndpointSliceObject;
 const OURS = /^(isthmus\.dev|magnum-cluster-api|kubernetes\.io|endpointslice)/;
 const free = (texts: Record<string, string> = {}) =>
   Object.fromEntries(Object.entries(texts).filter(([key]) => !OURS.test(key)));
-/** As label and as annotation: the same, or this fails. */
+/** The value of the tag. Fails when label and annotation differ. */
 const tagsOf = ({ metadata }: ServiceObject | EndpointSliceObject) => {
   expect(free(metadata?.annotations)).toEqual(free(metadata?.labels));
   return free(metadata?.labels);
 };
 
 describe('tags of a cluster', () => {
-  test('are on everything of it, and change and go with what its users say', () => {
+  test('are on all its objects, and change with its configuration', () => {
     settle('team=a,cost=7');
     expect(tagsOf(service())).toEqual({ team: 'a', cost: '7' });
     expect(tagsOf(slice())).toEqual({ team: 'a', cost: '7' });
@@ -50,14 +50,14 @@ describe('tags of a cluster', () => {
     expect(service().metadata?.annotations).not.toHaveProperty(['isthmus.dev/applied-tags']);
   });
 
-  test('come to objects that were there before', () => {
+  test('are added to existing objects', () => {
     settle(null);
     settle('team=a');
     expect(tagsOf(service())).toEqual({ team: 'a' });
     expect(tagsOf(slice())).toEqual({ team: 'a' });
   });
 
-  test('are put back when somebody takes them away or changes them', () => {
+  test('are restored when another writer removes or changes them', () => {
     settle('team=a,cost=7');
     const { labels = {}, ...metadata } = service().metadata ?? {};
     const { team: _, ...left } = labels;
@@ -76,7 +76,7 @@ describe('tags of a cluster', () => {
     expect(free(service().metadata?.labels)).toEqual({});
   });
 
-  test('that cannot be read take none away, and the cluster says why', () => {
+  test('that are invalid remove no existing tags, and the cluster reports why', () => {
     settle('team=a', { rack: '7' });
     const status = settle('team=b,kubernetes.io/x=y,nonsense', { rack: '8' });
     expect(status?.problem).toBe(
@@ -92,7 +92,7 @@ describe('tags of a cluster', () => {
 });
 
 describe('tags of the instance', () => {
-  test('are on its slices and not on what instances share', () => {
+  test('are on its slices and not on shared objects', () => {
     settle('team=a', { rack: '7' });
     expect(tagsOf(service())).toEqual({ team: 'a' });
     expect(tagsOf(slice())).toEqual({ team: 'a', rack: '7' });
@@ -104,7 +104,7 @@ describe('tags of the instance', () => {
     expect(tagsOf(slice())).toEqual({ site: 'y' });
   });
 
-  test('stand back where the cluster says something else, and come back when it does not', () => {
+  test('yield to a cluster tag with the same key, and return when that is removed', () => {
     settle('team=a', { team: 'net' });
     expect(tagsOf(slice())).toEqual({ team: 'a' });
     settle(null, { team: 'net' });
@@ -112,7 +112,7 @@ describe('tags of the instance', () => {
   });
 });
 
-describe('what others put on our objects', () => {
+describe('metadata of other writers on our objects', () => {
   const add = (labels: Record<string, string>, annotations: Record<string, string>) => {
     const { metadata } = service();
     api.put('services', {
@@ -125,7 +125,7 @@ describe('what others put on our objects', () => {
     });
   };
 
-  test('stays, before and after tags came and went', () => {
+  test('stays before and after tags are added and removed', () => {
     settle('team=a');
     add({ velero: 'x' }, { note: 'y' });
     settle('cost=7');
@@ -134,12 +134,12 @@ describe('what others put on our objects', () => {
     expect(service().metadata?.annotations).toMatchObject({ note: 'y' });
   });
 
-  test('under the key of a tag stays too, and the cluster says so', () => {
+  test('under the key of a tag stays too, and the cluster reports it', () => {
     settle(null);
     add({ team: 'theirs' }, {});
     const status = settle('team=a,cost=7');
     expect(status?.problem).toBe(
-      'Service magnum-system/prod has team from somebody else: there our tags of that name are left out',
+      'Service magnum-system/prod has team from another writer: our tags of that name are left out',
     );
     expect(free(service().metadata?.labels)).toEqual({ team: 'theirs', cost: '7' });
     expect(free(service().metadata?.annotations)).toEqual({ cost: '7' });
@@ -147,7 +147,7 @@ describe('what others put on our objects', () => {
     expect(free(service().metadata?.labels)).toEqual({ team: 'theirs' });
   });
 
-  test('that says the same is no problem, and is not taken away with the tag', () => {
+  test('with the same value is no problem, and is not removed with the tag', () => {
     settle(null);
     add({ team: 'a' }, { team: 'a' });
     expect(settle('team=a')?.problem).toBeNull();
@@ -155,7 +155,7 @@ describe('what others put on our objects', () => {
     expect(tagsOf(service())).toEqual({ team: 'a' });
   });
 
-  test('makes room for the tag when it goes', () => {
+  test('is replaced by the tag once it is removed', () => {
     settle(null);
     add({ team: 'theirs' }, {});
     settle('team=a');
@@ -166,7 +166,7 @@ describe('what others put on our objects', () => {
   });
 });
 
-test('after a restore (new uids, no status) objects are found by their tag, and nothing is made twice', () => {
+test('after a restore (new uids, no status) objects are found by their tag, and none is created twice', () => {
   settle('team=a', { rack: '7' });
   const restored = [...api.services.values(), ...api.slices.values()].map((object) =>
     structuredClone(object),

@@ -15,7 +15,7 @@ const NAMES = ['a', 'a-b', 'b', 'c', 'net', 'prod'];
 const INSTANCES = ['net-1', 'b-net-1', 'net-2'];
 
 const wants = fc.constantFrom<Publication['want']>('live', 'down', 'unjudged', 'leaving');
-/** As users write them, some of them wrong; absent where nobody wrote any. */
+/** Tags as users write them, some of them invalid; absent without an annotation. */
 const clusterTags = fc.option(
   fc.constantFrom('team=a', 'team=b,cost=7', 'cost=8', 'note=ours', 'team=', '').map(readTags),
   { nil: undefined },
@@ -106,7 +106,7 @@ class Instance {
       { live: new Set(INSTANCES), rank: this.#rank, mode },
     );
     const plan = diff(kube, { complete, publications: wanted }, this.#settings, this.memory);
-    // What was planned before is what would be planned if it were seen for the first time.
+    // A cached plan must equal a plan from scratch.
     const anew = { complete, publications: wanted.map((each) => ({ ...each })) };
     expect(isDeepStrictEqual(diff(kube, anew, this.#settings, this.memory), plan)).toBe(true);
     this.memory = plan.memory;
@@ -141,7 +141,7 @@ function settle(api: ModelApi, instances: readonly Instance[], wanted: readonly 
 
 const content = (api: ModelApi) => ({
   services: [...api.services.values()].map(withoutVersion).sort(bySerial),
-  // Of two slices with one plain name, whoever comes first gets it: that is the only thing that order decides.
+  // Two slices may want the same plain name, and the first one gets it. Nothing else depends on the order.
   slices: [...api.slices.values()]
     .map(withoutVersion)
     .map((slice) => (isForeign(slice) ? slice : { ...slice, metadata: { ...slice.metadata, name: '' } }))
@@ -150,7 +150,7 @@ const content = (api: ModelApi) => ({
     .map(([key, { server, markedServer }]) => ({ key, server, markedServer }))
     .sort(bySerial),
 });
-/** As somebody else adds them: only where the key is free. */
+/** Adds metadata of another writer, and removes our record of applied tags: its keys count as foreign then. */
 const withTexts = (object: ServiceObject | EndpointSliceObject, texts: Tags) => ({
   ...object,
   metadata: {
@@ -170,7 +170,7 @@ const withoutVersion = (object: ServiceObject | EndpointSliceObject) => ({
 const bySerial = (a: unknown, b: unknown) => byText(JSON.stringify(a), JSON.stringify(b));
 
 describe('plans', () => {
-  test('end: carried out, they are followed by empty ones, whatever stood there before', () => {
+  test('converge: from any initial state, executed plans are followed by empty ones', () => {
     fc.assert(
       fc.property(strangers, publications, publications, (others, first, second) => {
         const api = stocked(others);
@@ -182,7 +182,7 @@ describe('plans', () => {
     );
   });
 
-  test('of a node that takes no part any more end too, with no slice of it and all of what others share', () => {
+  test('of a node that no longer takes part converge too, without its slices and with all shared objects', () => {
     fc.assert(
       fc.property(strangers, publications, publications, (others, first, second) => {
         const api = stocked(others);
@@ -191,7 +191,7 @@ describe('plans', () => {
         one.participation = { takesPart: false, reason: 'not selected', problem: null };
         settle(api, [one, two], second);
         expect(one.plan(second).actions).toEqual([]);
-        // Those of vanished clusters are the breaker's business.
+        // The mass-delete breaker decides about the objects of vanished clusters.
         const named = new Set(second.map(({ cluster }) => cluster));
         for (const owner of [...api.slices.values()].map(ownershipOf))
           if (owner.kind === 'ours' && named.has(owner.cluster)) expect(owner.instance).not.toBe('net-1');
@@ -212,7 +212,7 @@ describe('plans', () => {
     );
   });
 
-  test('leave labels and annotations of others on our objects alone, whatever tags come and go', () => {
+  test('keep labels and annotations of other writers on our objects, whatever tags are added and removed', () => {
     fc.assert(
       fc.property(
         fc.constantFrom<LivenessMode>('lease', 'timestamp'),
@@ -230,11 +230,11 @@ describe('plans', () => {
                 for (const object of api[kind].values())
                   api.put(kind, withTexts(object, theirs) as ServiceObject);
             }
-            // A restart with other tags: what to take away is known from the objects.
+            // A restart with other tags: the objects record which tags to remove.
             instance = new Instance(api, 'net-1', turn % 2 === 0 ? { rack: 'other' } : {});
           }
           for (const { metadata } of [...api.services.values(), ...api.slices.values()]) {
-            if (metadata?.labels?.other !== 'x') continue; // made after others had been there
+            if (metadata?.labels?.other !== 'x') continue; // created after the other writer's change
             const ours = new Set((metadata.annotations?.['isthmus.dev/applied-tags'] ?? '').split(','));
             for (const key of Object.keys(theirs)) expect(ours).not.toContain(key);
             expect(metadata.labels).toMatchObject(theirs);
@@ -269,7 +269,7 @@ describe('plans', () => {
     );
   });
 
-  test('of an incomplete world delete nothing but our own slices of clusters that are there', () => {
+  test('of an incomplete world delete only our own slices of existing clusters', () => {
     fc.assert(
       fc.property(strangers, publications, publications, (others, first, second) => {
         const api = stocked(others);
@@ -289,7 +289,7 @@ describe('plans', () => {
     );
   });
 
-  test('of several instances end in one state, in whatever order they take their turns, and none fights another', () => {
+  test('of several instances converge to one state, in any order of turns, without overwriting each other', () => {
     fc.assert(
       fc.property(
         strangers,
@@ -315,7 +315,7 @@ describe('plans', () => {
     );
   });
 
-  test('leave no kubeconfig that leads to us without a Service', () => {
+  test('leave no kubeconfig that points to the proxy without a Service', () => {
     fc.assert(
       fc.property(strangers, publications, publications, (others, first, second) => {
         const api = stocked(others);

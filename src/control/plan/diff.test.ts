@@ -50,7 +50,7 @@ describe('a plan', () => {
     memory = plan.memory;
     return plan;
   };
-  /** Until nothing is left to do, as turns follow one another. */
+  /** Runs turns until no action is left. */
   const settle = (kube: () => KubeWorld, publications: readonly Publication[]): Plan => {
     for (let turns = 0; turns < 10; turns += 1) {
       const plan = planned(kube(), publications);
@@ -110,7 +110,7 @@ describe('a plan', () => {
       expect(plan.clusters.get('prod')?.problem).toBe('no default route');
     });
 
-    test('leaves a kubeconfig alone until somebody is ready', () => {
+    test('leaves a kubeconfig unchanged until an instance is ready', () => {
       api.putSecret(SECRET, DIRECT);
       settle(() => api.seenBy({}), [publication('prod', { want: 'down' })]);
       expect(api.secrets.get(SECRET)?.server).toBe(DIRECT);
@@ -123,14 +123,14 @@ describe('a plan', () => {
       const two = () => api.seenBy({ instance: 'net-2' }, { live, rank: 1 });
       api.carryOut(planned(two(), [publication('prod')]).actions);
       api.carryOut(planned(two(), [publication('prod')]).actions);
-      // Alone it is the first.
+      // A single instance is the first one.
       expect(kinds(planned(two(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
       api.carryOut(planned(one(), [publication('prod')]).actions);
       expect(kinds(planned(two(), [publication('prod')]))).toEqual([]);
       expect(kinds(planned(one(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
     });
 
-    test('reads a kubeconfig again when somebody changed it, and leaves one alone that cannot be written', () => {
+    test('reads a kubeconfig again after a foreign change, and leaves one alone that cannot be written', () => {
       api.putSecret(SECRET, DIRECT);
       const seen = () => api.seenBy({});
       settle(seen, [publication('prod')]);
@@ -215,8 +215,8 @@ describe('a plan', () => {
     });
   });
 
-  describe('what is not ours', () => {
-    test('is never taken over: a Service of somebody else is named, and nothing is attached to it', () => {
+  describe('foreign objects', () => {
+    test('a foreign Service is never taken over: it is reported, and no slice refers to it', () => {
       api.put('services', {
         metadata: { name: 'prod', namespace: NAMESPACE },
         spec: { selector: { app: 'shop' }, ports: [] },
@@ -227,14 +227,14 @@ describe('a plan', () => {
       expect(plan.clusters.get('prod')?.problem).toContain('is not ours');
     });
 
-    test('our own slice is taken off a Service that became somebody else’s', () => {
+    test('our own slice of a Service that became foreign is deleted', () => {
       settle(() => api.seenBy({}), [publication('prod')]);
       api.put('services', { metadata: { name: 'prod', namespace: NAMESPACE }, spec: { ports: [] } });
       settle(() => api.seenBy({}), [publication('prod')]);
       expect(api.slices.size).toBe(0);
     });
 
-    test('a slice with our name but somebody else’s marks is left, and ours gets another name', () => {
+    test('a slice with our name but foreign marks stays, and ours gets another name', () => {
       api.put('slices', {
         metadata: {
           name: 'prod-net-1',
@@ -251,12 +251,12 @@ describe('a plan', () => {
       });
       const ours = [...api.slices.values()].filter(({ metadata }) => metadata?.labels?.[INSTANCE_LABEL]);
       expect(ours).toHaveLength(1);
-      // Once the name is free, ours keeps the one it has.
+      // Our slice keeps its name even after the plain name is free.
       api.slices.delete('prod-net-1');
       expect(kinds(planned(api.seenBy({}), [publication('prod')]))).toEqual([]);
     });
 
-    test('what somebody changed in ours is put back, and what they added is kept', () => {
+    test('foreign changes of our fields are reverted, and foreign additions stay', () => {
       settle(() => api.seenBy({}), [publication('prod')]);
       const service = api.services.get('prod');
       api.put('services', {
@@ -269,7 +269,7 @@ describe('a plan', () => {
       expect(api.services.get('prod')?.spec?.ports).toMatchObject([{ port: 6443 }]);
     });
 
-    test('an owner that was restored under another uid replaces the old one, or the garbage collector would come', () => {
+    test('an owner restored under another uid replaces the old one, or the garbage collector would delete the Service', () => {
       settle(() => api.seenBy({}), [publication('prod')]);
       const restored = publication('prod');
       settle(
@@ -281,7 +281,7 @@ describe('a plan', () => {
     });
   });
 
-  describe('beside the old program', () => {
+  describe('next to magnum-cluster-api-proxy', () => {
     const beside = () => api.seenBy({}, { mode: 'timestamp' });
 
     test('its Service is used, and tagged by annotation only', () => {
@@ -292,7 +292,7 @@ describe('a plan', () => {
       expect(annotations?.[OWNER_TAG]).toBe('prod');
     });
 
-    test('its Service is adopted once no old instance is seen', () => {
+    test('its Service is adopted once none of its instances is live', () => {
       api.put('services', upstreamService('prod'));
       settle(() => api.seenBy({}), [publication('prod')]);
       expect(api.services.get('prod')?.metadata?.labels).toMatchObject({ [OWNER_TAG]: 'prod' });
@@ -355,7 +355,7 @@ describe('a plan', () => {
       }
     });
 
-    test('leaves those before us in rank their time', () => {
+    test('waits for the instances before us in rank', () => {
       settle(seen, clusters(1));
       const second = () => api.seenBy({ instance: 'net-2' }, { rank: 1 });
       planned(second(), []);
@@ -376,7 +376,7 @@ describe('a plan', () => {
       expect(kinds(planned(later(), clusters(2)))).toEqual(['delete leases isthmus-net-2']);
     });
 
-    test('stops when most of it would go at once, and says so; goes on when told, or when it lasts', () => {
+    test('stops and reports a problem when most objects would go at once; continues when allowed or after a wait', () => {
       settle(seen, clusters(8));
       planned(seen(), clusters(3));
       api.nowMs += 60_000;

@@ -1,6 +1,5 @@
-// The third pure function of the heart: how the objects in the API have to change so that they say what is desired. It never
-// touches what is not ours, writes nothing while another process holds this node's Lease, and gives an empty list of
-// actions once everything is as it should be.
+// The third pure function of the control loop: the changes that bring the API objects to the desired state. It never touches
+// foreign objects, plans no write while another process holds this node's Lease, and returns no actions once the objects match.
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
 import { type Publication, type PublicationStatus, publicationKey } from '../desired/publication.ts';
@@ -15,36 +14,36 @@ import type { Action, Plan, PlanMemory } from './plan.ts';
 import { planContext, publicationPlan } from './publication-plan.ts';
 import type { ServiceSettings } from './service-plan.ts';
 
-/** The same for all that have no slices. */
+/** One shared reference for every publication without slices: `publicationPlan` compares by reference. */
 const NONE: readonly OwnedSlice[] = Object.freeze([]);
 
 export interface DiffSettings extends ServiceSettings {
   readonly propagationWaitMs: number;
   readonly allowMassDelete: boolean;
-  /** Of what belongs to this instance. */
+  /** Tags for the objects of this instance. */
   readonly tags: Tags;
 }
 
 export function diff(
   kube: KubeWorld,
   desired: {
-    /** The world it was decided from was complete: what is not among the publications is gone. */
+    /** Computed from a complete world: a cluster without a publication is deleted. */
     readonly complete: boolean;
     readonly publications: readonly Publication[];
-    /** Keys of what is not published, and whose Service stays all the same. */
+    /** Publication keys that are not published but keep their Service. */
     readonly reserved?: readonly string[];
-    /** Additional listeners are completely known too. */
+    /** All additional listeners are known too. */
     readonly listenersComplete?: boolean;
     readonly listeners?: readonly ListenerStatus[];
     readonly listenerObjects?: ReadonlyMap<string, ListenerObject>;
-    /** Most clusters have been missing since then: their objects have waited as long. */
+    /** Since when most clusters have been missing. The mass-delete breaker counts from then. */
     readonly vanishedSinceMs?: number | null;
   },
   settings: DiffSettings,
   memory: PlanMemory,
 ): Plan {
   const slices = sliceIndex(kube.slices);
-  // What takes a way out that leads nowhere comes first, then what opens one, then what only tidies up.
+  // Order: remove dead endpoints first, then publish new ones, then clean up.
   const withdrawals: Action[] = [];
   const openings: Action[] = [];
   const problems: Problem[] = [];

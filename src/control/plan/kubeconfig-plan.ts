@@ -1,6 +1,6 @@
-// Whether the kubeconfig of one cluster has to be read, and what its server should be. It leads to us only while somebody is
-// ready, and back to the control plane endpoint before anything else of a cluster that is no longer proxied is taken away.
-// One instance does it, so that two never fight, and the next one if it does not; a Secret is read only when it changed. Pure.
+// Plans the server of one cluster's kubeconfig. It is rewritten to the proxy only while an instance is ready. When the cluster is no
+// longer proxied, it is restored before the Service is deleted. Instances write in turn, so two never overwrite each other; the
+// next one takes over if the first does not write. A Secret is read only after it changed. Pure.
 
 import {
   kubeconfigName,
@@ -15,31 +15,31 @@ import type { Action } from './plan.ts';
 export interface KubeconfigPlan {
   readonly state: PublicationStatus['kubeconfig'];
   readonly action: Action | null;
-  /** A kubeconfig still leads to us: the Service must stay. */
+  /** The kubeconfig still points to the proxy: the Service must stay. */
   readonly leadsHere: boolean;
   readonly problem: string | null;
-  /** Since when those whose turn comes before ours could have written it; null: it is ours at once, or nobody's. */
+  /** Since when instances with an earlier turn could have written it, and until when we wait; null: no wait. */
   readonly waiting: { readonly sinceMs: number; readonly untilMs: number } | null;
 }
 
-/** So long one request may take: each further instance leaves those before it this much more time. */
+/** The limit for one request. Each further instance waits this much longer. */
 const TURN_MS = 10_000;
 const NOT_NOW = { action: null, waiting: null } as const;
 
 export function kubeconfigPlan(
   publication: Publication,
-  /** Of all instances. */
+  /** The slices of all instances. */
   slices: readonly OwnedSlice[],
   kube: KubeWorld,
   namespace: string,
-  /** Since when we have waited for others, by the last plan. */
+  /** Since when this instance waits for earlier ones, from the last plan. */
   waitsSinceMs: number | null,
 ): KubeconfigPlan {
   const { cluster, object, want } = publication;
   const name = kubeconfigName(cluster);
   const key = `${publication.namespace}/${name}`;
   const secret = kube.kubeconfigs?.get(key);
-  // What cannot be seen may lead here.
+  // A Secret that is not watched may still point to the proxy.
   const unseen = want === 'leaving' && !kube.kubeconfigsHeard;
   const waits = `Secret ${key} cannot be watched, so the Service stays: it may still lead to it`;
   if (secret === undefined) {
@@ -65,7 +65,7 @@ export function kubeconfigPlan(
     why,
   });
   const leftAlone = (problem: string | null) => ({ state, leadsHere: false, problem, ...NOT_NOW });
-  /** Of what the one at `place` may do, the first's being 0. */
+  /** The write of the instance at `place`: place 0 writes at once, each further place waits longer. */
   const inTurn = (place: number, write: Action) => {
     if (place === 0) return { action: write, waiting: null };
     const sinceMs = waitsSinceMs ?? kube.nowMs;
@@ -76,7 +76,7 @@ export function kubeconfigPlan(
     return leftAlone(`Secret ${key} is left alone: ${known.leftAlone}`);
 
   if (want === 'leaving') {
-    // Without our mark it never led here, or somebody else has taken care of it.
+    // Without our mark, the kubeconfig never pointed to the proxy, or another writer restored it.
     if (!marked) return { ...leftAlone(unseen ? waits : null), leadsHere: unseen };
     if (object === null || object.directServer === null) {
       return leftAlone(
@@ -84,17 +84,18 @@ export function kubeconfigPlan(
       );
     }
     const { rank } = kube.peers;
-    // Who is ready has another opinion, or has not heard: it would lead it here again.
+    // A peer with a ready slice still treats the cluster as proxied. It would rewrite the kubeconfig again.
     const free = rank === 0 || (kube.kubeconfigsHeard && ready.every(isSelf));
     const back = action(object.directServer, false, 'the cluster is no longer proxied');
     return { state, leadsHere: true, problem: null, ...(free ? inTurn(rank, back) : NOT_NOW) };
   }
 
-  // Sorted by instance: every instance that sees the same chooses the same.
+  // Slices are sorted by instance, so instances with the same view choose the same writer.
   const place = ready.findIndex(isSelf);
   const isMarked = secret.markedServer === ours;
   const done = known !== undefined && known.server === ours && isMarked;
-  // Whether one with our mark was changed since only its reader knows: with all of them reading, each change would be read by all.
+  // Only a read shows whether a marked Secret was changed. The first instance reads it; the others act on a missing mark only.
+  // Otherwise every instance would read every change.
   const isNeeded = place === 0 ? !done : kube.kubeconfigsHeard && !isMarked;
   const turn =
     place >= 0 && want === 'live' && isNeeded

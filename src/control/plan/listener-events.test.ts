@@ -37,7 +37,7 @@ function told(isFirst = true) {
   };
 }
 
-test('that it is served, and that it is not any more, is told by who serves it', () => {
+test('the start and the end of serving are reported by the instance that serves the listener', () => {
   const { see, later } = told(false);
   see(status('pending'));
   later();
@@ -47,15 +47,15 @@ test('that it is served, and that it is not any more, is told by who serves it',
   expect(see(status('no-members'))).toEqual([]);
 });
 
-describe('no news', () => {
-  test('is the end of our own start', () => {
+describe('no Event', () => {
+  test('is caused by the end of our own start', () => {
     const { see } = told();
     expect(see()).toEqual([]);
     expect(see(status('pending'))).toEqual([]);
     expect(see(status('serving'))).toEqual([]);
   });
 
-  test('is what is normal on a node that cannot reach it', () => {
+  test('is caused by the normal state of a node that cannot reach the listener', () => {
     const { see, later } = told();
     see(status('no-netns'));
     later();
@@ -63,7 +63,7 @@ describe('no news', () => {
   });
 });
 
-test('what was refused is told once for each reason, by the first of the living', () => {
+test('an invalid listener is reported once for each reason, by the first live instance', () => {
   const [first, other] = [told(true), told(false)];
   for (const { see } of [first, other]) see(status('serving'));
   expect(first.see(status('invalid', 'a'))).toEqual(['Warning Invalid']);
@@ -73,7 +73,7 @@ test('what was refused is told once for each reason, by the first of the living'
   expect(other.see(status('invalid', 'a'))).toEqual([]);
 });
 
-test('that another object has its plain name is told once for each reason, by the first of the living', () => {
+test('a name conflict is reported once for each reason, by the first live instance', () => {
   const [first, other] = [told(true), told(false)];
   const lost = (nameConflict: string) => ({ ...status('serving'), service: 'a-b-0123', nameConflict });
   for (const { see } of [first, other]) see(status('serving'));

@@ -1,12 +1,12 @@
-// Decides which changes of additional listeners are worth a Kubernetes Event, as cluster-events.ts does for clusters: what happened to
-// one, not what is normal on a node that cannot reach it.
+// Decides which changes of additional listeners become Kubernetes Events, as cluster-events.ts does for clusters. The normal state of
+// a node that cannot reach the listener is not reported.
 //
-// | before → now                       | event                  | told by                      |
+// | before → now                       | event                  | reported by                  |
 // | anything → serving                 | Normal Serving         | the instance that serves     |
 // | serving → anything but invalid     | Warning NotServing     | the instance that served     |
-// | anything → invalid, or another reason | Warning Invalid     | the first of the living      |
+// | anything → invalid, or another reason | Warning Invalid     | the first live instance      |
 // | others                             | none                   |                              |
-// | another object has its plain name  | Warning NameConflict   | the first of the living      |
+// | another object has its plain name  | Warning NameConflict   | the first live instance      |
 import { type ListenerStatus, standingText } from '../desired/listener-status.ts';
 import { StatusEvents, type StatusEventsSettings, type Told } from './status-events.ts';
 
@@ -14,7 +14,7 @@ export class ListenerEvents extends StatusEvents<ListenerStatus> {
   constructor({ instance, ...settings }: StatusEventsSettings & { readonly instance: string }) {
     const told = (status: ListenerStatus, was: ListenerStatus | null, isStarting: boolean) =>
       toldOf(status, was, isStarting, instance);
-    // Nothing is known of listeners for the first few turns.
+    // Listeners are not known yet in the first few turns.
     super({ keyOf, told, toldBesides: toldOfName, waitsForFirst: true }, settings);
   }
 }
@@ -35,7 +35,7 @@ function toldOf(
   return { type: 'Warning', reason: 'NotServing', message, shared: false };
 }
 
-/** One that is invalid for it says so itself. */
+/** An invalid listener without a Service already reports the conflict as its reason. */
 function toldOfName(
   { nameConflict, service, state }: ListenerStatus,
   was: ListenerStatus | null,

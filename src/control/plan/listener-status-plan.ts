@@ -1,8 +1,8 @@
-// What an AdditionalListener should say of itself (`status`), written by one instance, only when it differs, and never in a hurry. Pure.
+// Plans the `status` of AdditionalListeners. One instance writes it, only when it differs, and with a minimum gap. Pure.
 //
 // | condition  | true when                                                    |
-// | Accepted   | what it asks for can be used, and is                         |
-// | Programmed | its Service is there, and is ours                            |
+// | Accepted   | its spec is valid and in use                                 |
+// | Programmed | its Service exists and is ours                               |
 // | Ready      | some instance sends clients to one of its machines           |
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -32,9 +32,9 @@ export interface ListenerStatusPlan {
   readonly lookAgainAtMs: number | null;
 }
 
-/** A change that people wait for. */
+/** Minimum gap before a change that users wait for. */
 const URGENT_MS = 1000;
-/** One that only counts, or tells why: members that flap are not worth a write each. */
+/** Minimum gap before a change of counts or messages only: flapping members must not cause a write each. */
 const CALM_MS = 10_000;
 
 const MAX_MESSAGE = 1000;
@@ -64,7 +64,7 @@ export function listenerStatusPlan(
     const object = objects.get(key);
     if (object === undefined || object.uid === null) continue;
     const told = before.listenerStatus.get(key);
-    // Also while another writes it: whose slice comes and goes is in no more of a hurry for that.
+    // Kept while another instance writes: an instance whose slice comes and goes still respects the gap.
     if (told !== undefined) listenerStatus.set(key, told);
     const publication = publications.get(key) ?? null;
     const conditions = conditionsOf(listener, publication);
@@ -124,7 +124,7 @@ function statusOf(
             : now;
         return { ...condition, ...generation, lastTransitionTime: since };
       }),
-      // A list is written whole: what others say of it stays.
+      // A merge patch replaces the whole list, so conditions of other writers are copied.
       ...known.filter(({ type }) => !conditions.some((condition) => condition.type === type)),
     ],
   };
@@ -180,7 +180,7 @@ function conditionsOf(
   ];
 }
 
-/** Fields of others stay where they are, and are no difference; nor is who says the same. */
+/** Ignores `observedBy` and the fields of other writers; the patch keeps those fields. */
 function isSame({ observedBy: _, ...wanted }: Status, found: ListenerObject['status']): boolean {
   return (
     found !== null && Object.entries(wanted).every(([field, value]) => isDeepStrictEqual(value, found[field]))

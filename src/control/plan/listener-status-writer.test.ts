@@ -1,4 +1,4 @@
-// Several instances and one listener that nobody serves: who writes its status, how often, and what it says in the end.
+// Several instances and one listener without a slice: which instance writes its status, how often, and the final status.
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -25,7 +25,7 @@ interface Told {
   }[];
 }
 
-/** What an instance sees: its machines, that nobody answers there, or that it has no netns. */
+/** The view of an instance: the machines, that none answers, or that it has no netns. */
 const MACHINES = [machine('w-1', '10.0.0.11', { role: 'worker' })];
 const near: SiteFacts = { machines: MACHINES, down: [keyAt('10.0.0.11')] };
 const nearWithoutPort: SiteFacts = {
@@ -37,23 +37,23 @@ const serving: SiteFacts = { ...nearWithoutPort, ports: { ssh: { kind: 'open', p
 const far: SiteFacts = { machines: MACHINES, netns: [] };
 const empty = (facts: SiteFacts): SiteFacts => ({ ...facts, machines: [] });
 
-/** What is not facts: it was told to end; it looks for clusters elsewhere by now. */
+/** State of the instance itself: it drains, or it serves another cluster namespace. */
 type View = SiteFacts & { readonly draining?: boolean; readonly elsewhere?: boolean };
 
 class Site {
   readonly #api = new ModelApi();
   readonly #instances = new Map<string, { world: World | null; memory: PlanMemory }>();
   #status: Told | null = null;
-  /** Every write: who, and the reason of Ready. */
+  /** Every write: the instance and the reason of Ready. */
   readonly writes: string[] = [];
 
-  /** Everybody has turns for so long; those not named are dead. */
+  /** Runs turns of all named instances for this time. Instances that are not named are dead. */
   run(ms: number, views: Readonly<Record<string, View>>): void {
     const names = Object.keys(views).sort();
     for (let passedMs = 0; passedMs < ms; passedMs += STEP_MS) {
-      const fellows = names.filter((name) => views[name]?.elsewhere !== true);
-      for (const [rank, name] of fellows.entries())
-        this.#turn(name, views[name] as View, { rank, live: new Set(names), fellows: new Set(fellows) });
+      const sameScope = names.filter((name) => views[name]?.elsewhere !== true);
+      for (const [rank, name] of sameScope.entries())
+        this.#turn(name, views[name] as View, { rank, live: new Set(names), sameScope: new Set(sameScope) });
       this.#api.nowMs += STEP_MS;
     }
   }
@@ -80,16 +80,16 @@ class Site {
   }
 }
 
-describe('where nobody serves a listener', () => {
-  test('an instance that has the netns writes, although the first of the living has none', () => {
+describe('when no instance serves a listener', () => {
+  test('an instance with the netns writes, although the first live instance has none', () => {
     const site = new Site();
     site.run(60_000, { 'net-1': far, 'net-2': far, 'net-3': near });
-    // Once more, when its Service is there.
+    // A second write follows when its Service exists.
     expect(new Set(site.writes)).toEqual(new Set(['net-3 Unhealthy']));
     expect(site.writes.length).toBeLessThanOrEqual(2);
   });
 
-  test('the first of the living writes after some seconds where nobody has the netns', () => {
+  test('the first live instance writes after some seconds when no instance has the netns', () => {
     const site = new Site();
     site.run(5900, { 'net-1': far, 'net-2': far });
     expect(site.writes).toEqual([]);
@@ -97,13 +97,13 @@ describe('where nobody serves a listener', () => {
     expect(site.writes).toEqual(['net-1 NoNetns']);
   });
 
-  test('what everybody sees alike is written at once, by the first of the living', () => {
+  test('a state that all instances see is written at once, by the first live instance', () => {
     const site = new Site();
     site.run(STEP_MS, { 'net-1': empty(far), 'net-2': empty(near) });
     expect(site.writes).toEqual(['net-1 NoMembers']);
   });
 
-  test('machines that come are told by who has the netns, and never as that there is none', () => {
+  test('new machines are reported by the instance with the netns, and never as NoNetns', () => {
     const site = new Site();
     site.run(20_000, { 'net-1': empty(far), 'net-2': empty(near) });
     site.run(60_000, { 'net-1': far, 'net-2': near });
@@ -111,7 +111,7 @@ describe('where nobody serves a listener', () => {
     expect(site.writes.filter((each) => each.endsWith('NoNetns'))).toEqual([]);
   });
 
-  test('one that comes to have the netns takes over from who had none', () => {
+  test('an instance that gets the netns takes over from a writer without it', () => {
     const site = new Site();
     site.run(20_000, { 'net-1': far, 'net-2': far });
     site.run(20_000, { 'net-1': far, 'net-2': near });
@@ -121,8 +121,8 @@ describe('where nobody serves a listener', () => {
   });
 
   test.each([
-    ['the one that wrote dies, and another has the netns', near, 'net-3 Unhealthy'],
-    ['the one that wrote dies, and nobody else has it', far, 'net-1 NoNetns'],
+    ['the writer dies, and another instance has the netns', near, 'net-3 Unhealthy'],
+    ['the writer dies, and no other instance has the netns', far, 'net-1 NoNetns'],
   ])('%s', (_title, other, last) => {
     const site = new Site();
     site.run(20_000, { 'net-1': far, 'net-2': near, 'net-3': other });
@@ -132,7 +132,7 @@ describe('where nobody serves a listener', () => {
     expect(site.writes.filter((each) => each === 'net-1 NoNetns').length).toBe(other === far ? 1 : 0);
   });
 
-  test('two that see different things do not take turns', () => {
+  test('two instances with different views do not overwrite each other', () => {
     const site = new Site();
     const views = { 'net-1': nearWithoutPort, 'net-2': near, 'net-3': nearWithoutPort };
     site.run(30_000, views);
@@ -142,7 +142,7 @@ describe('where nobody serves a listener', () => {
     expect(before).toBeLessThanOrEqual(4);
   });
 
-  test('one that does not know its machines yet leaves it to who has the netns', () => {
+  test('an instance without known machines leaves the status to an instance with the netns', () => {
     const site = new Site();
     const unknown: SiteFacts = { machines: [], snapshot: { machinesKnown: false } };
     site.run(30_000, { 'net-1': unknown, 'net-2': near });
@@ -154,7 +154,7 @@ describe('where nobody serves a listener', () => {
     expect(site.last).toBe('net-1 Pending');
   });
 
-  test('one that hears of no machine any more leaves it to who does, until that one says so too', () => {
+  test('an instance that sees no machines any more leaves the status to the writer that still does', () => {
     const site = new Site();
     site.run(30_000, { 'net-1': empty(far), 'net-2': near });
     const before = site.writes.length;
@@ -166,10 +166,10 @@ describe('where nobody serves a listener', () => {
   });
 
   test.each([
-    ['another has the netns', near, 'net-3 Unhealthy'],
-    ['nobody else has it', far, 'net-1 NoNetns'],
+    ['another instance has the netns', near, 'net-3 Unhealthy'],
+    ['no other instance has the netns', far, 'net-1 NoNetns'],
     ['there are no machines left', empty(far), 'net-1 NoMembers'],
-  ])('while the last that served drains, it is not said to be served: %s', (_title, other, last) => {
+  ])('while the last serving instance drains, the status is not Serving: %s', (_title, other, last) => {
     const site = new Site();
     site.run(20_000, { 'net-1': far, 'net-2': serving, 'net-3': far });
     expect(site.last).toBe('net-2 Serving');
@@ -182,7 +182,7 @@ describe('where nobody serves a listener', () => {
     expect(site.writes.filter((each) => each.endsWith('NoNetns')).length).toBe(other === far ? 1 : 0);
   });
 
-  test('one that looks for clusters elsewhere by now has nothing to say any more', () => {
+  test('an instance that moved to another cluster namespace no longer counts as the writer', () => {
     const site = new Site();
     site.run(20_000, { 'net-1': far, 'net-2': near });
     expect(site.last).toBe('net-2 Unhealthy');

@@ -1,12 +1,12 @@
-// Which instance writes the status of a listener: one that clients are sent to, or else one that has the netns and so knows more than that
-// it has none. Instances share nothing but the API: who wrote it last is in the status itself, and goes on with it while it lives. Pure.
+// Selects the instance that writes the status of a listener: the first live one with a slice, otherwise one with the netns, because it
+// sees more. Instances share only the API. The status names its last writer, which continues to write while it is live. Pure.
 //
-// Where nobody has a slice:
-// | what this instance sees                  | writes                                                                       |
-// | something of its own (not ready, …)      | if no living other one has told such a thing; the first by name a bit sooner |
-// | what all see alike (no members, invalid) | a living one that has told such a thing, or else the first of the living     |
-// | too little, as after a start             | the same, and to speak for another it waits a while                          |
-// | that it has no netns                     | who wrote last, or the first of the living, when nobody else did for a while |
+// When no live instance has a slice:
+// | this instance sees                       | writer                                                                       |
+// | its own backends (not ready, …)          | this instance, unless a live peer has reported this; staggered by rank       |
+// | what all instances see (no members, …)   | the live instance that has reported its own backends, or the first live one  |
+// | too little, as after a start             | the same, after a wait if it replaces the report of another instance         |
+// | no netns                                 | the last writer or the first live one, after a wait for better reports       |
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
 import { listenerPublicationKey } from '../objects/listener-marks.ts';
@@ -16,26 +16,26 @@ import { isRecord } from '../sources/manifest-fields.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 
 export interface WriterTurn {
-  /** After it has been different for so long. */
+  /** How long the difference must exist before this instance writes. */
   readonly waitMs: number;
-  /** Also if nothing but the writer would change: the last one is no more, and others would take its word for a dead one's. */
+  /** Write even if only `observedBy` changes: peers ignore a report whose writer is dead. */
   readonly claims: boolean;
 }
 
 const AT_ONCE: WriterTurn = { waitMs: 0, claims: false };
-/** So long those who may know more have to say so. */
+/** Time for instances with a better view to write first. */
 const FALLBACK_MS = 6000;
-/** Between two who both have the netns. */
+/** Between two instances that both have the netns. */
 const STAGGER_MS = 200;
 const MAX_STAGGER_MS = 4000;
 
-/** So long who said that it serves has to say what is so now that nobody does. While it drains it says nothing any more. */
+/** Time for the instance that reported Serving to correct its report after its slice is gone. A draining instance does not correct it. */
 const OUTDATED_MS = 1000;
 
-/** Reasons of Ready that only an instance with the netns can have, where nobody has a slice. */
+/** Reasons of Ready that, without a slice, only an instance with the netns can report. */
 const SEEN_CLOSELY: ReadonlySet<string> = new Set(['NotPublished', 'Unhealthy']);
 
-/** null: it is another's. `reason` is the one that this instance would give for Ready. */
+/** Returns null when another instance writes. `reason` is the reason that this instance would report for Ready. */
 export function writerTurn(
   listener: ListenerStatus,
   reason: string,
@@ -53,9 +53,9 @@ export function writerTurn(
   const isFirst = peers.rank === 0;
   const told = readyReason(found);
   const isOutdated = told === 'Serving';
-  const other = writer !== null && !isMine && !isOutdated && peers.fellows.has(writer);
+  const other = writer !== null && !isMine && !isOutdated && peers.sameScope.has(writer);
   const isClose = told !== null && SEEN_CLOSELY.has(told);
-  // Two that see different things for long would otherwise contradict each other for as long.
+  // Otherwise two instances with different views would overwrite each other repeatedly.
   const isWordMine = isClose && (isMine || other) ? isMine : isFirst;
   switch (viewOf(listener)) {
     case 'close': {
@@ -83,7 +83,7 @@ function viewOf({ state, members }: ListenerStatus): 'close' | 'blind' | 'starti
     case 'no-netns':
       return 'blind';
     case 'pending':
-      // Without a port, or before it knows the machines, as after a start.
+      // Pending without a port is a close view. Without known machines, as after a start, it is not.
       return members.some(({ netns }) => netns !== null) ? 'close' : 'starting';
     case 'no-members':
     case 'invalid':

@@ -1,4 +1,4 @@
-// Which tags an object of a cluster should carry, and what is told where that cannot be had. Pure.
+// The tags that an object of a cluster should carry, and the problems that prevent them. Pure.
 import type { V1ObjectMeta } from '@kubernetes/client-node';
 import type { Publication } from '../desired/publication.ts';
 import { contestedTags } from '../objects/metadata-patch.ts';
@@ -8,24 +8,21 @@ import type { Wire } from '../objects/wire-object.ts';
 
 type Meta = Wire<V1ObjectMeta>;
 
-/**
- * Those of the cluster go before those of the instance. While those of the cluster cannot be read, the tags that are there stay: a
- * typing error takes none away.
- */
+/** Cluster tags override instance tags. While the cluster tags are invalid, existing tags stay: a typing error removes none. */
 export function tagsOf({ object }: Publication, found: Meta | undefined, instance: Tags): Tags {
   const own = object?.tags;
   if (own === undefined) return instance;
   return own.kind === 'tags' ? { ...instance, ...own.tags } : { ...appliedTags(found), ...instance };
 }
 
-/** Why the tags of a cluster are not used; null where they are. */
+/** Why the tags of a cluster are not used; null when they are used. */
 export function unreadTagsProblem({ object }: Publication): string | null {
   const own = object?.tags;
   if (own === undefined || own.kind === 'tags') return null;
   return `the annotation ${TAGS_ANNOTATION} cannot be used, so tags stay as they are: ${own.problems.join('; ')}`;
 }
 
-/** What others put there under a key of ours stays; null where that says the same, or nothing. */
+/** Reports foreign values under our tag keys, which stay; null when there are none or they are equal. */
 export function foreignTagProblem(
   what: string,
   found: Meta | undefined,
@@ -37,5 +34,5 @@ export function foreignTagProblem(
     ),
   );
   if (differing.length === 0) return null;
-  return `${what} has ${differing.join(', ')} from somebody else: there our tags of that name are left out`;
+  return `${what} has ${differing.join(', ')} from another writer: our tags of that name are left out`;
 }

@@ -1,5 +1,5 @@
-// What a plan consists of, and what it says of each cluster. A plan is made by `diff` and carried out by `apply`; each action
-// names everything that must still be true, so that the API server refuses what was overtaken.
+// The types of a plan: its actions and the status of each cluster and listener. `diff` makes a plan and `apply` executes it. Each
+// action carries its preconditions, so the API server rejects a stale one.
 
 import type { PublicationStatus } from '../desired/publication.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
@@ -11,9 +11,9 @@ interface Target {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** null for what belongs to no single cluster. */
+  /** null when the object does not belong to a single cluster. */
   readonly cluster: string | null;
-  /** For the log, in a few words. */
+  /** A short reason for the log. */
   readonly why: string;
 }
 
@@ -21,34 +21,34 @@ export type Action =
   | (Target & { readonly kind: 'create'; readonly object: ServiceObject | EndpointSliceObject })
   | (Target & {
       readonly kind: 'patch';
-      /** A merge patch; `apply` adds the resourceVersion, so that it changes only what was seen. */
+      /** A merge patch. `apply` adds the resourceVersion, so the patch changes only the observed version. */
       readonly patch: object;
       readonly resourceVersion: string;
     })
   | (Target & { readonly kind: 'delete'; readonly uid: string; readonly resourceVersion: string })
   | (Target & {
-      /** Read the Secret, judge it, and write its server if it differs: the content never becomes part of a plan. */
+      /** Read the Secret, check it, and write its server if it differs. The content never becomes part of a plan. */
       readonly kind: 'kubeconfig';
       readonly server: string;
-      /** false takes our mark off again. */
+      /** false removes our mark. */
       readonly mark: boolean;
     })
-  /** Its status alone; nobody else writes that. */
+  /** Writes only the status subresource. */
   | (Target & { readonly kind: 'status'; readonly status: object });
 
-/** What a plan has to remember until the next one. */
+/** State that one plan passes to the next. All times are monotonic. */
 export interface PlanMemory {
-  /** Since when (monotonic) something could be collected, by `<resource>/<name>`. */
+  /** Since when an object could be collected, by `<resource>/<name>`. */
   readonly collectibleSince: ReadonlyMap<string, number>;
   /** Since when a slice of ours has been terminating, by its name. */
   readonly terminatingSince: ReadonlyMap<string, number>;
   /** Since when a kubeconfig has waited for instances whose turn comes before ours, by `<namespace>/<name>`. */
   readonly kubeconfigWaits: ReadonlyMap<string, number>;
-  /** Since when the breaker against deleting most of what there is has been open. */
+  /** Since when the mass-delete breaker has been open. */
   readonly breakerSinceMs: number | null;
-  /** What we last wanted each AdditionalListener to say, by `<namespace>/<name>`. */
+  /** The last status that this instance planned for each AdditionalListener, by `<namespace>/<name>`. */
   readonly listenerStatus: ReadonlyMap<string, ToldStatus>;
-  /** Since when it has been different, where somebody else may be about to write it (monotonic). */
+  /** Since when that status differs from the object, by `<namespace>/<name>`. */
   readonly listenerStatusDue: ReadonlyMap<string, number>;
 }
 
@@ -68,7 +68,7 @@ export const NO_MEMORY: PlanMemory = Object.freeze({
 });
 
 export interface Plan {
-  /** In the order in which they are to be started: what takes a dead way out comes first. */
+  /** In start order: removals of dead endpoints come first. */
   readonly actions: readonly Action[];
   /** By cluster name. */
   readonly clusters: ReadonlyMap<string, PublicationStatus>;
@@ -76,7 +76,7 @@ export interface Plan {
   readonly listeners: ReadonlyMap<string, PublicationStatus>;
   readonly problems: readonly Problem[];
   readonly memory: PlanMemory;
-  /** When, at the latest, the next plan may differ although nothing happens (monotonic); null: never. */
+  /** When the next plan may differ without any new observation (monotonic); null: never. */
   readonly lookAgainAtMs: number | null;
 }
 

@@ -1,5 +1,5 @@
-// How all objects of one publication have to change: its Service, this instance's slice, and a cluster's kubeconfig. Pure. At rest
-// nothing of a thousand clusters changes from turn to turn, so a plan with nothing to do is kept and given again.
+// Plans all objects of one publication: its Service, this instance's slice, and the kubeconfig of a cluster. Plans without work are
+// cached, because at rest a thousand clusters do not change from turn to turn.
 
 import {
   kubeconfigName,
@@ -16,18 +16,18 @@ import { servicePlan } from './service-plan.ts';
 import { type SliceSettings, slicePlan } from './slice-plan.ts';
 
 export interface PublicationPlan {
-  /** In order. */
+  /** In start order. */
   readonly actions: readonly Action[];
   readonly status: PublicationStatus;
   readonly terminating: { readonly name: string; readonly sinceMs: number } | null;
-  /** The kubeconfig that others may be about to write, and since when; null: none. */
+  /** The kubeconfig that an earlier instance may still write, and since when; null: none. */
   readonly waiting: (NonNullable<KubeconfigPlan['waiting']> & { readonly kubeconfig: string }) | null;
   readonly lookAgainAtMs: number | null;
-  /** A kubeconfig still leads to us: the Service must stay. */
+  /** A kubeconfig still points to the proxy: the Service must stay. */
   readonly leadsHere: boolean;
 }
 
-/** A kubeconfig leads to an API server, and to nothing else. */
+/** For additional listeners: a kubeconfig points to an API server only. */
 const NO_KUBECONFIG: KubeconfigPlan = {
   state: 'absent',
   action: null,
@@ -45,7 +45,7 @@ interface Settled {
 
 const settled = new WeakMap<Publication, Settled>();
 
-/** `common` stands for all that the clusters share (`planContext`): the same reference while it says the same. */
+/** `common` is the shared input of all clusters (`planContext`): the same reference while it is unchanged. */
 export function publicationPlan(
   publication: Publication,
   slices: readonly OwnedSlice[],
@@ -70,13 +70,13 @@ export function publicationPlan(
   return plan;
 }
 
-/** Only what waits for something looks at a clock. */
+/** A plan that waits for nothing does not depend on the clock, so it can be cached. */
 const isSettled = ({ actions, terminating, waiting, lookAgainAtMs }: PublicationPlan): boolean =>
   actions.length === 0 && terminating === null && waiting === null && lookAgainAtMs === null;
 
 function newPlan(
   publication: Publication,
-  /** Of its kubeconfig, `<namespace>/<name>`. */
+  /** The kubeconfig Secret, `<namespace>/<name>`. */
   secret: string,
   slices: readonly OwnedSlice[],
   kube: KubeWorld,
@@ -107,7 +107,7 @@ function newPlan(
   };
 }
 
-/** What a plan of any cluster may depend on beside the cluster's own objects, but for the clock. */
+/** The inputs of every publication plan, except the cluster's own objects and the clock. */
 export interface PlanContext {
   readonly settings: SliceSettings;
   readonly self: KubeWorld['self'];
@@ -120,7 +120,7 @@ export interface PlanContext {
 
 let lastContext: PlanContext | null = null;
 
-/** The last one while it says the same. */
+/** Returns the last context while it is unchanged. */
 export function planContext(
   { self, peers, kubeconfigs, kubeconfigsHeard }: KubeWorld,
   settings: SliceSettings,

@@ -22,7 +22,7 @@ const publication: PublicationStatus = {
   problem: null,
 };
 
-test('only the object that has the right to a name is shown as published, and all problems are sorted', () => {
+test('only the holder of a name is shown as published, and all problems are sorted', () => {
   const desired = {
     complete: true,
     routes: EMPTY_ROUTE_TABLE,

@@ -1,4 +1,4 @@
-// What a plan says of each cluster, put into the state that status, metrics and log show. Pure.
+// Adds the publication status of a plan to the desired state that status, metrics and log show. Pure.
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { Desired } from '../desired/desired-state.ts';
 import type { PublicationStatus } from '../desired/publication.ts';
@@ -15,7 +15,7 @@ export function withPublications(desired: Desired, plan: Plan): Desired {
     routes: desired.routes,
     backends: desired.backends,
     clusters: desired.clusters.map((cluster) => {
-      // Two objects may have one name; only the one that has the right to it is published.
+      // Two objects may have the same name. Only its holder has server names and is published.
       const publication = cluster.serverNames.length > 0 ? plan.clusters.get(cluster.name) : undefined;
       return publication === undefined ? cluster : withPublication(cluster, publication);
     }),
@@ -26,7 +26,7 @@ export function withPublications(desired: Desired, plan: Plan): Desired {
   };
 }
 
-/** The same object while both parts are: a thousand of them are compared in each turn. */
+/** Keeps the joined object while both parts are the same: each turn compares a thousand of them by reference. */
 const joined = new WeakMap<ClusterStatus, ClusterStatus>();
 
 function withPublication(cluster: ClusterStatus, publication: PublicationStatus): ClusterStatus {

@@ -1,5 +1,5 @@
-// How the Service of one cluster has to change. Ours is kept as it should be; upstream's own is used, and adopted once no
-// instance of upstream is seen; anybody else's is never touched, and then nothing of ours is attached to it. Pure.
+// Plans the Service of one publication. Our Service is kept up to date. A Service of upstream (magnum-cluster-api-proxy) is used, and
+// adopted once no upstream instance is live. Any other Service is never touched, and no slice of ours refers to it. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
 import { type LivenessMode, type ServiceObject, serviceOf } from '../objects/cluster-shape.ts';
@@ -12,15 +12,15 @@ import { foreignTagProblem, tagsOf } from './object-tags.ts';
 import type { Action } from './plan.ts';
 
 export interface ServiceSettings {
-  /** Of Services. */
+  /** The namespace of the Services. */
   readonly namespace: string;
-  /** The one that clusters are looked for in; null or absent: in all. */
+  /** The only namespace with clusters; null or absent: all namespaces. */
   readonly clusterNamespace?: string | null;
 }
 
 export interface ServicePlan {
   readonly state: PublicationStatus['service'];
-  /** A slice may name it; `later`: one that is there does no harm until then. Never one that is somebody else's. */
+  /** `yes`: a slice may refer to it. `later`: not yet, but an existing slice stays. `never`: it belongs to another owner. */
   readonly usable: 'yes' | 'later' | 'never';
   readonly action: Action | null;
   readonly problem: string | null;
@@ -41,7 +41,7 @@ export function servicePlan(
     clusterNamespace,
     owner: ownerOf(object, clusterNamespace),
     mode: kube.peers.mode,
-    // All instances write this one: what only one of them is told to add would make them fight.
+    // All instances write the Service. Tags of a single instance would make the instances overwrite each other.
     tags: tagsOf(publication, found?.metadata, {}),
     ...(holder !== undefined && { holder }),
     ...(listener && { listener }),
@@ -81,7 +81,7 @@ export function servicePlan(
       problem: `Service ${namespace}/${name} is being deleted`,
     };
   }
-  // What is leaving is taken back as it is, and what was never ours is adopted by those who use it.
+  // A leaving Service is not updated before its deletion. Only instances that take part adopt an upstream Service.
   const patch =
     want === 'leaving' || (state === 'upstream' && !takesPart)
       ? null
@@ -99,7 +99,7 @@ export function servicePlan(
 const whyCreated = ({ listener }: Publication): string =>
   listener === undefined ? 'the cluster is proxied' : `AdditionalListener ${listener.key}`;
 
-/** Why it cannot be used for this publication; null where it can. */
+/** Why this publication cannot use the Service; null when it can. */
 function notOurs(
   { cluster, listener }: Publication,
   found: ServiceObject,
@@ -117,20 +117,21 @@ function notOurs(
 }
 
 export function ownerOf(object: ClusterObject | null, namespace: string) {
-  // Of one that is being deleted the garbage collector may take away what it owns before it is gone, and again and again.
+  // No reference to an owner that is being deleted: the garbage collector may delete the dependents before the owner is gone, and
+  // again after each re-creation.
   return object === null || object.uid === null || object.deleting
     ? null
     : { apiVersion: object.apiVersion, name: object.name, namespace, uid: object.uid };
 }
 
-/** null when nothing of what we decide differs. What others added (labels, a cluster IP) is theirs. */
+/** Returns null when our fields match. Fields of other writers (labels, a cluster IP) stay. */
 function servicePatch(found: ServiceObject, wanted: ServiceObject, mode: LivenessMode): object | null {
   const metadata = metadataPatch(found.metadata, wanted.metadata);
   const ports = (found.spec?.ports ?? []).map(({ name, port, protocol, targetPort }) => ({
     name,
     port,
     protocol,
-    // Without a selector it means nothing, and old instances write their own into it.
+    // Without a selector, targetPort has no effect, and magnum-cluster-api-proxy writes its own value.
     targetPort: mode === 'timestamp' ? wanted.spec?.ports?.[0]?.targetPort : targetPort,
   }));
   const samePorts = isDeepStrictEqual(ports, wanted.spec?.ports);

@@ -1,5 +1,5 @@
-// How this instance's slice of one cluster has to change. A backend that fails its checks takes its slice away at once; one
-// that is leaving in order is first marked as terminating, so that kube-proxy finds others, and goes a little later. Pure.
+// Plans this instance's slice of one publication. When no backend passes its checks, the slice is deleted at once. On an orderly
+// withdrawal it is first marked as terminating, so kube-proxy chooses other endpoints, and deleted later. Pure.
 
 import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
 import { formatTimestamp, parseTimestamp } from '../instance/timestamp-liveness.ts';
@@ -15,25 +15,25 @@ import type { Action } from './plan.ts';
 import { ownerOf, type ServicePlan, type ServiceSettings } from './service-plan.ts';
 
 export interface SliceSettings extends ServiceSettings {
-  /** From "terminating" to gone: so long kube-proxy on every node may take to hear of it. */
+  /** How long a terminating slice stays before it is deleted: kube-proxy on every node must see it first. */
   readonly propagationWaitMs: number;
-  /** Of this instance. */
+  /** The tags of this instance. */
   readonly tags: Tags;
 }
 
 export interface SlicePlan {
   readonly state: PublicationStatus['slice'];
   readonly actions: readonly Action[];
-  /** Name of the slice that is terminating and since when; null: none is. */
+  /** The terminating slice, and since when; null: none. */
   readonly terminating: { readonly name: string; readonly sinceMs: number } | null;
   readonly lookAgainAtMs: number | null;
   readonly problem: string | null;
 }
 
-/** Old instances take a slice for dead after 30 s: two of three writes may fail. */
+/** magnum-cluster-api-proxy treats a slice as dead after 30 s, so two of three writes may fail. */
 const REFRESH_MS = 10_000;
 
-/** What is there stays, and stays right: only what would come again and again does not come. */
+/** An existing slice stays and is kept up to date. No new slice is created, because peers would delete it again and again. */
 const LAPSED = 'not published: our Lease is not renewed, so the other instances would take it away again';
 
 type Wanted = 'ready' | 'terminating' | 'absent' | 'as-it-is';
@@ -41,7 +41,7 @@ type Wanted = 'ready' | 'terminating' | 'absent' | 'as-it-is';
 export function slicePlan(
   publication: Publication,
   serviceUsable: ServicePlan['usable'],
-  /** Of this instance and this cluster. */
+  /** The slices of this instance for this publication. */
   own: readonly OwnedSlice[],
   kube: KubeWorld,
   settings: SliceSettings,
@@ -49,7 +49,7 @@ export function slicePlan(
 ): SlicePlan {
   const { cluster } = publication;
   const [found, ...extra] = own;
-  // One is enough: a second one is left from when the plain name was taken, or was not.
+  // A second slice remains when the plain name was taken at one time and free at another.
   const actions: Action[] = extra.map((slice) => removal(slice, settings.namespace, 'there are two'));
   const { endpoint, draining, participation } = kube.self;
   const { want } = publication;
@@ -96,7 +96,7 @@ export function slicePlan(
 
   const object = wantedSlice(publication, endpoint, found, wanted === 'terminating', kube, settings);
   if (found.object.addressType !== object.addressType) {
-    // Immutable: the next turn makes it anew.
+    // addressType is immutable: the next turn creates a new slice.
     actions.push(removal(found, settings.namespace, 'our address is of another family now'));
     return { ...nothing, state, actions };
   }
@@ -124,7 +124,7 @@ function whyLeaving(want: Publication['want'], { self: { draining, participation
   return want === 'leaving' ? 'no longer proxied' : participation.reason;
 }
 
-/** When the time stamp is to be renewed (monotonic): turns in between must not put it off. */
+/** When to renew the time stamp (monotonic). Turns in between must not delay it. */
 function refreshAt(wanted: EndpointSliceObject, { nowMs, wallMs }: KubeWorld): number {
   const writtenMs = parseTimestamp(wanted.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? '') ?? wallMs;
   return nowMs + Math.min(REFRESH_MS, Math.max(0, writtenMs + REFRESH_MS - wallMs));
@@ -153,7 +153,7 @@ function wantedSlice(
     namespace,
     owner: ownerOf(object, clusterNamespace),
     instance,
-    // A slice of ours keeps the name it has; a new one takes the plain name if nobody has it.
+    // An existing slice keeps its name. A new slice gets the plain name if that is free.
     disambiguate: found === null ? kube.slices.has(plain) : found.name !== plain,
     ...endpoint,
     port: portOf(publication, endpoint.port, found),
@@ -166,13 +166,13 @@ function wantedSlice(
   });
 }
 
-/** Of a port that is not known now, what was published stands: only what is on its way out comes to this. */
+/** While the listen port is unknown, the published port stays. This happens only during a withdrawal. */
 function portOf({ listener }: Publication, shared: number, found: OwnedSlice | null): number {
   if (listener === undefined || listener.listenPort === 'shared') return shared;
   return listener.listenPort ?? found?.object.ports?.[0]?.port ?? shared;
 }
 
-/** The one that is there while it is fresh: a new one would be a write. A clock that was set back makes it stale too. */
+/** Keeps the written time stamp while it is fresh, to avoid a write. A clock that was set back makes it stale too. */
 function freshTimestamp(written: string | null, wallMs: number): string {
   const ms = written === null ? null : parseTimestamp(written);
   return written !== null && ms !== null && Math.abs(wallMs - ms) < REFRESH_MS
@@ -192,7 +192,7 @@ function slicePatch(found: EndpointSliceObject, wanted: EndpointSliceObject): ob
   };
 }
 
-// Written out: a turn compares a thousand of them, and a generic comparison takes longer than all the rest of it.
+// Explicit comparisons: a turn compares a thousand slices, and a generic comparison takes longer than the rest of the turn.
 type Endpoint = NonNullable<EndpointSliceObject['endpoints']>[number];
 type Port = NonNullable<EndpointSliceObject['ports']>[number];
 

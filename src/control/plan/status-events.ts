@@ -1,5 +1,5 @@
-// Which changes from one turn to the next become Kubernetes Events: the mechanism that clusters and additional listeners share. What is
-// worth a word of which state, each says for itself (cluster-events.ts, listener-events.ts).
+// Detects the changes between two turns that become Kubernetes Events. Clusters and additional listeners share this mechanism; their
+// rules are in cluster-events.ts and listener-events.ts.
 
 export type EventReason =
   | 'Proxied'
@@ -10,7 +10,7 @@ export type EventReason =
   | 'NameInvalid'
   | 'NameConflict'
   | 'NotProxied'
-  /** Of an additional listener. */
+  /** Additional listeners only. */
   | 'Serving'
   | 'NotServing';
 
@@ -31,7 +31,7 @@ export interface StatusEvent {
 }
 
 export interface Told extends Omit<StatusEvent, 'object'> {
-  /** All instances see it alike: the first of the living tells it. */
+  /** All instances see the same change, so only the first live instance reports it. */
   readonly shared: boolean;
 }
 
@@ -40,27 +40,27 @@ interface Status {
   readonly reason: string;
 }
 
-/** What is particular to one kind of status. */
+/** The rules for one kind of status. */
 export interface EventRules<S extends Status> {
   readonly keyOf: (status: S) => string;
-  /** Asked of what has another state than before, or is invalid for another reason; null: not worth a word. */
+  /** Called after a change of state, or of the reason for `invalid`; null: no Event. */
   readonly told: (status: S, was: S | null, isStarting: boolean) => Told | null;
-  /** Asked of each status that changed, whatever its state; null: nothing more to tell. */
+  /** Called for every changed status; null: no additional Event. */
   readonly toldBesides?: (status: S, was: S | null) => Told | null;
-  /** The first turns may know of none: those that come then were there before us. */
+  /** The first turns may be empty. The first statuses that appear then existed before the start. */
   readonly waitsForFirst: boolean;
 }
 
 export interface StatusEventsSettings {
   readonly now: () => number;
-  /** After a start everything begins to be served once more; so long that is no news. */
+  /** After a start, every status becomes `serving` again. During this time, that causes no Event. */
   readonly quietMs?: number;
 }
 
 export interface StatusEventsContext<S> {
-  /** null where there is no object to write on, or where it is being deleted: that its API server goes then is no news. */
+  /** null without an object, or while it is being deleted: its API server is expected to stop then. */
   readonly objectOf: (status: S) => EventObject | null;
-  /** Whether we are the first of the living by name. What all instances see alike is told by that one. */
+  /** Whether this instance is the first live one by name. Only that instance reports shared changes. */
   readonly isFirst: boolean;
 }
 
@@ -70,9 +70,9 @@ export class StatusEvents<S extends Status> {
   readonly #rules: EventRules<S>;
   readonly #now: () => number;
   readonly #quietMs: number;
-  /** Of the last turn. */
+  /** The statuses of the last turn. */
   #before: ReadonlyMap<string, S> | null = null;
-  /** Those of the first turn that were not served since: their coming up is the end of our start. */
+  /** Keys of the first turn that are not serving yet. Their change to `serving` is part of the start. */
   #starting = new Set<string>();
   #startedAtMs = 0;
 
@@ -82,7 +82,7 @@ export class StatusEvents<S extends Status> {
     this.#quietMs = quietMs;
   }
 
-  /** What is worth telling of the change from the last turn to this one. */
+  /** The Events for the changes from the last turn to this one. */
   changes(statuses: readonly S[], { objectOf, isFirst }: StatusEventsContext<S>): readonly StatusEvent[] {
     const { keyOf, waitsForFirst } = this.#rules;
     const next = new Map(statuses.map((status) => [keyOf(status), status]));

@@ -20,7 +20,7 @@ const listener = (spec: object = {}, metadata: object = {}) => ({
 const read = (object: unknown, settings = SETTINGS) =>
   readAdditionalListener(object, 'AdditionalListener x', settings);
 
-test('what is not said is what the API would have put there', () => {
+test('an absent field gets the default of the API', () => {
   const reading = read(listener());
   expect(reading.problems).toEqual([]);
   expect(reading).toMatchObject({
@@ -32,13 +32,13 @@ test('what is not said is what the API would have put there', () => {
   });
 });
 
-test('every example of deploy/ can be used', () => {
+test('every example in deploy/ is valid', () => {
   const readings = exampleListeners().map((each) => read(each));
   expect(readings.flatMap(({ problems }) => problems)).toEqual([]);
   expect(readings.map(({ name }) => name)).toContain('bootstrap-ssh');
 });
 
-describe('refused, with the place', () => {
+describe('an invalid listener is rejected with the path of the field', () => {
   test.each<[string, object, RegExp]>([
     ['no cluster', { clusterName: undefined }, /^spec.clusterName is ""/],
     ['a cluster without a Service', { clusterName: 'a.b' }, /^spec.clusterName is "a.b"/],
@@ -61,7 +61,7 @@ describe('refused, with the place', () => {
       /Exists takes no values/,
     ],
     [
-      'a rollout label that nobody allowed',
+      'a rollout label that the operator did not allow',
       { rolloutLabels: { role: 'x' } },
       /spec.rolloutLabels has the key/,
     ],
@@ -77,20 +77,20 @@ describe('refused, with the place', () => {
     expect(problems[0]).toMatch(words);
   });
 
-  test('all at once, and what can be shown is', () => {
+  test('all problems are listed at once, and readable values are shown', () => {
     const { problems, shown } = read(listener({ port: 0, protocol: 'UDP', targetPort: 'x' }));
     expect(problems).toHaveLength(3);
     expect(shown).toEqual({ cluster: 'kube-1', protocol: 'TCP', port: 0, targetPort: 0 });
   });
 });
 
-test('ranges are kept in one spelling, each once', () => {
+test('ranges are kept in canonical form without duplicates', () => {
   const { wish } = read(listener({ allowedCIDRs: ['FD00:0::/8', '10.0.0.0/8', 'fd00::/8'] }));
   expect(wish?.allowedCidrs).toEqual(['10.0.0.0/8', 'fd00::/8']);
 });
 
 describe('the digest of a selector', () => {
-  test('is that of what it asks', () => {
+  test('depends on the meaning of the selector, not on its spelling', () => {
     const asked = { matchLabels: { a: '1', b: '2' }, matchExpressions: [] };
     expect(selectorDigest(asked)).toBe(selectorDigest({ matchLabels: { b: '2', a: '1' } }));
     expect(selectorDigest({})).toBe(selectorDigest(undefined));
@@ -101,7 +101,7 @@ describe('the digest of a selector', () => {
   });
 });
 
-test('a status that changed is a change, a write that says the same is none', () => {
+test('a changed status is a change, and a write of equal content is not', () => {
   expect(sameListenerReading(read(listener()), read(listener()))).toBe(true);
   const told = { ...listener(), status: { ready: 1 } };
   expect(sameListenerReading(read(listener()), read(told))).toBe(false);
@@ -109,7 +109,7 @@ test('a status that changed is a change, a write that says the same is none', ()
   expect(sameListenerReading(read(selector('a')), read(selector('b')))).toBe(false);
 });
 
-test('nothing makes it throw, and there is a wish or a reason', () => {
+test('no object makes the reader throw, and each gives a wish or a reason', () => {
   const odd = fc.oneof(
     fc.anything(),
     fc.record({ metadata: fc.anything(), spec: fc.object(), status: fc.anything() }),

@@ -1,5 +1,5 @@
-// One AdditionalListener, read into what a pool and its Service are made from, or into every reason why it cannot be used. Pure: the
-// same object always gives the same reading, and no object makes it throw.
+// Reads one AdditionalListener into the input for a pool and its Service, or into all reasons why it is unusable. Pure: the same object
+// always gives the same reading, and no object makes it throw.
 import { isIP, SocketAddress } from 'node:net';
 import { refuseUnknownFields } from '../../kube/labels/label-requirement.ts';
 import { isClusterName } from '../objects/cluster-name.ts';
@@ -12,37 +12,37 @@ export const LISTENER_GROUP = 'isthmus.dev';
 export const LISTENER_KIND = 'AdditionalListener';
 export const LISTENER_VERSIONS: readonly string[] = ['v1alpha1'];
 
-/** True for the objects that are ours to judge, whatever their version. */
+/** True for an AdditionalListener of any version. */
 export const isAdditionalListener = (apiVersion: unknown, kind: unknown): boolean =>
   kind === LISTENER_KIND && typeof apiVersion === 'string' && apiVersion.startsWith(`${LISTENER_GROUP}/`);
 
 export interface ListenerReadingSettings {
   /** `--ignored-selector-labels` */
   readonly ignoredLabels: ReadonlySet<string>;
-  /** It comes from a file, where no API refuses what it does not know: a misspelt allowedCIDRs would let everybody in. */
+  /** The object comes from a file, where no API rejects unknown fields. A misspelt allowedCIDRs would allow every client. */
   readonly fromFile?: boolean;
 }
 
-/** The object itself, as others refer to it and as its status stands. */
+/** The object itself: what references need, and its current status. */
 export interface ListenerObject {
   readonly apiVersion: string;
-  /** null for what was read from a file. */
+  /** null for an object from a file. */
   readonly uid: string | null;
   readonly generation: number | null;
-  /** As it is in the API, of unknown shape; null where there is none. */
+  /** As in the API, of unknown shape; null if absent. */
   readonly status: Readonly<Record<string, unknown>> | null;
 }
 
-/** What it asks for, once all of it can be read. */
+/** The requested configuration of a valid listener. */
 export interface ListenerWish {
   readonly cluster: string;
-  /** Second half of the name of its Service. */
+  /** Second part of the Service name. */
   readonly poolName: string;
   readonly protocol: 'TCP' | 'TLS';
   readonly port: number;
   readonly targetPort: number;
   readonly selection: PoolSelection;
-  /** Two selectors that ask the same have the same: so that an edit is noticed. */
+  /** Equal for selectors with equal meaning. Detects an edit. */
   readonly selectorDigest: string;
   readonly allowedCidrs: readonly string[];
 }
@@ -53,20 +53,20 @@ export interface ListenerReading {
   readonly name: string;
   readonly namespace: string;
   readonly origin: string;
-  /** Infinity where it is not known: whoever can prove an age comes first. */
+  /** Infinity if unknown: an object with a known age takes precedence. */
   readonly createdAtMs: number;
-  /** Being deleted, and kept by somebody's finalizer: it is taken back in order. */
+  /** The object has a deletionTimestamp and waits for a finalizer. Its Service is withdrawn in order. */
   readonly deleting: boolean;
   readonly object: ListenerObject;
-  /** As far as they can be read, for status. */
+  /** The readable values, for status. */
   readonly shown: Pick<ListenerWish, 'cluster' | 'protocol' | 'port' | 'targetPort'>;
-  /** null while it must be edited first. */
+  /** null if the object is invalid and must be edited. */
   readonly wish: ListenerWish | null;
-  /** Why; empty where there is a wish. */
+  /** Why `wish` is null; empty if there is a wish. */
   readonly problems: readonly string[];
 }
 
-/** The cluster's own Service has it; a kubeconfig leads there. */
+/** The port of the cluster's own Service, which kubeconfigs use. */
 const CLUSTER_PORT = 6443;
 const POOL_NAME = /^(?:[a-z]|[a-z][-a-z0-9]{0,61}[a-z0-9])$/;
 const MAX_CIDRS = 64;
@@ -193,7 +193,7 @@ function readObject(object: unknown, fields: ManifestFields): ListenerObject {
   });
 }
 
-/** Of what it asks, not of how it is spelled: the order of labels and empty parts make no difference. */
+/** A digest of the meaning: label order and empty parts make no difference. */
 export function selectorDigest(selector: unknown): string {
   const { matchLabels, matchExpressions } = isRecord(selector)
     ? selector
@@ -203,7 +203,7 @@ export function selectorDigest(selector: unknown): string {
     .filter(isRecord)
     .map(({ key, operator, values }) => JSON.stringify([key, operator, Array.isArray(values) ? values : []]))
     .sort(byText);
-  // Late: without a listener, an instance that serves from files need not load any cryptography.
+  // Loaded late: an instance that serves from files and has no listener does not need cryptography.
   const { createHash } = process.getBuiltinModule('node:crypto');
   return createHash('sha256')
     .update(JSON.stringify([labels, expressions]))
@@ -211,7 +211,7 @@ export function selectorDigest(selector: unknown): string {
     .slice(0, 16);
 }
 
-/** Nothing of it differs that anybody decides from. */
+/** True if no field that affects a decision differs. */
 export function sameListenerReading(a: ListenerReading, b: ListenerReading): boolean {
   return JSON.stringify(comparable(a)) === JSON.stringify(comparable(b));
 }
@@ -227,7 +227,10 @@ function comparable({ wish, ...rest }: ListenerReading): unknown {
 
 export const shownListener = (key: string): string => `AdditionalListener ${shownValue(key)}`;
 
-/** A range of addresses (`192.0.2.0/24`) in one spelling; null where it is none. Bits of the host may be set, as Kubernetes allows it: only the prefix counts. */
+/**
+ * A range of addresses (`192.0.2.0/24`) in canonical form; null if the text is not a range. Host bits may be set, as in Kubernetes: only
+ * the prefix counts.
+ */
 export function canonicalCidr(text: string): string | null {
   const match = /^([0-9A-Fa-f:.]+)\/(\d{1,3})$/.exec(text);
   if (match === null) return null;
@@ -236,6 +239,6 @@ export function canonicalCidr(text: string): string | null {
   const length = Number(digits);
   if (version === 0 || length > (version === 4 ? 32 : 128) || digits !== String(length)) return null;
   const { address } = new SocketAddress({ address: bare, family: version === 4 ? 'ipv4' : 'ipv6' });
-  // A range of IPv4 that is written as IPv6 would be compared with no client's address.
+  // An IPv4 range in IPv6 notation would never match a client's address.
   return address.startsWith('::ffff:') ? null : `${address}/${length}`;
 }

@@ -1,5 +1,5 @@
-// Judges an address from a manifest before anything dials it. What it refuses would not leave the netns, or would reach
-// something in it that is no API server: a tenant that may write a manifest must not reach the network node by it.
+// Checks an address from a manifest before the proxy dials it. A rejected address would stay inside the netns, or reach something there
+// that is no API server. A tenant that writes a manifest must not reach the network node.
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import { embeddedIpv4s } from './embedded-ipv4.ts';
 
@@ -8,7 +8,7 @@ export type AddressVerdict =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'not-an-address' };
 
-// In this order: `::/96` below covers `::` and `::1` too, but with a poorer reason.
+// The order matters: `::/96` below also covers `::` and `::1`, but with a less precise reason.
 const REFUSED: readonly { readonly reason: string; readonly list: BlockList }[] = [
   {
     reason: 'a loopback address leads back into the netns itself, never to an API server',
@@ -35,7 +35,7 @@ const REFUSED: readonly { readonly reason: string; readonly list: BlockList }[] 
 
 const LOCAL_NAT64 = addressRanges('64:ff9b:1::/48');
 
-// RFC 1918, RFC 4193, and RFC 6598: shared address space is not routed on the internet either, and clouds do hand it to tenants.
+// RFC 1918, RFC 4193 and RFC 6598. The internet does not route shared address space (RFC 6598), and clouds assign it to tenants.
 const PRIVATE = addressRanges('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7');
 
 export function addressVerdict(text: string): AddressVerdict {
@@ -46,7 +46,7 @@ export function addressVerdict(text: string): AddressVerdict {
     return { kind: 'refused', reason: 'a zone (the part after "%") has no meaning in another netns' };
 
   const family = version === 4 ? 'ipv4' : 'ipv6';
-  // One text per address: the backend's key, and with it its health, must not depend on the spelling.
+  // One text per address: the backend's key and its health must not depend on the spelling.
   const { address } = new SocketAddress({ address: bare, family });
   const reason = refusal(address, family) ?? (family === 'ipv6' ? ipv6Refusal(address) : null);
   if (reason !== null) return { kind: 'refused', reason };
@@ -57,8 +57,8 @@ const refusal = (address: string, family: 'ipv4' | 'ipv6'): string | null =>
   REFUSED.find(({ list }) => list.check(address, family))?.reason ?? null;
 
 /**
- * A translated form of an address that is not refused stays what it is, another IPv6 address: it leads no further than the IPv4 address,
- * which the same object could name. Of the prefix for local use that cannot be said: only its site knows where the address stands in it.
+ * If the embedded IPv4 address is allowed, the IPv6 form is allowed too: it reaches no more than the IPv4 address, which the same object
+ * could name. The local-use NAT64 prefix is rejected: only its site knows the position of the IPv4 address in it.
  */
 function ipv6Refusal(address: string): string | null {
   if (address.startsWith('::ffff:')) return 'an IPv4-mapped address belongs written as plain IPv4';
@@ -71,7 +71,7 @@ function ipv6Refusal(address: string): string | null {
     : null;
 }
 
-/** Networks as a list that an address can be checked against. */
+/** CIDR networks as a list for address checks. */
 export function addressRanges(...cidrs: readonly string[]): BlockList {
   const list = new BlockList();
   for (const cidr of cidrs) {

@@ -19,7 +19,7 @@ describe('the object behind a cluster', () => {
     });
   });
 
-  test('tells that it is being deleted', () => {
+  test('shows that it is being deleted', () => {
     expect(clusterObject(object({ deletionTimestamp: '2026-03-02T09:14:27Z' }))?.deleting).toBe(true);
   });
 
@@ -33,11 +33,11 @@ describe('the object behind a cluster', () => {
     ['a port without a host', { port: 6443 }, null],
     ['a host that would change the URL', { host: 'a/b?c@d', port: 6443 }, null],
     ['a host of another type', { host: 7, port: 6443 }, null],
-  ])('whose endpoint is %s is reached directly at that', (_title, endpoint, server) => {
+  ])('whose endpoint is %s has that endpoint as its direct server', (_title, endpoint, server) => {
     expect(clusterObject(object({}, endpoint))?.directServer).toBe(server);
   });
 
-  test('carries the tags of its users, read, or why they cannot be', () => {
+  test('carries the tags of its users, or the reasons why they are invalid', () => {
     const tagged = (text: unknown) =>
       clusterObject(object({ annotations: { 'isthmus.dev/resource-tags': text } }))?.tags;
     expect(tagged('team=a')).toEqual({ kind: 'tags', tags: { team: 'a' } });

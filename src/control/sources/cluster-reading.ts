@@ -1,34 +1,34 @@
-// What every reading has, whatever its kind.
+// Accessors for the fields that all kinds of readings share, and the rules for when earlier facts still apply to a new reading.
 import type { ClusterFacts, ClusterObject, ClusterReading } from './cluster-source.ts';
 
-/** Of the object: `<namespace>/<metadata.name>`. */
+/** `<namespace>/<metadata.name>` of the object. */
 export const keyOf = (reading: ClusterReading): string => common(reading).key;
 export const originOf = (reading: ClusterReading): string => common(reading).origin;
-/** Of the cluster, from its label; empty where the object has none. */
+/** The name of the cluster, from its label; empty if the object has none. */
 export const nameOf = (reading: ClusterReading): string => common(reading).name;
 export const namespaceOf = (reading: ClusterReading): string => common(reading).namespace;
-/** Infinity where it is not known: whoever can prove an age comes first. */
+/** Infinity if unknown: an object with a known age takes precedence. */
 export const createdAtOf = (reading: ClusterReading): number =>
   common(reading).createdAtMs ?? Number.POSITIVE_INFINITY;
-/** null where there is no object in an API, or it has no name that others could refer to. */
+/** null if the reading has no API object, or the object has no usable name. */
 export const objectOf = (reading: ClusterReading): ClusterObject | null => common(reading).object ?? null;
 
-/** null where every network of spec is one of status, or is trusted. */
+/** null if status confirms every network of spec, or if spec is trusted. */
 export const unusedSpecNetworkOf = (reading: ClusterReading): string | null =>
   common(reading).unusedSpecNetworkId ?? null;
 
-/** The reading is of the very object that these facts were read from: not of another that was made under its name. */
+/** True if the reading is of the same object as the facts, not of a new object with the same name. */
 function isSameObject(reading: ClusterReading, facts: ClusterFacts): boolean {
   const uid = objectOf(reading)?.uid ?? null;
-  // No uid: read from a file, or kept by ourselves from an earlier turn. What the API lists has one.
+  // A reading without uid comes from a file or was kept from an earlier turn. Every object from the API has a uid.
   return uid === null || uid === (facts.object?.uid ?? null);
 }
 
 /**
- * Whether facts that were read before still hold for a reading without facts of its own. An object that was made anew under the same
- * name is another tenant's as far as we know. Only a restore keeps the route: it has the same cluster name and the same endpoint in spec,
- * where a new cluster has no endpoint before its first status. Such an object chooses nothing: address, port and network are all the
- * former object's, and lead to the former API server.
+ * True if earlier facts still hold for a reading without facts. A new object with the same name may belong to another tenant, so its
+ * route is dropped. The exception is a restore: it has the same cluster name and the same endpoint in spec. A new cluster has no
+ * endpoint before its first status. The restored object chooses nothing: address, port and network all come from the former object
+ * and lead to the former API server.
  */
 export function speaksFor(reading: ClusterReading, facts: ClusterFacts): boolean {
   if (isSameObject(reading, facts)) return true;
@@ -37,8 +37,8 @@ export function speaksFor(reading: ClusterReading, facts: ClusterFacts): boolean
 }
 
 /**
- * Where the machines of the cluster are; null while that is not known. Facts of a former object of this name do not count: the machines
- * are new as well, and would be addresses that one tenant chose in the network of another.
+ * The network of the cluster's machines; null if unknown. Facts of a former object with the same name do not count. Its machines are
+ * new too, and their addresses would be dialled in the network of another tenant.
  */
 export function machineNetworkOf(reading: ClusterReading, known: ClusterFacts | undefined): string | null {
   const own = common(reading).clusterNetworkId;

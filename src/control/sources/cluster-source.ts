@@ -1,45 +1,45 @@
-// What a source of clusters hands over: plain data about OpenStackClusters, wherever they come from (files now, the
-// Kubernetes API in its own source). A source knows nothing of netns, health or routes.
+// The interface of a cluster source (files or the Kubernetes API) and the plain data that it returns about OpenStackClusters. A source
+// does not depend on netns, health or routes.
 import type { ReadTags } from '../objects/resource-tags.ts';
 
-/** The object behind a reading, as other objects refer to it. */
+/** The object behind a reading, in the form that references need. */
 export interface ClusterObject {
   readonly apiVersion: string;
   readonly name: string;
-  /** null for what was read from a file: there is no object to refer to. */
+  /** null for an object from a file, which cannot be referenced. */
   readonly uid: string | null;
-  /** Where clients reach it without us (`spec.controlPlaneEndpoint`): what a kubeconfig is given back. */
+  /** The URL at which clients reach the cluster without Isthmus (`spec.controlPlaneEndpoint`). A restored kubeconfig contains it. */
   readonly directServer: string | null;
-  /** Being deleted; it stays proxied until it is gone, since its controllers need the way in. */
+  /** The object has a deletionTimestamp. It stays proxied until it is gone, because its controllers need the API server. */
   readonly deleting: boolean;
-  /** Its users' tags for everything of this cluster; absent: none. */
+  /** Tags that users set for all objects of this cluster; absent if there are none. */
   readonly tags?: ReadTags;
 }
 
-/** The facts of one OpenStackCluster that the proxy needs, whatever API version they were written in. */
+/** The facts of one OpenStackCluster that the proxy needs, independent of the API version. */
 export interface ClusterFacts {
-  /** `<namespace>/<metadata.name>`: the object, not the cluster's name. */
+  /** `<namespace>/<metadata.name>` of the object, not the name of the cluster. */
   readonly key: string;
   /** From the label `cluster.x-k8s.io/cluster-name`. */
   readonly name: string;
   readonly namespace: string;
-  /** Where it was read: a file's name and document number, or the API. For messages. */
+  /** Where the object comes from: file name and document number, or the API. Used in messages. */
   readonly origin: string;
-  /** `metadata.creationTimestamp`: of two objects that claim one cluster name, the older keeps it. */
+  /** `metadata.creationTimestamp`. If two objects claim one cluster name, the older one keeps it. */
   readonly createdAtMs?: number | null;
   readonly object?: ClusterObject | null;
   /** Neutron network ids whose netns may reach the API server, best first (the load balancer's own network before the cluster's). */
   readonly networkIds: readonly string[];
-  /** The cluster's own (`status.network.id`), where its machines are; absent while it is not known. */
+  /** The cluster's own network (`status.network.id`), which contains its machines. Absent if unknown. */
   readonly clusterNetworkId?: string;
-  /** Named in spec and in no field of status, and so not used; absent: there is none. */
+  /** A network id that appears in spec but not in status, and is therefore not used. Absent if there is none. */
   readonly unusedSpecNetworkId?: string;
-  /** Address of the API server inside that network: canonical text, IPv6 without brackets. */
+  /** Address of the API server inside that network, as canonical text; IPv6 without brackets. */
   readonly address: string;
   readonly port: number;
 }
 
-/** One object as read; `name` may be empty when the object does not even carry one. */
+/** One object after reading. `name` is empty if the object has no usable cluster name. */
 export type ClusterReading =
   | { readonly kind: 'proxied'; readonly facts: ClusterFacts }
   | (Unproxied & { readonly kind: 'not-proxied' })
@@ -53,22 +53,21 @@ export interface Unproxied {
   readonly origin: string;
   readonly createdAtMs?: number | null;
   readonly object?: ClusterObject | null;
-  /** As in the facts: machines can be reached although the API server cannot. */
+  /** As in the facts. Machines can be reachable when the API server is not. */
   readonly clusterNetworkId?: string;
   /** As in the facts. */
   readonly unusedSpecNetworkId?: string;
   readonly reason: string;
 }
 
-/** How objects are read. */
 export interface ReadingSettings {
-  /** Which clusters are proxied: those without a floating IP, or all of them. */
+  /** True: proxy all clusters. False: proxy only clusters without a floating IP. */
   readonly proxyAlways: boolean;
-  /** Whether a network id in spec counts as one in status does. Absent: it does not, since tenants write spec. */
+  /** Treat a network id in spec like one in status. False by default, because tenants write spec. */
   readonly trustSpecNetwork?: boolean;
 }
 
-/** Something that could not be used, by name with the reason: a file, a document in it, a flag that names nothing. */
+/** Unusable input (a file, a document in it, a flag) with its name and the reason. */
 export interface Problem {
   readonly origin: string;
   readonly reason: string;
@@ -76,20 +75,20 @@ export interface Problem {
 
 export interface SourceSnapshot {
   /**
-   * False until everything was read once, and while anything could not be read: then nothing is concluded from an absence.
-   * What a source read before and cannot read now stays in `clusters`; an object leaves only when it is known to be gone.
+   * False until everything was read once, and while anything is unreadable. While false, a missing object does not count as deleted.
+   * An object that becomes unreadable stays in `clusters`; it leaves only when its deletion is certain.
    */
   readonly complete: boolean;
   /** Sorted by key, then origin. */
   readonly clusters: readonly ClusterReading[];
-  /** What could not be read at all (a file, a document in it), by name with the reason. */
+  /** Everything unreadable (a file, a document in it), with the reason. */
   readonly problems: readonly Problem[];
 }
 
 export interface ClusterSource {
-  /** Resolves once the first snapshot is there. `onChange` only says "look again". */
+  /** Resolves when the first snapshot exists. `onChange` carries no data; it only requests a new look at the snapshot. */
   start(onChange: () => void): Promise<void>;
-  /** The same reference while nothing changed. */
+  /** Returns the same reference while nothing changes. */
   snapshot(): SourceSnapshot;
   stop(): Promise<void>;
 }

@@ -24,7 +24,7 @@ const hex = (...bytes: readonly number[]): string => {
   const text = Buffer.from(bytes).toString('hex');
   return (text.match(/.{4}/g) ?? []).join(':');
 };
-/** Every embedding, with any value in the bytes that it leaves open. */
+/** Every embedding, with arbitrary values in its unused bytes. */
 const EMBEDDINGS: Readonly<Record<string, (ip: readonly number[], any: readonly number[]) => string>> = {
   mapped: (ip) => `::ffff:${ip.join('.')}`,
   compatible: (ip) => `::${ip.join('.')}`,
@@ -59,7 +59,7 @@ test.each(Object.entries(EMBEDDINGS))('a refused IPv4 address stays refused as %
   );
 });
 
-test('any IPv6 address can be read', () => {
+test('every IPv6 address can be parsed', () => {
   fc.assert(
     fc.property(fc.ipV6(), (address) => {
       for (const { address: found } of embeddedIpv4s(address))

@@ -1,10 +1,10 @@
-// The IPv4 addresses that an IPv6 address carries for a translator or a tunnel. A packet to such an address ends up at the IPv4 one, so
-// whatever is refused there is refused in this spelling, too. Pure.
+// The IPv4 addresses that an IPv6 address embeds for a translator or a tunnel. A packet to such an address arrives at the IPv4 address,
+// so an address that is rejected as IPv4 must be rejected in this form too. Pure.
 
 export interface EmbeddedIpv4 {
-  /** What the form is called. */
+  /** The name of the form. */
   readonly form: string;
-  /** Dotted. */
+  /** In dotted notation. */
   readonly address: string;
 }
 
@@ -13,7 +13,7 @@ interface Form {
   matches(bytes: Uint8Array): boolean;
   /** Positions of the four bytes. */
   readonly at: readonly [number, number, number, number];
-  /** Teredo hides the client's address from translators that would rewrite it (RFC 4380, 4). */
+  /** Teredo inverts the client's address, so that translators do not rewrite it (RFC 4380, 4). */
   readonly inverted?: true;
 }
 
@@ -23,10 +23,10 @@ const startsWith = (bytes: Uint8Array, ...prefix: readonly number[]): boolean =>
 /** RFC 6052, 3.1: the well-known prefix is a /96. */
 const isNat64 = (bytes: Uint8Array): boolean =>
   startsWith(bytes, 0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0);
-/** RFC 8215: a site may use other lengths of the prefix, too, and then the address stands elsewhere; this is the usual place. */
+/** RFC 8215: a site may use other prefix lengths, which move the address. This is the usual position. */
 const isLocalNat64 = (bytes: Uint8Array): boolean => startsWith(bytes, 0, 0x64, 0xff, 0x9b, 0, 1);
 const isTeredo = (bytes: Uint8Array): boolean => startsWith(bytes, 0x20, 0x01, 0, 0);
-/** RFC 5214, 6.1: in any network, by the interface identifier; 2 is the bit for addresses that are unique in the world. */
+/** RFC 5214, 6.1: the interface identifier marks ISATAP in any network. Bit 2 marks globally unique addresses. */
 const isIsatap = (bytes: Uint8Array): boolean =>
   ((bytes[8] as number) & ~2) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 
@@ -40,7 +40,7 @@ const FORMS: readonly Form[] = [
   { form: 'ISATAP', matches: isIsatap, at: LAST },
 ];
 
-/** None for an address that carries no other. `address` is IPv6 text without a zone. */
+/** Empty if the address embeds no IPv4 address. `address` is IPv6 text without a zone. */
 export function embeddedIpv4s(address: string): readonly EmbeddedIpv4[] {
   const bytes = ipv6Bytes(address);
   return FORMS.filter(({ matches }) => matches(bytes)).map(({ form, at, inverted }) => ({
@@ -57,7 +57,7 @@ function ipv6Bytes(address: string): Uint8Array {
   return Uint8Array.from([...first, ...zeros, ...last].flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** 16 bits each; the last two may be written as IPv4. */
+/** Groups of 16 bits. The last two may be written as IPv4. */
 function groupsOf(text: string): readonly number[] {
   if (text === '') return [];
   return text.split(':').flatMap((group) => {

@@ -1,5 +1,5 @@
-// Clusters, additional listeners and machines from a directory of manifests, read again whenever it changes. One file's trouble stays
-// that file's: what it last said well stands until it is well again or deleted, and no other file notices.
+// Reads clusters, additional listeners and machines from a directory of manifests, and reads it again after each change. A broken file
+// affects no other file: its last valid content stays in use until the file is repaired or deleted.
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { byText } from '../objects/text-order.ts';
@@ -18,9 +18,9 @@ import { type FileContent, type ManifestSnapshot, mergedSnapshot, saysTheSame } 
 export interface FileSourceOptions {
   readonly directory: string;
   readonly settings: ReadingSettings & Partial<ListenerReadingSettings>;
-  /** So long must the directory be quiet before it is read: a file is rarely written in one go. */
+  /** How long the directory must be quiet before it is read: a file is rarely written in one step. */
   readonly debounceMs?: number;
-  /** For what no event tells: changes behind a symbolic link, network file systems, a directory that comes back. */
+  /** Covers changes that raise no event: behind a symbolic link, on a network file system, or a directory that reappears. */
   readonly intervalMs?: number;
   readonly limits?: Partial<ManifestLimits & { readonly files: number }>;
 }
@@ -28,9 +28,9 @@ export interface FileSourceOptions {
 const DEFAULT_LIMITS = { files: 10_000, yamlBytes: 4 * 1024 * 1024, jsonBytes: 16 * 1024 * 1024 };
 const DEFAULT_DEBOUNCE_MS = 75;
 const DEFAULT_INTERVAL_MS = 10_000;
-/** A directory that is never quiet is read this often all the same. */
+/** A directory that is never quiet is read at this interval. */
 const MAX_DEBOUNCE_MS = 1000;
-/** While the directory is missing there is nothing to watch. */
+/** A missing directory cannot be watched, so it is polled. */
 const MISSING_RETRY_MS = 1000;
 
 export class FileSource implements ClusterSource {
@@ -38,7 +38,7 @@ export class FileSource implements ClusterSource {
   readonly #limits: typeof DEFAULT_LIMITS;
   readonly #files = new Map<string, FileContent>();
   #directoryProblems: readonly Problem[] = [];
-  /** The directory could be read, and all of it was. */
+  /** The last listing succeeded, and no file exceeded the limit on files. */
   #listed = false;
   #snapshot: ManifestSnapshot = {
     clusters: Object.freeze({ complete: false, clusters: [], problems: [] }),
@@ -64,7 +64,7 @@ export class FileSource implements ClusterSource {
   async start(onChange: () => void): Promise<void> {
     await this.rescan();
     this.#patient = true;
-    // Not before: whoever starts us looks at the first snapshot anyway.
+    // Set after the first scan: the caller of `start` reads the first snapshot anyway.
     this.#onChange = onChange;
   }
 
@@ -72,7 +72,7 @@ export class FileSource implements ClusterSource {
     return this.#snapshot.clusters;
   }
 
-  /** Told of by the same `onChange`. */
+  /** Changes are reported by the same `onChange`. */
   get listeners(): { snapshot(): ListenerSnapshot } {
     return { snapshot: () => this.#snapshot.listeners };
   }
@@ -85,7 +85,7 @@ export class FileSource implements ClusterSource {
     this.#unwatch();
   }
 
-  /** Looks at the directory now; resolves when the snapshot says what was there at some time after the call. */
+  /** Scans the directory now. Resolves when the snapshot shows a state at or after the time of the call. */
   async rescan(): Promise<void> {
     while (this.#scanning !== null) await this.#scanning;
     if (this.#stopped) return;
@@ -95,7 +95,7 @@ export class FileSource implements ClusterSource {
     await this.#scanning;
   }
 
-  /** Asks for a scan in `delayMs`, unless one comes sooner. */
+  /** Schedules a scan in `delayMs`, unless an earlier one is scheduled. */
   #schedule(delayMs: number): void {
     const dueAtMs = Math.min(this.#dueAtMs, Date.now() + delayMs);
     this.#unschedule();
@@ -110,7 +110,7 @@ export class FileSource implements ClusterSource {
     this.#dueAtMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Something happened in the directory: wait until it is quiet, but not for ever. */
+  /** An event in the directory: wait until the directory is quiet, but at most MAX_DEBOUNCE_MS. */
   #noticed(): void {
     const now = Date.now();
     this.#restlessSinceMs ??= now;
@@ -127,15 +127,15 @@ export class FileSource implements ClusterSource {
     let changed = false;
     const problems: Problem[] = [];
     try {
-      // By Node's thread pool, and only this: a network file system that hangs holds up a thread there, and this one goes on.
+      // Only this stat runs in Node's thread pool: a network file system that hangs blocks a pool thread, not the control thread.
       const { dev, ino } = await stat(directory, { bigint: true });
       if (this.#stopped) return;
-      // Watch first, list second: what happens in between raises an event.
+      // Watch before listing: a change between the two raises an event.
       const identity = `${dev}:${ino}`;
       problems.push(...this.#watchDirectory(identity));
       const names = manifestNames(readdirSync(directory));
       if (names.length === 0 && this.#files.size > 0 && identity !== this.#listedIdentity) {
-        // A volume that was unmounted shows the empty directory below it: that says nothing about the clusters.
+        // An unmounted volume exposes the empty directory below it. That does not mean that the clusters are gone.
         throw new Error('another directory has taken its place, without a single manifest');
       }
       this.#listedIdentity = identity;
@@ -171,7 +171,7 @@ export class FileSource implements ClusterSource {
     this.#schedule(again);
   }
 
-  /** Files that are known already come first: a new one must not push out a cluster that is served. */
+  /** Known files come first: a new file must not evict a cluster that is served. */
   #withinLimit(names: readonly string[]): { read: ReadonlySet<string>; left: readonly string[] } {
     const known = names.filter((name) => this.#files.has(name));
     const fresh = names.filter((name) => !this.#files.has(name));
@@ -205,11 +205,11 @@ export class FileSource implements ClusterSource {
 
   #watchDirectory(identity: string): readonly Problem[] {
     const { directory } = this.#options;
-    // A watch stays with the directory it was made on, also when another has taken over its path.
+    // A watch follows the directory it was created on, even after another directory takes its path.
     if (this.#watcher !== null && this.#watched === identity) return [];
     this.#unwatch();
     try {
-      // Every event counts, whatever its name: a ConfigMap changes by renaming `..data`.
+      // React to every event regardless of its file name: a ConfigMap volume changes by renaming `..data`.
       this.#watcher = watch(directory, () => this.#noticed());
       this.#watcher.on('error', () => this.#unwatch());
       this.#watched = identity;
@@ -227,7 +227,7 @@ export class FileSource implements ClusterSource {
   }
 }
 
-/** Dot files belong to editors and to ConfigMap volumes (`..data`, `..2026_08_01…`), `#x#` and `~$x` to editors too. */
+/** Dot files belong to editors and to ConfigMap volumes (`..data`, `..2026_08_01…`). `#x#` and `~$x` belong to editors. */
 function manifestNames(names: readonly string[]): string[] {
   return names.filter((name) => /\.(?:ya?ml|json)$/.test(name) && !/^(?:\.|#|~\$)/.test(name)).sort(byText);
 }
@@ -236,7 +236,7 @@ function contentOf(name: string, reading: ManifestReading, lastGood: ManifestCon
   const emptied = reading.errors.length === 0 && isEmpty(reading.contents) && reading.skipped.length === 0;
   const errors =
     emptied && lastGood !== null && !isEmpty(lastGood)
-      ? // The first half of writing a file in place is to empty it.
+      ? // Writing a file in place starts with an empty file.
         [{ origin: name, reason: 'empty now: delete the file if what it held is meant to go' }]
       : reading.errors;
   if (errors.length === 0) {
@@ -246,7 +246,7 @@ function contentOf(name: string, reading: ManifestReading, lastGood: ManifestCon
   return {
     ...reading,
     errors: errors.map(({ origin, reason }) => ({ origin, reason: `${reason}${stands}` })),
-    // Nothing good to fall back on: the documents that can be read are better than none.
+    // There is no earlier valid content: use the documents that can be read.
     contents: lastGood ?? reading.contents,
     lastGood,
   };

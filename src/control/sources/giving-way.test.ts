@@ -6,11 +6,11 @@ const busyFor = (ms: number): void => {
   while (performance.now() < end);
 };
 
-it('waits for nobody while the piece was short', () => {
+it('does not yield after a short step', () => {
   expect(givingWay()()).toBeUndefined();
 });
 
-it('lets others go first once it has taken its time, and then counts anew', async () => {
+it('yields to other work after a long step, and then restarts its clock', async () => {
   let others = 0;
   const giveWay = givingWay();
   for (let turn = 1; turn <= 2; turn += 1) {

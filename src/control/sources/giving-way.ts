@@ -1,9 +1,9 @@
-// Lets other work of the thread go on between the pieces of something long: heartbeats, verdicts and answers wait for it.
+// Yields to the event loop between the steps of a long task, so that heartbeats, verdicts and responses are not delayed.
 import { setImmediate as turn } from 'node:timers/promises';
 
 const MAX_BLOCKING_MS = 8;
 
-/** To be awaited after each piece; it costs nothing until enough time has passed. */
+/** Await the returned function after each step. It costs nothing until MAX_BLOCKING_MS have passed. */
 export function givingWay(): () => Promise<void> | undefined {
   let sinceMs = performance.now();
   return () => {

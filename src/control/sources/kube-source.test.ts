@@ -18,7 +18,7 @@ const cluster = (name: string, changes: object = {}) => ({
   ...changes,
 });
 
-/** Answers by path; what is not there is not found. Watches say nothing until the test does. */
+/** Answers by path, and with not-found for an unknown path. A watch is silent until the test sends an event. */
 class Script implements KubeClient {
   readonly server = '';
   readonly identity = '';
@@ -86,7 +86,7 @@ describe('OpenStackClusters from the API', () => {
     expect(now.staleSinceMs).toBeNull();
   });
 
-  test('follow the watch, and one odd object is one odd reading', async () => {
+  test('follow the watch, and an invalid object affects only its own reading', async () => {
     const client = new Script();
     client.serve('v1beta1', cluster('a'));
     const now = await started(client);
@@ -101,11 +101,11 @@ describe('OpenStackClusters from the API', () => {
   test.each<[string, (client: Script) => void, string]>([
     ['the CRD is not installed', () => {}, 'is not installed'],
     [
-      'it is served in versions that nobody knows',
+      'the server serves only unknown versions',
       (client) => client.serve('v9'),
       'served are only v9; known are v1alpha6, v1alpha7, v1beta1, v1beta2',
     ],
-  ])('are none, and nothing is concluded from it, where %s', async (_title, prepare, reason) => {
+  ])('are an empty, incomplete list when %s', async (_title, prepare, reason) => {
     const client = new Script();
     prepare(client);
     const now = await started(client);
@@ -116,7 +116,7 @@ describe('OpenStackClusters from the API', () => {
     expect(now.staleSinceMs).not.toBeNull();
   });
 
-  test('are found once the CRD is installed, and kept while it is gone again', async () => {
+  test('are found once the CRD is installed, and kept while it is removed again', async () => {
     const client = new Script();
     const now = await started(client);
     client.serve(

@@ -1,5 +1,5 @@
-// OpenStackClusters from the Kubernetes API, as readings. Follows whichever version of them the server prefers, keeps what it knew
-// while the server cannot be heard, and says so; one odd object is one odd reading.
+// Reads OpenStackClusters from the Kubernetes API in the version that the server prefers. While the API is unreachable it keeps the
+// last readings and reports a problem. An invalid object affects only its own reading.
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
@@ -24,13 +24,13 @@ import {
 
 export interface KubeSourceDependencies {
   readonly client: KubeClient;
-  /** null: all namespaces. */
+  /** null means all namespaces. */
   readonly namespace: string | null;
   readonly settings: ReadingSettings;
 }
 
 const RESOURCE = 'openstackclusters';
-/** Newest first: the server's own preference decides, this only where it prefers one that we cannot read. */
+/** Newest first. Used only if this program cannot read the version that the server prefers. */
 const READABLE = [...KNOWN_VERSIONS].reverse();
 
 export class KubeSource implements ClusterSource {
@@ -51,7 +51,7 @@ export class KubeSource implements ClusterSource {
     });
   }
 
-  /** Resolves once the first list is there, or could not be had: a start without an API is a start all the same. */
+  /** Resolves after the first list succeeded or failed: the start does not depend on the API. */
   async start(onChange: () => void): Promise<void> {
     this.#onChange = onChange;
     this.#reflector.start();
@@ -67,7 +67,7 @@ export class KubeSource implements ClusterSource {
     return this.#snapshot;
   }
 
-  /** Monotonic; null while the API is heard. */
+  /** Monotonic time; null while the watch works. */
   get staleSinceMs(): number | null {
     return this.#reflector.snapshot().staleSinceMs;
   }
@@ -101,7 +101,7 @@ export class KubeSource implements ClusterSource {
   }
 
   #read(object: KubeObject): ClusterReading {
-    // Items of a list need not repeat what the list says.
+    // Items of a list may omit apiVersion and kind.
     const apiVersion = object.apiVersion ?? `${OPENSTACK_CLUSTER_GROUP}/${this.#version}`;
     const { namespace, name } = object.metadata;
     const origin = `OpenStackCluster ${namespace}/${name}`;
@@ -122,7 +122,7 @@ export class KubeSource implements ClusterSource {
     }));
     if (problem !== null) problems.push({ origin: 'watch of openstackclusters', reason: problem.message });
     return Object.freeze({
-      // What could not be read may be a cluster that is there.
+      // A rejected object may be an existing cluster.
       complete: synced && staleSinceMs === null && rejected.size === 0,
       clusters: Object.freeze([...items.values()].sort((a, b) => byText(keyOf(a), keyOf(b)))),
       problems: Object.freeze(problems),

@@ -1,28 +1,28 @@
-// What a source of additional listeners hands over: plain data, wherever it comes from.
+// The plain data that a source of additional listeners returns.
 import type { ListenerReading } from './additional-listener.ts';
 import type { Problem } from './cluster-source.ts';
 import type { MachineFacts } from './machine.ts';
 
 export interface ListenerSnapshot {
-  /** All listeners were read, and are heard: one that is not among them is not there. */
+  /** All listeners were read and the watch works: a listener that is missing here does not exist. */
   readonly complete: boolean;
-  /** Complete because the definition is not installed, as far as was heard at the last look: see `ABSENT_RETRY_MS`. */
+  /** True if the definition was not installed at the last check: see `ABSENT_RETRY_MS`. Then the snapshot is complete. */
   readonly kindAbsent?: boolean;
   /** Sorted by key. */
   readonly listeners: readonly ListenerReading[];
-  /** Of all clusters; empty while there is no listener. */
+  /** The machines of all clusters; empty while there is no listener. */
   readonly machines: readonly MachineFacts[];
-  /** They were listed once. */
+  /** The machines were listed at least once. */
   readonly machinesKnown: boolean;
-  /** Why they cannot be read now; null while they can. */
+  /** Why the machines are unreadable now; null if they are readable. */
   readonly machinesProblem: string | null;
   readonly problems: readonly Problem[];
 }
 
-/** Most sites have no listeners at all: that the definition is still not there is asked twice a minute. */
+/** Most sites have no listeners. The presence of the definition is checked twice a minute. */
 export const ABSENT_RETRY_MS = 30_000;
 
-/** Where nobody has looked yet, or there is nowhere to look. */
+/** The snapshot before the first read, or without a source of listeners. */
 export const NO_LISTENERS: ListenerSnapshot = Object.freeze({
   complete: false,
   listeners: Object.freeze([]),

@@ -1,6 +1,6 @@
-// AdditionalListeners and the Machines that they select, from the Kubernetes API. Machines are watched only while there is a listener
-// that could want one. A definition that is not installed means that there are none; whatever else cannot be read is said, keeps what
-// was known, and stops nothing but listeners.
+// Reads AdditionalListeners and the Machines that they select from the Kubernetes API. Machines are watched only while a listener exists.
+// If the definition is not installed, there are no listeners. Any other read failure is reported, keeps the last known state, and
+// affects only listeners.
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
@@ -23,25 +23,25 @@ import { MACHINE_GROUP, MACHINE_VERSIONS, type MachineFacts, readMachine, sameMa
 
 export interface ListenerSourceDependencies {
   readonly client: KubeClient;
-  /** Where clusters, their machines and their listeners are; null: in every namespace. */
+  /** The namespace of clusters, machines and listeners; null means every namespace. */
   readonly namespace: string | null;
   readonly settings: ListenerReadingSettings;
-  /** Look again. */
+  /** Requests a turn of the control loop. */
   readonly onChange: () => void;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly now?: () => number;
 }
 
 const LISTENERS = 'additionallisteners';
 const MACHINES = 'machines';
-/** The first of many changes is told at once, the others together: somebody may write a hundred labels a second. */
+/** The first change is reported at once, further changes together after this time: a client may write a hundred labels a second. */
 const TOGETHER_MS = 50;
-/** A server that has just started may not know of its definitions yet: so long what nobody told the end of is not taken for gone. */
+/** A server that has just started may not serve its definitions yet. Listeners without a deletion event stay for this time. */
 const BELIEVED_ABSENT_MS = 2 * ABSENT_RETRY_MS;
 
 interface Followed<T> {
   readonly reflector: Reflector<T>;
-  /** Since when the server was heard not to serve it (monotonic); null: it does, or was not heard yet. */
+  /** Since when the server reports the resource as not installed (monotonic); null if it is served or not yet known. */
   absentSinceMs: number | null;
 }
 
@@ -64,13 +64,13 @@ export class ListenerSource {
     this.#listeners = this.#followedListeners();
   }
 
-  /** Resolves once the listeners were listed, or could not be. */
+  /** Resolves after the first list of listeners succeeded or failed. */
   async start(): Promise<void> {
     this.#listeners.reflector.start();
     await this.#listeners.reflector.ready();
   }
 
-  /** The same reference while nothing changed. */
+  /** Returns the same reference while nothing changes. */
   snapshot(): ListenerSnapshot {
     const listeners = this.#listeners.reflector.snapshot();
     const machines = this.#machines?.reflector.snapshot() ?? null;
@@ -109,8 +109,8 @@ export class ListenerSource {
   }
 
   /**
-   * The definition was taken away while we ran: from then on it is as at a start without it. With its objects gone that is so at once;
-   * of those whose end was not heard, only when it has not come back for a while.
+   * The definition was removed at run time: start again, as if it had never been installed. If all listeners are deleted, this happens
+   * at once. If some listeners have no deletion event, it happens after the definition was absent for BELIEVED_ABSENT_MS.
    */
   #beginAnew(): void {
     const { reflector, absentSinceMs } = this.#listeners;
@@ -125,7 +125,7 @@ export class ListenerSource {
     this.#changed();
   }
 
-  /** Remembered only until it has ended: who stops us waits for it. */
+  /** Keeps the promise until the reflector has stopped, because `stop` waits for it. */
   #stopLater(reflector: { stop(): Promise<void> }): void {
     const stopped = reflector.stop().then(() => {
       this.#stopping = this.#stopping.filter((each) => each !== stopped);
@@ -206,7 +206,7 @@ export class ListenerSource {
     listeners: ReflectorSnapshot<ListenerReading>,
     machines: ReflectorSnapshot<MachineFacts> | null,
   ): ListenerSnapshot {
-    // The server was heard: without the kind there are no objects of it. One that nobody told the end of is still among the items.
+    // The server reports the kind as absent, so no objects of it exist. A listener without a deletion event is still in `items`.
     const isAbsent = this.#listeners.absentSinceMs !== null;
     const problems: Problem[] = [...listeners.rejected, ...(machines?.rejected ?? [])].map(
       ([key, reason]) => ({ origin: key, reason }),

@@ -13,7 +13,7 @@ const internal = (...addresses: readonly string[]) => ({
   addresses: addresses.map((address) => ({ type: 'InternalIP', address })),
 });
 
-test('a machine is its cluster, its labels and where it can be dialled', () => {
+test('a machine is read into its cluster, its labels and its addresses', () => {
   const read = readMachine(
     machine({
       phase: 'Running',
@@ -59,7 +59,7 @@ describe('addresses', () => {
     else expect(read.addressProblem).toMatch(problem);
   });
 
-  test('no machine has more than a few', () => {
+  test('a machine has at most eight addresses', () => {
     const many = Array.from({ length: 1000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
     expect(readMachine(machine(internal(...many))).addresses).toHaveLength(8);
   });
@@ -80,7 +80,7 @@ test('a label cannot move a machine into another cluster', () => {
   expect(readMachine(machine({}, {}, { clusterName: undefined })).cluster).toBe('');
 });
 
-test('both versions are read alike, and a write that changes nothing of it is none', () => {
+test('both versions give the same facts, and a write of other fields is no change', () => {
   const one = readMachine(machine(internal('10.0.0.1')));
   const two = readMachine({
     ...machine({ ...internal('10.0.0.1'), conditions: [{ type: 'Ready' }] }),
@@ -93,7 +93,7 @@ test('both versions are read alike, and a write that changes nothing of it is no
   );
 });
 
-test('nothing makes it throw', () => {
+test('no object makes the reader throw', () => {
   fc.assert(
     fc.property(fc.anything({ withNullPrototype: true }), (object) => {
       const { addresses, addressProblem } = readMachine(object);

@@ -1,5 +1,5 @@
-// One Machine of Cluster API, reduced to what pools are made of. Slim, because a site has thousands: conditions, specs and node
-// references stay with the API. Pure: no object makes it throw, and an odd one is a machine without addresses.
+// Reads one Machine of Cluster API into the facts that pools need. It keeps few fields, because a site has thousands of machines. Pure:
+// no object makes it throw, and an invalid one becomes a machine without addresses.
 import type { Labels } from '../../kube/labels/label-requirement.ts';
 import { CLUSTER_NAME_LABEL } from '../objects/cluster-name.ts';
 import { shownValue } from '../objects/shown-value.ts';
@@ -8,10 +8,10 @@ import { isRecord, manifestFields } from './manifest-fields.ts';
 
 export const MACHINE_GROUP = 'cluster.x-k8s.io';
 export const MACHINE_KIND = 'Machine';
-/** Best first. What we read is in the same place in both. */
+/** Best first. Both versions have these fields at the same paths. */
 export const MACHINE_VERSIONS: readonly string[] = ['v1beta2', 'v1beta1'];
 
-/** Whatever its version: what we read has not moved. */
+/** True for a Machine of any version: the fields in use have the same paths in all of them. */
 export const isMachine = (apiVersion: unknown, kind: unknown): boolean =>
   kind === MACHINE_KIND && typeof apiVersion === 'string' && apiVersion.startsWith(`${MACHINE_GROUP}/`);
 
@@ -20,18 +20,18 @@ export interface MachineFacts {
   readonly key: string;
   readonly name: string;
   readonly namespace: string;
-  /** Empty where it names none: then it is nobody's. */
+  /** Empty if the machine names no cluster; then it belongs to no pool. */
   readonly cluster: string;
   readonly labels: Labels;
-  /** Inside the cluster's network, as text that is the same for the same address; each once, in the order of the object. */
+  /** Addresses inside the cluster's network in canonical text, without duplicates, in the order of the object. */
   readonly addresses: readonly string[];
-  /** Why there is none; null where there is one. */
+  /** Why there is no address; null if there is one. */
   readonly addressProblem: string | null;
-  /** It goes: nobody new is sent there. */
+  /** The machine is being deleted and gets no new clients. */
   readonly leaving: boolean;
 }
 
-/** A machine has a few; whoever writes thousands into one must not have us probe them. */
+/** A machine has a few addresses. The limit keeps a Machine with thousands of them from causing thousands of probes. */
 const MAX_ADDRESSES = 8;
 const LEAVING_PHASES: ReadonlySet<string> = new Set(['Deleting', 'Deleted']);
 
@@ -45,7 +45,7 @@ export function readMachine(object: unknown): MachineFacts {
     key: `${namespace}/${name}`,
     name,
     namespace,
-    // The API lets nobody change the first; a label could be put on another cluster's machine.
+    // spec.clusterName is immutable in the API. The label is editable and could name another cluster.
     cluster: fields.text('spec.clusterName') ?? fields.text(['metadata', 'labels', CLUSTER_NAME_LABEL]) ?? '',
     labels: readLabels(object),
     addresses,
@@ -55,7 +55,7 @@ export function readMachine(object: unknown): MachineFacts {
   });
 }
 
-/** kubelets and controllers write to a Machine often, and hardly ever what we read. */
+/** Kubelets and controllers write to a Machine often, but they rarely change these fields. */
 export function sameMachine(a: MachineFacts, b: MachineFacts): boolean {
   const keys = Object.keys(a.labels);
   return (

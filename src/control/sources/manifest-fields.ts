@@ -1,19 +1,19 @@
-// Reads typed fields out of a manifest of unknown shape and collects every problem with its path. Never throws, and never
-// reads an inherited property: `__proto__` in a manifest is just another name.
+// Reads typed fields from a manifest of unknown shape and collects each problem with its path. Never throws and never reads an
+// inherited property: `__proto__` in a manifest is an ordinary name.
 import { shownValue } from '../objects/shown-value.ts';
 
-/** Dots separate names; a name that contains dots itself comes in a list of names. */
+/** Dots separate names. If a name contains dots, pass a list of names. */
 export type FieldPath = string | readonly string[];
 
 export interface ManifestFields {
-  /** In order of reading; empty while everything fits. */
+  /** In reading order; empty if all fields are valid. */
   readonly problems: readonly string[];
-  /** These return null for what is absent, null, or Go's zero value ("" and 0: older CAPO versions write those for "not set"). */
+  /** These return null for an absent field, for null, and for Go's zero values "" and 0 (older CAPO versions write those for "not set"). */
   text(path: FieldPath): string | null;
   /** A whole number from 1 to 65535. */
   port(path: FieldPath): number | null;
   flag(path: FieldPath): boolean | null;
-  /** For checks of meaning, so that they land in the same list as those of shape. */
+  /** Adds the problem of a semantic check to the same list. */
   refuse(path: FieldPath, value: unknown, wanted: string): void;
 }
 
@@ -28,7 +28,7 @@ export function manifestFields(object: unknown): ManifestFields {
 
   const refuse = (path: FieldPath, value: unknown, wanted: string) => {
     const problem = `${typeof path === 'string' ? path : path.join('.')} is ${shownValue(value)}: ${wanted}`;
-    // A broken parent would otherwise be told once for each field below it.
+    // A broken parent is reported once, not once per field below it.
     if (!problems.includes(problem)) problems.push(problem);
   };
 

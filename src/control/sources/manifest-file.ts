@@ -1,5 +1,5 @@
-// The text of one manifest file, taken apart into objects. Pure but for giving way to other work between documents: YAML
-// parses at some 1.4 MB/s here.
+// Parses the text of one manifest file into objects. Pure, except that it yields to the event loop between documents: the YAML parser
+// reads about 1.4 MB/s here.
 import { Composer, type Document, LineCounter, Parser } from 'yaml';
 import { shownValue } from '../objects/shown-value.ts';
 import { isAdditionalListener } from './additional-listener.ts';
@@ -16,19 +16,19 @@ export interface FoundObject {
 }
 
 export interface ManifestFile {
-  /** The OpenStackClusters in it, of whatever version and quality, in order; Lists are unwrapped. */
+  /** All OpenStackClusters of the file in order, of any version, valid or not. Lists are unwrapped. */
   readonly clusters: readonly FoundObject[];
   readonly listeners: readonly FoundObject[];
   readonly machines: readonly FoundObject[];
-  /** Why the text is not what its author meant to write. While there is one, absences in this file mean nothing. */
+  /** Why the text cannot be parsed. While there is an error, an object that is missing from this file does not count as deleted. */
   readonly errors: readonly Problem[];
-  /** What was read but is none of our business. */
+  /** Objects of other kinds. */
   readonly skipped: readonly Problem[];
 }
 
-/** `kubectl get -o yaml` nests one level; a few more do no harm, and YAML anchors could nest without end. */
+/** `kubectl get -o yaml` nests one level. A few more levels are harmless, but YAML anchors could nest without end. */
 const MAX_LIST_DEPTH = 4;
-/** yaml's own count: aliases times what they expand to. Manifests have none; a "billion laughs" has 10^9. */
+/** The yaml library counts aliases times their expanded size. Manifests have none; a "billion laughs" attack has 10^9. */
 const MAX_ALIAS_COUNT = 100;
 
 export async function manifestFile(fileName: string, text: string): Promise<ManifestFile> {
@@ -89,7 +89,7 @@ async function yamlDocuments(fileName: string, text: string): Promise<Documents>
       await giveWay();
     }
   } catch (error) {
-    // Nesting so deep that the parser runs out of stack.
+    // Deep nesting can exhaust the stack of the parser.
     errors.push({ origin: fileName, reason: `not YAML: ${messageOf(error)}` });
   }
   if (count > 1) return { documents, errors };

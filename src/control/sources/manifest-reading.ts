@@ -1,6 +1,6 @@
-// One manifest file from disk: what it is, whether it changed, what is in it. Every failure is a value; nothing here
-// blocks on what is no regular file, and nothing larger than its limit is read. The disk is asked without a detour over Node's
-// thread pool: this is the control thread, and six hand-overs for a small file cost more than all that is done with it.
+// Reads one manifest file from disk and detects whether it changed. Every failure is a value. It never blocks on a special file and
+// never reads more than the size limit. It uses synchronous calls: on the control thread, the six thread-pool round trips for a small
+// file cost more than all other work on it.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -14,12 +14,12 @@ import { type FoundObject, manifestFile } from './manifest-file.ts';
 import { readOpenStackCluster } from './openstack-cluster.ts';
 
 export interface ManifestLimits {
-  /** YAML takes some 0.7 s per MiB to parse, JSON next to nothing. */
+  /** Parsing YAML takes about 0.7 s per MiB, JSON almost nothing. */
   readonly yamlBytes: number;
   readonly jsonBytes: number;
 }
 
-/** What was read, and where. */
+/** A value and where it comes from. */
 export interface Found<T> {
   readonly origin: string;
   readonly value: T;
@@ -36,23 +36,23 @@ export const NO_CONTENTS: ManifestContents = Object.freeze({ clusters: [], liste
 export type ManifestSettings = ReadingSettings & ListenerReadingSettings;
 
 export interface ManifestReading {
-  /** Identifies this content; null when it must be read again at the next look, changed or not. */
+  /** Identifies this content; null if the next scan must read the file again, changed or not. */
   readonly stamp: string | null;
   readonly contents: ManifestContents;
-  /** What made the file, or a document in it, unreadable. */
+  /** Why the file, or a document in it, is unreadable. */
   readonly errors: readonly Problem[];
   readonly skipped: readonly Problem[];
 }
 
 export type ManifestLook =
   | { readonly kind: 'unchanged' }
-  /** It changed or went just now. Only a listing of the directory tells which, or whether that went too. */
+  /** The file changed or disappeared during the read. Only a new directory listing shows which. */
   | { readonly kind: 'unsteady' }
   | { readonly kind: 'read'; readonly reading: ManifestReading };
 
 /**
- * A file that changed this recently may still be half written: cut off, YAML is often valid and just says less. It is also
- * as long as two writes may carry one time stamp (the kernel's tick, 4 to 10 ms, with room to spare).
+ * A file that changed this recently may be half written, and truncated YAML is often valid with less content. Within this time two
+ * writes may also have the same time stamp (the kernel's tick is 4 to 10 ms; the rest is margin).
  */
 const REST_MS = 50;
 
@@ -60,7 +60,7 @@ export async function lookAtManifest(
   directory: string,
   name: string,
   knownStamp: string | null,
-  /** Better late than half: leave a file alone that has not come to rest. The first look of all cannot wait. */
+  /** Skip a file that changed within REST_MS: a late read is better than half a file. The first scan cannot wait. */
   patient: boolean,
   settings: ManifestSettings,
   limits: ManifestLimits,
@@ -77,7 +77,7 @@ export async function lookAtManifest(
     if (stamp === knownStamp) return { kind: 'unchanged' };
     if (!before.isFile()) return unreadable(stamp, 'not a regular file');
     const ageMs = Date.now() - Number(before.mtimeMs);
-    // Less than nothing: somebody else's clock.
+    // A negative age means that the other host's clock is ahead.
     const young = ageMs >= 0 && ageMs < REST_MS;
     if (young && patient) return { kind: 'unsteady' };
     const limit = name.endsWith('.json') ? limits.jsonBytes : limits.yamlBytes;
@@ -88,7 +88,7 @@ export async function lookAtManifest(
       );
     }
 
-    // O_NONBLOCK: should a FIFO have taken the file's place since, opening it must not hang.
+    // O_NONBLOCK: if a FIFO has replaced the file since the stat, open must not hang.
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     let bytes: Buffer;
     try {
@@ -126,7 +126,9 @@ export async function lookAtManifest(
   }
 }
 
-/** `kubectl get -o yaml` writes one. Kept, it would make this the object of an API, of which not every part may be edited. */
+/**
+ * `kubectl get -o yaml` writes a uid. With a uid the listener would count as an object of the API, where some fields are immutable.
+ */
 const withoutUid = (reading: ListenerReading): ListenerReading =>
   Object.freeze({ ...reading, object: Object.freeze({ ...reading.object, uid: null }) });
 
@@ -146,7 +148,7 @@ function stampOf(stats: {
 
 function textOf(bytes: Buffer): string | null {
   try {
-    // Also drops a byte order mark, which neither JSON nor every YAML parser takes.
+    // Also removes a byte order mark, which JSON and some YAML parsers reject.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     return null;

@@ -1,5 +1,5 @@
-// The contents of all manifest files as one snapshot of clusters, and one of listeners and machines. Pure: it depends on names and
-// contents, never on the order in which files were read.
+// Merges the contents of all manifest files into one snapshot of clusters and one of listeners and machines. Pure: the result depends
+// on names and contents, not on the order of reading.
 
 import { byText } from '../objects/text-order.ts';
 import { sameListenerReading } from './additional-listener.ts';
@@ -11,7 +11,7 @@ import type { Found, ManifestContents } from './manifest-reading.ts';
 
 export interface FileContent {
   readonly stamp: string | null;
-  /** What counts: the file as it is, or as it last was without error. */
+  /** The content in use: the current one, or the last one without errors. */
   readonly contents: ManifestContents;
   readonly errors: readonly Problem[];
   readonly skipped: readonly Problem[];
@@ -63,7 +63,7 @@ export function mergedSnapshot(
       complete,
       listeners: Object.freeze(listeners),
       machines: Object.freeze(machines),
-      // What was read before stands while the directory cannot be.
+      // While the directory is unreadable, the earlier machines stay in use.
       machinesKnown: listed || files.size > 0,
       machinesProblem: null,
       problems: Object.freeze([]),
@@ -71,7 +71,7 @@ export function mergedSnapshot(
   };
 }
 
-/** Said again: a file that was touched, or that could not be read, mostly is. */
+/** True if the two are equal. A touched file, or a file that stays unreadable, usually produces an equal snapshot. */
 export function saysTheSame(a: ManifestSnapshot, b: ManifestSnapshot): boolean {
   return (
     JSON.stringify(a.clusters) === JSON.stringify(b.clusters) &&

@@ -1,12 +1,12 @@
-// Which Neutron network ids are believed: UUIDs and nothing else. The id selects the netns that is entered, so a word that happens to
-// be part of the name of some netns of this host must never get that far.
+// Accepts only UUIDs as Neutron network ids. The id selects the netns to enter, so arbitrary text that matches part of a netns name on
+// this host must be rejected.
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Of the text of an id. */
+/** Length of a UUID as text. */
 export const UUID_LENGTH = 36;
 
-/** The id as netns names carry it (in lower case), or null when this is no id. */
+/** The id in lower case, as in netns names; null if the text is not a UUID. */
 export function networkId(text: string): string | null {
   const lower = text.toLowerCase();
   return isUuid(lower) ? lower : null;

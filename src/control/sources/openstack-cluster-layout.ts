@@ -1,5 +1,5 @@
-// Where each API version of OpenStackCluster keeps what we read. Checked field by field against the CRDs of CAPO 0.9, 0.12
-// and main (August 2026): a table, because the versions differ in nothing but names.
+// The field paths of each API version of OpenStackCluster. Checked field by field against the CRDs of CAPO 0.9, 0.12
+// and main (August 2026). A table is enough, because the versions differ only in names.
 
 export const OPENSTACK_CLUSTER_GROUP = 'infrastructure.cluster.x-k8s.io';
 export const OPENSTACK_CLUSTER_KIND = 'OpenStackCluster';
@@ -7,12 +7,12 @@ export const OPENSTACK_CLUSTER_KIND = 'OpenStackCluster';
 export interface OpenStackClusterLayout {
   readonly floatingIp: {
     readonly path: string;
-    /** The value of the flag that means "no floating IP"; v1beta2 turned the flag round, absent means a floating IP in all. */
+    /** The flag value that means "no floating IP". v1beta2 inverts the flag; an absent flag means a floating IP in all versions. */
     readonly isolatedWhen: boolean;
   };
-  /** The load balancer in status: below it `internalIP` and, from v1beta1 on, `loadBalancerNetwork.id`. */
+  /** The load balancer in status. Fields below it: `internalIP` and, since v1beta1, `loadBalancerNetwork.id`. */
   readonly loadBalancerStatus: string;
-  /** The load balancer in spec: below it `enabled` and, from v1beta1 on, `network.id`. */
+  /** The load balancer in spec. Fields below it: `enabled` and, since v1beta1, `network.id`. */
   readonly loadBalancerSpec: string;
   readonly fixedIp: string;
   readonly port: string;
@@ -49,7 +49,7 @@ export function openStackClusterLayout(apiVersion: string): OpenStackClusterLayo
   return group === OPENSTACK_CLUSTER_GROUP ? (LAYOUTS.get(version) ?? null) : null;
 }
 
-/** True for the objects that are ours to judge, whatever their version. */
+/** True for an OpenStackCluster of any version. */
 export function isOpenStackCluster(apiVersion: unknown, kind: unknown): boolean {
   return (
     kind === OPENSTACK_CLUSTER_KIND &&

@@ -53,7 +53,7 @@ const identity = {
   namespace: 'magnum-system',
   origin: 'prod.yaml',
   createdAtMs: Date.parse('2026-03-02T09:14:27Z'),
-  // Has a test file of its own.
+  // cluster-object.test.ts tests this.
   object: expect.objectContaining({ name: 'prod-x7k2' }),
 };
 const proxied = (facts: object) => ({
@@ -69,7 +69,7 @@ const proxied = (facts: object) => ({
 });
 
 describe("the cluster's own network", () => {
-  test('is known of a cluster that is not proxied, not ready, or invalid: its machines are there all the same', () => {
+  test('is known for a cluster that is not proxied, pending or invalid, because its machines are still in it', () => {
     const open = changed(({ spec }) => {
       spec.disableAPIServerFloatingIP = false;
     });
@@ -109,7 +109,7 @@ describe('each API version', () => {
     expect(read(manifest('v1alpha6', spec, status)).kind).toBe('pending');
   });
 
-  test('v1beta2 turned the flag round and moved the rest', () => {
+  test('v1beta2 inverts the flag and moves the other fields', () => {
     const status = { network: { id: NETWORK }, apiServerManagedLoadBalancer: { internalIP: '10.0.0.193' } };
     const spec = { apiServer: { enableFloatingIP: false, port: 8443 } };
     expect(read(manifest('v1beta2', spec, status))).toEqual(proxied({ port: 8443 }));
@@ -154,14 +154,14 @@ describe('which clusters are proxied', () => {
     },
   );
 
-  test('what is not proxied is not called broken either', () => {
+  test('a cluster that is not proxied is never reported as invalid', () => {
     const object = manifest('v1beta1', { apiServerPort: 'x' });
     object.metadata.labels = {};
     expect(read(object).kind).toBe('not-proxied');
     expect(read(object, true).kind).toBe('invalid');
   });
 
-  test('one that is being deleted still is: Cluster API needs its API server for that', () => {
+  test('a cluster that is being deleted stays proxied, because Cluster API needs its API server for that', () => {
     const reading = changed((object) => {
       object.metadata.deletionTimestamp = '2026-08-01T00:00:00Z';
     });
@@ -170,7 +170,7 @@ describe('which clusters are proxied', () => {
 });
 
 describe('address and port', () => {
-  test('load balancer before fixed address before a private endpoint', () => {
+  test('the load balancer comes before the fixed address, which comes before a private endpoint', () => {
     const object = v1beta1();
     object.spec.apiServerFixedIP = '10.0.0.7';
     object.spec.controlPlaneEndpoint.host = '10.0.0.8';
@@ -191,7 +191,7 @@ describe('address and port', () => {
     }
   });
 
-  // CAPO's getAPIServerPort: an endpoint that is set decides, also over apiServerPort.
+  // CAPO's getAPIServerPort: an endpoint that is set takes precedence over apiServerPort.
   test.each([
     [{ host: '10.0.0.193', port: 443 }, 6443, 443],
     [{ host: '', port: 0 }, 8443, 8443],
@@ -222,7 +222,7 @@ describe('networks', () => {
     expect(read(inStatus(v1beta1()))).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
   });
 
-  test('a network that only spec names is not used, and carried along as such', () => {
+  test('a network that only spec names is not used, and is reported as unused', () => {
     expect(read(inSpec(v1beta1()))).toEqual(proxied({ unusedSpecNetworkId: LB_NETWORK }));
     const { status: _, ...withoutStatus } = inSpec(v1beta1());
     expect(read(withoutStatus)).toMatchObject({ kind: 'pending', unusedSpecNetworkId: LB_NETWORK });
@@ -231,7 +231,7 @@ describe('networks', () => {
     expect(read(broken)).toMatchObject({ kind: 'invalid', unusedSpecNetworkId: LB_NETWORK });
   });
 
-  test('a network in spec that status confirms is no unused one', () => {
+  test('a network in spec that status confirms is not reported as unused', () => {
     expect(read(inStatus(inSpec(v1beta1())))).toEqual(proxied({ networkIds: [LB_NETWORK, NETWORK] }));
     expect(read(inSpec(v1beta1(), NETWORK))).toEqual(proxied({}));
   });
@@ -243,7 +243,7 @@ describe('networks', () => {
     },
   );
 
-  test('a network by filter carries no id, trusted or not', () => {
+  test('a network that is selected by a filter has no id, trusted or not', () => {
     const object = v1beta1();
     object.spec.apiServerLoadBalancer.network = { filter: { name: 'shared', tags: ['a'] } };
     expect(read(object)).toEqual(proxied({}));
@@ -277,7 +277,7 @@ describe('networks', () => {
     });
   });
 
-  test('the network of a load balancer that is switched off does not count, and none counts twice', () => {
+  test('the network of a disabled load balancer does not count, and no network counts twice', () => {
     const off = changed((object) => {
       object.spec.apiServerLoadBalancer = { enabled: false, network: { id: LB_NETWORK } };
     });
@@ -302,8 +302,8 @@ describe('networks', () => {
   );
 });
 
-describe('what is missing makes a cluster pending, and says who will write it', () => {
-  test('no status at all, as after a restore', () => {
+describe('a missing field makes a cluster pending, and the reason names the writer of the field', () => {
+  test('an object without status, as after a restore, lists every missing field', () => {
     const object = v1beta1();
     delete object.status;
     object.spec.controlPlaneEndpoint = undefined;
@@ -430,13 +430,13 @@ describe('bad forms', () => {
       origin: 'prod.yaml',
       reason: expect.stringContaining(reason),
     });
-    // One mistake, one problem: "; " joins several.
+    // One mistake causes one problem: "; " would join several.
     expect((reading as { reason: string }).reason.split('; ').length).toBe(
       reason.includes('no Service') ? 2 : 1,
     );
   });
 
-  test('several are listed at once', () => {
+  test('several problems are listed at once', () => {
     const reading = changed((object) => {
       object.spec.apiServerPort = '6443';
       object.status.network.id = 7;
@@ -448,7 +448,7 @@ describe('bad forms', () => {
       expect(reason).toContain(`${path} is `);
   });
 
-  test('a broken parent is told once, not once for each field below it', () => {
+  test('a broken parent is reported once, not once for each field below it', () => {
     const reading = changed((object) => {
       object.spec = 'gone';
     });
@@ -473,7 +473,7 @@ describe('bad forms', () => {
 });
 
 describe('properties', () => {
-  test('no JSON value makes it throw, and every outcome carries its reason', () => {
+  test('no JSON value makes the reader throw, and every outcome has a reason', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), fc.boolean(), (value, always) => {
         const reading = read(value, always);
@@ -483,7 +483,7 @@ describe('properties', () => {
   });
 
   const paths = leafPaths(v1beta1());
-  test('a manifest with anything put anywhere never throws, and never yields facts that must not be dialled', () => {
+  test('a manifest with arbitrary values never throws and never yields an address that must not be dialled', () => {
     const anything = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),
       fc.constantFrom(
@@ -513,7 +513,7 @@ describe('properties', () => {
           return;
         }
         const { address, port, networkIds, name } = reading.facts;
-        // Four digits: ff0:: is 0ff0::, and as good as any other.
+        // Match four digits: ff0:: means 0ff0::, which is an ordinary address.
         expect(address).not.toMatch(
           /^(?:127\.|0\.|22[4-9]\.|23\d\.|169\.254\.|::1?$|fe[89ab][\da-f]:|ff[\da-f]{2}:|::ffff:)/,
         );

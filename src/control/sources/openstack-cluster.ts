@@ -1,5 +1,5 @@
-// One OpenStackCluster object, of any API version we know, read into the facts the proxy needs, or into the reason why it
-// cannot be used. Pure: the same object always gives the same reading, and no object makes it throw.
+// Reads one OpenStackCluster of any known API version into the facts that the proxy needs, or into the reason why it is unusable.
+// Pure: the same object always gives the same reading, and no object makes it throw.
 import { isIPv6 } from 'node:net';
 import { CLUSTER_NAME_LABEL, isClusterName } from '../objects/cluster-name.ts';
 import { TAGS_ANNOTATION } from '../objects/object-labels.ts';
@@ -22,7 +22,7 @@ const CAPO = 'cluster-api-provider-openstack';
 
 /**
  * An object with `metadata.deletionTimestamp` is read like any other: Cluster API drains and deletes machines through the
- * API server, so it must stay reachable until the object is gone.
+ * API server, so the API server must stay reachable until the object is gone.
  */
 export function readOpenStackCluster(
   object: unknown,
@@ -57,7 +57,7 @@ export function readOpenStackCluster(
   const flagUnreadable = fields.problems.length > before;
   const isolated = flag === isolatedWhen;
   if (!isolated && !settings.proxyAlways && !flagUnreadable) {
-    // A cluster that is not to be proxied is not reported as broken either, whatever else is in it.
+    // A cluster that is not proxied is never reported as invalid, whatever else it contains.
     return unproxied(
       'not-proxied',
       `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
@@ -104,7 +104,7 @@ function readIdentity(
   clusterNetwork: string | null,
 ): { readonly known: Omit<Unproxied, 'reason'>; check(): void } {
   const objectName = fields.text('metadata.name');
-  // kubectl always writes a namespace; a manifest by hand may leave it out, and means what kubectl would mean.
+  // kubectl always writes a namespace. A handwritten manifest may omit it and then means the same default as kubectl.
   const namespace = fields.text('metadata.namespace') ?? 'default';
   const label = ['metadata', 'labels', CLUSTER_NAME_LABEL];
   const name = fields.text(label);
@@ -114,9 +114,9 @@ function readIdentity(
   const namespaceFits = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace);
   return {
     known: {
-      // Two objects without a usable name are still two objects.
+      // Two objects without a usable name still need different keys.
       key: objectNameFits && namespaceFits ? `${namespace}/${objectName}` : `(unnamed) ${origin}`,
-      // A name no Service can carry is still shown, so that the operator finds the object, but nothing unprintable is.
+      // Show a name that no Service can have, so that the operator finds the object. Never show unprintable characters.
       name: name !== null && /^[\x21-\x7e]{1,253}$/.test(name) ? name : '',
       namespace: namespaceFits ? namespace : '',
       origin,
@@ -146,7 +146,7 @@ function readIdentity(
   };
 }
 
-/** Read apart: that it is odd, or missing, is told by who needs it for the API server. */
+/** Read with separate fields: `readNetworks` reads the same path again and reports a malformed id. */
 function clusterNetworkId(object: unknown): string | null {
   const text = manifestFields(object).text('status.network.id');
   return text === null ? null : networkId(text);
@@ -155,17 +155,17 @@ function clusterNetworkId(object: unknown): string | null {
 type UnusedNetwork = Pick<Unproxied, 'unusedSpecNetworkId'>;
 
 interface Networks {
-  /** Where an address that status gives may be dialled, best first. */
+  /** Networks in which an address from status may be dialled, best first. */
   readonly ids: readonly string[];
-  /** The same for an address from spec. */
+  /** Networks in which an address from spec may be dialled. */
   readonly specAddressIds: readonly string[];
   readonly unused: UnusedNetwork;
 }
 
 /**
- * The load balancer's own network, then the cluster's, both as CAPO wrote them into status. Tenants write spec: an id from there would
- * lead into the network of any other tenant. CAPO up to 0.12 resolves the load balancer's network without writing it to status; then
- * the cluster's counts alone, and the health check tells whether the load balancer can be reached from it.
+ * The load balancer's own network, then the cluster's, both as CAPO wrote them into status. Tenants write spec: a network id from spec
+ * could lead into the network of any other tenant. CAPO up to 0.12 resolves the load balancer's network but does not write it to
+ * status. In that case only the cluster's network is used, and the health check shows whether it reaches the load balancer.
  */
 function readNetworks(
   fields: ManifestFields,
@@ -181,11 +181,11 @@ function readNetworks(
   const ids = [...new Set([loadBalancer, trusted, cluster])].filter((id) => id !== null);
   if (trustSpec) return { ids, specAddressIds: ids, unused: {} };
 
-  // Read apart: what is not used cannot make an object invalid.
+  // Read with separate fields: an unused value must not make the object invalid.
   const wished = isOn ? networkId(manifestFields(object).text(specPath) ?? '') : null;
   return {
     ids,
-    // Other tenants may share the load balancer's network: an address that a tenant chose is dialled only in the cluster's own.
+    // Other tenants may share the load balancer's network. An address that a tenant chose is dialled only in the cluster's own network.
     specAddressIds: cluster === null ? [] : [cluster],
     unused: wished === null || ids.includes(wished) ? {} : { unusedSpecNetworkId: wished },
   };
@@ -203,12 +203,12 @@ type ReadAddress =
   | {
       readonly kind: 'address';
       readonly address: string;
-      /** From status, where no tenant writes. */
+      /** The address comes from status, which tenants cannot write. */
       readonly isFact: boolean;
     }
   | { readonly kind: 'missing'; readonly reason: string };
 
-/** The load balancer's address, else the fixed one, else the endpoint's host if that can be an address inside the network. */
+/** The load balancer's address, else the fixed address, else the endpoint's host if it is a private address. */
 function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): ReadAddress {
   const internalIp = `${layout.loadBalancerStatus}.internalIP`;
   const hostPath = 'spec.controlPlaneEndpoint.host';
@@ -237,7 +237,7 @@ function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): Re
     case 'refused':
       fields.refuse(hostPath, host, verdict.reason);
       return { kind: 'missing', reason: '' };
-    // A public address or a name is the way in from outside: dialled in the netns it would leave the tenant's network.
+    // A public address or a name is the entry from outside. Dialled in the netns, it would leave the tenant's network.
     case 'public':
     case 'not-an-address':
       return {
@@ -248,8 +248,8 @@ function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): Re
 }
 
 /**
- * In CAPO's own order (`getAPIServerPort`): the endpoint's port once the endpoint is set, as that is the port its load
- * balancer listens on even where `apiServerPort` says otherwise; then `apiServerPort`; then 6443.
+ * Follows CAPO's order (`getAPIServerPort`): the endpoint's port if the endpoint is set, then `apiServerPort`, then 6443. The load
+ * balancer listens on the endpoint's port even if `apiServerPort` differs.
  */
 function readPort(fields: ManifestFields, layout: OpenStackClusterLayout): number {
   const endpointPort = fields.port('spec.controlPlaneEndpoint.port');
@@ -259,8 +259,8 @@ function readPort(fields: ManifestFields, layout: OpenStackClusterLayout): numbe
 }
 
 /**
- * The OpenStackCluster as other objects refer to it; null where the object has no name that others could refer to. Read apart from the
- * facts: what is odd here never makes a cluster unusable, it only leaves the reference out.
+ * The OpenStackCluster in the form that references need; null if it has no name or no apiVersion. Read with separate fields: an
+ * invalid value here only leaves the reference out and never makes the cluster unusable.
  */
 export function clusterObject(object: unknown): ClusterObject | null {
   const fields = manifestFields(object);
@@ -278,7 +278,7 @@ export function clusterObject(object: unknown): ClusterObject | null {
   });
 }
 
-/** As Cluster API writes it into a kubeconfig; null while the endpoint is not set, or where it could not be a host. */
+/** The URL that Cluster API writes into a kubeconfig; null if the endpoint is not set or its host is invalid. */
 function directServer(fields: ManifestFields): string | null {
   const host = fields.text('spec.controlPlaneEndpoint.host')?.replace(/^\[(.*)\]$/, '$1') ?? null;
   const port = fields.port('spec.controlPlaneEndpoint.port');

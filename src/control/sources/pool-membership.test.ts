@@ -21,7 +21,7 @@ function refusals(fields: Partial<PoolFields>, ignored: ReadonlySet<string> = IG
   return read.kind === 'refused' ? read.problems : [];
 }
 
-describe('the seed: redis and redis-preview', () => {
+describe('a blue-green rollout with the pools redis and redis-preview', () => {
   const pool = (hash: string) =>
     selected({ selector: { matchLabels: { app: 'redis' } }, rolloutLabels: { [HASH]: hash } });
   const [blue, green] = [
@@ -34,14 +34,15 @@ describe('the seed: redis and redis-preview', () => {
     expect([pool('646998df5c')(blue), pool('646998df5c')(green)]).toEqual(['ignored', 'member']);
   });
 
-  test('the promotion is one label of the listener, and flips both', () => {
+  test('a promotion changes one label of the listener and swaps both machines', () => {
     expect([pool('646998df5c')(green), pool('646998df5c')(blue)]).toEqual(['member', 'ignored']);
   });
 
-  test("or it is the machine's own label", () =>
+  test("a promotion can also change the machine's own label", () =>
     expect(pool('778dbdddff')({ ...green, [HASH]: '778dbdddff' })).toBe('member'));
 
-  test('another app is neither', () => expect(pool('778dbdddff')({ ...blue, app: 'web' })).toBe('none'));
+  test('a machine of another app belongs to neither pool', () =>
+    expect(pool('778dbdddff')({ ...blue, app: 'web' })).toBe('none'));
 });
 
 describe('a pool', () => {
@@ -75,12 +76,12 @@ describe('a pool', () => {
     ],
   ])('%s', (_, fields, labels, expected) => expect(selected(fields)(labels)).toBe(expected));
 
-  test('knows nothing of "ignored" where the operator names no labels', () =>
+  test('ignores no machine if the operator names no labels', () =>
     expect(selected({ selector: { matchLabels: { a: 'b', [HASH]: '1' } } }, new Set())({ a: 'b' })).toBe(
       'none',
     ));
 
-  test('keeps to the control plane although the operator names that label', () =>
+  test('selects only the control plane even if the operator ignores that label', () =>
     expect(selected({}, new Set(['cluster.x-k8s.io/control-plane']))({})).toBe('none'));
 });
 
@@ -112,7 +113,7 @@ describe('a pool is refused', () => {
   });
 });
 
-test('leaving labels out only ever turns "none" into "ignored": who gets traffic does not depend on it', () => {
+test('ignoring labels only turns "none" into "ignored" and never changes which machines get traffic', () => {
   fc.assert(
     fc.property(labelSelectors, labelSets, (selector, labels) => {
       const fields = { selector, rolloutLabels: {} };

@@ -1,6 +1,6 @@
-// Which machines belong to a pool: by a selector, by labels that a rollout tool moves on (`rolloutLabels`), and by the keys that the
-// operator alone has named to be left out (`--ignored-selector-labels`). What matches only without those is known in advance and
-// gets no traffic. Pure.
+// Decides which machines belong to a pool. Inputs: a selector, labels that a rollout tool advances (`rolloutLabels`), and label keys
+// that only the operator sets (`--ignored-selector-labels`). A machine that matches only without the ignored keys is known in advance
+// but gets no traffic. Pure.
 import {
   both,
   isEverything,
@@ -11,28 +11,28 @@ import {
   withoutKeys,
 } from '../../kube/labels/label-selector.ts';
 
-/** `ignored`: the next generation, or the last one: probed, and never sent anybody. */
+/** `ignored`: a machine of the next or the previous rollout. It is probed but gets no clients. */
 export type PoolMembership = 'member' | 'ignored' | 'none';
 
 export interface PoolSelection {
   readonly members: LabelSelector;
-  /** The same, with nothing asked of the ignored keys. */
+  /** The same selector without the ignored keys. */
   readonly known: LabelSelector;
 }
 
 export type ReadPoolSelection =
   | { readonly kind: 'selection'; readonly selection: PoolSelection }
-  /** Every reason; never empty. */
+  /** All reasons; never empty. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
 export interface PoolFields {
-  /** A LabelSelector over the machines of one cluster, as the API has it; none, or an empty one: its control plane. */
+  /** A LabelSelector over the machines of one cluster, in API form. Absent or empty selects the control plane. */
   readonly selector: unknown;
-  /** Labels that must be there as well. */
+  /** Labels that a machine must also have. */
   readonly rolloutLabels: unknown;
 }
 
-/** By Cluster API, on each machine of a control plane, with an empty value. */
+/** Cluster API sets this label, with an empty value, on each machine of a control plane. */
 const CONTROL_PLANE: LabelSelector = Object.freeze({
   requirements: Object.freeze([
     Object.freeze({
@@ -48,7 +48,7 @@ export function readPoolSelection(fields: PoolFields, ignored: ReadonlySet<strin
   const parsed = parseLabelSelector(fields.selector ?? {}, 'spec.selector');
   if (parsed.kind === 'invalid') problems.push(...parsed.problems);
   const rollout = readMatchLabels(fields.rolloutLabels ?? {}, 'spec.rolloutLabels', problems);
-  // Otherwise whoever may edit a listener could ask for any label, and so move it to any machine although its selector is fixed.
+  // The selector is immutable. With arbitrary rollout labels, a user who edits a listener could still move it to any machine.
   for (const { key } of rollout)
     if (!ignored.has(key))
       problems.push(
@@ -58,7 +58,7 @@ export function readPoolSelection(fields: PoolFields, ignored: ReadonlySet<strin
   if (parsed.kind === 'invalid') return { kind: 'refused', problems };
 
   const selector = isEverything(parsed.selector) ? CONTROL_PLANE : parsed.selector;
-  // What stands for an empty selector is nobody's label to leave out.
+  // The default control-plane selector keeps its label, even if the operator ignores that key.
   const known = selector === CONTROL_PLANE ? selector : withoutKeys(selector, ignored);
   if (isEverything(known))
     problems.push(

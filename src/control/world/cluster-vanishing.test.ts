@@ -45,8 +45,8 @@ const seen = (now: SourceSnapshot, changes: object = {}) =>
 const keys = ({ source: { clusters } }: ReturnType<typeof withoutMassVanishing>) =>
   clusters.map((each) => (each.kind === 'proxied' ? each.facts.key : each.key)).sort();
 
-describe('clusters that are gone all at once', () => {
-  test('count as still there, in an incomplete world that says why', () => {
+describe('clusters that disappear all at once', () => {
+  test('still count as present, in an incomplete world with a reason', () => {
     const answer = seen(source([]));
     expect(keys(answer)).toEqual(NAMES.map((name) => `ns/${name}`));
     expect(answer.vanishedSinceMs).toBe(1000);
@@ -56,7 +56,7 @@ describe('clusters that are gone all at once', () => {
     ]);
   });
 
-  test('own nothing meanwhile: what refers to them is taken away by the garbage collector', () => {
+  test('own nothing meanwhile, because the garbage collector deletes objects that refer to them', () => {
     const { clusters } = seen(source(['a'])).source;
     const uids = clusters.map((each) => (each.kind === 'proxied' ? each.facts.object?.uid : null));
     expect(uids).toEqual(['uid-a', null, null, null, null]);
@@ -68,35 +68,35 @@ describe('clusters that are gone all at once', () => {
       nowMs: 2000,
       allow: false,
     });
-    // The same objects where nothing has to be taken off any more.
+    // A reading without a uid is reused by reference.
     expect(again.source.clusters.slice(1, 4)).toEqual(clusters.slice(1, 4));
     expect(again.source.clusters[1]).toBe(clusters[1]);
     expect(again.source.clusters[4]).toMatchObject({ kind: 'not-proxied', object: { uid: null } });
   });
 
-  test('are gone once that has lasted, and their objects have waited as long', () => {
+  test('count as gone after the waiting time', () => {
     const nowMs = 1000 + MASS_DELETE_LASTS_MS;
     expect(keys(seen(source([]), { sinceMs: 1000, nowMs: nowMs - 1 }))).toHaveLength(5);
     const answer = seen(source([]), { sinceMs: 1000, nowMs });
     expect(answer).toMatchObject({ source: { complete: true, clusters: [] }, vanishedSinceMs: 1000 });
   });
 
-  test('are gone at once where an operator says so', () => {
+  test('count as gone at once with --allow-mass-delete', () => {
     expect(seen(source([]), { allow: true }).source.clusters).toEqual([]);
   });
 
-  test('that come back are as they come, and the time begins anew', () => {
+  test('that return are used as read, and the waiting time restarts', () => {
     const back = source(NAMES);
     expect(seen(back, { sinceMs: 1000, nowMs: 2000 })).toMatchObject({ source: back, vanishedSinceMs: null });
   });
 
-  test('are not asked about while nothing can be heard, and the time goes on', () => {
+  test('are not judged while the source is incomplete, and the waiting time continues', () => {
     const blind = source([], false);
     expect(seen(blind, { sinceMs: 500 })).toMatchObject({ source: blind, vanishedSinceMs: 500 });
   });
 });
 
-describe('clusters that go one after the other', () => {
+describe('clusters that disappear one after the other', () => {
   const goneBy = (stepMs: number) => {
     let answer = seen(source(NAMES));
     let nowMs = 1000;
@@ -112,28 +112,28 @@ describe('clusters that go one after the other', () => {
     return answer;
   };
 
-  test('within seconds went together, and are all there again: a watch tells of each alone', () => {
+  test('within seconds count as one mass deletion and are all kept', () => {
     const answer = goneBy(100);
     expect(keys(answer)).toEqual(NAMES.map((name) => `ns/${name}`));
     expect(answer.source.complete).toBe(false);
   });
 
-  test('with time between them went each for itself', () => {
+  test('with enough time in between count as separate deletions', () => {
     const answer = goneBy(10_000);
     expect(answer.source).toMatchObject({ complete: true, clusters: [] });
     expect(answer.vanishedSinceMs).toBeNull();
   });
 });
 
-describe('clusters that go', () => {
+describe('clusters that disappear', () => {
   test.each([
     ['three of five', ['a', 'b']],
     ['one', ['a', 'b', 'c', 'd']],
-  ])('%s together are gone: that happens', (_title, left) => {
+  ])('%s together count as gone: such deletions are normal', (_title, left) => {
     expect(seen(source(left))).toMatchObject({ source: source(left), vanishedSinceMs: null });
   });
 
-  test('before anything was known are nobody’s loss', () => {
+  test('count as gone if no earlier turn had them', () => {
     expect(seen(source([]), { before: null })).toMatchObject({ source: source([]), vanishedSinceMs: null });
   });
 });

@@ -1,5 +1,5 @@
-// Most clusters gone at once is more often a mistake (an empty answer, a wrong namespace, a restore under way) than the truth.
-// Until it has lasted they count as still there, and the world as incomplete, so that neither routes nor objects go. Pure.
+// If most clusters disappear at once, the cause is usually a mistake: an empty answer, a wrong namespace, a running restore.
+// For some minutes they still count as present and the world as incomplete, so routes and objects stay. Pure.
 import { keyOf, objectOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
 import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
@@ -7,13 +7,13 @@ import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
 export interface Seen {
   readonly source: SourceSnapshot;
   /**
-   * What the last turn knew and had a use for; null at the first one, and where clusters come from files: who empties a
-   * directory means it.
+   * The clusters of the last turn that were proxied at least once; null in the first turn. Also null if clusters come from
+   * files: an operator who empties the directory does so on purpose.
    */
   readonly before: readonly ClusterReading[] | null;
-  /** Since when most of them have been missing (monotonic); null: they are not. */
+  /** Since when most clusters have been missing (monotonic); null: they are present. */
   readonly sinceMs: number | null;
-  /** By key: what the turns before took for gone a moment ago, as the last answer gave it. */
+  /** By key: the recently vanished clusters, from the last result. */
   readonly recent: ReadonlyMap<string, Gone>;
   readonly nowMs: number;
   readonly allow: boolean;
@@ -30,7 +30,7 @@ export interface Vanishing {
   readonly recent: ReadonlyMap<string, Gone>;
 }
 
-/** A watch tells of deletions one by one, and turns come in between: what goes within this time goes together. */
+/** A watch reports deletions one by one, with turns in between. Deletions within this time count as simultaneous. */
 const TOGETHER_MS = 10_000;
 
 export function withoutMassVanishing({ source, before, sinceMs, recent, nowMs, allow }: Seen): Vanishing {
@@ -64,8 +64,8 @@ export function withoutMassVanishing({ source, before, sinceMs, recent, nowMs, a
 }
 
 /**
- * An object that was not there any more owns nothing: what referred to it the garbage collector takes away, and would take away
- * again each time it is made again.
+ * Removes the uid, so that no object names the vanished one as its owner. The garbage collector deletes objects whose owner does
+ * not exist, and would delete them again after each re-creation.
  */
 function withoutOwner(reading: ClusterReading): ClusterReading {
   const object = objectOf(reading);

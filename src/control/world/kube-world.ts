@@ -1,34 +1,34 @@
-// What one turn knows of the Kubernetes objects around the clusters, and of ourselves among the other instances. Plain data:
-// whoever observes (reflectors, the Lease) fills it in, and the plan is a pure function of it.
+// The view of one turn: the Kubernetes objects around the clusters, this instance and its peers. Plain data: the reflectors
+// and the Lease fill it in, and the plan is a pure function of it.
 
 import type { Peers, Self } from '../instance/instance-state.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
 import type { KubeconfigSecret } from '../objects/observed-objects.ts';
 
-/** What we found in a kubeconfig at one resourceVersion. Servers are no secrets; nothing else of it is kept. */
+/** What a kubeconfig contained at one resourceVersion. The server is not a secret; nothing else of the kubeconfig is kept. */
 export interface KubeconfigFinding {
   readonly resourceVersion: string;
   readonly server: string | null;
-  /** Why it is left alone; null when it can be written. */
+  /** Why this instance does not write it; null if it may. */
   readonly leftAlone: string | null;
 }
 
 export interface KubeWorld {
-  /** Monotonic, and by the wall clock: the second only for the time stamps of upstream's kind. */
+  /** `nowMs` is monotonic. `wallMs` is the wall clock, for time stamps that are written to objects. */
   readonly nowMs: number;
   readonly wallMs: number;
-  /** False until all lists were seen, and while any watch is broken: then nobody else's objects are touched. */
+  /** False until all lists were received, and while any watch is broken. Objects of other instances are not touched then. */
   readonly complete: boolean;
   readonly self: Self;
   readonly peers: Peers;
-  /** Services were listed once: before that one that is not there may just not have been listed. */
+  /** The Services were listed once. Before that, the absence of a Service proves nothing. */
   readonly servicesSeen: boolean;
-  /** By name, in the proxy's namespace: ours and everybody's, since a name can be taken. */
+  /** By name: all Services in the proxy's namespace, including foreign ones, because a foreign Service can occupy a name. */
   readonly services: ReadonlyMap<string, ServiceObject>;
   readonly slices: ReadonlyMap<string, EndpointSliceObject>;
-  /** By `<namespace>/<name>`; null before they were seen. */
+  /** By `<namespace>/<name>`; null before the first list. */
   readonly kubeconfigs: ReadonlyMap<string, KubeconfigSecret> | null;
-  /** They are watched: one that is not there is not there, and one without our mark does not lead here. */
+  /** The kubeconfigs are watched. A missing one does not exist, and one without our mark does not point to this proxy. */
   readonly kubeconfigsHeard: boolean;
   readonly findings: ReadonlyMap<string, KubeconfigFinding>;
 }

@@ -1,4 +1,4 @@
-// Ports that our own slices still send clients to, after a restart that remembers nothing, turn by turn.
+// Ports that this instance's own slices still advertise after a restart without memory, turn by turn.
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -26,7 +26,7 @@ const site: SiteFacts = {
 };
 const open = (name: string, port: number) => ({ [name]: { kind: 'open', port } as const });
 
-/** One process of an instance: it begins with what the API server remembers, and nothing else. */
+/** One process of an instance. It starts with the objects in the API server and nothing else. */
 class Instance {
   readonly api: ModelApi;
   #world: World | null = null;
@@ -35,7 +35,7 @@ class Instance {
     this.api = api;
   }
 
-  /** One turn; `writes: false`: nothing of what it wants to write arrives. */
+  /** One turn. `writes: false`: none of its writes reach the API server. */
   turn(facts: SiteFacts, { writes = true, instance = 'net-1' } = {}) {
     const kube = this.api.seenBy({ instance }, {});
     this.#world = worldFor({ ...site, ...facts, kube }, this.#world, WAIT_MS);
@@ -46,7 +46,7 @@ class Instance {
   }
 }
 
-/** Where listener ssh of kube-1 was served by its own port, until the process ended. */
+/** The API after a process that served listener ssh of kube-1 on its own port, and then exited. */
 function left(): ModelApi {
   const api = new ModelApi();
   const before = new Instance(api);
@@ -56,7 +56,7 @@ function left(): ModelApi {
   return api;
 }
 
-describe('after a restart a port that a slice of ours still names is held', () => {
+describe('after a restart, a port that a slice of this instance still names is held', () => {
   test.each<[string, SiteFacts]>([
     ['whose listener is gone', { listeners: [listener('web', { clusterName: 'kube-2' })] }],
     ['while there is no listener at all', { listeners: [] }],
@@ -65,9 +65,9 @@ describe('after a restart a port that a slice of ours still names is held', () =
       { listeners: [listener('ssh', { clusterName: 'kube-2' }, { uid: 'another' })] },
     ],
     ['whose listener cannot be used now', { listeners: [listener('ssh', { protocol: 'UDP' })] }],
-    ['whose listener has another way in now', { listeners: [listener('ssh', { protocol: 'TLS' })] }],
+    ['whose listener has another protocol now', { listeners: [listener('ssh', { protocol: 'TLS' })] }],
     ['whose cluster is gone', { listeners: [listener('ssh')], clusters: [pendingCluster('kube-2')] }],
-  ])('%s, until every node has heard that it goes', (_title, facts) => {
+  ])('%s, until all nodes had time to see the change', (_title, facts) => {
     const api = left();
     const after = new Instance(api);
     const more = { ...facts, listeners: [...(facts.listeners ?? []), listener('more')] };
@@ -84,19 +84,19 @@ describe('after a restart a port that a slice of ours still names is held', () =
     expect(after.turn(more).heldPorts).not.toContain(OWN);
   });
 
-  test('also from others while its own listener is on its way to it, and is no news once it is there', () => {
+  test('until its own listener has opened it, or has moved to another port for long enough', () => {
     const after = new Instance(left());
     const facts = { listeners: [listener('ssh')] };
     expect(after.turn(facts)).toMatchObject({ heldPorts: [OWN], ports: [{ preferredPort: OWN }] });
     expect(after.turn({ ...facts, ports: open('ssh', OWN) }).heldPorts).toEqual([]);
-    // It was busy: nodes that have not heard of the new one send clients there.
+    // The port was busy and the listener moved. Nodes with the old slice still send clients to the old port.
     const moved = { ...facts, ports: open('ssh', 17_002) };
     for (let i = 0; i < 3; i += 1) expect(after.turn(moved).heldPorts).toEqual([OWN]);
     after.api.nowMs += WAIT_MS;
     expect(after.turn(moved).heldPorts).toEqual([]);
   });
 
-  test('but not for what another instance has on its own node', () => {
+  test('but not for a slice of another instance', () => {
     expect(new Instance(left()).turn({ listeners: [] }, { instance: 'net-2' }).heldPorts).toEqual([]);
   });
 });

@@ -1,10 +1,10 @@
-// Ports that our own slices send clients of listeners to, or did until lately: as long as every node may take to hear otherwise, none of
-// them is another listener's. Asks nothing but slices, since a restart forgets all else. Pure.
+// Ports that this instance's own slices advertise for listeners, now or recently. No other listener gets such a port until all nodes had
+// time to see the change. The slices are the only input, because they survive a restart. Pure.
 
 import { sliceIndex } from '../objects/slice-index.ts';
 import type { KubeWorld } from './kube-world.ts';
 
-/** By port: since when no slice of ours has named it (monotonic); now, while one still does. */
+/** By port: since when no slice of this instance names it (monotonic). While a slice names it, this is the current time. */
 export type AdvertisedPorts = ReadonlyMap<number, number>;
 
 export function advertisedPorts(
@@ -13,7 +13,7 @@ export function advertisedPorts(
   departureMs: number,
 ): AdvertisedPorts {
   const ports = new Map<number, number>();
-  // Where nothing is published nobody is sent anywhere.
+  // Without a Kubernetes API nothing is published, so no slice advertises a port.
   if (kube === null) return ports;
   const { nowMs, slices, self } = kube;
   for (const [port, sinceMs] of before) if (nowMs - sinceMs < departureMs) ports.set(port, sinceMs);

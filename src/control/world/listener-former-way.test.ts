@@ -1,4 +1,4 @@
-// An edit of a listener's protocol, turn by turn: what is open, what the slice says, and when the way of before goes.
+// An edit of a listener's protocol, turn by turn: the open ports, the port in the slice, and the end of the former entry point.
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -26,14 +26,14 @@ const asked = (protocol: 'TCP' | 'TLS', spec: object = {}): SiteFacts => ({
   listeners: [listener('ssh', { protocol, ...spec })],
 });
 
-/** One instance whose main thread opens, or does not open, the ports it is asked for. */
+/** One instance whose main thread opens, or does not open, the requested ports. */
 class Instance {
   readonly api = new ModelApi();
   opens = true;
   #ports: SiteFacts['ports'] = {};
   #world: World | null = null;
 
-  /** One turn; what is open after it, and where the slice sends clients. */
+  /** One turn. Returns what is open after it, and where the slice sends clients. */
   turn(facts: SiteFacts) {
     const kube = this.api.seenBy({}, {});
     this.#world = worldFor({ ports: this.#ports ?? {}, ...facts, kube }, this.#world, WAIT_MS);
@@ -57,10 +57,10 @@ class Instance {
 }
 
 describe('an edit of the protocol', () => {
-  test('from TCP to TLS keeps the port until nobody can be sent there any more', () => {
+  test('from TCP to TLS keeps the port until no node can send clients to it', () => {
     const instance = new Instance();
     expect(instance.settled(asked('TCP'))).toEqual({ port: true, names: false, slice: OWN, shown: OWN });
-    // The new way is there in the very turn that asks for the slice to name it.
+    // The new entry point exists in the same turn that writes it to the slice.
     expect(instance.turn(asked('TLS'))).toEqual({ port: true, names: true, slice: SHARED, shown: null });
     instance.api.nowMs += WAIT_MS - 1;
     expect(instance.turn(asked('TLS')).port).toBe(true);
@@ -83,7 +83,7 @@ describe('an edit of the protocol', () => {
     expect(instance.turn(asked('TCP'))).toEqual({ port: true, names: false, slice: OWN, shown: OWN });
   });
 
-  test('that is taken back at once leaves what is open open', () => {
+  test('that is undone at once keeps both entry points open', () => {
     const instance = new Instance();
     instance.settled(asked('TCP'));
     instance.turn(asked('TLS'));
@@ -93,7 +93,7 @@ describe('an edit of the protocol', () => {
     expect(instance.turn(asked('TCP'))).toMatchObject({ port: true, names: false, slice: OWN });
   });
 
-  test('and its end together: both ways stay while clients may come', () => {
+  test('followed by a deletion keeps both entry points while clients may use them', () => {
     const instance = new Instance();
     instance.settled(asked('TCP'));
     instance.turn(asked('TLS'));
@@ -101,7 +101,7 @@ describe('an edit of the protocol', () => {
   });
 });
 
-test('an edit of the ports is no new way', () => {
+test('an edit of the ports does not change the entry point', () => {
   const instance = new Instance();
   instance.settled(asked('TCP'));
   const moved = { ...asked('TCP', { port: 23, targetPort: 2222 }), up: [keyAt('10.0.0.11', 2222)] };

@@ -1,5 +1,5 @@
-// The way into a listener that an edit of its protocol has replaced (its own port, or server names on the shared one), as long as clients
-// may still be sent there: until our slice names the new one, and then as long as every node may take to hear of it. Pure.
+// The former entry point of a listener after an edit of its protocol: its own port, or server names on the shared port. It stays while
+// clients may still use it: until our slice names the new one, and then until all nodes had time to see the change. Pure.
 
 import { sliceIndex } from '../objects/slice-index.ts';
 import type { ListenerWish } from '../sources/additional-listener.ts';
@@ -7,11 +7,11 @@ import type { KubeWorld } from './kube-world.ts';
 
 export interface FormerWay {
   readonly protocol: ListenerWish['protocol'];
-  /** Since when no slice of ours has sent clients there (monotonic); now, while one still does. */
+  /** Since when no slice of this instance sends clients there (monotonic). While a slice does, this is the current time. */
   readonly sinceMs: number;
 }
 
-/** By key of a listener. */
+/** By listener key. */
 type Protocols = ReadonlyMap<string, ListenerWish['protocol']>;
 
 export function formerWays(
@@ -22,7 +22,7 @@ export function formerWays(
   departureMs: number,
 ): ReadonlyMap<string, FormerWay> {
   const former = new Map<string, FormerWay>();
-  // Where nothing is published nobody is sent anywhere.
+  // Without a Kubernetes API nothing is published, so no slice sends clients to the former entry point.
   if (kube === null) return former;
   const { nowMs } = kube;
   for (const [key, protocol] of now) {
@@ -39,7 +39,7 @@ export function formerWays(
   return former;
 }
 
-/** What cannot be told counts: a way that stays a little longer does no harm. */
+/** True if unknown: an entry point that stays a little longer does no harm. */
 function leadsTo(key: string, protocol: ListenerWish['protocol'], { slices, self }: KubeWorld): boolean {
   const { instance, endpoint } = self;
   for (const list of sliceIndex(slices).ours.values())

@@ -1,4 +1,4 @@
-// What the World keeps of listeners from one turn to the next: what could not be used now, and what is being taken back.
+// Listener data that the World keeps between turns: last valid specs, and listeners that are being withdrawn.
 import { describe, expect, test } from 'vitest';
 import {
   desiredFor,
@@ -23,8 +23,8 @@ const site: SiteFacts = {
 const routed = (world: ReturnType<typeof worldFor>) =>
   desiredFor(world).ports.flatMap(({ route }) => route.backends.map(({ address }) => address));
 
-describe('what cannot be used', () => {
-  test('takes nothing away that was asked for before', () => {
+describe('an invalid spec', () => {
+  test('leaves the last valid spec in effect', () => {
     const first = worldFor(site);
     const second = worldFor(
       { ...site, listeners: [listener('ssh', { rolloutLabels: { role: 'x' } })] },
@@ -45,7 +45,7 @@ describe('what cannot be used', () => {
     expect(desiredFor(worldFor(site, second)).listeners[0]?.state).toBe('serving');
   });
 
-  test('is nothing where it never could be', () => {
+  test('without an earlier valid one gives no port and no publication', () => {
     const world = worldFor({ ...site, listeners: [listener('ssh', { protocol: 'UDP' })] });
     const { listeners, ports, publications } = desiredFor(world);
     expect(listeners[0]).toMatchObject({ state: 'invalid', service: null, members: [] });
@@ -53,17 +53,17 @@ describe('what cannot be used', () => {
   });
 });
 
-describe('an edit of the selector that an old API server let through', () => {
+describe('an edit of the selector that an old API server accepted', () => {
   const edited = { ...site, listeners: [listener('ssh', OTHER)] };
 
-  test('is refused, and the machines stay those of before', () => {
+  test('is rejected, and the machines stay the same', () => {
     const world = worldFor(edited, worldFor(site));
     expect(desiredFor(world).listeners[0]).toMatchObject({
       state: 'invalid',
       reason: expect.stringContaining('Selector is immutable'),
     });
     expect(routed(world)).toEqual(['10.0.0.11']);
-    // Turn after turn, and not only in the first one.
+    // Also in later turns, not only in the first one.
     expect(routed(worldFor(edited, world))).toEqual(['10.0.0.11']);
   });
 
@@ -87,17 +87,17 @@ describe('an edit of the selector that an old API server let through', () => {
     return api;
   };
 
-  test('is refused after a restart too: its Service says what it was made with', () => {
+  test('is rejected after a restart too, because the Service records the selector', () => {
     const kube = published().seenBy({});
     const { listeners, ports, reserved } = desiredFor(worldFor({ ...edited, kube }));
     expect(listeners[0]?.reason).toContain('Selector is immutable');
     expect(ports).toEqual([]);
-    // Its Service waits for the edit to be undone.
+    // The Service stays until the edit is undone.
     expect(reserved).toEqual(['kube-1/kube-1-ssh']);
     expect(desiredFor(worldFor({ ...site, kube })).listeners[0]?.state).toBe('serving');
   });
 
-  test('and so is one of its cluster, whose machines were never asked for', () => {
+  test('is rejected like an edit of the cluster name, which must not reach machines of another cluster', () => {
     const other = listener('ssh', { clusterName: 'kube-2' });
     const clusters = [pendingCluster('kube-1'), pendingCluster('kube-2')];
     const machines = [machine('x-1', '10.0.0.11', { role: 'worker' }, { cluster: 'kube-2' })];
@@ -111,14 +111,14 @@ describe('an edit of the selector that an old API server let through', () => {
     expect(reserved).toEqual(['kube-1/kube-1-ssh']);
   });
 
-  test('is judged alike by all instances: what the Service says goes before what one of them remembers', () => {
+  test('is judged the same by all instances: the record on the Service precedes the memory of an instance', () => {
     const kube = published(listener('ssh', OTHER)).seenBy({});
     const world = worldFor({ ...edited, kube }, worldFor(site));
     expect(desiredFor(world).listeners[0]?.state).toBe('serving');
     expect(routed(world)).toEqual(['10.0.0.12']);
   });
 
-  test('is none where the listener was made anew', () => {
+  test('is not an edit if the listener was recreated', () => {
     const anew = listener('ssh', OTHER, { uid: 'another' });
     const kube = published().seenBy({});
     expect(routed(worldFor({ ...site, listeners: [anew], kube }))).toEqual(['10.0.0.12']);
@@ -126,11 +126,11 @@ describe('an edit of the selector that an old API server let through', () => {
   });
 });
 
-describe('a listener that goes', () => {
+describe('a deleted listener', () => {
   const kube = (api: ModelApi) => api.seenBy({});
   const gone = { ...site, listeners: [] };
 
-  test('keeps its port and its route until its slice is gone and everybody has heard of it', () => {
+  test('keeps its port and its route until its slice is deleted and all nodes had time to see it', () => {
     const api = new ModelApi();
     let world = worldFor({ ...site, kube: kube(api) });
     world = worldFor({ ...gone, kube: kube(api) }, world);
@@ -146,7 +146,7 @@ describe('a listener that goes', () => {
     expect(desiredFor(world).ports).toEqual([]);
   });
 
-  test('as the last one still leads to its machines, which nobody watches any more', () => {
+  test('still routes to its machines if it was the last one, although the machines are no longer watched', () => {
     const api = new ModelApi();
     const before = worldFor({ ...site, kube: kube(api) });
     const unwatched = { ...gone, machines: [], snapshot: { machinesKnown: false }, kube: kube(api) };
@@ -158,7 +158,7 @@ describe('a listener that goes', () => {
     expect([desiredFor(world).ports, world.listeners.machines]).toEqual([[], []]);
   });
 
-  test('that is only being deleted goes in the same order', () => {
+  test('is withdrawn in the same order while its deletion is pending', () => {
     const api = new ModelApi();
     const deleting = listener('ssh', {}, { deletionTimestamp: '2026-08-02T00:00:00Z' });
     const world = worldFor(
@@ -168,7 +168,7 @@ describe('a listener that goes', () => {
     expect(desiredFor(world).publications.at(-1)?.want).toBe('leaving');
   });
 
-  test('stays while nobody can tell', () => {
+  test('stays while the list of listeners is incomplete', () => {
     const api = new ModelApi();
     const before = worldFor({ ...site, kube: kube(api) });
     const world = worldFor({ ...gone, snapshot: { complete: false }, kube: kube(api) }, before);
@@ -176,14 +176,14 @@ describe('a listener that goes', () => {
     expect(desiredFor(world).listenersComplete).toBe(false);
   });
 
-  test('with most of the others at once is not believed at first', () => {
+  test('stays for some minutes if most listeners disappear at once', () => {
     const api = new ModelApi();
     const many = Array.from({ length: 9 }, (_, i) => listener(`l-${i}`));
     const before = worldFor({ ...site, listeners: many, kube: kube(api) });
     let world = worldFor({ ...gone, kube: kube(api) }, before);
     expect(desiredFor(world).listeners).toHaveLength(9);
     expect(desiredFor(world).problems.map(({ origin }) => origin)).toContain('mass delete');
-    // Nobody watches the machines now: they are led to all the same.
+    // The machines are no longer watched, but the routes to them stay.
     const unwatched = { ...gone, machines: [], snapshot: { machinesKnown: false }, kube: kube(api) };
     world = worldFor(unwatched, world);
     expect(routed(world)).toEqual(Array.from({ length: 9 }, () => '10.0.0.11'));
@@ -194,7 +194,7 @@ describe('a listener that goes', () => {
     expect(desiredFor(world).listeners).toEqual([]);
   });
 
-  test('and is made anew for another cluster gets its port only when nobody is sent to the old machines by it', () => {
+  test('that is recreated for another cluster gets its port only after no client uses it for the old machines', () => {
     const api = new ModelApi();
     const clusters = [pendingCluster('kube-1'), pendingCluster('kube-2')];
     const machines = [
@@ -222,7 +222,7 @@ describe('a listener that goes', () => {
     }
   });
 
-  test('and comes back meanwhile is as it was', () => {
+  test('that returns during its withdrawal is served as before', () => {
     const api = new ModelApi();
     const before = worldFor({ ...site, kube: kube(api) });
     const away = worldFor({ ...gone, kube: kube(api) }, before);
@@ -232,17 +232,17 @@ describe('a listener that goes', () => {
   });
 });
 
-describe('what was read from a file', () => {
+describe('a listener from a file', () => {
   const fromFile = (spec: object = {}) => listener('ssh', spec, { uid: undefined });
 
-  test('may be edited in all its parts: whoever writes it is the operator', () => {
+  test('may change in all its fields, because the operator writes it', () => {
     const first = worldFor({ ...site, listeners: [fromFile()] });
     const edited = fromFile({ selector: { matchLabels: { role: 'edge' } } });
     const second = worldFor({ ...site, listeners: [edited] }, first);
     expect(second.listeners.listeners[0]).toMatchObject({ problems: [], wish: edited.wish });
   });
 
-  test('keeps what it asked for before where an edit cannot be used, and goes at once', () => {
+  test('keeps its last valid spec after an invalid edit, and disappears at once when removed', () => {
     const first = worldFor({ ...site, listeners: [fromFile()] });
     const second = worldFor({ ...site, listeners: [fromFile({ protocol: 'UDP' })] }, first);
     expect(desiredFor(second).listeners[0]).toMatchObject({ state: 'invalid' });

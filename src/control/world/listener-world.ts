@@ -1,5 +1,5 @@
-// Additional listeners and machines in the World: what each listener wants, with what earlier turns knew where the present one cannot
-// be used, and those that are being taken back. Pure.
+// Additional listeners and machines in the World: the effective spec of each listener, and the listeners that are being withdrawn. If
+// the current spec is invalid, the last valid one from an earlier turn stays in effect. Pure.
 
 import { listenerMarks, markedSelector } from '../objects/listener-marks.ts';
 import { ownershipOf } from '../objects/ownership.ts';
@@ -16,28 +16,28 @@ import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
 
 export interface JudgedListener {
   readonly reading: ListenerReading;
-  /** What it asks for now, or last asked for in a way that could be used; null: never, as far as we know. */
+  /** The current spec if it is valid, else the last valid one; null: no valid spec is known. */
   readonly wish: ListenerWish | null;
-  /** Why what it asks for now is not done; empty: it is. */
+  /** Why the current spec is not in effect; empty: it is. */
   readonly problems: readonly string[];
 }
 
 export interface ListenerDeparture {
   readonly listener: JudgedListener;
-  /** Since when no slice of ours has sent clients here (monotonic); now, while one still does. */
+  /** Since when no slice of this instance sends clients here (monotonic). While a slice does, this is the current time. */
   readonly sinceMs: number;
 }
 
 export interface ListenerWorld {
-  /** One that is not here is gone. */
+  /** A listener that is not in the list no longer exists. */
   readonly complete: boolean;
-  /** Sorted by key; those that are being taken back are not among them. */
+  /** Sorted by key, without the listeners that are being withdrawn. */
   readonly listeners: readonly JudgedListener[];
-  /** By key: gone, or asked to go, and still to be taken back in order. */
+  /** By key: listeners that are deleted or being deleted, and whose withdrawal is not finished. */
   readonly departing: ReadonlyMap<string, ListenerDeparture>;
-  /** By key: the way in that an edit has replaced, while clients may still come by it. */
+  /** By key: the entry point that an edit replaced, while clients may still use it. */
   readonly former: ReadonlyMap<string, FormerWay>;
-  /** Where clients of listeners may still be sent to, of whichever listener. */
+  /** Ports that clients of any listener may still be sent to. */
   readonly advertised: AdvertisedPorts;
   readonly machines: readonly MachineFacts[];
   readonly machinesKnown: boolean;
@@ -45,9 +45,9 @@ export interface ListenerWorld {
   readonly problems: readonly Problem[];
   /** Since when most listeners have been missing (monotonic). */
   readonly vanishedSinceMs: number | null;
-  /** Services of listeners although there is no definition: which, and since when (monotonic). */
+  /** Listener Services that exist without the CRD: which, and since when (monotonic). */
   readonly unexplained: Unexplained | null;
-  /** Our own slices were seen once: they say which port each listener had. Before that none is asked for. */
+  /** This instance's slices were listed once. They show which port each listener had, so no port is requested before that. */
   readonly slicesSeen: boolean;
 }
 
@@ -56,7 +56,7 @@ interface Unexplained {
   readonly sinceMs: number;
 }
 
-/** By then we have asked again whether there is a definition. */
+/** Long enough for the source to check again whether the CRD exists. */
 const EXPLAINED_MS = 2 * ABSENT_RETRY_MS;
 
 export function listenerWorld(
@@ -72,10 +72,10 @@ export function listenerWorld(
     .map((reading) => judged(reading, before.get(reading.key), marked.get(reading.key)))
     .filter((each) => kube === null || !isOfAnotherCluster(each, before, previous));
   const present = new Set(listeners.map(({ reading }) => reading.key));
-  // What there was under this name goes, whether or not the list says of everything.
+  // Listeners under these names are withdrawn, even if the list is incomplete.
   const deleting = new Set(snapshot.listeners.map(({ key }) => key).filter((key) => !present.has(key)));
   const missing = [...before.values()].filter(({ reading: { key } }) => !present.has(key));
-  // What cannot be heard may be there; what is being deleted says so itself.
+  // With an incomplete list a missing listener may still exist. A listener with a deletion time is in the list.
   const gone = missing.filter(({ reading: { key } }) => snapshot.complete || deleting.has(key));
   const breaker =
     kube === null
@@ -128,8 +128,8 @@ function protocolsOf(
 }
 
 /**
- * With the last listener goes the watch of machines. Clients of one that goes, or that is not believed to be gone, come all the same;
- * and one that comes back leads where it led until they are listed again.
+ * The watch of machines stops with the last listener. Clients of a departing listener, or of one that the mass-delete breaker keeps,
+ * still connect, so the last known machines stay. A listener that returns uses them until machines are listed again.
  */
 function machinesOf(
   { machines, machinesKnown }: ListenerSnapshot,
@@ -141,7 +141,7 @@ function machinesOf(
     : { machines, machinesKnown };
 }
 
-/** Another instance may have heard of a new definition first: its Services are no leftovers. */
+/** Another instance may see a new CRD first. The Services that it creates are not leftovers. */
 function unexplainedServices(
   { kindAbsent = false }: ListenerSnapshot,
   marked: ReadonlyMap<string, Marked>,
@@ -154,13 +154,13 @@ function unexplainedServices(
   return before?.listeners === listeners ? before : { listeners, sinceMs: kube.nowMs };
 }
 
-/** Of what its Service was made with: the digest of its selector, and whose machines it leads to. */
+/** What a listener's Service records: the digest of the selector, and the cluster of the machines. */
 interface MarkedService {
   readonly digest: string;
   readonly cluster: string;
 }
 
-/** By listener: what its Service says, as a function of the object it was made for; null: nothing. */
+/** Reads the record of a listener's Service for the object with this uid; null: the Service has no record for it. */
 type Marked = (uid: string | null) => MarkedService | null;
 
 function markedSelectors(kube: KubeWorld | null): ReadonlyMap<string, Marked> {
@@ -184,15 +184,15 @@ function judged(
   marked: Marked | undefined,
 ): JudgedListener {
   const { wish, problems, object } = reading;
-  // Made anew under its name, it may ask for anything.
+  // A listener that was recreated under the same name may have any spec.
   const known = before !== undefined && before.reading.object.uid === object.uid ? before : undefined;
   const kept = known?.wish ?? null;
   if (wish === null) return { reading, wish: kept, problems };
-  // Whoever writes our files may have us reach anything.
+  // A listener without a uid comes from a file of the operator, who may change any field.
   if (object.uid === null) return settled(reading, wish, known);
-  // The API refuses that from Kubernetes 1.25 on; whoever may edit a listener must not reach other machines by it.
+  // A user who may edit a listener must not reach other machines by an edit. From Kubernetes 1.25 on the API server rejects it too.
   const made = marked?.(object.uid) ?? null;
-  // What instances share goes first: two that remember different selectors would write their Service in turns for ever.
+  // The shared record takes precedence: two instances that remember different selectors would overwrite the Service in turns forever.
   const first = made?.digest ?? kept?.selectorDigest ?? null;
   if (first !== null && first !== wish.selectorDigest) {
     const reason = 'spec.selector was changed: Selector is immutable; put it back, or make another listener';
@@ -207,8 +207,8 @@ function judged(
 }
 
 /**
- * Made anew for another cluster, while the one before still has clients to send elsewhere: by its port they would reach machines of a
- * cluster that they never asked for. So the one before goes first, in order.
+ * The listener was recreated for another cluster while the old one still drains. On its port, clients would reach machines of the wrong
+ * cluster. So the old listener is withdrawn first.
  */
 function isOfAnotherCluster(
   { reading, wish }: JudgedListener,
@@ -219,7 +219,7 @@ function isOfAnotherCluster(
   return wish !== null && was?.wish != null && was.wish.cluster !== wish.cluster;
 }
 
-/** The same object as before where nothing is new. */
+/** Returns the previous object if nothing changed. */
 const settled = (
   reading: ListenerReading,
   wish: ListenerWish,
@@ -243,7 +243,7 @@ function departures(
     if (listener.wish !== null) departing.set(listener.reading.key, { listener, sinceMs: nowMs });
   for (const [key, { listener, sinceMs }] of previous?.departing ?? []) {
     if (present.has(key) || departing.has(key)) continue;
-    // A slice that cannot be withdrawn keeps its port: nobody is sent to where nothing is.
+    // While the slice cannot be withdrawn, the port stays open: clients must not be sent to a closed port.
     const since = hasOwnSlice(key, kube) ? nowMs : sinceMs;
     if (nowMs - since < departureMs) departing.set(key, { listener, sinceMs: since });
   }

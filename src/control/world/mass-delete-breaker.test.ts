@@ -20,7 +20,7 @@ describe('a turn', () => {
     expect(ask(ours, wouldGo).trip).toBe(trip);
   });
 
-  test('that is stopped says how many would go, why not, and what would change it', () => {
+  test('that is stopped reports how many objects it would delete, why it does not, and what would change that', () => {
     expect(ask(100, 90)).toEqual({
       trip: true,
       sinceMs: 1000,
@@ -30,7 +30,7 @@ describe('a turn', () => {
     });
   });
 
-  test('goes on once the same has been true for five minutes', () => {
+  test('deletes after the condition has lasted for five minutes', () => {
     const { sinceMs } = ask(100, 90);
     const later = (nowMs: number) => ask(100, 91, { sinceMs, nowMs });
     expect(later(1000 + MASS_DELETE_LASTS_MS - 1)).toMatchObject({ trip: true, sinceMs: 1000 });
@@ -41,11 +41,11 @@ describe('a turn', () => {
     });
   });
 
-  test('that is harmless again starts the time anew', () => {
+  test('that is harmless again restarts the waiting time', () => {
     expect(ask(100, 10, { sinceMs: 5 })).toEqual({ trip: false, reason: null, sinceMs: null });
   });
 
-  test('goes on at once when that is allowed, and still says so', () => {
+  test('deletes at once if that is allowed, and still reports it', () => {
     expect(ask(100, 90, { allow: true })).toEqual({
       trip: false,
       sinceMs: 1000,
@@ -53,14 +53,14 @@ describe('a turn', () => {
     });
   });
 
-  test('waits for as long as it is told', () => {
+  test('waits for the configured time', () => {
     expect(ask(10, 10, { lastsMs: 60_000 }).reason).toContain('for 1 minute,');
     expect(ask(10, 10, { lastsMs: 90_000 }).reason).toContain('for 1.5 minutes,');
     expect(ask(10, 10, { lastsMs: 0 }).trip).toBe(false);
   });
 });
 
-test('however often it is asked, most of it goes only after the condition held without a break', () => {
+test('a mass deletion happens only after the condition held without a break, for any number of questions', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(20), fc.nat(20), fc.nat(120_000)), { maxLength: 40 }), (turns) => {
       let nowMs = 0;

@@ -1,28 +1,28 @@
-// Stops a turn that would delete most of what we keep. One bad answer (an empty list, a CRD reinstalled, a label selector with
-// a typing error, a restore that is half done) must not cut off every cluster at once. Pure.
+// Stops a turn that would delete most of our objects. One bad answer (an empty list, a reinstalled CRD, a typing error in a
+// label selector, a half-finished restore) must not cut off all clusters at once. Pure.
 
 /**
- * So long the same must be true before it is believed. A Service that stays five minutes too long costs a dead name; one
- * deleted by mistake costs every client of its cluster. Restores, moves and CRD upgrades are through within minutes, and
- * whoever deleted too much has seen the alert by then.
+ * How long a mass deletion must persist before it is carried out. A Service that stays five minutes too long costs a dead
+ * name; one deleted by mistake cuts off all clients of its cluster. Restores, moves and CRD upgrades finish within minutes,
+ * and an operator who deleted too much has time to see the alert.
  */
 export const MASS_DELETE_LASTS_MS = 5 * 60_000;
 
-/** Where its problem comes from, for status and metrics. */
+/** The origin of the breaker's problem, for status and metrics. */
 export const MASS_DELETE = 'mass delete';
 export type MassDeleteOrigin = typeof MASS_DELETE;
 
-/** Few objects go together all the time: the last three clusters of a test site. */
+/** Small deletions are normal, for example the last three clusters of a test site. */
 const ALWAYS_ALLOWED = 3;
 
 export interface MassDeleteQuestion {
-  /** Objects of ours that there are, of all clusters and instances. */
+  /** Number of our objects, of all clusters and instances. */
   readonly ours: number;
-  /** Of those, how many would be deleted in this turn. Our own slice of a backend that failed its checks is none of them. */
+  /** How many of them this turn would delete. This instance's slice of an unhealthy backend does not count. */
   readonly wouldGo: number;
-  /** As the last answer gave it; null at first. */
+  /** `sinceMs` of the last answer; null in the first turn. */
   readonly sinceMs: number | null;
-  /** On a clock that does not jump. */
+  /** Monotonic. */
   readonly nowMs: number;
   /** `--allow-mass-delete` */
   readonly allow: boolean;
@@ -30,11 +30,11 @@ export interface MassDeleteQuestion {
 }
 
 export interface MassDeleteAnswer {
-  /** True: delete none of them in this turn, and say so. */
+  /** True: delete none of them in this turn, and report the reason. */
   readonly trip: boolean;
-  /** For status and log; null where there is nothing to tell. */
+  /** For status and log; null if there is nothing to report. */
   readonly reason: string | null;
-  /** To be handed in again: since when so many would go. */
+  /** Since when the mass deletion has been due. The caller passes it to the next question. */
   readonly sinceMs: number | null;
 }
 
@@ -47,7 +47,7 @@ export function massDelete(question: MassDeleteQuestion): MassDeleteAnswer {
   const leftMs = since + lastsMs - nowMs;
   if (leftMs <= 0)
     return { trip: false, reason: `${what}: that has lasted, so they are deleted`, sinceMs: since };
-  // No clock in the sentence, so that status says the same until something changes.
+  // The reason contains no remaining time, so the status stays the same until something changes.
   const minutes = Math.round(lastsMs / 6000) / 10;
   const reason =
     `${what}, so none is: that is more often a mistake than meant; it goes on once this has been so for ` +

@@ -9,7 +9,7 @@ const found = (id: string, ...names: string[]) =>
     .map(({ name }) => name);
 
 describe('the netns of a network', () => {
-  test('are ordered: OVN metadata, DHCP, then the prefixes of the operator as they were given', () => {
+  test('are ordered: OVN metadata, DHCP, then the prefixes of the operator in their given order', () => {
     const names = [`zone-${ID}`, `qdhcp-${ID}`, `tenant-${ID}`, `ovnmeta-${ID}`];
     const ordered = [`ovnmeta-${ID}`, `qdhcp-${ID}`, `zone-${ID}`, `tenant-${ID}`];
     const index = (list: readonly string[]) =>
@@ -21,13 +21,13 @@ describe('the netns of a network', () => {
   });
 
   test.each(['qrouter-', 'snat-', 'fip-', 'cni-', 'tenant-', '', '-', 'x-qdhcp-', 'QDHCP-', 'qdhcp'])(
-    'are never those with %j before the id',
+    'never include a netns with %j before the id',
     (prefix) => {
       expect(found(ID, `${prefix}${ID}`)).toEqual([]);
     },
   );
 
-  test('are indexed anew for other prefixes, also of the same entries', () => {
+  test('get a new index for other prefixes, also with the same entries', () => {
     const entries = [entry(`tenant-${ID}`)];
     const unusable: [] = [];
     const added = ['tenant-'];
@@ -51,12 +51,12 @@ describe('the netns of a network', () => {
     expect(found(id, name)).toEqual([]);
   });
 
-  test('are not found by an id that is no UUID, whatever they are called', () => {
+  test('are not found by an id that is not a UUID, for any netns name', () => {
     expect(found('net-1', 'qdhcp-net-1', 'ovnmeta-net-1', 'net-1', 'my-net-1', 'xnet-1')).toEqual([]);
     expect(found('mgmt', 'mgmt', 'qdhcp-mgmt')).toEqual([]);
   });
 
-  test('that cannot be used are found with their reason', () => {
+  test('that are unusable are found with their reason', () => {
     const index = netnsIndex([], [{ name: `qdhcp-${ID}`, reason: 'not a netns' }]);
     expect(index.find(ID)).toEqual([]);
     expect(index.findUnusable(ID)).toEqual([{ name: `qdhcp-${ID}`, reason: 'not a netns' }]);

@@ -1,12 +1,13 @@
-// Finds the netns of a Neutron network by the id in its name. An index, because a thousand clusters look into a thousand
-// names each turn; exact about names, because a loose match would dial inside another tenant's network, or the host's own.
+// Finds the netns of a Neutron network by the id in the netns name. An index, because each turn looks up a thousand clusters
+// in a thousand names. Names match exactly: a loose match could dial inside another tenant's network, or the host's own.
 import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
 import { byText } from '../objects/text-order.ts';
 import { isUuid, UUID_LENGTH } from '../sources/network-id.ts';
 
 /**
- * OVN's metadata agent and the DHCP agent are attached to the network itself: the best vantage points, in this order. `qrouter-`, `snat-`
- * and `fip-` are named after a router or an external network, never after a tenant's, and a CNI names its own `cni-<uuid>`.
+ * The netns of OVN's metadata agent and of the DHCP agent are attached to the network itself, so they are the best ones, in this order.
+ * The names `qrouter-`, `snat-` and `fip-` contain the id of a router or an external network, never of a tenant's network. A CNI uses
+ * `cni-<uuid>`.
  */
 const AGENT_PREFIXES = ['ovnmeta-', 'qdhcp-'] as const;
 
@@ -15,9 +16,9 @@ type Unusable = NetnsSnapshot['problems'][number];
 export interface NetnsIndex {
   /** Best first. */
   find(networkId: string): readonly NetnsEntry[];
-  /** Those with that id in their name that cannot be used, with the reason. */
+  /** Unusable netns with this id in their name, with the reason. */
   findUnusable(networkId: string): readonly Unusable[];
-  /** What an operator may look for by hand. */
+  /** The names that an operator can look for by hand. */
   expectedNames(networkId: string): readonly string[];
 }
 
@@ -30,7 +31,7 @@ interface Known {
 const indexes = new WeakMap<readonly NetnsEntry[], Known>();
 const NO_PREFIXES: readonly string[] = [];
 
-/** The same lists give the same index: the caller changes them no more. `addedPrefixes` are the operator's own. */
+/** The same lists give the same index, so the caller must not change them. `addedPrefixes` come from the operator. */
 export function netnsIndex(
   entries: readonly NetnsEntry[],
   unusable: readonly Unusable[],
@@ -50,12 +51,12 @@ export function netnsIndex(
   return index;
 }
 
-/** Best first, each once. */
+/** Best first, without duplicates. */
 export const netnsPrefixes = (added: readonly string[]): readonly string[] => [
   ...new Set([...AGENT_PREFIXES, ...added]),
 ];
 
-/** Whether a netns of this name belongs to some network. */
+/** Whether a netns with this name belongs to a Neutron network. */
 export const isNetworkNetns = (name: string, prefixes: readonly string[]): boolean =>
   prefixes.includes(prefixIn(name)) && isUuid(idIn(name));
 

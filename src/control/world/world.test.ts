@@ -41,7 +41,7 @@ const observed = (clusters: SourceSnapshot, namespaces = netns([])) => ({
 });
 
 describe('a world', () => {
-  test('is frozen and sorted, whatever the order of what was observed', () => {
+  test('is frozen and sorted for any order of the observations', () => {
     const world = worldOf(
       observed(source([proxied('b'), proxied('a')]), netns([entry('z'), entry('y')])),
       null,
@@ -61,27 +61,27 @@ describe('a world', () => {
     expect(worldOf(observed(source([], clusters), netns([], namespaces)), null).complete).toBe(complete);
   });
 
-  test('keeps a key once: the first by origin', () => {
+  test('contains each key once, with the first reading by origin', () => {
     const second: ClusterReading = { kind: 'proxied', facts: { ...facts('a'), origin: 'z.yaml' } };
     expect(worldOf(observed(source([second, proxied('a')])), null).clusters).toEqual([proxied('a')]);
   });
 });
 
-describe('what was last known of a cluster', () => {
+describe('the last known facts of a cluster', () => {
   const before = worldOf(observed(source([proxied('a')])), null);
   test.each<[string, SourceSnapshot, readonly string[]]>([
-    ['stays while it is pending', source([other('pending', 'a')]), ['ns/a']],
-    ['stays while it is invalid', source([other('invalid', 'a')]), ['ns/a']],
-    ['goes when it is no longer proxied', source([other('not-proxied', 'a')]), []],
-    ['goes when it is gone from a complete snapshot', source([]), []],
-    ['stays when it is gone from an incomplete one', source([], false), ['ns/a']],
+    ['stay while it is pending', source([other('pending', 'a')]), ['ns/a']],
+    ['stay while it is invalid', source([other('invalid', 'a')]), ['ns/a']],
+    ['are dropped when it is no longer proxied', source([other('not-proxied', 'a')]), []],
+    ['are dropped when a complete snapshot lacks it', source([]), []],
+    ['stay when an incomplete snapshot lacks it', source([], false), ['ns/a']],
     [
-      'goes when an incomplete one says that it is not proxied',
+      'are dropped when an incomplete snapshot has it as not proxied',
       source([other('not-proxied', 'a')], false),
       [],
     ],
     [
-      'is not made up for one that was never proxied',
+      'do not exist for a cluster that was never proxied',
       source([other('pending', 'b'), proxied('a')]),
       ['ns/a'],
     ],
@@ -89,24 +89,24 @@ describe('what was last known of a cluster', () => {
     expect([...worldOf(observed(now), before).lastKnown.keys()]).toEqual(keys);
   });
 
-  test('survives any number of turns, and follows the newest facts', () => {
+  test('survive any number of turns, and follow the newest facts', () => {
     let world = worldOf(observed(source([{ kind: 'proxied', facts: { ...facts('a'), port: 7 } }])), before);
     for (let i = 0; i < 3; i++) world = worldOf(observed(source([other('pending', 'a')])), world);
     expect(world.lastKnown.get('ns/a')?.port).toBe(7);
   });
 });
 
-describe('netns of a directory that cannot be read', () => {
+describe('netns of an unreadable directory', () => {
   const before = worldOf(observed(source([]), netns([entry('a'), entry('b'), entry('c')])), null);
-  test('stand, below what can be seen now', () => {
+  test('stay, unless a current entry or problem replaces them', () => {
     const now = netns([entry('b', 'new')], false, [{ name: 'c', reason: 'not a netns' }]);
     expect(worldOf(observed(source([]), now), before).netns).toEqual([entry('a'), entry('b', 'new')]);
   });
-  test('stand over several turns', () => {
+  test('stay over several turns', () => {
     const blind = worldOf(observed(source([]), netns([], false)), before);
     expect(worldOf(observed(source([]), netns([], false)), blind).netns).toEqual(before.netns);
   });
-  test('go once it can be read again', () => {
+  test('are removed once the directory is readable again', () => {
     expect(worldOf(observed(source([]), netns([entry('a')])), before).netns).toEqual([entry('a')]);
   });
 });
@@ -141,7 +141,7 @@ describe('a cluster that is no longer proxied', () => {
     return { api, turn, publish };
   };
 
-  test('keeps its route until our slice is gone, and as long again as others take to hear of it', () => {
+  test('keeps its route until our slice is deleted and all nodes had time to see it', () => {
     const { api, turn, publish } = setup();
     turn(proxied('a'));
     publish();
@@ -158,7 +158,7 @@ describe('a cluster that is no longer proxied', () => {
     expect(turn(other('not-proxied', 'a')).departing.size).toBe(0);
   });
 
-  test('is held by no slice of another instance', () => {
+  test('does not keep its route for a slice of another instance', () => {
     const { api, turn, publish } = setup();
     turn(proxied('a'));
     publish('net-2');
@@ -167,7 +167,7 @@ describe('a cluster that is no longer proxied', () => {
     expect(turn(other('not-proxied', 'a')).departing.size).toBe(0);
   });
 
-  test('departs anew when it was proxied in between, and not at all when it is gone or never was', () => {
+  test('restarts its withdrawal if it was proxied in between, and needs none if it is deleted or was never proxied', () => {
     const { api, turn } = setup();
     turn(proxied('a'));
     turn(other('not-proxied', 'a'));
@@ -181,12 +181,12 @@ describe('a cluster that is no longer proxied', () => {
   });
 });
 
-describe('most clusters gone at once', () => {
+describe('clusters that mostly disappear at once', () => {
   const SETTINGS = { departureMs: 0, allowMassDelete: false };
   const all = ['a', 'b', 'c', 'd', 'e'].map(proxied);
   const names = (world: World) => [...world.lastKnown.keys()];
 
-  test('stay known, in a world that is incomplete, until it has lasted or they are back', () => {
+  test('stay known in an incomplete world until the waiting time ends or they return', () => {
     const api = new ModelApi();
     const turn = (clusters: readonly ClusterReading[], before: World | null) =>
       worldOf({ ...observed(source(clusters)), kube: api.seenBy({}) }, before, SETTINGS);
@@ -215,7 +215,7 @@ describe('most clusters gone at once', () => {
     expect(world.clusters).toHaveLength(1);
   });
 
-  test('are gone where they come from files: who empties a directory means it', () => {
+  test('are gone at once if they come from files, because an emptied directory is intended', () => {
     const world = worldOf(observed(source([])), worldOf(observed(source(all)), null), SETTINGS);
     expect(names(world)).toEqual([]);
     expect(world.complete).toBe(true);

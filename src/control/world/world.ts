@@ -1,5 +1,5 @@
-// Everything one turn of the loop decides from, as one frozen value: sorted, so that equal observations are equal values,
-// and with what earlier turns knew where the present ones cannot tell. Pure.
+// All input of one turn of the loop, as one frozen value. It is sorted, so equal observations give equal values. Where the
+// current observation is incomplete, it keeps the data of earlier turns. Pure.
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../../routing/route-table.ts';
@@ -16,48 +16,48 @@ import { type ListenerWorld, listenerWorld } from './listener-world.ts';
 export interface Observed {
   readonly source: SourceSnapshot;
   readonly netns: NetnsSnapshot;
-  /** By backend key; a backend that is not in it counts as down. */
+  /** By backend key. A backend without an entry counts as down. */
   readonly health: ReadonlyMap<string, TargetHealth>;
-  /** null where there is no Kubernetes API: then nothing is published, and nothing has to be taken back in order. */
+  /** null without a Kubernetes API: nothing is published, so nothing has to be withdrawn. */
   readonly kube?: KubeWorld | null;
-  /** What came of each port that was asked for, by name; absent: nothing is known yet. */
+  /** The outcome of each requested port, by name; absent: nothing is known yet. */
   readonly ports?: ReadonlyMap<string, PortOutcome>;
-  /** Absent: there is nowhere to look for any. */
+  /** Absent: there is no source of listeners. */
   readonly listeners?: ListenerSnapshot;
 }
 
-/** A cluster that is no longer proxied: its route stays until clients were sent elsewhere. */
+/** A cluster that is no longer proxied. Its route stays until its clients are sent elsewhere. */
 export interface Departure {
   readonly facts: ClusterFacts;
-  /** Since when no slice of ours has sent clients here; now, while one still does. */
+  /** Since when no slice of this instance sends clients here. While a slice does, this is the current time. */
   readonly sinceMs: number;
 }
 
 export interface WorldSettings {
-  /** From "our slice is gone" to "no route": so long every node may take to hear of it. */
+  /** How long a route stays after our slice is deleted: all nodes need time to see the deletion. */
   readonly departureMs: number;
   readonly allowMassDelete: boolean;
 }
 
 export interface World {
-  /** False while anything could not be observed: then an absence proves nothing, and nothing may be cleaned up. */
+  /** False if any observation failed. An absence proves nothing then, and nothing may be cleaned up. */
   readonly complete: boolean;
   readonly netnsComplete: boolean;
-  /** A cluster that is not here is gone. */
+  /** A cluster that is not in the list no longer exists. */
   readonly clustersComplete: boolean;
-  /** One per key, sorted by it. */
+  /** One per key, sorted by key. */
   readonly clusters: readonly ClusterReading[];
-  /** By key: what was last known of each object that was proxied once, until it is gone or asks not to be proxied. */
+  /** By key: the last valid facts of each cluster that was proxied once, until the cluster is deleted or opts out. */
   readonly lastKnown: ReadonlyMap<string, ClusterFacts>;
   /** By key. */
   readonly departing: ReadonlyMap<string, Departure>;
-  /** Since when most of the clusters have been missing, so that they are kept all the same (monotonic). */
+  /** Since when most clusters have been missing (monotonic). The mass-delete breaker keeps them for some minutes. */
   readonly vanishedSinceMs: number | null;
-  /** By key: those that went a moment ago. */
+  /** By key: clusters that vanished a moment ago. */
   readonly recentlyGone: ReadonlyMap<string, Gone>;
   readonly kube: KubeWorld | null;
   readonly ports: ReadonlyMap<string, PortOutcome>;
-  /** What cannot be told of them says nothing about clusters: they have a completeness of their own. */
+  /** Listeners have their own completeness: a failed observation of listeners does not affect clusters. */
   readonly listeners: ListenerWorld;
   /** Sorted by name. */
   readonly netns: readonly NetnsEntry[];
@@ -66,7 +66,7 @@ export interface World {
   readonly sourceProblems: readonly Problem[];
 }
 
-/** Where nothing is published nothing has to be taken back either. */
+/** Without publishing there is nothing to withdraw. */
 const UNPUBLISHED: WorldSettings = { departureMs: 0, allowMassDelete: false };
 
 export function worldOf(
@@ -112,7 +112,7 @@ export function worldOf(
       previous?.netnsProblems,
       [...netns.problems].sort((a, b) => byText(a.name, b.name)),
     ),
-    // A copy: the prober goes on writing to its own.
+    // A copy, because the prober continues to write to its own map.
     health: new Map(health),
     sourceProblems: Object.freeze(
       [...source.problems, ...listeners.problems].sort(
@@ -122,13 +122,13 @@ export function worldOf(
   });
 }
 
-/** Those with something to lose: what never was right, or is not proxied, may come and go. */
+/** Clusters with a route to lose. Clusters that were never valid, or are not proxied, may disappear at any time. */
 const proxiedOnce = ({ clusters, lastKnown }: World): readonly ClusterReading[] =>
   clusters.filter((reading) => lastKnown.has(keyOf(reading)));
 
 function sortedReadings(readings: readonly ClusterReading[]): readonly ClusterReading[] {
   const sorted = [...readings].sort((a, b) => byText(keyOf(a), keyOf(b)) || byText(originOf(a), originOf(b)));
-  // Sources hand over each key once; should one not, the first counts, and it is the same on every instance.
+  // Sources deliver each key once. If one does not, the first reading wins, which is the same on all instances.
   return Object.freeze(sorted.filter((reading, i) => i === 0 || keyOf(sorted[i - 1]!) !== keyOf(reading)));
 }
 
@@ -146,7 +146,7 @@ function lastKnownFacts(
         facts.set(key, reading.facts);
         break;
       case 'not-proxied':
-        // Somebody decided that; should it be proxied again, its facts come with it.
+        // This is a deliberate choice of a user. If the cluster is proxied again, its reading contains new facts.
         facts.delete(key);
         break;
       case 'pending':
@@ -159,7 +159,7 @@ function lastKnownFacts(
   return facts;
 }
 
-/** A directory that cannot be read takes no netns away: what it held before stands, below what can be seen of it now. */
+/** An unreadable directory removes no netns: the earlier entries stay, unless a current entry or problem replaces them. */
 function knownNetns(now: NetnsSnapshot, before: readonly NetnsEntry[]): readonly NetnsEntry[] {
   const byName = new Map<string, NetnsEntry>();
   if (!now.complete) {
@@ -173,13 +173,13 @@ function knownNetns(now: NetnsSnapshot, before: readonly NetnsEntry[]): readonly
   );
 }
 
-/** The list before, if it holds the very same: what is derived from it need not be derived again. */
+/** Returns the previous list if its items are identical, so that values derived from it stay valid. */
 function sameOr<T>(before: readonly T[] | undefined, now: readonly T[]): readonly T[] {
   const same = before?.length === now.length && now.every((item, i) => item === before[i]);
   return same ? before : Object.freeze(now);
 }
 
-/** Those that were proxied and are not any more, as long as the withdrawal takes. A cluster that is gone needs none. */
+/** Clusters that are no longer proxied, until their withdrawal is finished. A deleted cluster needs no withdrawal. */
 function departures(
   clusters: readonly ClusterReading[],
   kube: KubeWorld | null,
@@ -193,7 +193,7 @@ function departures(
     const before = previous.departing.get(reading.key);
     const facts = previous.lastKnown.get(reading.key) ?? before?.facts;
     if (facts === undefined) continue;
-    // A slice that cannot be withdrawn keeps its route: nobody is sent to where nothing is.
+    // While the slice cannot be withdrawn, the route stays: clients must not be sent to an instance without a route.
     const isNew = before === undefined || previous.lastKnown.has(reading.key);
     const sinceMs = isNew || hasOwnSlice(facts.name, kube) ? kube.nowMs : before.sinceMs;
     if (isNew || kube.nowMs - sinceMs < departureMs) departing.set(reading.key, { facts, sinceMs });

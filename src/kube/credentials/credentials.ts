@@ -1,5 +1,5 @@
-// How we reach the API server and who we are there, always as the files say now: tokens, certificates and the kubeconfig itself
-// may be replaced while we run. What cannot be read leaves what was read before in force.
+// The endpoint and identity for the API server, always from the current files: tokens, certificates and the kubeconfig itself can
+// rotate at run time. If a file is unreadable, the previous credentials stay in use.
 import {
   type ApiEndpoint,
   type ApiIdentity,
@@ -16,17 +16,17 @@ import type { RareCredentials } from './rare-credentials.ts';
 
 export interface CredentialsDeps {
   readonly place: KubeconfigPlace;
-  /** For exec plugins, which inherit it. */
+  /** Exec plugins inherit it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly now?: () => number;
-  /** Told when files can no longer be read, and null when they can again. Never a secret. */
+  /** Called when files become unreadable, and with null when they are readable again. Never a secret. */
   readonly onProblem?: (problem: string | null) => void;
 }
 
-/** How long one look at the files is good for: a burst of requests makes one. */
+/** Minimum time between two checks of the files: a burst of requests causes one check. */
 const LOOK_EVERY_MS = 1000;
 
-/** All that a kubeconfig leads to; everything in it changes together. */
+/** The content of a kubeconfig and the objects made from it. A new kubeconfig replaces all of them together. */
 interface Way {
   readonly texts: readonly Buffer[];
   readonly access: KubeAccess;
@@ -60,7 +60,7 @@ export class Credentials {
     this.#files = new FollowedFiles({ now: this.#now });
   }
 
-  /** Throws KubeconfigError: at the start that is a mistake of configuration, later it is a file being replaced. */
+  /** Throws KubeconfigError: at the start an unreadable file is a configuration error. Later it is treated as a rotation. */
   static async open(deps: CredentialsDeps): Promise<Credentials> {
     const credentials = new Credentials(deps);
     await credentials.#look(false);
@@ -71,7 +71,7 @@ export class Credentials {
     return this.#known?.identity.endpoint.server ?? '';
   }
 
-  /** For messages: never a secret. */
+  /** For messages. Never a secret. */
   get identity(): string {
     return this.#known?.way.access.identity ?? '';
   }
@@ -81,7 +81,7 @@ export class Credentials {
     return this.#look(false);
   }
 
-  /** They were refused: whatever was kept is read anew, however young it is. */
+  /** The server rejected the credentials: reads all of them again, whatever their age. */
   async refresh(): Promise<ApiIdentity> {
     await this.#looking?.catch(() => {});
     return this.#look(true);
@@ -104,7 +104,7 @@ export class Credentials {
       this.#say(null);
     } catch (error) {
       if (!(error instanceof KubeconfigError) || this.#known === null) throw error;
-      // A file that is being replaced, or half of a new pair: the old one is as good as it was.
+      // A file is being replaced, or only half of a new key pair is there: the old credentials stay in use.
       this.#say(error.message);
     }
     this.#lookedAtMs = this.#now();
@@ -143,7 +143,7 @@ export class Credentials {
     return { way, facts, identity: { endpoint, ...(await this.#headers(access, endpoint, printed, force)) } };
   }
 
-  /** The one there was, as long as it is the same: connections belong to it. */
+  /** Returns the previous object while nothing changes, because connections belong to it. */
   #endpointFor({ server, compression }: KubeAccess, facts: TlsFacts): ApiEndpoint {
     const before = this.#known;
     const known = before?.identity.endpoint;
@@ -163,7 +163,7 @@ export class Credentials {
       way.rare = new RareCredentials({ access: way.access, rare });
     }
     const { endpoint, headers, secrets } = await way.rare.current(force);
-    // Tokens in files and impersonation we read better ourselves.
+    // Token files and impersonation come from our own code, which handles them better than client-node.
     const own = await this.#headers(way.access, endpoint, null, force);
     const identity = {
       endpoint,
@@ -179,7 +179,7 @@ export class Credentials {
     printed: ExecCredential | null,
     force: boolean,
   ): Promise<Pick<ApiIdentity, 'headers' | 'secrets'>> {
-    // As Go's client: credentials never go over plain HTTP, whatever the file says.
+    // Like Go's client: never send credentials over plain HTTP, even if the file has some.
     if (endpoint.tls === null) return { headers: {}, secrets: [] };
     const token = printed?.token ?? tokenText(access, await this.#content(access.token, force));
     if (token !== null)
@@ -224,12 +224,12 @@ function inClusterAccess({
 }
 
 async function parsed(path: string, text: Buffer | undefined): Promise<unknown> {
-  // 12 MB: a Pod has no kubeconfig and needs no YAML.
+  // Loaded on first use: the parser costs 12 MB, and a Pod with a service account does not need it.
   const { parse } = await import('yaml');
   try {
     return parse(String(text), { maxAliasCount: 100, logLevel: 'error' });
   } catch {
-    // The parser's message quotes the line, which may hold a key.
+    // The parser's message quotes the line, which can contain a key.
     throw new KubeconfigError('malformed', `${path}: it is no YAML`);
   }
 }

@@ -1,5 +1,5 @@
-// Credentials that a program prints: the `exec` of a kubeconfig. Runs it with a deadline, keeps what it said until that expires,
-// and never quotes what it printed on stdout.
+// Exec plugins of a kubeconfig: programs that print credentials. Runs the plugin with a deadline, caches the credential until it
+// expires, and never quotes the plugin's stdout.
 import { type ExecFileException, execFile } from 'node:child_process';
 import { isRecord } from '../kube-object.ts';
 import type { ExecAccess } from './kubeconfig.ts';
@@ -13,7 +13,7 @@ export interface ExecCredential {
 
 export interface ExecPluginDeps {
   readonly access: ExecAccess;
-  /** Of this process: the plugin gets it, and what the kubeconfig adds. */
+  /** The environment of this process. The plugin gets it, with the additions from the kubeconfig. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly wallClock?: () => number;
   readonly timeoutMs?: number;
@@ -21,7 +21,7 @@ export interface ExecPluginDeps {
 
 const TIMEOUT_MS = 30_000;
 const MAX_OUTPUT = 1024 * 1024;
-/** A token that expires on its way is refused: take a new one a little earlier. */
+/** The server rejects a token that expires on the way: get a new one a little earlier. */
 const EXPIRY_MARGIN_MS = 10_000;
 
 export class ExecPlugin {
@@ -33,7 +33,7 @@ export class ExecPlugin {
     this.#deps = deps;
   }
 
-  /** Not to be called again before it has answered. */
+  /** Must not be called again before it has resolved. */
   async credential(force: boolean): Promise<ExecCredential> {
     const { wallClock = Date.now } = this.#deps;
     if (!force && this.#credential !== null && wallClock() < this.#expiresAtMs - EXPIRY_MARGIN_MS)
@@ -69,12 +69,12 @@ export class ExecPlugin {
             new KubeconfigError('unreadable', `the plugin ${access.command} ${failureOf(error, stderr)}`),
           );
       });
-      child.stdin?.on('error', () => {}).end(); // nobody is there to type
+      child.stdin?.on('error', () => {}).end(); // there is no interactive input
     });
   }
 }
 
-/** Node's own message quotes the whole command line, and arguments have held passwords. */
+/** Node's own message quotes the whole command line, and arguments can contain passwords. */
 function failureOf(error: ExecFileException, stderr: string): string {
   if (typeof error.code === 'string') return `could not be run: ${error.code}`;
   if (error.killed) return 'did not answer in time';
@@ -82,7 +82,7 @@ function failureOf(error: ExecFileException, stderr: string): string {
   return `failed with ${error.code ?? error.signal}${said === '' ? '' : `: ${withoutLongWords(said)}`}`;
 }
 
-/** What a plugin says to people is worth showing; a token among it is not. */
+/** Removes words that could be tokens from the plugin's stderr, and keeps the text for the operator. */
 const withoutLongWords = (text: string): string => text.replace(/[\w+/=.~-]{40,}/g, '…');
 
 function statusOf({ command }: ExecAccess, stdout: string): Readonly<Record<string, unknown>> {
@@ -90,7 +90,7 @@ function statusOf({ command }: ExecAccess, stdout: string): Readonly<Record<stri
   try {
     answer = JSON.parse(stdout);
   } catch {
-    answer = null; // the error quotes what it could not read
+    answer = null; // the parser's error would quote stdout
   }
   const status = isRecord(answer) && answer.kind === 'ExecCredential' ? answer.status : null;
   if (!isRecord(status))

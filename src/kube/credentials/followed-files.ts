@@ -1,5 +1,5 @@
-// The content of files that others rotate: tokens, certificates, the kubeconfig itself. Read again when they changed, and once a
-// minute whatever the file system says about changes.
+// The content of files that other programs rotate: tokens, certificates, the kubeconfig itself. A file is read again when its
+// metadata changes, and at least once a minute.
 import { open, stat } from 'node:fs/promises';
 import { KubeconfigError } from './kubeconfig-error.ts';
 
@@ -27,11 +27,11 @@ export class FollowedFiles {
     this.#maxAgeMs = maxAgeMs;
   }
 
-  /** The same Buffer as long as the bytes are the same. Throws when the file cannot be read: what then stands is the caller's. */
+  /** Returns the same Buffer while the bytes are the same. Throws if the file is unreadable; the caller decides how to continue. */
   async read(path: string, force: boolean): Promise<Buffer> {
     const known = this.#known.get(path);
     try {
-      // Follows symbolic links: the files of a projected volume change by renaming `..data`.
+      // stat follows symbolic links: the kubelet updates a projected volume by renaming `..data`.
       const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
       const stamp = `${ino}:${size}:${mtimeNs}:${ctimeNs}`;
       const now = this.#now();
@@ -42,7 +42,7 @@ export class FollowedFiles {
       return content;
     } catch (error) {
       if (error instanceof KubeconfigError) throw error;
-      // Node's own message: code, call and path.
+      // Node's message contains code, system call and path.
       throw new KubeconfigError('unreadable', (error as Error).message);
     }
   }

@@ -1,4 +1,4 @@
-// A configuration that leads to no API server: missing, unreadable, or not what a kubeconfig says. Never quotes a credential.
+// The error for a missing, unreadable or malformed kubeconfig. Its message never quotes a credential.
 
 export type KubeconfigErrorCode = 'missing' | 'unreadable' | 'malformed';
 

@@ -10,7 +10,7 @@ const inCluster = (server: string) => ({
   caFile: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
 });
 
-describe('the way to the API server is written', () => {
+describe('the configuration for the API server is found', () => {
   test.each<
     [
       where: string,
@@ -21,7 +21,7 @@ describe('the way to the API server is written', () => {
     ]
   >([
     [
-      'where the operator says, there or not',
+      'at the explicit path, even if the file does not exist',
       '/k',
       { KUBECONFIG: '/e', ...POD, HOME: '/h' },
       [TOKEN, '/e', '/h/.kube/config'],
@@ -35,7 +35,7 @@ describe('the way to the API server is written', () => {
       { kind: 'files', paths: ['/e'] },
     ],
     [
-      'in all files of KUBECONFIG that are there',
+      'in all existing files of KUBECONFIG',
       null,
       { KUBECONFIG: '/a::/b:/c' },
       ['/a', '/c'],
@@ -49,7 +49,7 @@ describe('the way to the API server is written', () => {
       inCluster('https://10.0.0.1:443'),
     ],
     [
-      'there too with an IPv6 address',
+      'in the service account of the Pod, with an IPv6 address',
       null,
       { ...POD, KUBERNETES_SERVICE_HOST: 'fd00::1' },
       [TOKEN],
@@ -68,14 +68,14 @@ describe('the way to the API server is written', () => {
   });
 
   test.each<[where: string, environment: Record<string, string>, files: string[]]>([
-    ['nowhere', {}, []],
-    ['nowhere, though a home is there', { HOME: '/h' }, []],
+    ['nowhere with an empty environment', {}, []],
+    ['nowhere if the home directory has no kubeconfig', { HOME: '/h' }, []],
     [
-      'nowhere: KUBECONFIG that leads nowhere is no reason to look elsewhere',
+      'nowhere if KUBECONFIG names a missing file, without a search elsewhere',
       { KUBECONFIG: '/e', HOME: '/h' },
       ['/h/.kube/config'],
     ],
-    ['nowhere: a token without the address of the API is none', { KUBERNETES_SERVICE_HOST: 'x' }, [TOKEN]],
+    ['nowhere if there is a token but no port of the API', { KUBERNETES_SERVICE_HOST: 'x' }, [TOKEN]],
   ])('%s', (_where, environment, files) => {
     expect(() =>
       kubeconfigPlace({ kubeconfig: null, environment, exists: (path) => files.includes(path) }),

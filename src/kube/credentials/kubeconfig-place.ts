@@ -1,5 +1,5 @@
-// Where the way to the API server is written down: an explicit file, KUBECONFIG, the service account of a Pod, ~/.kube/config.
-// Pure: the environment and the look at the disk are arguments.
+// Finds the configuration for the API server: an explicit file, KUBECONFIG, the service account of the Pod, or ~/.kube/config.
+// Pure: the environment and the file check are arguments.
 import { delimiter, join } from 'node:path';
 import { KubeconfigError } from './kubeconfig-error.ts';
 
@@ -13,7 +13,7 @@ export type KubeconfigPlace =
     };
 
 export interface PlaceQuestion {
-  /** As the operator gave it; null: look where everybody looks. */
+  /** The operator's explicit path; null: search the standard places. */
   readonly kubeconfig: string | null;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly exists: (path: string) => boolean;
@@ -31,7 +31,7 @@ export function kubeconfigPlace({
   if (kubeconfig !== null) return { kind: 'files', paths: [kubeconfig] };
   const listed = (environment.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '');
   if (listed.length > 0) {
-    // Of several, those that are not there yet are passed over, as kubectl does.
+    // Like kubectl: skip listed files that do not exist.
     const present = listed.filter(exists);
     if (present.length > 0) return { kind: 'files', paths: present };
     throw new KubeconfigError('missing', `KUBECONFIG names ${listed.join(', ')}: there is no such file`);

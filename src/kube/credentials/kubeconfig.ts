@@ -1,5 +1,5 @@
-// What a kubeconfig says about the cluster and user of its current context. Pure: takes parsed documents, reads no file.
-// Where client-go and client-node differ, client-go is right: it is what kubectl does with the same file.
+// Extracts the cluster and user of the current context from a kubeconfig. Pure: takes parsed documents, reads no file.
+// Where client-go and client-node differ, this follows client-go, because kubectl uses it for the same file.
 import { dirname, isAbsolute, join } from 'node:path';
 import { isRecord } from '../kube-object.ts';
 import { KubeconfigError } from './kubeconfig-error.ts';
@@ -9,7 +9,7 @@ export type Source =
   | { readonly kind: 'file'; readonly path: string };
 
 export interface KubeAccess {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly server: string;
   readonly ca: Source | null;
   readonly skipVerify: boolean;
@@ -20,12 +20,12 @@ export interface KubeAccess {
   readonly token: Source | null;
   /** `user:password` */
   readonly basic: string | null;
-  /** Headers `Impersonate-*`. */
+  /** `Impersonate-*` headers. */
   readonly impersonation: Readonly<Record<string, string | readonly string[]>>;
   readonly exec: ExecAccess | null;
-  /** What only client-node can do: an auth-provider, or a proxy. null: plain, and ours to read. */
+  /** Features that only client-node supports: an auth-provider or a proxy. null: our own code handles everything. */
   readonly rare: RareAccess | null;
-  /** For messages: who we are and where that is written. Never a secret. */
+  /** For messages: the user, and the file that defines it. Never a secret. */
   readonly identity: string;
 }
 
@@ -36,7 +36,7 @@ export interface ExecAccess {
   readonly apiVersion: string;
 }
 
-/** The current context alone, as a kubeconfig of its own with absolute paths. Holds secrets. */
+/** A kubeconfig with only the current context and absolute paths. Contains secrets. */
 export interface RareAccess {
   readonly proxied: boolean;
   readonly kubeconfig: Readonly<Record<string, unknown>>;
@@ -49,11 +49,11 @@ export interface KubeconfigDocument {
 
 interface Entry {
   readonly fields: Readonly<Record<string, unknown>>;
-  /** Of the file it stands in: relative paths start there. */
+  /** The file that contains the entry. Relative paths start in its directory. */
   readonly path: string;
 }
 
-/** Several documents are merged as kubectl does: the first to name something decides. */
+/** Merges several documents like kubectl: the first document that defines an entry wins. */
 export function kubeAccess(documents: readonly KubeconfigDocument[]): KubeAccess {
   for (const { path, content } of documents)
     if (!isRecord(content)) throw malformed(path, 'it is no kubeconfig: an object belongs there');
@@ -67,7 +67,7 @@ export function kubeAccess(documents: readonly KubeconfigDocument[]): KubeAccess
   if (clusterName === null) throw malformed(context.path, `context "${current}" names no cluster`);
   const cluster = entryOf(documents, 'clusters', 'cluster', clusterName, origin);
   const userName = textIn(context, 'user');
-  const user = userName === null ? NOBODY : entryOf(documents, 'users', 'user', userName, origin);
+  const user = userName === null ? ANONYMOUS : entryOf(documents, 'users', 'user', userName, origin);
   return {
     ...clusterAccess(cluster, clusterName),
     ...userAccess(user, userName),
@@ -75,7 +75,7 @@ export function kubeAccess(documents: readonly KubeconfigDocument[]): KubeAccess
   };
 }
 
-const NOBODY: Entry = { fields: {}, path: '' };
+const ANONYMOUS: Entry = { fields: {}, path: '' };
 
 function clusterAccess(cluster: Entry, name: string) {
   const server = textIn(cluster, 'server');
@@ -92,7 +92,7 @@ function clusterAccess(cluster: Entry, name: string) {
 
 function isServer(text: string): boolean {
   const url = URL.parse(text);
-  // Credentials in the address would end up in messages; Go's client ignores them too.
+  // Reject credentials in the URL: they would appear in messages, and Go's client ignores them too.
   return (
     url !== null &&
     /^https?:$/.test(url.protocol) &&
@@ -121,7 +121,7 @@ function userAccess(user: Entry, name: string | null) {
   const exec = execIn(user, name);
   if (exec !== null) ways.unshift(`the plugin ${exec.command}`);
   if (isRecord(user.fields['auth-provider'])) ways.unshift('an auth-provider');
-  const who = name === null ? 'nobody' : `user "${name}" of ${user.path}`;
+  const who = name === null ? 'an anonymous user' : `user "${name}" of ${user.path}`;
   return {
     cert,
     key,
@@ -133,7 +133,7 @@ function userAccess(user: Entry, name: string | null) {
   };
 }
 
-/** The file counts, when both are there: client-go reads it again and again, and keeps the other for the time before. */
+/** If both are set, `tokenFile` wins: client-go re-reads the file, and uses `token` only until the first read. */
 function tokenIn(user: Entry): Source | null {
   const path = textIn(user, 'tokenFile');
   if (path !== null) return { kind: 'file', path: absolute(user, path) };
@@ -170,7 +170,7 @@ function withAbsolutePaths(entry: Entry, names: readonly string[]): Record<strin
   for (const name of names) {
     const path = textIn(entry, name);
     if (path !== null) fields[name] = absolute(entry, path);
-    // The data decide, where both are there; client-node would take the file.
+    // If both are set, the inline data win. client-node would use the file.
     if (textIn(entry, `${name}-data`) !== null) delete fields[name];
   }
   return fields;
@@ -186,7 +186,7 @@ function execIn(user: Entry, name: string | null): ExecAccess | null {
     .filter(isRecord)
     .map((each) => [String(each.name), String(each.value)]);
   return {
-    // As Go's client: a bare name is looked up in PATH, `./plugin` lies beside the kubeconfig.
+    // Like Go's client: a bare name is searched in PATH, and `./plugin` is relative to the kubeconfig.
     command: command.includes('/') ? absolute(user, command) : command,
     args: (Array.isArray(args) ? args : []).map(String),
     env: Object.fromEntries(pairs),
@@ -214,7 +214,7 @@ function entryOf(
   throw malformed(origin, `there is no ${field} "${name}"`);
 }
 
-/** `<field>-data`, which decides when both are there, or the file that `<field>` names. */
+/** The inline `<field>-data`, or the file that `<field>` names. If both are set, the inline data win. */
 function sourceIn(entry: Entry, field: string): Source | null {
   const data = textIn(entry, `${field}-data`);
   if (data !== null) return { kind: 'data', data: Buffer.from(data, 'base64') };
@@ -228,7 +228,7 @@ const absolute = (entry: Entry, path: string): string =>
 function textIn({ fields, path }: Entry, field: string): string | null {
   const value = Object.hasOwn(fields, field) ? (fields[field] ?? null) : null;
   if (value === null || value === '') return null;
-  // The value itself stays out of the message: it may be a password that YAML took for a number.
+  // The message omits the value: it can be a password that YAML parsed as a number.
   if (typeof value !== 'string') throw malformed(path, `${field} is no text: quotes are missing around it`);
   return value;
 }

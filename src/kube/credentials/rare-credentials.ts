@@ -1,4 +1,4 @@
-// The rare ways to authenticate, by client-node itself: auth-providers (OIDC and such) and proxies. Loaded late: it costs 85 MB.
+// Rare kinds of access through client-node: auth-providers (such as OIDC) and proxies. Loaded on first use, because it costs 85 MB.
 import type { Agent, RequestOptions } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
 import {
@@ -25,7 +25,7 @@ export class RareCredentials {
   readonly #timeoutMs: number;
   #config: KubeConfig | null = null;
   #made: { readonly facts: TlsFacts; readonly endpoint: ApiEndpoint } | null = null;
-  /** At most one: what hangs is not started again and again. */
+  /** At most one at a time: a provider that hangs is not started again. */
   #asking: Promise<RequestOptions> | null = null;
 
   constructor({ access, rare, timeoutMs = TIMEOUT_MS }: RareCredentialsDeps) {
@@ -38,7 +38,7 @@ export class RareCredentials {
     if (force) this.#config = null;
     let options = await this.#options();
     if (this.#rare.proxied && this.#made !== null && !isSameTls(this.#made.facts, this.#facts(options))) {
-      // It keeps the agent that it made first, with the certificates of then.
+      // KubeConfig caches its first proxy agent, with the certificates of that time: create a new KubeConfig.
       this.#config = null;
       options = await this.#options();
     }
@@ -93,7 +93,7 @@ export class RareCredentials {
       await this.#config.applyToHTTPSOptions(options);
       return options;
     } catch (error) {
-      // Only its kind: plugins and identity providers put what they like into messages.
+      // Only the code or name: messages of plugins and identity providers can contain secrets.
       const { name, code } = error as NodeJS.ErrnoException;
       throw new KubeconfigError('unreadable', `client-node got no credentials: ${code ?? name}`);
     }

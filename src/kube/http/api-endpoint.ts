@@ -1,15 +1,15 @@
-// Where the API server is, how it is recognised, and who we are there: what one connection and one request need. Holds secrets.
+// The API server's address, its TLS settings and our identity: everything for one connection and one request. Contains secrets.
 import type { Agent } from 'node:http';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { KubeconfigError } from '../credentials/kubeconfig-error.ts';
 
-/** Who and where, for one connection. The same object as long as nothing about it changed. */
+/** The endpoint of a connection. The same object while nothing changes. */
 export interface ApiEndpoint {
   readonly server: string;
-  /** null: plain HTTP, as the kubeconfig says. */
+  /** null: the kubeconfig specifies plain HTTP. */
   readonly tls: EndpointTls | null;
   readonly compression: boolean;
-  /** The agent of client-node, where a proxy is in the way. */
+  /** The agent of client-node, if a proxy is configured. */
   readonly agent: Agent | null;
 }
 
@@ -22,7 +22,7 @@ export interface EndpointTls {
 export interface ApiIdentity {
   readonly endpoint: ApiEndpoint;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** What must never be shown, should somebody send it back. */
+  /** Removed from error messages, in case a server echoes them. */
   readonly secrets: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export function endpointTls({ ca, cert, key, serverName, skipVerify }: TlsFacts)
     });
     return { secureContext, serverName, rejectUnauthorized: !skipVerify };
   } catch (error) {
-    // OpenSSL's code (ERR_OSSL_X509_KEY_VALUES_MISMATCH): also what half of a rotation looks like.
+    // OpenSSL's code, such as ERR_OSSL_X509_KEY_VALUES_MISMATCH. An incomplete rotation causes the same error.
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     throw new KubeconfigError(
       'malformed',

@@ -35,7 +35,7 @@ describe('a refusal', () => {
     });
   });
 
-  test('says who may not do what where', () => {
+  test('names the user, the verb, the resource and the namespace', () => {
     const error = refusal(403, { reason: 'Forbidden', message: 'User "x" cannot patch resource "services"' });
     expect(error.message).toBe(
       'forbidden: cannot patch services in magnum-system: HTTP 403 Forbidden: User "x" cannot patch resource "services"',
@@ -63,7 +63,7 @@ describe('a refusal', () => {
     expect(refusal(429, body, header).retryAfterMs).toBe(ms);
   });
 
-  test('of a Secret never repeats what the server says about it: it quotes the data', () => {
+  test('of a Secret never repeats the message of the server, which quotes the data', () => {
     const facts = {
       verb: 'patch',
       path: '/api/v1/namespaces/a/secrets/s',
@@ -81,7 +81,7 @@ describe('a refusal', () => {
     },
   );
 
-  test('in a watch that has expired is known by its code', () => {
+  test('of an expired watch has the code gone', () => {
     expect(watchError(path, { kind: 'Status', code: 410, reason: 'Expired' }).code).toBe('gone');
   });
 });

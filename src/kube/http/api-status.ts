@@ -1,4 +1,4 @@
-// Reads what the API says when it refuses: a Status object, or whatever else came. Pure.
+// Converts an error answer of the API (a Status object or any other body) into a KubeError. Pure.
 import { pathParts } from '../api-path.ts';
 import { KubeError, type KubeErrorCode } from '../kube-error.ts';
 import { isRecord } from '../kube-object.ts';
@@ -28,7 +28,7 @@ export function refusalError({ verb, path, status, body, retryAfter }: Refusal):
   });
 }
 
-/** An ERROR event of a watch carries the Status that an answer would have had. */
+/** An ERROR event of a watch contains the same Status object as an error answer. */
 export function watchError(path: string, object: unknown): KubeError {
   const code = isRecord(object) && typeof object.code === 'number' ? object.code : 500;
   return refusalError({ verb: 'watch', path, status: code, body: object });
@@ -52,7 +52,7 @@ function codeOf(status: number, reason: string | null): KubeErrorCode {
     case 504:
       return 'timeout';
   }
-  // An expired list or watch has been seen with other numbers too.
+  // Servers also report an expired list or watch with other status codes.
   if (reason === 'Expired' || reason === 'Gone') return 'gone';
   if (status >= 500) return 'server-error';
   return status >= 400 ? 'invalid' : 'bad-answer';
@@ -60,18 +60,18 @@ function codeOf(status: number, reason: string | null): KubeErrorCode {
 
 function detailOf(path: string, status: number, reason: string | null, message: unknown): string {
   const head = reason === null ? `HTTP ${status}` : `HTTP ${status} ${reason}`;
-  // A refused Secret is quoted in the message, base64 and all, by more than one version of the API server.
+  // Several API server versions quote a rejected Secret in the message, including its base64 data.
   if (pathParts(path).resource === 'secrets' && status !== 401 && status !== 403 && status !== 404)
     return head;
   return typeof message === 'string' && message !== '' ? `${head}: ${message}` : head;
 }
 
-/** Longer than this nobody should be able to make us wait. */
+/** Upper bound for a Retry-After: a server must not be able to make this client wait longer. */
 const MAX_RETRY_AFTER_MS = 120_000;
 
 const boundedMs = (seconds: number): number => Math.min(Math.max(0, seconds) * 1000, MAX_RETRY_AFTER_MS);
 
-/** Seconds only: the API server never sends the form with a date, and a date would bring in the clock. */
+/** Seconds only: the API server never sends the date form, and a date would depend on the clock. */
 function retryAfterMs(header: string | undefined): number | null {
   return header !== undefined && /^\d{1,9}$/.test(header.trim()) ? boundedMs(Number(header)) : null;
 }

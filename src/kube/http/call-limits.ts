@@ -1,8 +1,8 @@
-// What may end one call from outside: its deadline, its caller, the closing of the client. Whatever error the call then ends with,
-// the reason of the signal is the one to tell.
+// The external limits of one call: its deadline, its caller's signal, the close of the client. If one of them ends the call, the
+// signal's reason is the error to report.
 import { KubeError } from '../kube-error.ts';
 
-/** What a call is about, for its errors. */
+/** The verb and path of a call, for its errors. */
 export interface CallSubject {
   readonly verb: string;
   readonly path: string;
@@ -23,12 +23,12 @@ export class CallLimits {
     );
   }
 
-  /** Its reason is a KubeError, or the caller's own. */
+  /** Its reason is a KubeError or the caller's own reason. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** The deadline is this far away, from now; `what` did not happen when it is over. */
+  /** Restarts the deadline. `what` names the missing event in the timeout error. */
   restart(ms: number, what: string): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

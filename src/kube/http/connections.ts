@@ -1,41 +1,40 @@
-// The connections to one endpoint: few for plain requests, all of them kept and shared, a few for those that must not wait behind them,
-// and one for each open watch. It knows
-// neither credentials nor the API; what it hands out is an HTTP answer whose body has not been read.
+// The connection pools for one endpoint: a few shared connections for plain requests, a few for urgent requests, and one for each
+// open watch. Independent of credentials and of the API. Returns HTTP answers with unread bodies.
 import type { Agent, IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import type { ApiEndpoint } from './api-endpoint.ts';
 
-// Not by `import`, which looks at every export: that of `WebSocket` loads undici, HTTP/2 and all they need, 2 MB of them.
+// Not with `import`, which reads every export: the export `WebSocket` loads undici and HTTP/2 with their dependencies, 2 MB.
 const http = process.getBuiltinModule('node:http');
 const https = process.getBuiltinModule('node:https');
 
 export interface HttpQuestion {
   readonly method: string;
-  /** Below the server's own path, with the query. */
+  /** Relative to the server's base path, with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: Buffer | null;
   readonly isWatch: boolean;
-  /** Not behind plain requests, which may all hang. */
+  /** Does not queue behind plain requests, which may all hang. */
   readonly isUrgent: boolean;
-  /** Ends it at any time; the error it is given is what the answer's reader sees where Node allows it. */
+  /** Aborts the call at any time. The reader of the answer gets the signal's reason, where Node allows it. */
   readonly signal: AbortSignal;
 }
 
 export interface HttpAnswer {
   readonly response: IncomingMessage;
-  /** On a connection that had been idle: the server may have closed it just when we began to write. */
+  /** The connection was idle before: the server may have closed it just when the request began. */
   readonly reused: boolean;
 }
 
-/** Writes of a turn go out side by side, but an API server has others to serve. */
+/** The writes of a turn run in parallel, but must not overload the API server. */
 const MAX_PLAIN = 8;
-/** Beside those. Each is made when it is needed, and closed when nobody has needed it for a while. */
+/** In addition to the plain connections. Each opens on demand and closes when idle. */
 const MAX_URGENT = 12;
 export const MAX_WATCHES = 64;
-/** Below the 90 s after which the API server closes idle connections, and below the minute of most load balancers. */
+/** Below the API server's idle timeout of 90 s, and below the 60 s of most load balancers. */
 const IDLE_CONNECTION_MS = 50_000;
-/** Idle time before TCP asks whether the peer lives. libuv then asks every second, ten times: dead after 25 s. */
+/** Idle time before the first TCP keepalive probe. libuv then sends ten probes, one a second: a dead peer is detected after 25 s. */
 const TCP_KEEPALIVE_MS = 15_000;
 
 export class Connections {
@@ -54,12 +53,12 @@ export class Connections {
     this.#port = Number(url.port) || (endpoint.tls === null ? 80 : 443);
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#plain = agentFor(endpoint, MAX_PLAIN);
-    // The one of a proxy has room for all.
+    // A proxy's agent has room for all three kinds.
     this.#urgent = endpoint.agent === null ? agentFor(endpoint, MAX_URGENT) : this.#plain;
     this.#watches = endpoint.agent === null ? agentFor(endpoint, MAX_WATCHES) : this.#plain;
   }
 
-  /** Rejects with Node's own error when there is no answer. */
+  /** Rejects with Node's own error if there is no answer. */
   ask({ method, path, headers, body, isWatch, isUrgent, signal }: HttpQuestion): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
@@ -76,14 +75,14 @@ export class Connections {
       const abort = () => request.destroy(signal.reason as Error);
       signal.addEventListener('abort', abort, { once: true });
       request.once('close', () => signal.removeEventListener('abort', abort));
-      // Stays on: a connection that fails after the answer began says so here too.
+      // The handler stays: a connection that fails after the answer began also emits its error here.
       request.on('error', (error) => reject(Object.assign(error, { reused: request.reusedSocket })));
       request.once('response', (response) => resolve({ response, reused: request.reusedSocket }));
       request.end(body);
     });
   }
 
-  /** Nothing new begins here; what is under way goes on, and its connections close behind it. */
+  /** For a replaced endpoint: closes idle connections. Running requests continue, and their connections close after them. */
   retire(): void {
     for (const agent of new Set([this.#plain, this.#urgent, this.#watches])) {
       Object.assign(agent, { keepAlive: false });
@@ -98,7 +97,7 @@ export class Connections {
     this.#watches.destroy();
   }
 
-  /** Open now: for requests, for watches. */
+  /** Open connections for requests and for watches. */
   get count(): { readonly plain: number; readonly watches: number } {
     const plain = new Set([this.#plain, this.#urgent]);
     return {
@@ -110,7 +109,7 @@ export class Connections {
 
 function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): Agent {
   if (agent !== null) {
-    // Made by client-node for a proxy, without a thought of keeping connections.
+    // client-node creates the agent for a proxy without keep-alive.
     return Object.assign(agent, {
       keepAlive: true,
       keepAliveMsecs: TCP_KEEPALIVE_MS,

@@ -1,5 +1,5 @@
-// From the bytes of an answer to its meaning: a value, the events of a watch, or the error that it is. Bounded, and silent about
-// what the bytes were: a body that cannot be read may be a Secret.
+// Converts the bytes of an answer into a value, the events of a watch, or an error. Sizes are bounded. Errors never quote the bytes
+// of an invalid body, because it can be a Secret.
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -10,12 +10,12 @@ import { refusalError, watchError } from './api-status.ts';
 import type { CallSubject } from './call-limits.ts';
 import { LineTooLong, WatchLines } from './watch-lines.ts';
 
-/** Of an answer that was larger than the caller allowed: a shorter question may have a shorter answer. */
+/** The error reason if an answer exceeds the caller's limit. A request for fewer objects can succeed. */
 export const TOO_LARGE = 'AnswerTooLarge';
 
 /** Enough for any Status object. */
 const MAX_REFUSAL_BYTES = 1024 * 1024;
-/** An object is at most 1.5 MiB in etcd; JSON and managed fields make it larger, not tenfold. */
+/** An object has at most 1.5 MiB in etcd. JSON and managed fields make it larger, but not ten times larger. */
 const MAX_WATCH_LINE_BYTES = 16 * 1024 * 1024;
 
 export async function wholeBody(
@@ -24,7 +24,7 @@ export async function wholeBody(
   subject: CallSubject,
 ): Promise<string> {
   const zipped = response.headers['content-encoding'] === 'gzip';
-  // The callback is there for the errors, which the reader of the stream gets as well.
+  // pipeline requires a callback. The reader of the stream gets the errors.
   const stream = zipped ? pipeline(response, createGunzip(), () => {}) : response;
   const parts: Buffer[] = [];
   let length = 0;
@@ -46,7 +46,7 @@ export async function wholeBody(
   return Buffer.concat(parts, length).toString('utf8');
 }
 
-/** The value in an answer that says yes. */
+/** The value in a successful answer. */
 export function valueIn(
   response: IncomingMessage,
   body: string,
@@ -58,7 +58,7 @@ export function valueIn(
   try {
     return JSON.parse(body);
   } catch {
-    // Its message quotes the text.
+    // The parser's message quotes the text.
     const type = response.headers['content-type'] ?? 'of no type';
     const detail = `the answer is no JSON but ${body.length} characters (${type})`;
     throw new KubeError({ ...subject, code: 'bad-answer', detail, status: response.statusCode ?? null });
@@ -69,7 +69,7 @@ export function bodyOfRefusal(response: IncomingMessage, subject: CallSubject): 
   return wholeBody(response, MAX_REFUSAL_BYTES, subject);
 }
 
-/** Throws unless the answer says yes. `secrets` are taken out of what it says, should it send them back. */
+/** Throws if the answer is not successful. Removes `secrets` from the message, in case the server echoes them. */
 export async function requireYes(
   response: IncomingMessage,
   secrets: readonly string[],
@@ -82,12 +82,12 @@ export async function requireYes(
   try {
     body = JSON.parse(String(body));
   } catch {
-    // Text, as from a proxy in between.
+    // Plain text, for example from a proxy in between.
   }
   throw refusalError({ ...subject, status, body, retryAfter: response.headers['retry-after'] });
 }
 
-/** Told of every sign of life by `heard`. */
+/** Calls `heard` for every received chunk. */
 export async function* watchEvents(
   response: IncomingMessage,
   subject: CallSubject,
@@ -109,7 +109,7 @@ function eventIn(line: string, subject: CallSubject): WatchEvent {
   try {
     event = JSON.parse(line);
   } catch {
-    // null is no event either
+    // `event` stays null and is rejected below
   }
   if (!isRecord(event) || typeof event.type !== 'string') {
     const detail = `the watch sent ${line.length} characters that are no event`;
@@ -119,7 +119,7 @@ function eventIn(line: string, subject: CallSubject): WatchEvent {
   return { type: event.type, object: event.object };
 }
 
-/** Whatever a call ended with, as a KubeError; bugs of ours stay what they are. */
+/** Converts any failure of a call into a KubeError. Our own bugs stay unchanged. */
 export function callError(error: unknown, subject: CallSubject): unknown {
   if (error instanceof KubeError) return error;
   if (error instanceof KubeconfigError)
@@ -133,7 +133,7 @@ export function callError(error: unknown, subject: CallSubject): unknown {
     });
   if (!(error instanceof Error)) return error;
   const { code } = error as NodeJS.ErrnoException;
-  // A proxy's agent throws plain errors; anything else without a code is a bug.
+  // A proxy's agent throws a plain Error. Any other error without a code is a bug.
   if (typeof code !== 'string' && error.constructor !== Error) return error;
   return new KubeError({
     ...subject,
@@ -144,16 +144,16 @@ export function callError(error: unknown, subject: CallSubject): unknown {
 }
 
 function kindOf(code: string): KubeErrorCode {
-  // Node's HTTP parser; zlib.
+  // HPE_: Node's HTTP parser. Z_: zlib.
   if (code.startsWith('HPE_') || code.startsWith('Z_')) return 'bad-answer';
-  // A header or a path that HTTP cannot carry.
+  // A header or a path that is not valid in HTTP.
   if (code === 'ERR_INVALID_CHAR' || code === 'ERR_UNESCAPED_CHARACTERS') return 'invalid';
   return 'unreachable';
 }
 
-/** Several addresses of one name fail together: the message of that error is empty, each of its errors has one. */
+/** If all addresses of a name fail, Node throws an AggregateError with an empty message. Its inner errors have messages. */
 function messageOf(error: Error): string {
-  // What Node says of an answer that broke off.
+  // Node's message for an incomplete answer.
   if (error.message === 'aborted') return 'the connection was cut';
   const each =
     error instanceof AggregateError ? error.errors.map((one) => String((one as Error).message)) : [];

@@ -7,7 +7,7 @@ const linesOf = (chunks: readonly Buffer[], max = 1000) => {
   return { found: chunks.flatMap((chunk) => [...lines.push(chunk)]), pending: lines.pending };
 };
 
-test('any cut of the same bytes gives the same lines', () => {
+test('the same bytes give the same lines, however they are split into chunks', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'grapheme', maxLength: 20 })),
@@ -31,7 +31,7 @@ test('any cut of the same bytes gives the same lines', () => {
   );
 });
 
-test('a line without an end is refused before it fills the memory', () => {
+test('a line without an end is rejected before it fills the memory', () => {
   expect(() => linesOf([Buffer.alloc(600, 'x'), Buffer.alloc(600, 'x')])).toThrow(LineTooLong);
   expect(linesOf([Buffer.alloc(600, 'x'), Buffer.from('\n'), Buffer.alloc(600, 'x')]).found).toHaveLength(1);
   expect(() => linesOf([Buffer.from(`${'x'.repeat(1001)}\n`)])).toThrow(LineTooLong);

@@ -1,4 +1,4 @@
-// Cuts the bytes of a watch into lines, whatever the chunks they come in. Bounded: a line without an end is refused, not kept.
+// Splits the bytes of a watch into lines, independent of chunk boundaries. Rejects a line that exceeds the bound.
 
 export class LineTooLong extends Error {
   override readonly name = 'LineTooLong';
@@ -15,7 +15,7 @@ export class WatchLines {
     this.#maxBytes = maxBytes;
   }
 
-  /** The lines that are whole now, without those that are empty. */
+  /** The lines that are complete now, without empty lines. */
   *push(chunk: Buffer): Generator<string> {
     let start = 0;
     for (;;) {
@@ -36,7 +36,7 @@ export class WatchLines {
     }
   }
 
-  /** Bytes of a line whose end has not come. */
+  /** Bytes of an incomplete line. */
   get pending(): number {
     return this.#length;
   }

@@ -1,5 +1,5 @@
-// One requirement on labels, as label selectors and node selectors are made of: read from JSON of unknown shape with every problem
-// named, and asked of labels exactly as apimachinery's `labels.Requirement` is. Pure.
+// One requirement of a label selector or a node selector. Parses it from unvalidated JSON and names every problem. Matches labels
+// exactly like apimachinery's `labels.Requirement`. Pure.
 import { isRecord } from '../kube-object.ts';
 import { labelKeyProblem, labelValueProblem } from './label-syntax.ts';
 
@@ -16,7 +16,7 @@ export type Labels = Readonly<Record<string, string>>;
 const FIELDS = ['key', 'operator', 'values'];
 const MAX_SHOWN = 60;
 
-/** What fits of a list of requirements; `problems` says what does not, with its place. */
+/** Returns the valid requirements of a list. Adds each problem, with its path, to `problems`. */
 export function readRequirements(
   list: unknown,
   path: string,
@@ -83,9 +83,9 @@ function arityProblem(operator: LabelOperator, values: readonly string[]): strin
   }
 }
 
-/** Whether labels fulfil it. A label that is not there is in no set, and neither above nor below anything. */
+/** Whether the labels meet the requirement. A missing label is in no set, and is neither greater nor less than a number. */
 export function meets({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
-  // Labels come from outside: `constructor` is a key like any other.
+  // Labels come from outside: `constructor` is a valid key.
   const value = Object.hasOwn(labels, key) ? (labels[key] as string) : null;
   switch (operator) {
     case 'In':
@@ -109,9 +109,9 @@ export function meets({ key, operator, values }: LabelRequirement, labels: Label
 
 const INT64 = 2n ** 63n;
 
-/** As Go's `strconv.ParseInt(text, 10, 64)` reads it; null for what it refuses. */
+/** Parses like Go's `strconv.ParseInt(text, 10, 64)`; null if that rejects the text. */
 function integer(text: string): bigint | null {
-  // Of a label at most 63 characters are there; whatever else comes is not worth a number of a thousand digits.
+  // A label has at most 63 characters. Do not convert a longer input into a number of a thousand digits.
   if (text.length > 128 || !/^[+-]?\d+$/.test(text)) return null;
   const value = BigInt(text.replace(/^\+/, ''));
   return value >= -INT64 && value < INT64 ? value : null;
@@ -123,13 +123,13 @@ export function refuseUnknownFields(
   known: readonly string[],
   problems: string[],
 ): void {
-  // Left out in silence, a misspelt one would select more than was meant.
+  // A misspelt field that is silently ignored would select too much.
   for (const name of Object.keys(object))
     if (!known.includes(name))
       problems.push(`${path} has a field ${shown(name)}: known are ${known.join(', ')}`);
 }
 
-/** null after a problem. */
+/** null if there was a problem. */
 function readTexts(given: unknown, path: string, problems: string[]): readonly string[] | null {
   if (given === undefined || given === null) return [];
   if (!Array.isArray(given)) {
@@ -142,7 +142,7 @@ function readTexts(given: unknown, path: string, problems: string[]): readonly s
   return null;
 }
 
-/** Short, on one line, and never deeper than a list of texts: whatever it is, it can be shown. */
+/** A short, one-line form of any value for messages. Shows nothing deeper than a list of strings. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing';
   if (isRecord(value)) return 'an object';

@@ -30,7 +30,7 @@ describe('a label selector', () => {
     ['that is empty matches everything', {}, { a: 'b' }, true],
     ['that is empty matches what has no labels', {}, {}, true],
     ['that is null matches nothing', null, {}, false],
-    ['that is not there matches nothing', undefined, { a: 'b' }, false],
+    ['that is undefined matches nothing', undefined, { a: 'b' }, false],
     ['with empty parts matches everything', { matchLabels: {}, matchExpressions: null }, {}, true],
     ['by label matches that value', { matchLabels: { a: 'b' } }, { a: 'b', c: 'd' }, true],
     ['by label matches no other value', { matchLabels: { a: 'b' } }, { a: 'c' }, false],
@@ -42,11 +42,16 @@ describe('a label selector', () => {
     ['by NotIn matches other values only', expression('a', 'NotIn', 'x'), { a: 'x' }, false],
     ['by Exists matches an empty value', expression('a', 'Exists'), { a: '' }, true],
     ['by DoesNotExist matches an absent key only', expression('a', 'DoesNotExist'), { a: '' }, false],
-    ['asks for all of it', { matchLabels: { a: 'b' }, ...expression('c', 'Exists') }, { a: 'b' }, false],
+    [
+      'matches only if all parts match',
+      { matchLabels: { a: 'b' }, ...expression('c', 'Exists') },
+      { a: 'b' },
+      false,
+    ],
     ['takes no inherited property for a label', expression('constructor', 'Exists'), {}, false],
   ])('%s', (_, value, labels, expected) => expect(matches(selector(value), labels)).toBe(expected));
 
-  test('names everything that is wrong with it, each with its place', () => {
+  test('reports every problem with its path', () => {
     expect(
       problems({
         matchLabel: {},
@@ -83,9 +88,9 @@ describe('a label selector', () => {
     [[], 'selector is []: a label selector belongs there'],
     [{ matchLabels: [] }, 'selector.matchLabels is []: labels belong there'],
     [{ matchExpressions: {} }, 'selector.matchExpressions is an object: a list belongs there'],
-  ])('%j is none', (value, problem) => expect(problems(value)).toEqual([problem]));
+  ])('%j is invalid', (value, problem) => expect(problems(value)).toEqual([problem]));
 
-  test('never throws, whatever it is read from', () => {
+  test('never throws for any input', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withSparseArray: true }), (value) => {
         const parsed = parseLabelSelector(value);
@@ -95,7 +100,7 @@ describe('a label selector', () => {
     );
   });
 
-  test('matches what each of its requirements matches alone', () => {
+  test('matches exactly if each of its requirements matches alone', () => {
     fc.assert(
       fc.property(labelSelectors, labelSets, (value, labels) => {
         const parsed = parseLabelSelector(value);
@@ -112,7 +117,7 @@ describe('a selector without some keys', () => {
     .uniqueArray(fc.constantFrom<string[]>('a', 'b', 'app', 'example.com/team'))
     .map((list) => new Set(list));
 
-  test('matches at least what it matched, and does not look at those keys', () => {
+  test('matches at least the same labels as before, and ignores those keys', () => {
     fc.assert(
       fc.property(labelSelectors, labelSets, keys, (value, labels, left) => {
         const parsed = parseLabelSelector(value);
@@ -126,7 +131,7 @@ describe('a selector without some keys', () => {
     );
   });
 
-  test('can be everything, which is asked apart; nothing stays nothing', () => {
+  test('can select everything, which isEverything detects, and a selector of nothing stays so', () => {
     const one = selector({ matchLabels: { a: 'b' } });
     expect(isEverything(one)).toBe(false);
     expect(isEverything(withoutKeys(one, new Set(['a'])))).toBe(true);
@@ -134,7 +139,7 @@ describe('a selector without some keys', () => {
     expect(isEverything(NOTHING)).toBe(false);
   });
 
-  test('and another one together match what both match', () => {
+  test('combined with another one matches what both match', () => {
     const one = selector({ matchLabels: { a: 'b' } });
     const other = selector(expression('c', 'Exists'));
     expect(matches(both(one, other), { a: 'b', c: '' })).toBe(true);

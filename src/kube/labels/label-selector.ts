@@ -1,5 +1,5 @@
-// A LabelSelector (`matchLabels` and `matchExpressions`, all of them together), read from JSON of unknown shape and matched exactly
-// as apimachinery does (`metav1.LabelSelectorAsSelector`). Knows nothing of what is selected. Pure.
+// A LabelSelector: `matchLabels` and `matchExpressions`, combined with AND. Parses it from unvalidated JSON and matches exactly like
+// apimachinery (`metav1.LabelSelectorAsSelector`). Independent of the selected objects. Pure.
 import { isRecord } from '../kube-object.ts';
 import {
   type LabelOperator,
@@ -13,13 +13,13 @@ import {
 import { labelKeyProblem, labelValueProblem } from './label-syntax.ts';
 
 export interface LabelSelector {
-  /** All must be met: an empty list matches everything. null matches nothing. */
+  /** Labels must meet all of them: an empty list matches everything. null matches nothing. */
   readonly requirements: readonly LabelRequirement[] | null;
 }
 
 export type ParsedLabelSelector =
   | { readonly kind: 'selector'; readonly selector: LabelSelector }
-  /** Each with its place; never empty. */
+  /** Each problem with its path; never empty. */
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
 export const EVERYTHING: LabelSelector = Object.freeze({ requirements: Object.freeze([]) });
@@ -27,7 +27,7 @@ export const NOTHING: LabelSelector = Object.freeze({ requirements: null });
 
 const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 
-/** `null` and what is not there select nothing, `{}` everything: so does Kubernetes read them. */
+/** As in Kubernetes, a null or missing selector selects nothing, and `{}` selects everything. */
 export function parseLabelSelector(value: unknown, path = 'selector'): ParsedLabelSelector {
   if (value === null || value === undefined) return { kind: 'selector', selector: NOTHING };
   if (!isRecord(value))
@@ -42,7 +42,7 @@ export function parseLabelSelector(value: unknown, path = 'selector'): ParsedLab
   return { kind: 'selector', selector: { requirements } };
 }
 
-/** Also the way to read a plain map of labels that must be there. */
+/** Also parses a plain map of required labels. */
 export function readMatchLabels(value: unknown, path: string, problems: string[]): LabelRequirement[] {
   if (!isRecord(value)) {
     problems.push(`${path} is ${shown(value)}: labels belong there`);
@@ -63,18 +63,18 @@ export function matches({ requirements }: LabelSelector, labels: Labels): boolea
   return requirements?.every((requirement) => meets(requirement, labels)) ?? false;
 }
 
-/** What is left when nothing is asked of these keys. It may be everything: whoever cannot want that asks `isEverything`. */
+/** The selector without its requirements on these keys. The result can select everything: check with `isEverything`. */
 export function withoutKeys(selector: LabelSelector, keys: ReadonlySet<string>): LabelSelector {
   const { requirements } = selector;
   if (requirements === null || !requirements.some(({ key }) => keys.has(key))) return selector;
   return { requirements: requirements.filter(({ key }) => !keys.has(key)) };
 }
 
-/** Both together. */
+/** Selects what both selectors select. */
 export function both(one: LabelSelector, other: LabelSelector): LabelSelector {
   if (one.requirements === null || other.requirements === null) return NOTHING;
   return { requirements: [...one.requirements, ...other.requirements] };
 }
 
-/** It asks nothing at all. */
+/** The selector has no requirements. */
 export const isEverything = ({ requirements }: LabelSelector): boolean => requirements?.length === 0;

@@ -28,7 +28,7 @@ describe('the key of a label', () => {
     ['with a prefix in upper case', 'Example.com/team', 'in lower case'],
     ['with a prefix that ends with a dot', 'example.com./team', 'before the "/"'],
     ['with a prefix longer than 253', `${long(63)}.${long(63)}.${long(63)}.${long(62)}/x`, '253'],
-  ])('is none when it is %s', (_, key, problem) => expect(labelKeyProblem(key)).toContain(problem));
+  ])('is invalid when it is %s', (_, key, problem) => expect(labelKeyProblem(key)).toContain(problem));
 });
 
 describe('the value of a label', () => {

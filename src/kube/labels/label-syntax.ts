@@ -1,5 +1,5 @@
-// What Kubernetes takes for the key and the value of a label (apimachinery's IsLabelKey and IsLabelValue), with the reason for a
-// person where it does not. Pure; the embedded API of the demo has its own, with the messages of the real one.
+// The syntax of label keys and values in Kubernetes (apimachinery's IsLabelKey and IsLabelValue), with a reason for each rejection.
+// Pure. The fake API in test/fake-kube-api has its own check, with the messages of the real API server.
 
 const MAX_NAME = 63;
 const MAX_PREFIX = 253;
@@ -9,7 +9,7 @@ const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
 const NAME_RULE = `at most ${MAX_NAME} of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last`;
 
-/** null for one that Kubernetes takes: `name`, or `dns.prefix/name`. */
+/** null for a valid key: `name` or `dns.prefix/name`. */
 export function labelKeyProblem(key: string): string | null {
   const parts = key.split('/');
   if (parts.length > 2) return 'a key has one "/" at most';
@@ -20,12 +20,12 @@ export function labelKeyProblem(key: string): string | null {
   return prefix === undefined ? `a key is ${NAME_RULE}` : `after the "/" belong ${NAME_RULE}`;
 }
 
-/** null for one that Kubernetes takes; the empty one is. */
+/** null for a valid value. The empty value is valid. */
 export function labelValueProblem(value: string): string | null {
   return value === '' || isName(value) ? null : `a value is empty, or ${NAME_RULE}`;
 }
 
-// Lengths first: what is short is matched in no time, whatever it is.
+// The length check comes first: it bounds the cost of the regular expression.
 const isName = (text: string): boolean => text.length <= MAX_NAME && NAME.test(text);
 
 export const isDnsSubdomain = (text: string): boolean =>

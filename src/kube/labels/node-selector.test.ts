@@ -37,9 +37,10 @@ describe('a node selector', () => {
     ['all of them, one not met', [...one('a', 'Exists'), ...one('b', 'Exists')], { a: '' }, false],
   ])('%s', (_, list, labels, expected) => expect(matched(list, labels)).toBe(expected));
 
-  test('of nothing is every node', () => expect(parseNodeSelector([])).toEqual({ kind: 'every-node' }));
+  test('without requirements selects every node', () =>
+    expect(parseNodeSelector([])).toEqual({ kind: 'every-node' }));
 
-  test('names everything that is wrong with it', () => {
+  test('reports every problem', () => {
     expect(
       parseNodeSelector([
         { key: 'a', operator: 'Near', values: ['x'] },
@@ -63,12 +64,12 @@ describe('a node selector', () => {
     });
   });
 
-  test('is a list, and nothing else', () =>
+  test('is invalid if it is not a list', () =>
     expect(parseNodeSelector({ matchExpressions: [] })).toMatchObject({
       problems: ['matchExpressions is an object: a list belongs there'],
     }));
 
-  test('says which requirement is not met', () => {
+  test('names the first unmet requirement', () => {
     const parsed = parseNodeSelector([...one('a', 'Exists'), ...one('zone', 'In', 'x', 'y')]);
     if (parsed.kind !== 'selector') throw new Error('it is one');
     expect(unmetRequirement(parsed.selector, { a: '', zone: 'z' })).toBe('zone In x, y');

@@ -1,5 +1,5 @@
-// A list of node selector requirements, all of which a node's labels must meet: the `matchExpressions` of a node affinity term, with
-// all six operators and the semantics of the scheduler (component-helpers' `nodeaffinity`). Pure.
+// A node selector: a list of requirements, and a node's labels must meet all of them. It has the format of `matchExpressions` in a
+// node affinity term: six operators, with the scheduler's semantics (component-helpers' `nodeaffinity`). Pure.
 import {
   type LabelOperator,
   type LabelRequirement,
@@ -8,12 +8,12 @@ import {
   readRequirements,
 } from './label-requirement.ts';
 
-/** Never empty where it comes from `parseNodeSelector`. */
+/** Never empty in a result of `parseNodeSelector`. */
 export type NodeSelector = readonly LabelRequirement[];
 
 export type ParsedNodeSelector =
   | { readonly kind: 'selector'; readonly selector: NodeSelector }
-  /** An empty list. Kubernetes would select no node by it; here, as nobody lists nothing to select nothing, it is every node. */
+  /** An empty list. In Kubernetes it selects no node. Here it means every node: a selector for no node has no use. */
   | { readonly kind: 'every-node' }
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
@@ -29,7 +29,7 @@ export function parseNodeSelector(value: unknown, path = 'matchExpressions'): Pa
 export const matchesNode = (selector: NodeSelector, labels: Labels): boolean =>
   selector.every((requirement) => meets(requirement, labels));
 
-/** The first requirement that is not met, for a message; null where all are. */
+/** The first unmet requirement, for a message; null if all are met. */
 export function unmetRequirement(selector: NodeSelector, labels: Labels): string | null {
   const unmet = selector.find((requirement) => !meets(requirement, labels));
   return unmet === undefined ? null : requirementText(unmet);

@@ -20,14 +20,14 @@ function mirror() {
 }
 
 describe('a mirror', () => {
-  test('takes another object for another, though name and version are the same', () => {
+  test('treats an object with another uid as another object, although name and version are the same', () => {
     const { made } = mirror();
     made.put(object('1', '5', 'old'));
     expect(made.put(object('2', '5', 'new'))).toBe(true);
     expect(made.items().get('a')).toEqual({ spec: 'new' });
   });
 
-  test('does not keep a predecessor in place of a successor that cannot be projected', () => {
+  test('drops a deleted object when the new object of the same name cannot be projected', () => {
     const { made } = mirror();
     made.put(object('1', '5'));
     expect(made.put(object('2', '6', 'odd'))).toBe(true);
@@ -35,7 +35,7 @@ describe('a mirror', () => {
     expect([...made.rejected()]).toEqual([['a', 'odd']]);
   });
 
-  test('keeps the last good form through lists too, and tries again with each', () => {
+  test('keeps the last good projection through lists, and projects again with each list', () => {
     const { made, rejected } = mirror();
     made.put(object('1', '5'));
     const good = made.items().get('a');
@@ -48,7 +48,7 @@ describe('a mirror', () => {
     expect(rejected).toEqual(['a', 'a']);
   });
 
-  test('changes nothing by a list that was not brought to its end', () => {
+  test('does not change for a list that was not completed', () => {
     const { made } = mirror();
     made.put(object('1', '5'));
     const list = made.beginList(true);
@@ -58,7 +58,7 @@ describe('a mirror', () => {
     expect([...made.items().keys()]).toEqual(['b']);
   });
 
-  test('projects anew what comes without a version, or when told not to trust versions', () => {
+  test('projects an object again if it has no version, or if versions are not trusted', () => {
     const { made } = mirror();
     made.put(object('1', '5'));
     const before = made.items().get('a');

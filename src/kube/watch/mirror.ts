@@ -1,5 +1,5 @@
-// What is known of a collection: projections of its objects by key. An object that did not change keeps its projection, the same
-// reference, through events and lists. No I/O.
+// The local copy of a collection: projections of its objects by key. An unchanged object keeps the same projection (the same
+// reference) through events and lists. No I/O.
 import { type KubeObject, objectKey, resourceVersionOf } from '../kube-object.ts';
 import { SteadyMap } from '../steady-map.ts';
 
@@ -11,9 +11,9 @@ interface Held<T> {
 
 export interface MirrorDeps<T> {
   readonly project: (object: KubeObject) => T;
-  /** `<namespace>/<name>`, or `<name>` where there is no namespace, unless it says otherwise. */
+  /** Default: `<namespace>/<name>`, or `<name>` for a cluster-scoped object. */
   readonly keyOf?: ((object: KubeObject) => string) | undefined;
-  /** Says that two projections mean the same: then the older one stays. */
+  /** If two projections are equal, the older one stays. */
   readonly equal?: ((before: T, after: T) => boolean) | undefined;
   /** A projection threw. */
   readonly onRejected: (key: string, reason: string) => void;
@@ -40,7 +40,7 @@ export class Mirror<T> {
   #held = new Map<string, Held<T>>();
   #rejected = new Map<string, string>();
   readonly #keyOf: (object: KubeObject) => string;
-  /** As it was last asked for, and the keys under which something may be different since. */
+  /** The items at the last call, and the keys that may have changed since then. */
   #items = SteadyMap.empty<T>();
   readonly #touched = new Set<string>();
 
@@ -53,7 +53,7 @@ export class Mirror<T> {
     return this.#held.size;
   }
 
-  /** They stay as they are while the mirror goes on. */
+  /** An immutable snapshot: later changes of the mirror do not affect it. */
   items(): SteadyMap<T> {
     this.#items = this.#items.with(
       Array.from(this.#touched, (key) => [key, this.#held.get(key)?.value] as const),
@@ -66,7 +66,7 @@ export class Mirror<T> {
     return new Map(this.#rejected);
   }
 
-  /** These return whether `items` or `rejected` say something else now. */
+  /** `put` and `remove` return whether `items` or `rejected` changed. */
   put(object: KubeObject): boolean {
     const key = this.#keyOf(object);
     const before = this.#held.get(key);
@@ -86,14 +86,14 @@ export class Mirror<T> {
     const key = this.#keyOf(object);
     const held = this.#held.get(key);
     const uid = uidOf(object);
-    // The end of a predecessor says nothing about the one that has its name now.
+    // The event deletes an earlier object of the same name, not the current one.
     if (held !== undefined && held.uid !== null && uid !== null && held.uid !== uid) return false;
     this.#touched.add(key);
     const wasRejected = this.#rejected.delete(key);
     return this.#held.delete(key) || wasRejected;
   }
 
-  /** A list that is being read; `keepSame`: what has the same version keeps its projection. */
+  /** Begins to read a list. `keepSame`: an object with an unchanged version keeps its projection. */
   beginList(keepSame: boolean): MirrorList {
     const held = new Map<string, Held<T>>();
     const rejected = new Map<string, string>();
@@ -137,7 +137,7 @@ export class Mirror<T> {
     } catch (error) {
       const reason = String((error as Error)?.message ?? error).slice(0, 200);
       this.#deps.onRejected(key, reason);
-      // It is there, whatever is wrong with it: to drop the object would say that it was deleted.
+      // The object exists although it is invalid. Dropping its last good projection would look like a deletion.
       return [isSameObject ? { ...before, resourceVersion: null } : null, reason];
     }
   }
@@ -145,8 +145,8 @@ export class Mirror<T> {
 
 export interface MirrorList {
   add(object: KubeObject): void;
-  /** Something in the list that is no object. */
+  /** Records a list item that is not a Kubernetes object. */
   reject(key: string, reason: string): void;
-  /** From now on the mirror is what was added, and nothing else. */
+  /** Replaces the mirror's content with the added objects. Returns whether it changed. */
   commit(): boolean;
 }

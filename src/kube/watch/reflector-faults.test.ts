@@ -21,15 +21,15 @@ afterEach(async () => {
   }
 });
 
-/** Requests for what is there, without those that only ask how far the server is. */
+/** The list requests, without those that only read the current version. */
 const listsOf = (one: VirtualReflector<unknown>) =>
   one.api.requests.filter(({ query }) => query?.limit !== 1);
 
-/** Half of the way through its jitter. */
+/** Delays in the middle of their jitter. */
 const steps = (...ms: number[]) => ms.map((each) => each * 0.75);
 
 describe('while the server does not answer', () => {
-  test('what was known stays, and since when it is old is told', async () => {
+  test('the last content stays, and the snapshot reports since when it is stale', async () => {
     const one = virtual();
     one.api.put('a', 1);
     await one.watching();
@@ -51,11 +51,11 @@ describe('while the server does not answer', () => {
     await one.settle();
     expect(one.snapshot).toMatchObject({ staleSinceMs: null, problem: null });
     expect([...one.snapshot.items.keys()].sort()).toEqual(['ns/a', 'ns/b']);
-    expect(listsOf(one)).toHaveLength(1); // the place in the history was still good
-    expect(one.api.requests).toHaveLength(2); // and that was asked once it was back, not before
+    expect(listsOf(one)).toHaveLength(1); // the position was still valid
+    expect(one.api.requests).toHaveLength(2); // the version was read after the server returned, not before
   });
 
-  test('a silence counts from its beginning', async () => {
+  test('after a silent watch the content is stale since the last event', async () => {
     const one = await virtual().watching();
     one.nowMs += 10_000;
     one.api.bookmark();
@@ -68,7 +68,7 @@ describe('while the server does not answer', () => {
     expect(one.snapshot.staleSinceMs).toBe(heardAtMs);
   });
 
-  test('it waits longer each time up to half a minute, and starts anew after a good watch', async () => {
+  test('the reflector backs off up to ten seconds, and resets the backoff after a successful watch', async () => {
     const one = virtual();
     one.api.listFaults.push(...Array(10).fill(fakeError('unreachable', 'list')));
     await one.watching();
@@ -79,7 +79,7 @@ describe('while the server does not answer', () => {
     expect(one.sleeps.at(-1)).toBe(150);
   });
 
-  test('a watch that opens and breaks at once is no reason to hurry', async () => {
+  test('a watch that opens and breaks at once does not reset the backoff', async () => {
     const one = await virtual().watching();
     for (let each = 0; each < 5; each++) {
       one.api.send(fakeError('unreachable', 'watch'));
@@ -88,7 +88,7 @@ describe('while the server does not answer', () => {
     expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200));
   });
 
-  test('nor is one that the server ends well, but at once', async () => {
+  test('a watch that the server ends cleanly but at once does not reset the backoff', async () => {
     const one = await virtual().watching();
     for (let each = 0; each < 5; each++) {
       one.api.put('a', each);
@@ -98,14 +98,14 @@ describe('while the server does not answer', () => {
     expect(one.sleeps).toEqual(steps(200, 400, 800, 1600, 3200));
   });
 
-  test('it waits as long as the server asks for', async () => {
+  test('the reflector waits as long as the server requests', async () => {
     const one = virtual();
     one.api.listFaults.push(fakeError('too-many-requests', 'list', 7000));
     await one.watching();
     expect(one.sleeps).toEqual([7000 * 1.05]);
   });
 
-  test('it does not ask an overloaded one for lists instead of a watch', async () => {
+  test('the reflector does not list from an overloaded server that rejects its watch', async () => {
     const one = await virtual().watching();
     one.api.watchFaults.push(...Array(5).fill(fakeError('too-many-requests', 'watch')));
     one.api.send(fakeError('unreachable', 'watch'));
@@ -115,8 +115,8 @@ describe('while the server does not answer', () => {
   });
 });
 
-describe('when the place in the history is no good', () => {
-  test('because it is forgotten, it lists anew and removes what has gone meanwhile', async () => {
+describe('when the position of the watch is invalid', () => {
+  test('because the server no longer keeps it, the reflector lists and removes deleted objects', async () => {
     const one = virtual();
     one.api.put('a', 1);
     one.api.put('b', 1);
@@ -134,7 +134,7 @@ describe('when the place in the history is no good', () => {
     expect(one.snapshot.items.get('ns/b')).toBe(kept);
   });
 
-  test('it does not wait with its list for as long as it waited for the server, but does when lists do not help', async () => {
+  test('the first gone error resets the backoff, and repeated ones increase it', async () => {
     const one = await virtual().watching();
     const gone = fakeError('gone', 'watch');
     one.api.watchFaults.push(...Array(6).fill(fakeError('unreachable', 'watch')), gone, gone, gone);
@@ -151,7 +151,7 @@ describe('when the place in the history is no good', () => {
     ['server-error', 1],
     ['unauthorized', 1],
     ['bad-answer', 1],
-  ])('a watch that ends with %s leads to %i lists in all', async (code, lists) => {
+  ])('a watch that ends with %s leads to a total of %i lists', async (code, lists) => {
     const one = await virtual().watching();
     one.api.send(fakeError(code, 'watch'));
     await one.until(() => one.api.watches.length === 2 && one.api.watchers.size === 1);
@@ -159,7 +159,7 @@ describe('when the place in the history is no good', () => {
   });
 
   test.each<KubeErrorCode>(['server-error', 'bad-answer'])(
-    '%s twice without a good event is taken for such',
+    '%s twice without a valid event in between leads to a list',
     async (code) => {
       const one = await virtual().watching();
       one.api.watchFaults.push(fakeError(code, 'watch'));
@@ -169,7 +169,7 @@ describe('when the place in the history is no good', () => {
     },
   );
 
-  test('because nothing was ever heard in a watch, it lists; a watch that spoke before is taken up again', async () => {
+  test('a watch without any event leads to a list after its timeout, and a watch with events continues', async () => {
     const one = await virtual().watching();
     one.api.bookmark();
     await one.settle();
@@ -185,10 +185,10 @@ describe('when the place in the history is no good', () => {
     one.nowMs += 400_000;
     one.api.send('end');
     await one.until(() => one.api.watches.length === 5 && one.api.watchers.size === 1);
-    expect(one.api.requests).toHaveLength(2); // not even opened: no silence but a server that is not there
+    expect(one.api.requests).toHaveLength(2); // the watch did not open: the server is unreachable, not silent
   });
 
-  test('because the server was taken back to a backup, its next bookmark tells', async () => {
+  test('because the server was restored from a backup, its next bookmark leads to a list', async () => {
     const one = virtual();
     one.api.put('a', 1);
     for (let each = 0; each < 20; each++) one.api.put('b', each);
@@ -203,7 +203,7 @@ describe('when the place in the history is no good', () => {
     expect(one.api.watches.at(-1)?.query.resourceVersion).toBe('5');
   });
 
-  test('because it was away and came back as a backup, which a watch from its future never tells, it lists at once', async () => {
+  test('because an unreachable server returns from a backup, the reflector lists at once, as the watch stays silent', async () => {
     const one = virtual();
     one.api.put('a', 1);
     for (let each = 0; each < 20; each++) one.api.put('b', each);
@@ -218,10 +218,10 @@ describe('when the place in the history is no good', () => {
     expect([...one.snapshot.items.keys()]).toEqual(['ns/a']);
     expect(one.api.watches.at(-1)?.query.resourceVersion).toBe('5');
     await one.settle();
-    expect(one.api.requests).toHaveLength(3); // what has been asked once is not asked again
+    expect(one.api.requests).toHaveLength(3); // the version is read only once
   });
 
-  test('a right to list without one to watch makes it list again and again, and say so', async () => {
+  test('with the right to list but not to watch, the reflector lists repeatedly and reports the problem', async () => {
     const one = virtual();
     one.api.watchFaults.push(...Array(12).fill(fakeError('forbidden', 'watch')));
     one.reflector.start();
@@ -232,8 +232,8 @@ describe('when the place in the history is no good', () => {
   });
 });
 
-describe('a resource that is not there', () => {
-  test('is a problem with a name, looked for every ten seconds at least, and found when it is installed', async () => {
+describe('a resource that does not exist', () => {
+  test('is reported as a problem, checked at least every ten seconds, and found when it is installed', async () => {
     const one = virtual();
     one.api.listFaults.push(...Array(15).fill(fakeError('not-found', 'list')));
     one.reflector.start();
@@ -245,7 +245,7 @@ describe('a resource that is not there', () => {
     expect(one.snapshot).toMatchObject({ synced: true, problem: null });
   });
 
-  test('may also be what the path says', async () => {
+  test('can also be reported by the path function', async () => {
     let installed = false;
     const one = virtual({
       path: async () => {
@@ -261,17 +261,17 @@ describe('a resource that is not there', () => {
   });
 });
 
-describe('what comes in a watch and is no event', () => {
+describe('an invalid event in a watch', () => {
   const object = { metadata: { name: 'x', resourceVersion: '9' } };
   test.each<[title: string, type: string, object: unknown]>([
     ['an unknown type', 'EXPLODED', object],
     ['an object without a name', 'ADDED', { metadata: { resourceVersion: '9' } }],
     ['an object without a version', 'MODIFIED', { metadata: { name: 'x' } }],
-    ['a deleted nothing', 'DELETED', null],
-    ['a bookmark of nothing', 'BOOKMARK', {}],
+    ['a deletion without an object', 'DELETED', null],
+    ['a bookmark without a version', 'BOOKMARK', {}],
     ['a list', 'ADDED', []],
     ['metadata that is text', 'ADDED', { metadata: 'x' }],
-  ])('%s is counted, and the watch begins anew', async (_title, type, what) => {
+  ])('%s is counted, and the watch restarts', async (_title, type, what) => {
     const one = virtual();
     one.api.put('a', 1);
     await one.watching();
@@ -286,13 +286,13 @@ describe('what comes in a watch and is no event', () => {
   });
 });
 
-describe('a list that is none', () => {
+describe('an invalid list', () => {
   test.each<[title: string, answer: unknown]>([
     ['nothing', undefined],
     ['text', 'x'],
     ['without a version', { items: [] }],
-    ['with items that are no list', { items: {}, metadata: { resourceVersion: '1' } }],
-    ['that goes round in a circle', { items: [], metadata: { resourceVersion: '1', continue: 'x' } }],
+    ['with items that are not an array', { items: {}, metadata: { resourceVersion: '1' } }],
+    ['that repeats its continue token', { items: [], metadata: { resourceVersion: '1', continue: 'x' } }],
   ])('%s is a bad answer', async (_title, answer) => {
     const one = virtual();
     const request = one.api.request.bind(one.api);
@@ -304,14 +304,14 @@ describe('a list that is none', () => {
     await one.watching();
   });
 
-  test('null in place of its items is an empty one, as Go writes it', async () => {
+  test('null in place of the items is an empty list, as Go writes it', async () => {
     const one = virtual();
     one.api.request = async () => ({ items: null, metadata: { resourceVersion: '1' } }) as never;
     await one.watching();
     expect(one.snapshot).toMatchObject({ synced: true, problem: null });
   });
 
-  test('something without a name among its items touches no other, and is named', async () => {
+  test('an item without a name is rejected, and the other items are kept', async () => {
     const one = virtual();
     one.api.put('a', 1);
     const items = [null, { metadata: {} }, one.api.objects.get('a')];
@@ -328,7 +328,7 @@ describe('callbacks that throw', () => {
     return spec;
   };
 
-  test('a projection: the object is named with its reason, its last good form stays, and others go on', async () => {
+  test('a projection that throws rejects the object with a reason, and keeps its last good form and other objects', async () => {
     const one = virtual({}, odd);
     one.api.put('a', 'odd');
     one.api.put('b', 1);
@@ -351,7 +351,7 @@ describe('callbacks that throw', () => {
     expect(one.reports.filter(({ kind }) => kind === 'rejected')).toHaveLength(2);
   });
 
-  test('a projection of a successor: the predecessor does not stay for it', async () => {
+  test('a projection that throws for a new object of the same name does not keep the old object', async () => {
     const one = virtual({}, odd);
     one.api.put('a', 1);
     await one.watching();
@@ -362,7 +362,7 @@ describe('callbacks that throw', () => {
     expect([...one.snapshot.rejected.keys()]).toEqual(['ns/a']);
   });
 
-  test('onChange and onReport: the mirror goes on', async () => {
+  test('the mirror continues when onChange and onReport throw', async () => {
     const one = virtual({
       onChange: () => {
         throw new Error('bug');
@@ -379,7 +379,7 @@ describe('callbacks that throw', () => {
   });
 });
 
-test('a path that never comes does not keep it from being stopped', async () => {
+test('a path function that never resolves does not prevent a stop', async () => {
   const one = virtual({ path: () => new Promise(() => {}) });
   one.reflector.start();
   await one.settle();

@@ -1,4 +1,4 @@
-// What a reflector shows of itself: its picture of the collection and how good that is, what went wrong, what it has done so far.
+// The public view of a reflector: its copy of the collection, how current that is, its problems and its counters.
 import { KubeError, type KubeErrorCode } from '../kube-error.ts';
 import type { SteadyMap } from '../steady-map.ts';
 
@@ -8,14 +8,14 @@ export interface ReflectorProblem {
 }
 
 export interface ReflectorSnapshot<T> {
-  /** A full list was seen at least once. */
+  /** At least one full list was read. */
   readonly synced: boolean;
-  /** Monotonic ms since when we hear nothing reliable; null while the watch is well. */
+  /** Since when the content is stale, in monotonic milliseconds; null while the watch works. */
   readonly staleSinceMs: number | null;
   readonly problem: ReflectorProblem | null;
-  /** By `<namespace>/<name>`, or `<name>` where there is no namespace, unless `keyOf` says otherwise. */
+  /** By `keyOf`. Default: `<namespace>/<name>`, or `<name>` for a cluster-scoped object. */
   readonly items: SteadyMap<T>;
-  /** Objects that could not be projected, and why. If an earlier form of one could be, that is still among the items. */
+  /** Objects whose projection failed, with the reason. The last good projection of such an object stays in `items`. */
   readonly rejected: ReadonlyMap<string, string>;
 }
 
@@ -30,11 +30,11 @@ export interface ReflectorCounts {
   readonly events: number;
   /** Lists and watches that failed. */
   readonly failures: number;
-  /** Of them: garbage, half lines, unknown events. */
+  /** The part of `failures` caused by invalid data: garbage, incomplete lines, unknown events. */
   readonly badAnswers: number;
 }
 
-/** A bug in what we were given must not end the mirror either: it is shown as a problem, again and again. */
+/** A bug in a caller's function must not end the reflector: every occurrence is reported as a problem. */
 export function problemOf(error: unknown): ReflectorProblem {
   if (error instanceof KubeError) return { code: error.code, message: error.message };
   return { code: 'bad-answer', message: String(error) };

@@ -1,4 +1,4 @@
-// Whatever happens to server, network and reflector, in whatever order: in the end it knows what the server has.
+// Property: after any sequence of faults in server, network and reflector, the mirror ends equal to the server's content.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fakeError, turn } from '../../../test/kube/fake-collection.ts';
@@ -77,7 +77,7 @@ async function perform(one: VirtualReflector<Seen>, what: Step): Promise<void> {
       one.nowMs += 4_000_000;
       return;
     case 'late-delete': {
-      // Of one that never was, under a name that is in use.
+      // Deletes an object that never existed, with a name that is in use.
       const [object] = api.objects.values();
       if (object !== undefined) {
         const metadata = { ...object.metadata, uid: 'of-another', resourceVersion: String(api.version) };
@@ -92,7 +92,7 @@ async function perform(one: VirtualReflector<Seen>, what: Step): Promise<void> {
 
 const seen = ({ metadata }: KubeObject): Seen => ({ uid: metadata.uid, version: metadata.resourceVersion });
 
-test('any interleaving of changes, cuts, faults and lists ends in what the server has', async () => {
+test('after any interleaving of changes, cuts, faults and lists, the mirror equals the server', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 60 }),
@@ -104,7 +104,7 @@ test('any interleaving of changes, cuts, faults and lists ends in what the serve
           const { items } = one.snapshot;
           for (const [key, value] of items) {
             const id = `${key} ${value.uid} ${value.version}`;
-            // An object of one version is projected once, as long as it is known without a break.
+            // One version of an object is projected once, while the mirror holds it without interruption.
             if (held.has(id)) expect(items.get(key)).toBe(held.get(id));
           }
           held.clear();

@@ -25,7 +25,7 @@ const specs = (of: VirtualReflector<Seen>) =>
   Object.fromEntries([...of.snapshot.items].map(([key, { spec }]) => [key, spec]));
 
 describe('a reflector', () => {
-  test('knows nothing before its first list, and says so', async () => {
+  test('is empty and not synced before its first list', async () => {
     const one = virtual();
     expect(one.snapshot).toMatchObject({ synced: false, staleSinceMs: 1_000_000, problem: null });
     one.api.put('a', 1);
@@ -35,7 +35,7 @@ describe('a reflector', () => {
     expect(specs(one)).toEqual({ 'ns/a': 1 });
   });
 
-  test('lists what is true now, then watches from there with bookmarks and an end at a random time', async () => {
+  test('lists the most recent state, then watches from there with bookmarks and a random timeout', async () => {
     const one = virtual({ labelSelector: 'a=b', fieldSelector: 'c=d' });
     one.api.put('a');
     await one.watching();
@@ -57,7 +57,7 @@ describe('a reflector', () => {
     expect(one.snapshot).toMatchObject({ staleSinceMs: null, problem: null });
   });
 
-  test('asks for metadata only, when that is all that is needed', async () => {
+  test('requests only metadata if configured', async () => {
     const one = await virtual({ metadataOnly: true }).watching();
     expect(one.api.requests[0]?.accept).toMatch(
       /^application\/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1/,
@@ -67,7 +67,7 @@ describe('a reflector', () => {
     );
   });
 
-  test('follows what is created, changed and deleted, and tells each time', async () => {
+  test('follows creations, changes and deletions, and reports each of them', async () => {
     const one = await virtual().watching();
     const before = one.changes;
     one.api.put('a', 1);
@@ -79,7 +79,7 @@ describe('a reflector', () => {
     expect(one.changes).toBe(before + 4);
   });
 
-  test('gives the same snapshot while nothing changed, and the same projection of what did not', async () => {
+  test('returns the same snapshot while nothing changes, and keeps the projections of unchanged objects', async () => {
     const one = virtual();
     one.api.put('a', 1);
     one.api.put('b', 1);
@@ -95,7 +95,7 @@ describe('a reflector', () => {
     expect(one.snapshot.items.get('ns/a')).toBe(before.items.get('ns/a'));
   });
 
-  test('calls nothing a change that means the same to its owner', async () => {
+  test('reports no change if the projections are equal', async () => {
     const one = virtual({ equal: (a, b) => a.spec === b.spec });
     one.api.put('a', 1);
     await one.watching();
@@ -106,7 +106,7 @@ describe('a reflector', () => {
     expect(one.changes).toBe(changes);
   });
 
-  test('keeps the successor of an object whose end is told late', async () => {
+  test('keeps a new object when the deletion of the old one with the same name arrives late', async () => {
     const one = await virtual().watching();
     one.api.put('a', 1);
     const old = one.api.objects.get('a');
@@ -117,7 +117,7 @@ describe('a reflector', () => {
     expect(specs(one)).toEqual({ 'ns/a': 2 });
   });
 
-  test('says whether it has told what was so at a version: by its watch, a bookmark too, or by a later list', async () => {
+  test('reports whether it has reached a version: by an event, by a bookmark, or by a later list', async () => {
     const one = await virtual().watching();
     const { reflector } = one;
     const moment = reflector.moment();
@@ -128,7 +128,7 @@ describe('a reflector', () => {
     one.api.bookmark(7);
     await one.settle();
     expect([reflector.hasTold('7', moment), reflector.hasTold('10', moment)]).toEqual([true, false]);
-    // Of what is not known, or cannot be compared, only a list can tell.
+    // For an unknown version, or one that cannot be compared, only a list helps.
     expect([reflector.hasTold(null, moment), reflector.hasTold('x', moment)]).toEqual([false, false]);
     one.nowMs += 5000;
     reflector.relist();
@@ -137,7 +137,7 @@ describe('a reflector', () => {
     expect(reflector.hasTold('10', reflector.moment())).toBe(false);
   });
 
-  test('takes up the watch where it was when the server ends it in time', async () => {
+  test('continues the watch from its position when the server ends it by its timeout', async () => {
     const one = await virtual().watching();
     one.api.put('a');
     one.api.bookmark(7);
@@ -151,7 +151,7 @@ describe('a reflector', () => {
     expect(one.snapshot.problem).toBeNull();
   });
 
-  test('lists anew after an hour, and removes what it did not hear was gone', async () => {
+  test('lists again after an hour, and removes objects whose deletion it missed', async () => {
     const one = virtual();
     one.api.put('a', 1);
     one.api.put('b', 1);
@@ -165,7 +165,7 @@ describe('a reflector', () => {
     expect(one.snapshot.items.get('ns/a')).toBe(kept);
   });
 
-  test('goes on watching when only the hourly list fails', async () => {
+  test('continues to watch when only the hourly list fails', async () => {
     const one = virtual();
     one.api.put('a', 1);
     await one.watching();
@@ -179,7 +179,7 @@ describe('a reflector', () => {
     await one.until(() => one.api.requests.length === 3);
   });
 
-  test('lists when it is asked to, also out of a long wait, but no more than once a second', async () => {
+  test('lists on request, also during a long wait, but at most once a second', async () => {
     const one = await virtual().watching();
     one.passes = false;
     one.nowMs += 5000;
@@ -199,7 +199,7 @@ describe('a reflector', () => {
     expect(one.sleeps.slice(sleeps)).toContain(1000);
   });
 
-  test('reads a long list page by page, and changes nothing before it has all of it', async () => {
+  test('reads a long list page by page, and changes nothing before the last page', async () => {
     const one = virtual({ pageSize: 10 });
     for (let each = 0; each < 35; each++) one.api.put(`o${each}`, each);
     one.api.listFaults.push(null, null, fakeError('server-error', 'list'));
@@ -212,7 +212,7 @@ describe('a reflector', () => {
     expect(one.api.requests).toHaveLength(3 + 4);
   });
 
-  test('begins a list anew that expired on the way, and asks for all at once after the second time', async () => {
+  test('restarts a list that expired, and requests it in one piece after the second time', async () => {
     const one = virtual({ pageSize: 10 });
     for (let each = 0; each < 25; each++) one.api.put(`o${each}`, each);
     const gone = fakeError('gone', 'list');
@@ -223,7 +223,7 @@ describe('a reflector', () => {
     expect(one.sleeps).toEqual([]);
   });
 
-  test('takes smaller pages when one was too large', async () => {
+  test('uses smaller pages after a page was too large', async () => {
     const one = virtual();
     const error = Object.assign(fakeError('bad-answer', 'list'), { reason: 'AnswerTooLarge' });
     one.api.listFaults.push(error, error);
@@ -231,7 +231,7 @@ describe('a reflector', () => {
     expect(one.api.requests.map(({ query }) => query?.limit)).toEqual([500, 100, 20]);
   });
 
-  test('asks for the path before each list, and projects anew what comes by another', async () => {
+  test('requests the path before each list, and projects all objects again after a change of the path', async () => {
     let version = 'v1';
     const one = virtual({ path: async () => `/apis/x.io/${version}/things` });
     one.api.put('a', 1);

@@ -1,5 +1,5 @@
-// Mirrors one collection of a Kubernetes API: lists it, watches it, and goes on for ever, whatever the server or the network do.
-// It only reads. While it cannot, what it knew stays, and the snapshot says since when that is.
+// Mirrors one collection of a Kubernetes API: lists it, then watches it, and retries for ever after any failure. It only reads.
+// While the API is unreachable, the last known content stays, and the snapshot reports since when it is stale.
 import { abortableSleep, untilAborted } from '../abortable.ts';
 import { Backoff } from '../backoff.ts';
 import type { KubeClient, KubeQuery } from '../kube-client.ts';
@@ -18,18 +18,18 @@ import { currentVersion, type Position, takeList, wasTooLarge } from './whole-li
 
 export interface ReflectorDeps<T> {
   readonly client: KubeClient;
-  /** Path of the collection; asked before each list, so that a change of the served version is followed. */
+  /** Path of the collection. Called before each list, because the served version can change. */
   readonly path: () => string | Promise<string>;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Only names, labels and such: the bodies stay with the server. */
+  /** Requests only the metadata of the objects. */
   readonly metadataOnly?: boolean;
-  /** Keeps what is needed of an object. */
+  /** Extracts the needed part of an object. */
   readonly project: (object: KubeObject) => T;
   readonly keyOf?: (object: KubeObject) => string;
-  /** Says that two projections mean the same; then nothing changed. */
+  /** If two projections are equal, the object counts as unchanged. */
   readonly equal?: (before: T, after: T) => boolean;
-  /** The snapshot says something else now. */
+  /** Called when the snapshot changes. */
   readonly onChange: () => void;
   /** For log and metrics. */
   readonly onReport?: (report: ReflectorReport) => void;
@@ -39,32 +39,32 @@ export interface ReflectorDeps<T> {
   /** Resolves after the time, or as soon as the signal aborts. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly pageSize?: number;
-  /** Between two looks for what the server does not serve. */
+  /** Longest wait between two attempts for a resource that the server does not serve. */
   readonly maxAbsentBackoffMs?: number;
 }
 
 const FIRST_BACKOFF_MS = 200;
-/** An API that is back after a while of flapping is noticed this soon; twenty instances with six watches each ask it 12 times a second. */
+/** A recovered API is noticed after at most this time. Twenty instances with six watches each send it 12 requests a second. */
 const MAX_BACKOFF_MS = 10_000;
-/** A CRD that is not installed yet: looked for often enough that nobody waits for it. */
+/** For a CRD that is not installed yet: short enough that a new CRD is found without a noticeable delay. */
 const MAX_ABSENT_BACKOFF_MS = 10_000;
-/** A watch that lasted this long was a good one. */
+/** A watch that lasted this long was successful and resets the backoff. */
 const GOOD_WATCH_MS = 10_000;
-/** One that ended sooner was not ended by its time: a server that does so always would be asked without pause. */
+/** A shorter watch did not end by its timeout. It counts as a failure: otherwise a broken server would get requests without pause. */
 const SHORT_WATCH_MS = 1000;
-/** The server ends a watch by itself: at different times for each of us, so that they do not all come back at once. */
+/** The server ends each watch after a random time in this range, so the instances do not all reconnect at once. */
 const MIN_WATCH_S = 300;
 const MAX_WATCH_S = 600;
 /**
- * An API server sends a bookmark about every minute. Two may be lost in a busy one; after two and a half minutes without a byte
- * something between us swallows them, or the server sends none: then a request brings us up to date. A peer that is gone
- * altogether is found by TCP keepalive within half a minute.
+ * An API server sends a bookmark about every minute. A busy server can skip two. After two and a half minutes without a byte, a
+ * middlebox drops the bookmarks, or the server sends none: a new request then brings the mirror up to date. TCP keepalive detects
+ * a dead peer within half a minute.
  */
 const WATCH_IDLE_MS = 150_000;
 const RELIST_EVERY_MS = 3_600_000;
-/** After an hourly list that failed, while the watch is well. */
+/** Retry time after a failed hourly list, while the watch works. */
 const RELIST_RETRY_MS = 300_000;
-/** Whoever asks for lists gets no more than these. */
+/** Minimum time between a list and the next one that `relist` triggers. */
 const MIN_RELIST_MS = 1000;
 const PAGE_SIZE = 500;
 const MIN_PAGE_SIZE = 10;
@@ -72,9 +72,9 @@ const MIN_PAGE_SIZE = 10;
 const LIST_METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const WATCH_METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
-/** The server is not there or asks for patience: nothing is wrong with the place we have reached. */
+/** The server is unreachable or overloaded: the position of the watch stays valid. */
 const KEEPS_POSITION: ReadonlySet<KubeErrorCode> = new Set(['unreachable', 'timeout', 'too-many-requests']);
-/** The next attempt may be better; after two without one good event it is the place that is wrong. */
+/** The next attempt can succeed. After two attempts without a valid event, the position counts as invalid. */
 const MAY_KEEP_POSITION: ReadonlySet<KubeErrorCode> = new Set(['server-error', 'unauthorized', 'bad-answer']);
 
 export class Reflector<T> {
@@ -87,7 +87,7 @@ export class Reflector<T> {
   readonly #ready = Promise.withResolvers<void>();
   readonly #counts = { lists: 0, watches: 0, events: 0, failures: 0, badAnswers: 0 };
 
-  /** Ends the list, the watch or the wait that is under way. */
+  /** Aborts the current list, watch or wait. */
   #step = new AbortController();
   #loop: Promise<void> | null = null;
   #stopped = false;
@@ -95,18 +95,21 @@ export class Reflector<T> {
   #relistWanted = false;
   #relistDueMs = 0;
   #listedAtMs = Number.NEGATIVE_INFINITY;
-  /** Lists by number: those that were begun, and the one that what is shown came from, or was watched on from. */
+  /** The number of lists begun, and the number of the list that the current content is based on. */
   #listsBegun = 0;
   #listShown = 0;
   #pageSize: number;
 
-  /** What was listed, and up to where it is known. */
+  /** The listed path, and the resource version that the mirror has reached. */
   #position: Position | null = null;
   #fruitlessWatches = 0;
   #wasGone = false;
-  /** What comes back may have been restored from a backup: a watch from its future hears nothing until it has caught up. */
+  /**
+   * The server was unreachable and may return restored from a backup. A watch from a version ahead of it stays silent until the
+   * server catches up.
+   */
   #wasAway = false;
-  /** The watch that is, or was, under way: a good event came; when it opened. */
+  /** For the current or last watch: whether a valid event came, when it opened, when the last event came. */
   #progress = false;
   #openedAtMs: number | null = null;
   #heardAtMs = 0;
@@ -137,7 +140,7 @@ export class Reflector<T> {
     this.#loop ??= this.#run();
   }
 
-  /** The same reference while nothing changed. */
+  /** Returns the same reference while nothing changes. */
   snapshot(): ReflectorSnapshot<T> {
     this.#snapshot ??= Object.freeze({
       synced: this.#synced,
@@ -149,15 +152,15 @@ export class Reflector<T> {
     return this.#snapshot;
   }
 
-  /** Names this moment, for `hasTold`. */
+  /** A marker of the current time, for `hasTold`. */
   moment(): number {
     return this.#listsBegun;
   }
 
   /**
-   * What is shown holds all that had been written up to this version of the collection (null: one that is not known), which was
-   * reached before the moment: the watch has come so far, or everything was listed since (after a backup the version may lie
-   * far ahead).
+   * Whether the content includes all writes up to this version of the collection (null: unknown version). The version was reached
+   * before `moment`. True if the watch has reached the version, or if a list began after `moment` and completed. Only the list
+   * helps after a restore from a backup, because the version can then be far ahead of the server.
    */
   hasTold(version: string | null, moment: number): boolean {
     if (this.#listShown > moment) return true;
@@ -169,18 +172,18 @@ export class Reflector<T> {
     return { ...this.#counts };
   }
 
-  /** Resolves at the first list or the first failure. */
+  /** Resolves after the first list or the first failure. */
   ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** Lists anew, also out of a wait after a failure. */
+  /** Lists again; ends a wait after a failure. */
   relist(): void {
     this.#relistWanted = true;
     this.#step.abort();
   }
 
-  /** Nothing of it runs any more when this resolves. */
+  /** When it resolves, nothing of this reflector runs. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#step.abort();
@@ -216,7 +219,7 @@ export class Reflector<T> {
       await this.#list(signal);
     } catch (error) {
       signal.throwIfAborted();
-      // It only makes sure that nothing was missed: the watch goes on from where it was.
+      // The hourly list is only a safety check: the watch continues from its position.
       this.#relistDueMs = this.#now() + RELIST_RETRY_MS;
       this.#count(error, RELIST_RETRY_MS);
     }
@@ -277,7 +280,7 @@ export class Reflector<T> {
       });
   }
 
-  /** Beside the watch, which goes on: an overloaded server is asked for nothing before it has given us that. */
+  /** Runs in parallel with the watch, and only after the watch is open: an overloaded server gets no extra request before that. */
   async #askHowFar({ path, version: known }: Position, signal: AbortSignal): Promise<void> {
     const { client, metadataOnly } = this.#deps;
     const accept = metadataOnly ? LIST_METADATA : 'application/json';
@@ -286,7 +289,7 @@ export class Reflector<T> {
       this.#wasAway = false;
       if (isOlderVersion(version, known) && !signal.aborted) this.relist();
     } catch {
-      // Asked again when the next watch opens; one that stays mute ends in a list as well.
+      // The next watch asks again when it opens. A watch that stays silent also leads to a list.
     }
   }
 
@@ -317,7 +320,7 @@ export class Reflector<T> {
     this.#notify();
   }
 
-  /** Says how long to wait. */
+  /** Records the failure and returns how long to wait. */
   #failed(error: unknown): number {
     const problem = problemOf(error);
     const { code } = problem;
@@ -325,14 +328,14 @@ export class Reflector<T> {
     const lastedMs = this.#openedAtMs === null ? 0 : nowMs - this.#openedAtMs;
     if (lastedMs >= GOOD_WATCH_MS) this.#backoff.reset();
     this.#fruitlessWatches = this.#progress ? 0 : this.#fruitlessWatches + 1;
-    // A server that was restored from a backup is silent until it has caught up with us: not even a bookmark comes.
+    // A server that was restored from a backup sends nothing until it reaches our version, not even a bookmark.
     const wasMute = code === 'timeout' && this.#openedAtMs !== null && !this.#progress;
     const mayGoOn =
       (KEEPS_POSITION.has(code) && !wasMute) || (MAY_KEEP_POSITION.has(code) && this.#fruitlessWatches < 2);
     if (!mayGoOn) this.#mustList = true;
     if (code === 'unreachable') this.#wasAway = true;
     if (wasTooLarge(error)) this.#pageSize = Math.max(MIN_PAGE_SIZE, Math.floor(this.#pageSize / 5));
-    // Whoever says that our place is forgotten is there and answers: no reason to wait, unless that is all it ever says.
+    // A server that answers `gone` is reachable: retry without a long wait, unless it answers `gone` repeatedly.
     if (code === 'gone' && !this.#wasGone) this.#backoff.reset();
     this.#wasGone = code === 'gone';
     const delayMs = this.#backoff.next({
@@ -340,7 +343,7 @@ export class Reflector<T> {
       maxMs: code === 'not-found' ? (this.#deps.maxAbsentBackoffMs ?? MAX_ABSENT_BACKOFF_MS) : MAX_BACKOFF_MS,
     });
     this.#count(error, delayMs);
-    // A silence was no knowledge from its beginning; a cut is noticed when it happens.
+    // After a silent timeout the content is stale since the last event. A closed connection is noticed at once.
     const sinceMs = code === 'timeout' && this.#openedAtMs !== null ? this.#heardAtMs : nowMs;
     this.#setState(this.#staleSinceMs ?? sinceMs, problem);
     this.#ready.resolve();
@@ -366,7 +369,7 @@ export class Reflector<T> {
     this.#snapshot = null;
   }
 
-  /** At most once for each snapshot that somebody may have seen. */
+  /** At most one call for each snapshot that was read. */
   #notify(): void {
     if (this.#snapshot !== null || this.#stopped) return;
     try {
@@ -380,7 +383,7 @@ export class Reflector<T> {
     try {
       this.#deps.onReport?.(report);
     } catch {
-      // Whoever cannot even be told gets nothing; the mirror goes on.
+      // A callback that throws must not stop the reflector.
     }
   }
 }

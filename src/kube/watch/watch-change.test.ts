@@ -10,7 +10,7 @@ describe('an event of a watch', () => {
     ['MODIFIED', 'there'],
     ['DELETED', 'gone'],
   ] as const) {
-    test(`${type} says that an object is ${kind}, also in an order that is not that of versions`, () => {
+    test(`${type} means that an object is ${kind}, even if its version is older than the known one`, () => {
       expect(watchChange({ type, object: object('99') }, POSITION)).toEqual({
         kind,
         object: object('99'),
@@ -19,7 +19,7 @@ describe('an event of a watch', () => {
     });
   }
 
-  test('BOOKMARK says how far the server is', () => {
+  test('BOOKMARK gives the current version of the server', () => {
     const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '100' } } };
     expect(watchChange(bookmark, POSITION)).toEqual({ kind: 'bookmark', version: '100' });
   });
@@ -29,10 +29,10 @@ describe('an event of a watch', () => {
     ['an object without a version', 'ADDED', { metadata: { name: 'a' } }, 'bad-answer'],
     ['an object without a name', 'ADDED', { metadata: { resourceVersion: '101' } }, 'bad-answer'],
     ['a deletion without a name', 'DELETED', { metadata: { resourceVersion: '101' } }, 'bad-answer'],
-    ['a type that nobody knows', 'MOVED', object('101'), 'bad-answer'],
+    ['an event of an unknown type', 'MOVED', object('101'), 'bad-answer'],
     ['no object at all', 'ADDED', null, 'bad-answer'],
   ] as const) {
-    test(`is not believed when it is ${sentence}`, () => {
+    test(`is rejected when it is ${sentence}`, () => {
       expect(() => watchChange({ type, object: sent }, POSITION)).toThrow(expect.objectContaining({ code }));
     });
   }

@@ -1,5 +1,5 @@
-// Reads a whole collection into a mirror, page by page, as of one moment. Each page is let go before the next is asked for, so
-// that a long list costs no more memory than what is kept of it; and nothing changes before the last page is there.
+// Reads a whole collection into a mirror, page by page, as of one resource version. Each page is freed before the next request, so
+// a long list needs little memory beyond its projections. The mirror changes only after the last page.
 import { TOO_LARGE } from '../http/http-answer.ts';
 import type { KubeClient, KubeQuery } from '../kube-client.ts';
 import { KubeError } from '../kube-error.ts';
@@ -11,12 +11,12 @@ export interface ListQuestion {
   readonly path: string;
   readonly query: KubeQuery;
   readonly accept: string;
-  /** Objects. */
+  /** Number of objects. */
   readonly pageSize: number;
   readonly signal: AbortSignal;
 }
 
-/** What is known, and up to where. */
+/** The path of the mirrored collection, and the resource version that the mirror has reached. */
 export interface Position {
   readonly path: string;
   readonly version: string;
@@ -24,15 +24,15 @@ export interface Position {
 
 interface Page {
   readonly items: readonly unknown[];
-  /** Of the moment that all pages show. */
+  /** The resource version of the whole list; the same for all pages. */
   readonly version: string;
 }
 
-/** As long as an API server works on a request at most. */
+/** An API server's own limit for one request. */
 const PAGE_TIMEOUT_MS = 60_000;
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 const MAX_WHOLE_BYTES = 256 * 1024 * 1024;
-/** Half a million objects: a server that goes on after that goes round in a circle. */
+/** Half a million objects. A longer list means that the server repeats itself. */
 const MAX_PAGES = 1000;
 const MAX_ATTEMPTS = 3;
 
@@ -45,7 +45,7 @@ export async function takeList<T>(
   for (let attempt = 1; ; attempt++) {
     onAttempt();
     try {
-      // A list may take longer than the server remembers its moment; at last it is asked for in one piece.
+      // A paged list can take longer than the server keeps its version. The last attempt requests the list in one piece.
       const limit = attempt < MAX_ATTEMPTS ? question.pageSize : null;
       return await listOnce(question, limit, mirror, known);
     } catch (error) {
@@ -54,13 +54,13 @@ export async function takeList<T>(
   }
 }
 
-/** Where the server is now, for the price of one object. */
+/** The server's current resource version, at the cost of reading one object. */
 export async function currentVersion(question: Omit<ListQuestion, 'pageSize'>): Promise<string> {
   for await (const { version } of pages({ ...question, pageSize: 1 }, 1)) return version;
   throw new Error('there is always a first page');
 }
 
-/** Smaller pages may do. */
+/** A smaller page can succeed. */
 export const wasTooLarge = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === TOO_LARGE;
 
@@ -76,7 +76,7 @@ async function listOnce<T>(
   let unnamed = 0;
   for await (const page of pages(question, limit)) {
     version = page.version;
-    // Another version of the API, or a server that was taken back to a backup: the same number need not mean the same object.
+    // With another API version, or after a restore from a backup, the same resource version can mean another object.
     list ??= mirror.beginList(known?.path === path && !isOlderVersion(version, known.version));
     for (const item of page.items) {
       if (isKubeObject(item)) list.add(item);
@@ -86,7 +86,7 @@ async function listOnce<T>(
   return { position: { path, version }, changed: list?.commit() ?? false };
 }
 
-/** Asked without a resource version, the server reads what is true now. */
+/** Without a resource version in the request, the server returns the most recent state. */
 async function* pages(question: ListQuestion, limit: number | null): AsyncGenerator<Page, void, void> {
   const { client, path, query, accept, signal } = question;
   const bad = (detail: string) =>

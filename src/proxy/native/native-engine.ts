@@ -1,5 +1,5 @@
-// The fast engine: sockets, hellos, dialling and relaying run in the addon's own threads (native/engine/); here its questions are
-// handed to the policies and their answers back. It knows no TLS and no cluster, and does nothing slow: all new connections wait.
+// The fast engine. Sockets, hellos, dials and relays run in the addon's own threads (native/engine/). This file passes the addon's
+// questions to the policies and returns the answers. It must never block: every new connection waits for it.
 import type { NativeAddon, NativeEngineHandle, NativeEngineHandlers } from '../../netns/native.ts';
 import type { NetnsRef } from '../../netns/netns-ref.ts';
 import type { Backend } from '../../routing/route-table.ts';
@@ -24,10 +24,10 @@ import { groupOf, PreparedAnswers } from './prepared-answers.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const EMPTY = new Uint8Array(0);
-/** A worker takes a turn of microseconds: only a machine that stands still takes longer. */
+/** A worker's turn takes microseconds. Only a stalled machine needs more than this. */
 const CLOSING_MS = 2000;
 
-/** What we remember of a connection between its question, or its first failed dial, and its end. */
+/** State of a connection from its first question, or its first failed dial, to its end. */
 interface Decided {
   readonly note: unknown;
   readonly backends: readonly Backend[];
@@ -37,14 +37,14 @@ interface Decided {
 interface KnownTarget {
   readonly id: number;
   readonly netns: NetnsRef | null;
-  /** The look at the retained netns before which it was last used. */
+  /** The number of the first `retainNetns` call after the last use. */
   usedBefore: number;
 }
 
 export class NativeEngine implements Engine {
   readonly #engine: NativeEngineHandle;
   readonly #slab: Uint8Array;
-  /** Those that are open, and those closed of which something may still be told. */
+  /** Open listeners, and closed listeners that the addon may still report about. */
   readonly #listeners = new Map<number, ListenerSpec>();
   readonly #open = new Map<number, Listener>();
   readonly #decided = new Map<number, Decided>();
@@ -113,7 +113,7 @@ export class NativeEngine implements Engine {
     const pooled = this.#pools.look(this.#prepared.pools());
     this.#looks += 1;
     for (const [key, { id, netns, usedBefore }] of this.#targets) {
-      // One that was not used since the look before the last is forgotten too: backends come and go while a netns stays.
+      // Also drops a target that was not used since the call before the last: a netns can outlive its backends.
       const isUsed = usedBefore >= this.#looks - 1 || prepared.has(id) || pooled.has(id);
       if (isUsed && netns !== null && wanted.has(netnsKey(netns))) continue;
       this.#targets.delete(key);
@@ -127,7 +127,7 @@ export class NativeEngine implements Engine {
     return stats;
   }
 
-  /** How many listeners are kept in mind, here and in the addon: connections outlive theirs. For tests. */
+  /** How many listeners this class and the addon still track: connections can outlive their listener. For tests. */
   knownListeners(): { readonly here: number; readonly inAddon: number } {
     return { here: this.#listeners.size, inAddon: this.#engine.stats().listenersKnown };
   }
@@ -148,7 +148,7 @@ export class NativeEngine implements Engine {
   async drain(timeoutMs: number): Promise<DrainResult> {
     const atFirst = this.#engine.stats().connections;
     await this.#stopAccepting();
-    // Some were just being accepted; others ended meanwhile.
+    // While the listeners closed, workers may have accepted more connections, and others may have ended.
     const before = Math.max(atFirst, this.#engine.stats().connections);
     return this.#idle.drain(timeoutMs, before, () => this.#abortAll('drain-expired'));
   }
@@ -156,7 +156,7 @@ export class NativeEngine implements Engine {
   async close(): Promise<void> {
     if (this.#stopped) return;
     this.#closing = true;
-    // In this order for every worker too: what it accepted before it heard of the first is ended by the second.
+    // Each worker runs these commands in the same order: the second aborts what it accepted before the first.
     void this.#stopAccepting();
     this.#abortAll('stopped');
     await this.#idle.wait(null);
@@ -190,7 +190,7 @@ export class NativeEngine implements Engine {
     this.#decided.set(connection, { note: decision.note, backends, attempts: [] });
     switch (decision.kind) {
       case 'more':
-        // Nothing will ever arrive before a decision that reads nothing.
+        // Immediate mode reads no bytes before the decision, so `more` is a bug in the policy.
         if (spec.mode === 'immediate') this.#engine.policyError(connection);
         else this.#engine.more(connection, decision.minBytes);
         return;
@@ -220,7 +220,7 @@ export class NativeEngine implements Engine {
     this.#engine.candidates(connection, skipBytes, farewell, shareKey, shareLimit, group, ...targets);
   }
 
-  /** The addon's number for a backend: made once, so that an answer is a few numbers. */
+  /** The addon's number for a backend. It is created once, so an answer is only a few numbers. */
   #target(backend: Backend): number {
     const known = this.#targets.get(backend.key);
     if (known !== undefined) {
@@ -243,7 +243,7 @@ export class NativeEngine implements Engine {
     this.#specOf(listener).policy.dialFailed(backend, error);
   }
 
-  /** What a connection was decided by that nobody asked about: nothing is kept for it here until something must be. */
+  /** The prepared answer that the addon used without a question. State for such a connection is created only when needed. */
   #unasked(tag: number): Decided | undefined {
     const answer = this.#prepared.byTag(tag);
     return answer && { note: answer.note, backends: answer.backends, attempts: [] };
@@ -282,7 +282,7 @@ export class NativeEngine implements Engine {
     if (!this.#open.delete(id)) return;
     this.#engine.closeListener(id, leaveOpen);
     this.#prepared.forget(id);
-    // What a thread is about to accept counts as ours, and nobody knows of it before.
+    // A worker may be in the middle of an accept. Wait for it: stats() must count that connection.
     const end = performance.now() + CLOSING_MS;
     while (!this.#stopped && this.#engine.stats().listenersClosing > 0 && performance.now() < end)
       await new Promise((resolve) => setTimeout(resolve, 1));
@@ -299,7 +299,7 @@ export class NativeEngine implements Engine {
   }
 }
 
-/** Spells the client's address out only if somebody asks for it. */
+/** Formats the client's address only when it is read. */
 class LazyPeer implements Peer {
   /** IPv4 as a number. */
   readonly numeric: number | string;

@@ -1,4 +1,4 @@
-// The numbers by which the addon names an outcome: the order of native/engine/outcome.h.
+// Maps the addon's outcome numbers to names. The order is that of native/engine/outcome.h.
 import type { Outcome } from '../engine.ts';
 
 export const OUTCOMES = [

@@ -1,5 +1,5 @@
-// The pools that the addon knows: made once for a list of backends, so that an answer is one number however many they are. One that
-// nobody has asked for any more, or of which a member has gone, is forgotten; connections that came by it do not notice.
+// Owns the addon's pools. A pool is created once for each list of backends, so an answer is one number for any list length.
+// A pool is dropped when it is unused or when one of its targets is dropped. Its open connections continue.
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
 
@@ -9,14 +9,14 @@ export interface Pool {
 }
 
 interface Known extends Pool {
-  /** The look before which it was last asked for. */
+  /** The number of the first `look` call after the last use. */
   usedBefore: number;
 }
 
 export class Pools {
   readonly #engine: NativeEngineHandle;
   readonly #targetOf: (backend: Backend) => number;
-  /** By the list itself: it is the same object while it says the same. */
+  /** By array identity: callers pass the same array while its content is unchanged. */
   readonly #known = new Map<readonly Backend[], Known>();
   #looks = 0;
 
@@ -41,7 +41,7 @@ export class Pools {
     return pool;
   }
 
-  /** Forgets what was not asked for since the look before the last. Returns the targets of the others: they are in use. */
+  /** Drops pools that were not used since the call before the last. Returns the targets of the remaining pools: they are in use. */
   look(prepared: ReadonlySet<Pool>): ReadonlySet<number> {
     const targets = new Set<number>();
     this.#looks += 1;
@@ -52,7 +52,7 @@ export class Pools {
     return targets;
   }
 
-  /** Its netns is not routed to any more: who asks for a pool with it again gets another, with the target of that time. */
+  /** Drops all pools with this target. The next `of` for the same list creates a new pool with the current target. */
   targetDropped(id: number): void {
     for (const [backends, pool] of this.#known) if (pool.targets.has(id)) this.#forget(backends, pool);
   }

@@ -1,5 +1,5 @@
-// The answers that the addon may give without asking, by listener and server name, and what they stand for when a connection that
-// got one is told of. An answer is remembered until the addon has forgotten it: connections outlive the table that they came by.
+// Owns the answers that the addon may give without a question, by listener and server name. When a connection ends, its tag finds
+// the answer again. An answer stays until the addon has released it: connections can outlive the table they were routed by.
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { PreparedAnswer, Share } from '../engine.ts';
@@ -9,11 +9,11 @@ interface Entry {
   readonly tag: number;
   readonly answer: PreparedAnswer;
   readonly targets: readonly number[];
-  /** null: tried in order. */
+  /** null: the backends are tried in order. */
   readonly pool: Pool | null;
 }
 
-/** As the addon takes it. */
+/** The addon requires an explicit group: by default a share is its own group. */
 export const groupOf = (share: Share | null): string | null => share?.group ?? share?.key ?? null;
 
 export class PreparedAnswers {
@@ -29,12 +29,12 @@ export class PreparedAnswers {
     this.#targetOf = targetOf;
   }
 
-  /** Undefined for 0, the tag of those that were asked about. */
+  /** undefined for tag 0: the policy answered that connection itself. */
   byTag(tag: number): PreparedAnswer | undefined {
     return this.#byTag.get(tag);
   }
 
-  /** The targets that tables name now, but for those of pools: they are in use although nobody asks for them. */
+  /** The targets of all current tables, except those of pools. They are in use although the policy is not asked about them. */
   targets(): ReadonlySet<number> {
     const targets = new Set<number>();
     for (const table of this.#tables.values())
@@ -42,7 +42,7 @@ export class PreparedAnswers {
     return targets;
   }
 
-  /** And the pools. */
+  /** The pools of all current tables. */
   pools(): ReadonlySet<Pool> {
     const pools = new Set<Pool>();
     for (const table of this.#tables.values())
@@ -73,7 +73,7 @@ export class PreparedAnswers {
   #entry(known: Entry | undefined, answer: PreparedAnswer): Entry {
     if (answer.balance === 'least-connections') return this.#equals(known, answer);
     const targets = answer.backends.map((backend) => this.#targetOf(backend));
-    // A target may have gone and come again meanwhile, with another number: the old one keeps no handle on its netns.
+    // A target may have been dropped and created again with a new number. The old number has no netns handle any more.
     if (known?.answer === answer && known.targets.every((target, index) => target === targets[index])) {
       return known;
     }

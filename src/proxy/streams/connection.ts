@@ -1,5 +1,5 @@
-// The life of one connection, top to bottom: hello → decision → dial in the netns → replay → relay → one report. Whatever goes
-// wrong here, including a policy that throws when asked, ends this connection only.
+// The life of one connection, top to bottom: hello → decision → dial in the netns → replay → relay → one report. A failure here,
+// including a policy that throws in `decide`, ends only this connection.
 import type { Socket } from 'node:net';
 import type { NativeAddon } from '../../netns/native.ts';
 import type { NetnsHandles } from '../../netns/netns-handles.ts';
@@ -18,7 +18,7 @@ import { Relay, reset } from './relay.ts';
 import type { Seat, Shares } from './shares.ts';
 import type { SourceQueue } from './source-queue.ts';
 
-/** What the engine lends to each of its connections. */
+/** The engine's resources that all its connections use. */
 export interface ConnectionContext {
   readonly spec: ListenerSpec;
   readonly limits: EngineLimits;
@@ -28,9 +28,9 @@ export interface ConnectionContext {
   readonly pendingDials: PendingDials;
   readonly shares: Shares;
   readonly loads: Loads;
-  /** In their hello, or being sent away: these make way for newcomers. */
+  /** Connections that are in their hello or were rejected and still linger. A new connection can evict them. */
   readonly unserved: SourceQueue<Connection>;
-  /** Their hello holds memory that all share. */
+  /** Connections whose hello uses the shared hello memory. */
   readonly largeHellos: SourceQueue<Connection>;
 }
 
@@ -64,11 +64,11 @@ export class Connection {
     const address = (client.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
     this.#peer = { address, port: client.remotePort ?? 0 };
     this.#hello = new HelloBuffer(context.helloMemory);
-    // An error between two phases has a listener of its own nowhere else; the socket is destroyed then, and the next phase sees it.
+    // Handles errors between two phases. Node then destroys the socket, and the next phase detects that.
     client.on('error', () => {});
   }
 
-  /** Resolves when the connection has ended and was reported. Never rejects. */
+  /** Resolves after the connection has ended and its report is sent. Never rejects. */
   async serve(): Promise<void> {
     let outcome: Outcome;
     try {
@@ -83,7 +83,7 @@ export class Connection {
     this.#report(this.#aborted ?? outcome);
   }
 
-  /** Resets both sides, now. */
+  /** Resets both sides at once. */
   abort(outcome: Outcome): void {
     this.#aborted ??= outcome;
     const { addon } = this.#context;
@@ -91,25 +91,25 @@ export class Connection {
     reset(addon, this.#client);
   }
 
-  /** Makes way for another connection; only while it is in one of the queues of those that are not served. */
+  /** Frees the slot or hello memory for another connection. Only valid while this connection is in an eviction queue. */
   evict(): void {
     this.#leaveQueues();
-    // One that is being sent away was refused already, and is reported so.
+    // A lingering connection is already rejected, and its report keeps that outcome.
     if (this.#parting) reset(this.#context.addon, this.#client);
     else this.abort('evicted-hello');
     this.#helloBytes = Math.max(this.#helloBytes, this.#hello.length);
     this.#hello.release();
   }
 
-  /** Fails the dial under way, if it is to one of these backends: it is known that nothing will come of it. */
+  /** Fails the dial in progress if it goes to one of these backends: they are known to be down. */
   abortDial(keys: ReadonlySet<string>): void {
     if (this.#dialling === null || !keys.has(this.#dialling.key)) return;
-    // The next candidate may have fallen too.
+    // Later candidates may be down too: they are skipped.
     this.#fallen = keys;
     this.#backendSocket?.destroy(BACKEND_DOWN);
   }
 
-  /** Refuses a newcomer at once: it costs no more than its accept. */
+  /** Rejects a new connection at once, at the cost of its accept only. */
   refuse(outcome: Outcome): void {
     reset(this.#context.addon, this.#client);
     this.#report(outcome);
@@ -137,12 +137,12 @@ export class Connection {
     }
   }
 
-  /** Reads and asks until the policy has decided; a string is an end before any decision. */
+  /** Reads bytes and asks the policy until it decides. A string is an outcome without a decision. */
   #decision(): Promise<Exclude<Decision, { kind: 'more' }> | Outcome> {
     const { spec, limits } = this.#context;
     if (spec.mode === 'immediate') {
       const decision = this.#ask();
-      // Nothing will ever arrive before a decision that reads nothing, so `more` can only be a mistake of the policy.
+      // Immediate mode reads no bytes before the decision, so `more` is a bug in the policy.
       return Promise.resolve(decision === null || decision.kind === 'more' ? 'policy-error' : decision);
     }
     return new Promise((resolve) => {
@@ -159,7 +159,7 @@ export class Connection {
       };
       const onGone = () => settle('client-left');
       const onData = (chunk: Buffer) => {
-        // What is over the bound stays in the stream: it may be more than a hello.
+        // Bytes beyond the limit stay in the stream: they may follow the hello.
         const fits = chunk.subarray(0, limits.maxHelloBytes - this.#hello.length);
         if (!this.#appendToHello(fits)) return settle('refused-hello-memory');
         const rest = chunk.subarray(fits.length);
@@ -170,7 +170,7 @@ export class Connection {
         if (this.#hello.length === limits.maxHelloBytes) return settle('hello-too-large');
         minBytes = Math.max(decision.minBytes, this.#hello.length + 1);
       };
-      // One deadline for the whole hello: a client that sends a byte now and then cannot stretch it.
+      // One deadline for the entire hello: a client that sends single bytes slowly cannot extend it.
       const deadline = setTimeout(() => settle('hello-timeout'), limits.helloTimeoutMs);
       client.on('data', onData).on('end', onGone).on('close', onGone);
       this.#context.unserved.add(this, this.#peer.address);
@@ -178,7 +178,7 @@ export class Connection {
     });
   }
 
-  /** When the memory that all share is used up, other long hellos make way. */
+  /** Evicts other long hellos while the shared hello memory is full. */
   #appendToHello(bytes: Buffer): boolean {
     const { largeHellos } = this.#context;
     while (!this.#hello.append(bytes)) {
@@ -224,7 +224,7 @@ export class Connection {
     let tried = false;
     for (const backend of this.#inTurn(decision)) {
       if (this.#fallen.has(backend.key)) continue;
-      // Too many wait for this one already; the next one may have some dials of its own left.
+      // This backend has too many pending dials. The next backend may have free ones.
       if (!pendingDials.enter(backend.key)) continue;
       tried = true;
       const dialled = await this.#dial(backend);
@@ -246,7 +246,7 @@ export class Connection {
     return tried ? 'dial-failed' : 'refused-dials';
   }
 
-  /** Its slot is another connection's from now on. */
+  /** Frees the slot for other connections. */
   #leaveSeat(): void {
     if (this.#seat !== null) this.#context.shares.leave(this.#seat);
     this.#seat = null;
@@ -258,7 +258,7 @@ export class Connection {
     return this.#choice;
   }
 
-  /** A client that leaves meanwhile takes the attempt along. */
+  /** A client that disconnects during the dial cancels it. */
   async #dial(backend: Backend): Promise<Dialled> {
     const giveUp = () => this.#backendSocket?.destroy();
     this.#client.once('close', giveUp);
@@ -277,7 +277,7 @@ export class Connection {
       reset(addon, backend);
       return Promise.resolve('client-left');
     }
-    // The buffer is handed over, not copied: nothing is appended to it any more. Its memory is the socket's from here on.
+    // The buffer is passed without a copy: nothing is appended to it after this point. The socket now owns its memory.
     const replay = this.#hello.bytes.subarray(skipBytes);
     if (replay.length > 0) backend.write(replay);
     this.#hello.release();
@@ -286,8 +286,8 @@ export class Connection {
   }
 
   /**
-   * Says the last words, if any, and closes so that they arrive: unread bytes in our receive buffer would turn the close into
-   * a reset, which destroys what the client has not read yet. So: FIN, then read and discard until the client closes too.
+   * Sends the bytes, if any, and closes so that they arrive. Unread bytes in our receive buffer would turn the close into a
+   * reset, and a reset discards data that the client has not read yet. So: FIN, then read and discard until the client closes.
    */
   #partWith(bytes: Uint8Array | null): Promise<void> {
     const client = this.#client;

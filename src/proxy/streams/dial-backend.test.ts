@@ -6,8 +6,8 @@ import type { Backend } from '../../routing/route-table.ts';
 import type { EngineLimits } from '../engine.ts';
 import { type DialContext, dialBackend, PendingDials } from './dial-backend.ts';
 
-describe('the dials under way', () => {
-  test('are bounded in total', () => {
+describe('pending dials', () => {
+  test('are limited in total', () => {
     const dials = new PendingDials({
       maxPendingDials: 2,
       maxPendingDialsPerBackend: 2,
@@ -20,7 +20,7 @@ describe('the dials under way', () => {
     expect(dials.enter('a')).toBe(false);
   });
 
-  test('are bounded for each backend, so that one black hole leaves room for others', () => {
+  test('are limited per backend, so one unresponsive backend does not block others', () => {
     const dials = new PendingDials({
       maxPendingDials: 100,
       maxPendingDialsPerBackend: 2,
@@ -30,12 +30,12 @@ describe('the dials under way', () => {
     expect(dials.enter('other')).toBe(true);
     expect(dials.total).toBe(3);
     dials.leave('other');
-    expect(dials.enter('hole')).toBe(false); // what another leaves is not its own
+    expect(dials.enter('hole')).toBe(false); // a dial that ended on another backend does not help
     dials.leave('hole');
     expect([dials.enter('hole'), dials.enter('hole')]).toEqual([true, false]);
   });
 
-  test('that were refused need not leave, and all that leave bring it back to nothing', () => {
+  test('that were rejected are not counted, and the total is zero after all others have left', () => {
     const dials = new PendingDials({
       maxPendingDials: 3,
       maxPendingDialsPerBackend: 2,
@@ -93,18 +93,18 @@ describe('one dial', () => {
   });
 
   test.each<[title: string, parts: Partial<Backend>, error: string]>([
-    ['nobody answers has the code of the kernel', { address: '127.0.0.2' }, 'ECONNREFUSED'],
+    ['to a closed port fails with the code of the kernel', { address: '127.0.0.2' }, 'ECONNREFUSED'],
     [
-      'the netns is another one has our own code',
+      'to a replaced netns fails with our own code',
       { netns: { path: '/x', identity: 'cookie:1' } },
       'ENETNSCHANGED',
     ],
     [
-      'the address is none has the text of the error',
+      'to an invalid address fails with the text of the error',
       { address: 'example.org' },
       'Error: not an IP address: example.org',
     ],
-  ])('where %s', async (_title, parts, error) => {
+  ])('%s', async (_title, parts, error) => {
     expect(await dialBackend(backend(parts), context, () => {})).toEqual({
       socket: null,
       error,

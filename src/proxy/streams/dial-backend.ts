@@ -1,4 +1,4 @@
-// One attempt to connect to one backend, with its deadline, and the count of those under way.
+// Owns one attempt to connect to one backend, with its deadline, and the limits for dials in progress.
 import type { Socket } from 'node:net';
 import { descriptorOf } from '../../netns/descriptor.ts';
 import { dial } from '../../netns/dial.ts';
@@ -18,11 +18,11 @@ export interface DialContext {
   readonly handles: NetnsHandles;
 }
 
-/** Never rejects: that a backend cannot be reached is an outcome. */
+/** Never rejects: an unreachable backend is an expected outcome. */
 export function dialBackend(
   backend: Backend,
   context: DialContext,
-  /** Sees the socket while it is connecting: destroying it cancels the attempt. */
+  /** Receives the connecting socket. Destroying it cancels the attempt. */
   connecting: (socket: Socket) => void,
 ): Promise<Dialled> {
   const { limits, addon, handles } = context;
@@ -42,13 +42,13 @@ export function dialBackend(
     const onError = (error: Error) => failed(codeOf(error));
     const onClose = () => {
       clearTimeout(deadline);
-      failed('ECANCELED'); // counts only if no error came first
+      failed('ECANCELED'); // no effect after an error: the promise is settled
     };
     socket.once('error', onError).once('close', onClose);
     socket.once('connect', () => {
       clearTimeout(deadline);
       socket.off('error', onError).off('close', onClose);
-      socket.on('error', () => {}); // until the relay listens
+      socket.on('error', () => {}); // until the relay adds its own handler
       socket.setNoDelay(true);
       armDeadPeerTimeout(addon, socket, limits.deadPeerTimeoutMs);
       resolve({ socket, error: null, durationMs: performance.now() - startedMs });
@@ -56,7 +56,7 @@ export function dialBackend(
   });
 }
 
-/** Destroying a connecting socket with it says that the health checks found the backend down. */
+/** The error for a connecting socket that is destroyed because the health checks found the backend down. */
 export const BACKEND_DOWN: NodeJS.ErrnoException = Object.assign(new Error('the backend is down'), {
   code: 'EBACKENDDOWN',
 });
@@ -73,7 +73,7 @@ type DialLimits = Pick<
   'maxPendingDials' | 'maxPendingDialsPerBackend' | 'reservedDialsPerBackend'
 >;
 
-/** Bounds the dials under way, in total and to each backend, so that one black hole cannot use up what the others need. */
+/** Limits the dials in progress, in total and per backend: one unresponsive backend must not block the others. */
 export class PendingDials {
   readonly #limits: DialLimits;
   readonly #perBackend = new Map<string, number>();
@@ -87,7 +87,7 @@ export class PendingDials {
     return this.#total;
   }
 
-  /** False when a bound stands in the way; else it may be dialled, and is counted. */
+  /** Counts a dial and returns true. Returns false, without counting, when a limit is reached. */
   enter(key: string): boolean {
     const here = this.#perBackend.get(key) ?? 0;
     const { maxPendingDials, maxPendingDialsPerBackend, reservedDialsPerBackend } = this.#limits;
@@ -107,8 +107,8 @@ export class PendingDials {
 }
 
 /**
- * Lets the kernel find dead peers: keepalive probes on quiet connections, TCP_USER_TIMEOUT on those with data under way.
- * A quiet but living connection is never cut: a watch may be silent for hours (and a slow one neither: see relay.ts).
+ * Makes the kernel detect dead peers: keepalive probes on idle connections, TCP_USER_TIMEOUT on those with unacknowledged data.
+ * An idle connection to a live peer stays open: a watch may be silent for hours. So does one to a slow peer: see relay.ts.
  */
 export function armDeadPeerTimeout(addon: NativeAddon, socket: Socket, timeoutMs: number): void {
   const fd = descriptorOf(socket);
@@ -117,6 +117,6 @@ export function armDeadPeerTimeout(addon: NativeAddon, socket: Socket, timeoutMs
   try {
     addon.setUserTimeout(fd, timeoutMs);
   } catch {
-    // The peer is gone already and the descriptor with it: the next read or write tells the connection.
+    // The peer has disconnected and the descriptor is closed. The next read or write fails and ends the connection.
   }
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HelloBuffer, HelloMemory } from './hello-buffer.ts';
 
-test('bytes come back in order, however they were cut', () => {
+test('the bytes are in order for any division into chunks', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 20 }), (chunks) => {
       const buffer = new HelloBuffer(new HelloMemory(1e9));
@@ -15,7 +15,7 @@ test('bytes come back in order, however they were cut', () => {
   );
 });
 
-test('a chunk is copied: what happens to it later does not matter', () => {
+test('a chunk is copied, so later changes to it do not matter', () => {
   const buffer = new HelloBuffer(new HelloMemory(4096));
   const chunk = Buffer.from('hello');
   buffer.append(chunk);
@@ -23,7 +23,7 @@ test('a chunk is copied: what happens to it later does not matter', () => {
   expect(buffer.bytes.toString()).toBe('hello');
 });
 
-test('byte by byte the memory doubles instead of growing with each', () => {
+test('with single-byte chunks the memory doubles instead of growing with each byte', () => {
   const memory = new HelloMemory(1e6);
   const buffer = new HelloBuffer(memory);
   const sizes = new Set<number>();
@@ -31,11 +31,11 @@ test('byte by byte the memory doubles instead of growing with each', () => {
     buffer.append(Buffer.of(i & 0xff));
     sizes.add(memory.used);
   }
-  expect([...sizes]).toEqual([0, 2048, 6144, 14_336]); // the first 2048 are free
+  expect([...sizes]).toEqual([0, 2048, 6144, 14_336]); // the first 2048 bytes are not counted
   expect(buffer.bytes.every((byte, i) => byte === (i & 0xff))).toBe(true);
 });
 
-test('a chunk larger than twice the buffer takes what it needs', () => {
+test('a chunk larger than twice the buffer allocates exactly the needed memory', () => {
   const memory = new HelloMemory(1e6);
   const buffer = new HelloBuffer(memory);
   buffer.append(Buffer.alloc(10));
@@ -44,7 +44,7 @@ test('a chunk larger than twice the buffer takes what it needs', () => {
   expect(buffer.length).toBe(9010);
 });
 
-test('nothing is held before the first byte', () => {
+test('an empty buffer uses no memory', () => {
   const memory = new HelloMemory(0);
   const buffer = new HelloBuffer(memory);
   expect(buffer.length).toBe(0);
@@ -53,7 +53,7 @@ test('nothing is held before the first byte', () => {
   expect(memory.used).toBe(0);
 });
 
-test('all long hellos share one bound, to the byte; short ones are free', () => {
+test('all long hellos share one exact limit, and short hellos are not counted', () => {
   const memory = new HelloMemory(2 * 2048);
   const [one, two, three] = [1, 2, 3].map(() => new HelloBuffer(memory)) as [
     HelloBuffer,
@@ -71,7 +71,7 @@ test('all long hellos share one bound, to the byte; short ones are free', () => 
   expect(three.append(Buffer.of(3))).toBe(true);
 });
 
-test('an append that is refused leaves the bytes and the account as they were', () => {
+test('a rejected append changes neither the bytes nor the used memory', () => {
   const memory = new HelloMemory(2047);
   const buffer = new HelloBuffer(memory);
   buffer.append(Buffer.alloc(2048, 7));
@@ -80,7 +80,7 @@ test('an append that is refused leaves the bytes and the account as they were', 
   expect(memory.used).toBe(0);
 });
 
-test('releasing gives everything back, once, and leaves the bytes to whoever has them', () => {
+test('release returns the memory once, and bytes that were handed out stay valid', () => {
   const memory = new HelloMemory(1e6);
   const buffer = new HelloBuffer(memory);
   buffer.append(Buffer.from('replay me'.padEnd(5000)));

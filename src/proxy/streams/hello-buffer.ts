@@ -1,9 +1,9 @@
-// Collects the first bytes of a connection in one growing buffer. It doubles, so that bytes which arrive one at a time are
-// copied a constant number of times, and it accounts for its memory, which all connections share.
+// Collects the first bytes of a connection in one growing buffer. The capacity doubles: even with single-byte reads each byte is
+// copied a constant number of times on average. The buffer accounts for its memory against a limit that all connections share.
 
 const FIRST_CAPACITY = 2048; // a post-quantum hello is ~1.8 KB: nearly always the only allocation
 
-/** Memory that all hellos of one engine hold together. */
+/** The memory that all hellos of one engine use together. */
 export class HelloMemory {
   readonly #limit: number;
   #used = 0;
@@ -30,8 +30,8 @@ export class HelloMemory {
 const EMPTY = Buffer.alloc(0);
 
 /**
- * The first bytes of each connection are free: the number of connections bounds those, and a few clients with very long hellos
- * must not keep all others from being heard.
+ * The first 2 KB of each connection are not counted: the connection limit already bounds them. So a few clients with very long
+ * hellos cannot block all other clients.
  */
 function accounted(capacity: number): number {
   return Math.max(0, capacity - FIRST_CAPACITY);
@@ -50,7 +50,7 @@ export class HelloBuffer {
     return this.#length;
   }
 
-  /** It holds some of the memory that all share. */
+  /** True when it uses some of the shared memory. */
   get isLarge(): boolean {
     return accounted(this.#buffer.length) > 0;
   }
@@ -60,7 +60,7 @@ export class HelloBuffer {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** False when the memory that all connections share is used up. */
+  /** Returns false, without appending, when the shared memory is full. */
   append(chunk: Buffer): boolean {
     const needed = this.#length + chunk.length;
     if (needed > this.#buffer.length) {

@@ -6,14 +6,14 @@ import { type Choice, Loads } from './loads.ts';
 const backend = (key: string): Backend => ({ key, address: '10.0.0.5', port: 22, netns: null });
 const first = (choice: Choice): Backend | undefined => choice[Symbol.iterator]().next().value;
 
-test('as long as nobody leaves, no member has two more than another, whichever pools they are in', () => {
+test('while no connection ends, the counts of two members differ by at most one, for any order of the list', () => {
   const members = fc.uniqueArray(fc.constantFrom(...'abcdefgh'), { minLength: 1 });
   fc.assert(
     fc.property(members, fc.nat(100), (keys, connections) => {
       const loads = new Loads(() => 0);
       const counts = new Map(keys.map((key) => [key, 0]));
       for (let i = 0; i < connections; i += 1) {
-        // Another list each time, as when routes are published; in any order.
+        // A new list in another order each time, as after routes are published.
         const list = [...keys.slice(i % keys.length), ...keys.slice(0, i % keys.length)].map(backend);
         const { key } = first(loads.choice(list)) as Backend;
         counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -23,7 +23,7 @@ test('as long as nobody leaves, no member has two more than another, whichever p
   );
 });
 
-test('whatever happens, in the end nobody is counted: each member is tried once at most', () => {
+test('each choice tries a member at most once, and no connection is counted after all choices have ended', () => {
   fc.assert(
     fc.property(fc.array(fc.record({ failures: fc.nat(4), early: fc.boolean() })), (stories) => {
       let nowMs = 0;
@@ -48,14 +48,14 @@ test('whatever happens, in the end nobody is counted: each member is tried once 
         choice.end(); // idempotent
       }
       nowMs += 10_000;
-      // All have none again: three newcomers go to three members.
+      // All counts are zero: three new connections go to three members.
       const chosen = list.map(() => first(loads.choice(list))?.key);
       expect(new Set(chosen).size).toBe(3);
     }),
   );
 });
 
-test('one that has failed comes last for five seconds, and then has its turn again', () => {
+test('a member that failed comes last for five seconds', () => {
   let nowMs = 0;
   const loads = new Loads(() => nowMs);
   const list = ['a', 'b'].map(backend);
@@ -68,7 +68,7 @@ test('one that has failed comes last for five seconds, and then has its turn aga
   expect(first(loads.choice(list))?.key).toBe('a');
 });
 
-test('of very many at most 64 are tried', () => {
+test('a choice tries at most 64 members', () => {
   const loads = new Loads(() => 0);
   const choice = loads.choice(Array.from({ length: 5000 }, (_, i) => backend(`m${i}`)));
   let tries = 0;
@@ -76,7 +76,7 @@ test('of very many at most 64 are tried', () => {
   expect(tries).toBe(64);
 });
 
-test('what nobody uses is forgotten before there is too much of it', () => {
+test('entries of unused members are deleted at the limit', () => {
   const loads = new Loads(() => 0);
   for (let i = 0; i < 40_000; i += 1) {
     const choice = loads.choice([backend(`m${i}`)]);

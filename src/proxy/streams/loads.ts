@@ -1,25 +1,25 @@
-// How busy each backend is, and the choice among equals: the one with the fewest connections, of several the one that has waited
-// longest, and last those that have just failed. native/engine/pool.cc does the same.
+// Counts the connections of each backend and balances over them: fewest connections first; among equals, the least recently chosen.
+// Backends that failed recently come last. native/engine/pool.cc implements the same order.
 import type { Backend } from '../../routing/route-table.ts';
 
 const MOST_TRIES = 64;
-/** The health checks have taken it out by then. */
+/** How long a failed backend comes last. Within this time the health checks remove it from the routes. */
 const AVOID_MS = 5000;
-/** Then those are forgotten that have no connections, and with them whose turn it is. */
+/** At this many entries, those without connections are deleted, including when they were last chosen. */
 const MANY = 16_384;
 
 interface Load {
   connections: number;
-  /** When it was last chosen, counted in choices. */
+  /** The sequence number of the last choice of this backend. */
   chosen: number;
   avoidedUntilMs: number;
 }
 
 const UNKNOWN: Readonly<Load> = { connections: 0, chosen: 0, avoidedUntilMs: 0 };
 
-/** Backends in the order in which one connection tries them; the one that it was given last counts it, until `end`. */
+/** The backends in the order in which one connection tries them. The last one returned counts the connection until `end`. */
 export interface Choice extends Iterable<Backend> {
-  /** The last one could not be reached. */
+  /** The last backend returned was not reachable. */
   failed(): void;
   /** Idempotent. */
   end(): void;

@@ -1,30 +1,30 @@
-// Streams bytes both ways between two connected sockets: back-pressure, half-close and resets as one peer would see them of
-// the other. It must never buffer more than the sockets' own bounds.
+// Streams bytes in both directions between two connected sockets. Back-pressure, half-close and resets of one side reach the
+// other. It must never buffer more than the sockets' own limits.
 import type { Socket } from 'node:net';
 import { descriptorOf } from '../../netns/descriptor.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 
 export type RelayEnd = 'finished' | 'client-reset' | 'backend-reset' | 'client-timeout' | 'backend-timeout';
 
-/** What the kernel says of a peer that stopped answering; the last three if a router or the neighbour table told it so. */
+/** Kernel errors for a peer that no longer answers. The last three come from ICMP errors or the neighbour table. */
 const DEAD = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH']);
 
 const FLUSH_LOOK_MS = 5;
 const PROBES_OF_THE_DEAD = 3;
-/** As in native/engine/queue_bounds.h: short exchanges are spared the calls. */
+/** As in native/engine/queue_bounds.h: short exchanges avoid these system calls. */
 const UNBOUNDED_BYTES = 64 * 1024;
 
 interface Side {
   readonly name: 'client' | 'backend';
   readonly socket: Socket;
-  /** Its window is closed: TCP_USER_TIMEOUT is off, or the kernel would take it for dead. */
+  /** The peer's window is closed. TCP_USER_TIMEOUT is off, or the kernel would treat the peer as dead. */
   slow: boolean;
 }
 
 export interface RelaySettings {
   readonly addon: NativeAddon;
   readonly deadPeerTimeoutMs: number;
-  /** After a reset of one side the other has so long to take what is on its way to it. */
+  /** After a reset of one side, the other side has this long to receive the data already sent to it. */
   readonly lingerMs: number;
 }
 
@@ -58,8 +58,8 @@ export class Relay {
   }
 
   /**
-   * Sees what no event tells: that a half-closed peer is gone (libuv does not watch a socket that has said FIN), and that a peer
-   * which takes no bytes still answers, so that it is slow and not dead. `halfClosedOnly` spares the calls for all others.
+   * Polls for two conditions that cause no event. A half-closed peer has disconnected: libuv does not watch a socket after its FIN.
+   * A peer with a closed window still answers: it is slow, not dead. `halfClosedOnly` avoids the system calls for other sockets.
    */
   lookAfterPeers(halfClosedOnly: boolean): void {
     for (const [side, other] of [
@@ -76,8 +76,8 @@ export class Relay {
         socket.destroy();
         continue;
       }
-      // The probes of a closed window come ever more seldom, so time alone proves nothing; and the peer's kernel may leave one or
-      // two of them unanswered, since it limits the rate of such answers.
+      // Time alone proves nothing: the kernel probes a closed window at growing intervals. One or two unanswered probes prove
+      // nothing either: the peer's kernel limits the rate of such answers.
       const silent =
         state.probes >= PROBES_OF_THE_DEAD && state.lastAckMs >= this.#settings.deadPeerTimeoutMs;
       this.#spare(side, fd, state.windowClosed && !silent);
@@ -96,14 +96,14 @@ export class Relay {
     addon.setUserTimeout(fd, slow ? 0 : deadPeerTimeoutMs);
   }
 
-  /** The first failure decides; what follows on the other side is only its echo. */
+  /** The first failure sets the outcome. A failure on the other side that follows is only its consequence. */
   #broken(side: Side, other: Side, error: NodeJS.ErrnoException): void {
     if (this.#end === 'finished')
       this.#end = `${side.name}-${DEAD.has(error.code ?? '') ? 'timeout' : 'reset'}`;
     this.#resetOnceFlushed(other.socket, performance.now() + this.#settings.lingerMs);
   }
 
-  /** A reset destroys what is on its way: what this side had been told before gets a moment to arrive. */
+  /** A reset discards queued data, so data already written to this side first gets time to arrive. */
   #resetOnceFlushed(socket: Socket, latestMs: number): void {
     if (socket.destroyed) return;
     const { addon } = this.#settings;
@@ -118,7 +118,7 @@ export class Relay {
   }
 }
 
-/** It has just become so. */
+/** True exactly once: when the count crosses the threshold. */
 const isBulk = (before: number, now: number): boolean => before < UNBOUNDED_BYTES && now >= UNBOUNDED_BYTES;
 
 function pump(from: Socket, to: Socket, counted: (bytes: number) => void): void {
@@ -127,15 +127,15 @@ function pump(from: Socket, to: Socket, counted: (bytes: number) => void): void 
     if (!to.write(chunk)) from.pause();
   });
   to.on('drain', () => from.resume());
-  // A client may send its hello and FIN at once: then its end has come and gone while we were dialling.
+  // A client may send its hello and FIN together. Its 'end' event then fires before the relay exists.
   if (from.readableEnded) to.end();
   else from.on('end', () => to.end());
-  from.resume(); // a socket paused by hand does not start flowing with its first listener
+  from.resume(); // after an explicit pause(), adding a 'data' listener does not start the flow
 }
 
 /**
- * Closes with a reset. Not resetAndDestroy(): on a socket whose end() is still under way libuv refuses that (EINVAL), and Node then
- * neither closes it nor says so; the connection would be counted for ever.
+ * Closes with a reset. resetAndDestroy() does not work here: while end() is in progress libuv rejects it (EINVAL). Node then neither
+ * closes the socket nor reports an error, and the connection would be counted forever.
  */
 export function reset(addon: Pick<NativeAddon, 'setLinger'>, socket: Socket): void {
   const fd = descriptorOf(socket);
@@ -143,7 +143,7 @@ export function reset(addon: Pick<NativeAddon, 'setLinger'>, socket: Socket): vo
     try {
       addon.setLinger(fd, 0);
     } catch {
-      // The descriptor is gone already: then so is the connection.
+      // The descriptor, and with it the connection, is already closed.
     }
   }
   socket.destroy();

@@ -1,8 +1,7 @@
-// Counts the connections of each share, and the slots that the groups of shares hold: what a policy bounds without the engine knowing
-// what it stands for.
+// Counts the connections of each share and the slots of each group. The policy defines these limits; the engine only applies them.
 import type { Share, SlotShares } from '../engine.ts';
 
-/** Until `leave`: counted among its share, in a slot that is kept for its group or in a common one. */
+/** A connection's place in its share, in a reserved slot of its group or in a common slot. Valid until `leave`. */
 export interface Seat {
   readonly share: Share;
   readonly inCommonSlot: boolean;
@@ -30,7 +29,7 @@ export class Shares {
     this.#slots = { ...slots, common: Math.max(0, common - surplus) };
   }
 
-  /** Which bound stands in the way, or the seat that was taken. */
+  /** Takes a seat. Returns the name of the limit instead when one is reached. */
   enter(share: Share): Seat | 'share' | 'slots' {
     if ((this.#counts.get(share.key) ?? 0) >= share.limit) return 'share';
     const group = groupOf(share);

@@ -7,15 +7,15 @@ const queueOf = (...items: readonly (readonly [string, string])[]): SourceQueue<
   return queue;
 };
 
-describe('the one to make way', () => {
-  test('is the oldest of the address that holds most', () => {
+describe('the item to evict', () => {
+  test('is the oldest item of the address with the most items', () => {
     const queue = queueOf(['a', '192.0.2.1'], ['b', '192.0.2.2'], ['c', '192.0.2.2']);
     expect(queue.oldestOfLargest()).toBe('b');
     queue.remove('b', '192.0.2.2');
     expect(queue.oldestOfLargest()).toBe('a');
   });
 
-  test('is the oldest of all where each address holds one', () => {
+  test('is the oldest of all items if each address has one', () => {
     expect(queueOf(['a', '192.0.2.1'], ['b', '192.0.2.2']).oldestOfLargest()).toBe('a');
   });
 
@@ -26,12 +26,12 @@ describe('the one to make way', () => {
     ['2001::a:b:c:d:e', '2001:0:0:a::1', true],
     ['2001::a:b:c:d:e', '2001::1', false],
     ['2001:db8:0:1::1', '2001:db8:0:2::1', false],
-  ])('counts %s and %s by their first 64 bits', (one, other, together) => {
+  ])('is chosen after %s and %s are counted by their first 64 bits', (one, other, together) => {
     const queue = queueOf(['x', '192.0.2.1'], ['a', one], ['b', other]);
     expect(queue.oldestOfLargest()).toBe(together ? 'a' : 'x');
   });
 
-  test('is none in an empty queue, also after all have left', () => {
+  test('does not exist in an empty queue, also after all items were removed', () => {
     const queue = queueOf(['a', '192.0.2.1']);
     queue.remove('a', '192.0.2.1');
     queue.remove('a', '192.0.2.1');

@@ -1,5 +1,5 @@
-// Connections that are not served yet, by the address they come from. Under pressure the address that holds most of them loses its
-// oldest, so that a flood evicts itself.
+// Groups connections that can be evicted by their source address. Eviction picks the address with the most connections and
+// removes its oldest one, so a flood evicts its own connections.
 import { sourceOf } from '../../routing/client-source.ts';
 
 export class SourceQueue<T> {
@@ -18,7 +18,7 @@ export class SourceQueue<T> {
     if (items?.delete(item) && items.size === 0) this.#sources.delete(source);
   }
 
-  /** The oldest item of the address that has most of them; of several such addresses, of the one that came first. */
+  /** The oldest item of the address with the most items. Among equal addresses, the one that was added first. */
   oldestOfLargest(): T | undefined {
     let largest: ReadonlySet<T> = new Set();
     for (const items of this.#sources.values()) if (items.size > largest.size) largest = items;

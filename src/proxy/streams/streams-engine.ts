@@ -1,5 +1,5 @@
-// The readable engine: plain net.Sockets. It opens and closes listeners, bounds the connections, and drains them; the life of
-// a single connection is in connection.ts.
+// The readable engine, built on net.Socket. It opens and closes listeners, limits the connections and drains them.
+// connection.ts owns the life of one connection.
 import { closeSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { descriptorOf } from '../../netns/descriptor.ts';
@@ -40,7 +40,7 @@ export class StreamsEngine implements Engine {
   readonly #loads = new Loads(() => performance.now());
   readonly #servers = new Map<Server, Listener>();
   readonly #connections = new Set<Connection>();
-  /** Their sockets are closed; Node tells of it a moment later. */
+  /** Evicted connections: the socket is closed, but Node's 'close' event is still pending. */
   readonly #evicted = new Set<Connection>();
   readonly #watch: NodeJS.Timeout;
   #looks = 0;
@@ -81,7 +81,7 @@ export class StreamsEngine implements Engine {
           : { port: spec.port, ...(spec.host !== undefined && { host: spec.host }) };
       server.listen({ ...where, backlog: ACCEPT_BACKLOG }, () => {
         server.off('error', reject);
-        // Accepting fails for want of descriptors or memory; libuv then refuses the newcomer, and the others go on.
+        // accept() fails without free descriptors or memory. libuv then rejects the new connection; the others continue.
         server.on('error', () => {});
         if (this.#closing) {
           server.close();
@@ -94,11 +94,11 @@ export class StreamsEngine implements Engine {
           name: spec.name,
           address: bound.address,
           port: bound.port,
-          prepare: () => {}, // to ask is a function call here
+          prepare: () => {}, // not needed: in this engine a question is only a function call
           get fd() {
             return descriptorOf(server);
           },
-          // Never shut down, only closed: whoever else holds the socket goes on in any case.
+          // Closes without shutdown(): another process that holds the socket can still accept.
           close: () => this.#closeServer(server),
         };
         this.#servers.set(server, listener);
@@ -152,7 +152,7 @@ export class StreamsEngine implements Engine {
     this.#handles.close();
   }
 
-  /** Half-closed connections each time, all others four times within the dead-peer timeout. */
+  /** Checks half-closed connections on every call, and all others four times per dead-peer timeout. */
   #lookAfterPeers(): void {
     const every = Math.max(1, Math.floor(this.#limits.deadPeerTimeoutMs / 4 / LOOK_INTERVAL_MS));
     this.#looks = (this.#looks + 1) % every;
@@ -194,7 +194,7 @@ export class StreamsEngine implements Engine {
   }
 
   #closeServer(server: Server): Promise<void> {
-    // Not the callback of close(): that one waits for the connections, which go on.
+    // Do not await the callback of close(): it waits for all connections, and they continue.
     if (this.#servers.delete(server)) server.close();
     return Promise.resolve();
   }

@@ -84,7 +84,7 @@ describe('a request is refused with 421 when its Host is', () => {
   });
 });
 
-test('a request with no Host or with two is refused, whatever they are', () => {
+test('a request with no Host or with two is refused, even if both are valid', () => {
   expect(refusal([])).toBe(421);
   expect(
     refusal([

@@ -1,5 +1,5 @@
-// Judges by which name a request came to the admin port. A page of a foreign site can have its own name resolve to our address (DNS
-// rebinding), and then the browser lets it read every answer; the `Host` it sends is still that name. Pure.
+// Checks the host name of a request to the admin port, against DNS rebinding: a foreign site can let its name resolve to this address,
+// and the browser then lets its page read every answer. The `Host` header still carries the foreign name. Pure.
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 export interface AdminRefusal {
@@ -9,9 +9,9 @@ export interface AdminRefusal {
 
 export interface AskedFor {
   readonly target: string;
-  /** Names in lower case, each line of the head by itself. */
+  /** One entry per header line, names in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** The address that listens, and the one that this connection came to. */
+  /** The address of the listening socket, and the local address of this connection. */
   readonly ownAddresses: readonly string[];
 }
 
@@ -25,7 +25,7 @@ const USE = 'use localhost, a loopback address or the address of --admin, with a
 export function adminRefusal({ target, headers, ownAddresses }: AskedFor): AdminRefusal | null {
   const misdirected = (what: string): AdminRefusal => ({ status: 421, reason: `${what}: ${USE}` });
   const valuesOf = (wanted: string) => headers.filter(([name]) => name === wanted).map(([, value]) => value);
-  // RFC 9112, section 3.2.2: the authority of an absolute target counts in place of Host. Only a request to a proxy has one.
+  // RFC 9112, section 3.2.2: the authority of an absolute target overrides Host. Clients send such a target only to a proxy.
   if (!target.startsWith('/') && target !== '*') return misdirected('this is no proxy');
   const [host, ...more] = valuesOf('host');
   if (host === undefined) return misdirected('the request has no Host');
@@ -36,7 +36,7 @@ export function adminRefusal({ target, headers, ownAddresses }: AskedFor): Admin
   return origins.every(isOurs) ? null : { status: 403, reason: 'pages of other sites get no answer' };
 }
 
-/** `<name or address>[:<port>]`. Addresses in their usual form only: a browser writes no other (127.1, 0x7f000001) into Host. */
+/** `<name or address>[:<port>]`. Accepts only the usual form of an address: a browser never sends 127.1 or 0x7f000001 in Host. */
 function isOwnAuthority(authority: string, ownAddresses: readonly string[]): boolean {
   const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{0,5})?$/.exec(authority);
   if (match === null) return false;
@@ -56,7 +56,7 @@ function isOwnAddress(address: string, ownAddresses: readonly string[]): boolean
   });
 }
 
-/** A BlockList finds an IPv4 address in its IPv6-mapped form too; a zone says nothing about whose address it is. */
+/** A BlockList also matches the IPv6-mapped form of an IPv4 address. The zone is removed: it is not part of the address. */
 function isIn(list: BlockList, address: string): boolean {
   const [bare = ''] = address.split('%');
   return list.check(bare, isIPv6(bare) ? 'ipv6' : 'ipv4');

@@ -82,12 +82,12 @@ describe('a page', () => {
     expect(await ask(path, 'HEAD')).toMatchObject({ status, type, body: '' });
   });
 
-  test('that throws leaves the others as they are', async () => {
+  test('that throws does not affect the other pages', async () => {
     await ask('/throws');
     expect(await ask('/livez')).toMatchObject({ status: 200, body: 'ok\n' });
   });
 
-  test('is made anew for each request', async () => {
+  test('is made again for each request', async () => {
     await ask('/status');
     await ask('/status');
     expect(calls).toEqual(['status', 'status']);
@@ -107,7 +107,7 @@ test.each([
   '/explain/',
   '/explain/a/b',
   '/explain/%zz',
-])('%s is 404 and tells what there is', async (path) => {
+])('%s is 404 and lists the existing pages', async (path) => {
   expect(await ask(path)).toMatchObject({
     status: 404,
     type: 'text/plain; charset=utf-8',
@@ -116,14 +116,14 @@ test.each([
   expect(calls).toEqual([]);
 });
 
-test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405 and asks no page', async (method) => {
+test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405 and renders no page', async (method) => {
   const answer = await ask('/status', method, method === 'POST' ? 'x'.repeat(100_000) : undefined);
   expect(answer).toMatchObject({ status: 405, body: 'only GET\n' });
   expect(answer.headers.allow).toBe('GET, HEAD');
   expect(calls).toEqual([]);
 });
 
-test('what is no HTTP is refused, and the server goes on', async () => {
+test('input that is not HTTP is refused, and the server continues', async () => {
   const client = await tcpClient(port);
   client.end('\x16\x03\x01 hello\r\n\r\n');
   expect((await readAll(client)).bytes.toString()).toMatch(/^HTTP\/1\.1 400 /);
@@ -151,13 +151,13 @@ describe('listening', () => {
     await everywhere.close();
   });
 
-  test('ends with close, whatever its connections are about', async () => {
+  test('ends with close, whatever state its connections are in', async () => {
     const silent = connect({ port, host: '127.0.0.1' });
     const half = connect({ port, host: '127.0.0.1' });
     half.write('GET /sta');
     const answered = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     answered.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await within(WAIT_MS, 'an answer', once(answered, 'data')); // it is not closed by the client
+    await within(WAIT_MS, 'an answer', once(answered, 'data')); // the client does not close it
     const ends = [silent, half, answered].map((client) =>
       once(
         client.on('error', () => {}).on('end', () => client.end()),

@@ -1,6 +1,6 @@
-// Serves health, metrics and status over HTTP. It only reads: nothing can be changed through it, and no page waits for
-// anything without a deadline of its own. One request per connection, and not by Node's HTTP server: that one makes objects for every
-// pipelined request of a chunk, thousands of them, before it can be stopped, and a flood of these kept out every probe for seconds.
+// Serves health, metrics and status over HTTP, read-only, with a deadline for every page and one request per connection.
+// It does not use Node's HTTP server, which creates objects for all pipelined requests of a chunk before it can be stopped.
+// A flood of pipelined requests, thousands per chunk, blocked every probe for seconds.
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Endpoint } from '../../cli/config/values.ts';
 import { descriptorOf } from '../../netns/descriptor.ts';
@@ -15,20 +15,20 @@ export interface AdminPage {
 }
 
 export interface AdminServerOptions {
-  /** Answers requests for any host: a port that tells nothing which a foreign site may not read. */
+  /** Answers requests with any Host: for a port whose pages a foreign site may read. */
   readonly anyHost?: boolean;
   readonly maxConnections?: number;
-  /** The addresses whose connections were evicted because the port was full, one for each connection. */
+  /** Receives the source address of each connection that was evicted because the port was full. */
   readonly onEvicted?: (sources: readonly string[]) => void;
 }
 
 export interface AdminRequest {
-  /** What stands in the place of `<…>` in the page's path; empty where there is none. */
+  /** The path segment that matches `<…>` in the page's path; empty if the path has none. */
   readonly subject: string;
   readonly query: URLSearchParams;
 }
 
-/** By path; one that ends with `/<…>` has a page for every single word there. */
+/** Pages by path. A path that ends with `/<…>` matches any single last segment. */
 export type AdminPages = Readonly<Record<string, (request: AdminRequest) => AdminPage | Promise<AdminPage>>>;
 
 const TYPES: Record<AdminPage['type'], string> = {
@@ -49,9 +49,9 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** The longest queue that Linux makes by default (somaxconn): in a flood, a probe waits there and is not lost. */
+/** Linux' default upper bound (somaxconn). In a flood a probe waits in this queue and is not lost. */
 const BACKLOG = 4096;
-/** Read and discarded after a request: unread bytes would turn the end of our answer into a reset. */
+/** Bytes after a request are read and discarded: on close, unread bytes make the kernel send a reset that can cut the answer off. */
 const MAX_DISCARDED_BYTES = 256 * 1024;
 
 type Request = Extract<RequestHead, { kind: 'request' }>;
@@ -61,7 +61,7 @@ export class AdminServer {
   readonly #pages: AdminPages;
   readonly #anyHost: boolean;
   readonly #guard: ConnectionGuard;
-  /** Where it listens. */
+  /** The local address of the listening socket. */
   #address = '';
 
   constructor(pages: AdminPages, options: AdminServerOptions = {}) {
@@ -73,7 +73,7 @@ export class AdminServer {
     this.#server = createServer(paused, (socket) => this.#accept(socket));
   }
 
-  /** `fd`: a socket that listens already, in place of the endpoint. */
+  /** `fd`: a socket that already listens. It replaces the endpoint. */
   listen(endpoint: Endpoint, fd?: number): Promise<{ address: string; port: number }> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
@@ -81,7 +81,7 @@ export class AdminServer {
       const where = fd !== undefined ? { fd } : { port: wanted, ...(host !== undefined && { host }) };
       this.#server.listen({ ...where, backlog: BACKLOG }, () => {
         this.#server.off('error', reject);
-        this.#server.on('error', () => {}); // accepting one connection failed: the next may succeed
+        this.#server.on('error', () => {}); // one accept failed: the next may succeed
         const { address, port } = this.#server.address() as AddressInfo;
         this.#address = address;
         resolve({ address, port });
@@ -89,12 +89,12 @@ export class AdminServer {
     });
   }
 
-  /** To hand the socket over; it stays ours. */
+  /** The listening socket, for the handover to a successor process. This server keeps its own descriptor. */
   get fd(): number {
     return descriptorOf(this.#server);
   }
 
-  /** Accepts nothing more: the process that the socket was handed to does. Answers that are under way are finished. */
+  /** Stops accepting: the successor process accepts on the same socket. Answers in progress are completed. */
   letGo(): void {
     this.#server.close();
   }
@@ -107,7 +107,7 @@ export class AdminServer {
   }
 
   #accept(socket: Socket): void {
-    socket.on('error', () => {}); // the client went away
+    socket.on('error', () => {}); // the client has disconnected
     this.#guard.opened(socket, () => this.#read(socket));
   }
 
@@ -130,7 +130,7 @@ export class AdminServer {
     socket.resume();
   }
 
-  /** All of the answer is with the kernel. The client closes, or is made to. */
+  /** The kernel has the entire answer. The client closes, or the guard's deadline closes the connection. */
   #sent(socket: Socket): void {
     this.#guard.answers(socket, false);
     let discarded = 0;
@@ -192,7 +192,7 @@ function write(socket: Socket, { status, type, body }: AdminPage, { isHead = fal
     'Connection: close',
     ...(status === 405 ? ['Allow: GET, HEAD'] : []),
   ];
-  socket.cork(); // one packet, where both fit
+  socket.cork(); // one packet if head and body fit
   socket.write(`${head.join('\r\n')}\r\n\r\n`);
   if (isHead) socket.end();
   else socket.end(bytes);

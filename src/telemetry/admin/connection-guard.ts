@@ -1,21 +1,21 @@
-// Keeps the connections of a port within bounds. A full port evicts before it refuses: silent connections, requests that come byte by
-// byte and answers that are never read must not keep a kubelet's probe out.
+// Limits the connections of a port. A full port evicts old connections and still accepts new ones: silent clients, requests sent byte
+// by byte and answers that are never read must not block a kubelet's probe.
 import type { Socket } from 'node:net';
 import { sourceOf } from '../../routing/client-source.ts';
 import { type Held, surplus } from './connection-surplus.ts';
 
-/** Of the limit, for requests that are being answered; the rest is for connections that wait. */
+/** The part of the limit for connections that are being answered. The rest is for connections that wait. */
 const MAX_ANSWERED = 64;
 const MAX_ANSWERED_SHARE = 1 / 4;
-/** Of answers that clients have not read. */
+/** The total of answers that clients have not read yet. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
-/** For a request to arrive, for its answer to be made and taken, and for the client to close. */
+/** The deadline of each step: the request arrives; the answer is made and read; the client closes. */
 const STEP_MS = 10_000;
-/** Beyond the limit, for a moment: the kernel hands over what has queued up all at once. */
+/** Allowed above the limit for a moment: the kernel delivers all queued connections at once. */
 const SLACK = 64;
 /**
- * An address that holds more than this is read in turns. Its connections come back as soon as they end: read at once, a thousand of
- * them kept the event loop busy for so long that a probe waited a second on a loaded machine.
+ * Further connections of one address are read in batches. A client can reconnect as soon as a connection ends: a thousand such
+ * connections, read at once, kept the event loop so busy that a probe waited a second on a loaded machine.
  */
 const MAX_PROMPT = 4;
 const TURN_MS = 50;
@@ -23,7 +23,7 @@ const READ_PER_TURN = 64;
 
 export interface ConnectionGuardOptions {
   readonly maxConnections: number;
-  /** Hears the address of each connection that was evicted. */
+  /** Receives the source address of each evicted connection. */
   readonly onEvicted: (sources: readonly string[]) => void;
 }
 
@@ -31,7 +31,7 @@ interface Connection {
   readonly socket: Socket;
   readonly source: string;
   readonly deadline: NodeJS.Timeout;
-  /** Begins to read its request. */
+  /** Starts reading the request. */
   readonly read: () => void;
   isAnswered: boolean;
 }
@@ -40,10 +40,10 @@ export class ConnectionGuard {
   readonly #onEvicted: ConnectionGuardOptions['onEvicted'];
   readonly #maxConnections: number;
   readonly #maxAnswered: number;
-  /** In the order in which they began to wait, or to be answered. */
+  /** In the order in which they entered their current step: waiting or being answered. */
   readonly #connections = new Map<Socket, Connection>();
   readonly #perSource = new Map<string, number>();
-  /** Not read yet, the oldest first. */
+  /** Connections that are not read yet, oldest first. */
   readonly #unread = new Set<Connection>();
   #turn: NodeJS.Timeout | null = null;
   #trimming = false;
@@ -54,7 +54,7 @@ export class ConnectionGuard {
     this.#onEvicted = onEvicted;
   }
 
-  /** `read` begins to read its request: at once, or when it is the turn of its address. */
+  /** `read` starts reading the request: immediately, or in a later batch if the address already holds several connections. */
   opened(socket: Socket, read: () => void): void {
     const deadline = setTimeout(() => socket.destroy(), STEP_MS).unref();
     const source = sourceOf(socket.remoteAddress);
@@ -72,7 +72,7 @@ export class ConnectionGuard {
     else this.#trimSoon();
   }
 
-  /** The answer of the connection is being made or sent from now on, or no longer. */
+  /** Marks the start (`true`) or the end (`false`) of making and sending the answer. */
   answers(socket: Socket, isAnswered: boolean): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
@@ -106,7 +106,7 @@ export class ConnectionGuard {
     else this.#perSource.set(source, left);
   }
 
-  /** Not before the event loop has looked once at what was just accepted: a request that is there already is answered first. */
+  /** Trims after one full pass of the event loop: a request that has already arrived is read first. */
   #trimSoon(): void {
     if (this.#trimming || this.#connections.size <= this.#maxAnswered) return;
     this.#trimming = true;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { sourceOf } from '../../routing/client-source.ts';
 import { surplus } from './connection-surplus.ts';
 
-/** `a1 b1 a2`: the oldest first; the letters are their sources. */
+/** `a1 b1 a2`: oldest first. The letter is the source. */
 const held = (text: string, weight = 1) =>
   text.split(' ').map((name) => ({ name, source: name.slice(0, 1), weight }));
 const names = (chosen: readonly { readonly name: string }[]) => chosen.map(({ name }) => name).join(' ');
@@ -18,7 +18,7 @@ test.each<[title: string, all: string, limit: number, evicted: string]>([
   expect(names(surplus(held(all), limit))).toBe(evicted);
 });
 
-test('what counts is the weight', () => {
+test('the surplus is chosen by weight, not by number', () => {
   const all = [...held('a1 a2 a3', 10), ...held('b1', 100), ...held('b2', 50)];
   expect(names(surplus(all, 100))).toBe('b1');
   expect(names(surplus(all, 50))).toBe('b1 b2');

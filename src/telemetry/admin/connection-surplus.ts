@@ -1,20 +1,20 @@
-// Chooses which connections of a full port are evicted: the oldest of the address that holds most, again and again. An address that
-// holds few keeps them, however many another one opens. Pure.
+// Chooses the connections that a full port evicts: repeatedly the oldest connection of the address that holds the most. An address
+// with few connections keeps them, however many another address opens. Pure.
 export interface Held {
-  /** Where it comes from, as `sourceOf` says. */
+  /** The client's source, from `sourceOf`. */
   readonly source: string;
-  /** What counts against the limit: 1 for a connection, or its bytes. */
+  /** Counts against the limit: 1 per connection, or its bytes. */
   readonly weight: number;
 }
 
 interface Share<T> {
   weight: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly held: T[];
   evicted: number;
 }
 
-/** Those that have to go so that the weight of the rest is within the limit; `held` is sorted by age, the oldest first. */
+/** The connections to evict until the total weight is within the limit. `held` is sorted by age, oldest first. */
 export function surplus<T extends Held>(held: readonly T[], limit: number): readonly T[] {
   const shares = new Map<string, Share<T>>();
   let total = 0;
@@ -26,7 +26,7 @@ export function surplus<T extends Held>(held: readonly T[], limit: number): read
     total += each.weight;
   }
   const evicted: T[] = [];
-  // The last one stays: a single answer may be larger than the limit.
+  // The last connection is never evicted: a single answer may be larger than the limit.
   while (total > limit && evicted.length < held.length - 1) {
     const share = heaviest(shares.values());
     const oldest = share.held[share.evicted] as T;
@@ -38,7 +38,7 @@ export function surplus<T extends Held>(held: readonly T[], limit: number): read
   return evicted;
 }
 
-/** Of several equal ones the first, which has the oldest connection. */
+/** Among equal shares the first one wins: its source had the oldest connection. */
 function heaviest<T>(shares: Iterable<Share<T>>): Share<T> {
   let found: Share<T> | null = null;
   for (const share of shares) {

@@ -5,7 +5,7 @@ import { PageTurns } from './page-turns.ts';
 const page = (body: string): AdminPage => ({ status: 200, type: 'text', body });
 const textOf = async (made: Promise<AdminPage>) => Buffer.from((await made).body).toString();
 
-test('requests that wait for one page share it, and one that comes while it is made gets a new one', async () => {
+test('requests that wait for one page share it, and a request that arrives while it is made gets a new page', async () => {
   const turns = new PageTurns();
   let count = 0;
   const late: Promise<string>[] = [];
@@ -32,7 +32,7 @@ test('pages are made one after the other', async () => {
   expect(events).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
 });
 
-test('a page that fails fails alone', async () => {
+test('a page that fails does not affect other pages', async () => {
   const turns = new PageTurns();
   const failing = turns.page('a', () => Promise.reject(new Error('it rejects')));
   const other = turns.page('b', () => page('b'));

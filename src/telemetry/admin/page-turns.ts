@@ -1,11 +1,11 @@
-// Makes pages that cost something one at a time: between two of them the main thread does everything else. Requests that wait for the
-// same page share it, so that many of them cost no more than one.
+// Makes expensive pages one at a time, with a rest in between for the other work of the main thread. Requests that wait for the same
+// page share it: many requests cost no more than one.
 import type { AdminPage } from './admin-server.ts';
 
-/** Different pages that wait: of all clusters, one each is asked for at most. */
+/** The most different pages that wait at once. `/explain` has its own page for each name in a request. */
 const MAX_WAITING = 64;
 
-/** However many ask, pages take a fifth of the main thread at most: new connections wait for it. */
+/** The rest is four times as long as the page took, at most 250 ms: pages use a fifth of the main thread, more only above 62 ms. */
 const REST_FACTOR = 4;
 const MAX_REST_MS = 250;
 
@@ -14,7 +14,7 @@ export class PageTurns {
   #last: Promise<unknown> = Promise.resolve();
   #restUntilMs = 0;
 
-  /** A page that is already being made is not shared: it may not show what the client has just seen to happen. */
+  /** A page whose making has started is not shared: it may be older than an event that the client has already seen. */
   page(name: string, make: () => AdminPage | Promise<AdminPage>): Promise<AdminPage> {
     const there = this.#waiting.get(name);
     if (there !== undefined) return there;
@@ -26,7 +26,7 @@ export class PageTurns {
       const page = await make();
       const endedMs = performance.now();
       this.#restUntilMs = endedMs + Math.min(MAX_REST_MS, (endedMs - begunMs) * REST_FACTOR);
-      return { ...page, body: Buffer.from(page.body) }; // the same bytes for all that share it
+      return { ...page, body: Buffer.from(page.body) }; // the same bytes for all requests that share the page
     });
     this.#waiting.set(name, made);
     this.#last = made.catch(() => {});

@@ -3,7 +3,7 @@ import { MAX_HEAD_BYTES, requestHead } from './request-head.ts';
 
 const read = (text: string) => requestHead(Buffer.from(text, 'latin1'));
 
-test('a request is read with its headers, each line by itself, and what follows is not looked at', () => {
+test('a request is parsed with one entry per header line, and bytes after the head are ignored', () => {
   expect(read('GET /a?b=c HTTP/1.1\r\nHOST: x \r\nA:\r\nhost:\ty\r\n\r\n\0 GET')).toEqual({
     kind: 'request',
     method: 'GET',
@@ -17,7 +17,7 @@ test('a request is read with its headers, each line by itself, and what follows 
   expect(read('HEAD / HTTP/1.0\r\n\r\n')).toMatchObject({ kind: 'request', method: 'HEAD', headers: [] });
 });
 
-test('every part of a request is incomplete', () => {
+test('every prefix of a request is incomplete', () => {
   const whole = 'OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n';
   for (let length = 0; length < whole.length; length += 1)
     expect(read(whole.slice(0, length))).toEqual({ kind: 'incomplete' });
@@ -40,7 +40,7 @@ test.each([
   expect(read(text)).toMatchObject({ kind: 'invalid', status: 400 });
 });
 
-test('a head is bounded, whether it ends or not', () => {
+test('a head that is too long is rejected, whether it ends or not', () => {
   const long = `GET / HTTP/1.0\r\nA: ${'a'.repeat(MAX_HEAD_BYTES)}`;
   expect(read(long)).toMatchObject({ kind: 'invalid', status: 431 });
   expect(read(`${long}\r\n\r\n`)).toMatchObject({ kind: 'invalid', status: 431 });
@@ -52,6 +52,6 @@ test.each([
 ])('a header of thousands of blanks %s is read in one pass', (_title, line, kind) => {
   const begunMs = performance.now();
   expect(requestHead(Buffer.from(`GET / HTTP/1.1\r\nHost: x\r\n${line}\r\n\r\n`)).kind).toBe(kind);
-  // Seconds at the least, if a pattern went back and forth over them.
+  // A regular expression that backtracks would take seconds.
   expect(performance.now() - begunMs).toBeLessThan(1000);
 });

@@ -1,4 +1,4 @@
-// Reads the head of an HTTP/1 request. Strict: what is written in an unusual way is invalid. Pure.
+// Parses the head of an HTTP/1 request. Strict: unusual syntax is invalid. Pure.
 
 export type RequestHead =
   | { readonly kind: 'incomplete' }
@@ -7,7 +7,7 @@ export type RequestHead =
       readonly kind: 'request';
       readonly method: string;
       readonly target: string;
-      /** Names in lower case, each line of the head by itself. */
+      /** One entry per header line, names in lower case. */
       readonly headers: readonly (readonly [name: string, value: string])[];
     };
 
@@ -18,7 +18,7 @@ const REQUEST_LINE = /^([A-Z]{1,20}) (\S+) HTTP\/1\.([01])$/;
 /** RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** `bytes`: all that has come so far. What follows the head is not looked at. */
+/** `bytes`: everything received so far. Bytes after the head are ignored. */
 export function requestHead(bytes: Buffer): RequestHead {
   const end = bytes.indexOf(END);
   if (end > MAX_HEAD_BYTES || (end === -1 && bytes.length > MAX_HEAD_BYTES))
@@ -38,7 +38,7 @@ export function requestHead(bytes: Buffer): RequestHead {
   return { kind: 'request', method, target, headers };
 }
 
-/** No space before the colon, and no line that continues the one before. No pattern reads the value: spaces would make it backtrack. */
+/** Rejects a space before the colon and continuation lines. No regular expression reads the value: spaces would make it backtrack. */
 function headerOf(line: string): [name: string, value: string] | null {
   const colon = line.indexOf(':');
   const name = line.slice(0, Math.max(0, colon));
@@ -55,7 +55,7 @@ function invalid(reason: string): RequestHead {
   return { kind: 'invalid', status: 400, reason };
 }
 
-/** A client that speaks TLS here waits for an answer and says no more. */
+/** Detects other protocols at their first bytes: a TLS client sends its ClientHello and then waits for an answer. */
 function couldBeRequest(bytes: Buffer): boolean {
   return /^[A-Z]*(?: |$)/.test(bytes.toString('latin1', 0, 21));
 }

@@ -41,7 +41,7 @@ test.each<[state: ClusterState, level: string]>([
   ['no-netns', 'info'],
   ['unhealthy', 'info'],
   ['invalid', 'warn'],
-])('a cluster found %s is told at level %s', (state, level) => {
+])('a cluster found %s is logged at level %s', (state, level) => {
   log.write([cluster(state)]);
   expect(lines).toEqual([[level, facts(state, null), 'cluster found']]);
 });
@@ -56,18 +56,18 @@ test.each<[from: ClusterState, to: ClusterState, level: string]>([
   ['no-netns', 'serving', 'info'],
   ['unhealthy', 'no-netns', 'info'],
   ['no-netns', 'unhealthy', 'info'],
-])('a cluster that was %s and is %s is told at level %s', (from, to, level) => {
+])('a cluster that was %s and is %s is logged at level %s', (from, to, level) => {
   log.write([cluster(from)]);
   log.write([cluster(to)]);
   expect(lines.slice(1)).toEqual([[level, facts(to, from), 'cluster changed']]);
 });
 
-test('what stays as it is, is told once', () => {
+test('a state that does not change is logged once', () => {
   for (let turn = 0; turn < 3; turn += 1) log.write([cluster('unhealthy', 'refused')]);
   expect(lines).toHaveLength(1);
 });
 
-test('another reason for the same state is told, unless the cluster is served all the same', () => {
+test('a new reason for the same state is logged, unless the cluster is serving', () => {
   log.write([cluster('unhealthy', 'refused')]);
   log.write([cluster('unhealthy', 'timed out')]);
   expect(lines.slice(1)).toEqual([['info', facts('unhealthy', 'unhealthy', 'timed out'), 'cluster changed']]);
@@ -76,7 +76,7 @@ test('another reason for the same state is told, unless the cluster is served al
   expect(lines).toHaveLength(3);
 });
 
-test('a cluster that is gone is told once, and found anew when it comes back', () => {
+test('a deleted cluster is logged once, and is found again when it returns', () => {
   log.write([cluster('serving')]);
   log.write([]);
   log.write([]);

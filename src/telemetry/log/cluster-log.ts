@@ -1,8 +1,8 @@
-// Logs what changed about clusters between two turns, once each: a tired operator reads what happened, not what still is.
+// Logs each change of a cluster once, by comparing two turns of the control loop. A state that continues is not logged again.
 import type { ClusterState, ClusterStatus } from '../../control/desired/cluster-status.ts';
 import type { Logger } from './logger.ts';
 
-/** Not being reachable from this node is normal on many sites; a cluster that was served and no longer is, is not. */
+/** Logged at info: on many sites this node cannot reach every cluster. A cluster that leaves `serving` is always a warning. */
 const QUIET: ReadonlySet<ClusterState> = new Set([
   'serving',
   'unhealthy',

@@ -45,7 +45,7 @@ const writeMany = (count: number, record = WARNING) => {
 };
 
 test.each(['debug', 'info', 'warn', 'error'] as const)(
-  'a record of level %s is one line of it, with all other fields',
+  'a record of level %s is one log line of that level, with all other fields',
   (level) => {
     write({ ...RECORD, level });
     const { level: _, ...fields } = RECORD;
@@ -53,7 +53,7 @@ test.each(['debug', 'info', 'warn', 'error'] as const)(
   },
 );
 
-test('nothing is spelled out for a level that nobody reads', () => {
+test('no record is built for a disabled level', () => {
   off = 'info';
   log.write({
     ...RECORD,
@@ -80,7 +80,7 @@ test.each<[message: string, parts: Partial<ConnectionRecord>]>([
 });
 
 describe('warnings', () => {
-  test('are five in ten seconds, and the next one says how many were left out', () => {
+  test('are limited to five in ten seconds, and the next one counts those left out', () => {
     writeMany(12);
     expect(lines).toHaveLength(5);
     nowMs += 9999;
@@ -99,14 +99,14 @@ describe('warnings', () => {
     ]);
   });
 
-  test('after a window in which none was left out have no count', () => {
+  test('after a window without suppressed warnings have no count', () => {
     writeMany(5);
     nowMs += 10_000;
     writeMany(1);
     expect(lines.map(({ fields }) => 'suppressed' in fields)).toEqual(new Array(6).fill(false));
   });
 
-  test('are told once of what was left out', () => {
+  test('report the number of suppressed warnings once', () => {
     writeMany(6);
     nowMs += 10_000;
     writeMany(2);
@@ -135,13 +135,13 @@ describe('warnings', () => {
     ['of another reason', { reason: 'cluster-connections' }],
     ['of another cluster', { cluster: 'other' }],
     ['of no cluster', { cluster: null }],
-  ])('%s are counted apart', (_title, other) => {
+  ])('%s are limited separately', (_title, other) => {
     writeMany(10);
     writeMany(10, { ...WARNING, ...other });
     expect(lines).toHaveLength(10);
   });
 
-  test('do not take from other levels', () => {
+  test('do not count against other levels', () => {
     writeMany(10);
     writeMany(10, { ...RECORD, level: 'info', reason: WARNING.reason });
     writeMany(10, { ...RECORD, level: 'error' });
@@ -152,7 +152,7 @@ describe('warnings', () => {
     ]);
   });
 
-  test('of more reasons and clusters than it remembers still all come through, and forgetting costs a few more lines', () => {
+  test('of more reasons and clusters than the log keeps are still all written, and a cleared map only adds a few lines', () => {
     writeMany(10, { ...WARNING, cluster: 'first' });
     lines.length = 0;
     for (let i = 0; i < 4095; i += 1) write({ ...WARNING, cluster: `c${i}` });

@@ -1,11 +1,11 @@
-// Writes one log record per connection. Warnings are bounded per reason, cluster and listener: a cluster that is down while its clients
-// retry must not fill the disk; what was left out is counted and said.
+// Writes one log record per connection. Warnings are limited per reason, cluster and listener: clients that retry against a cluster
+// that is down must not fill the disk. The field `suppressed` counts the records that were left out.
 import type { ConnectionEnding, ConnectionRecord } from '../../proxy/connection-record.ts';
 import type { Logger } from './logger.ts';
 
 const WINDOW_MS = 10_000;
 const WARNINGS_PER_WINDOW = 5;
-const MAX_KEYS = 4096; // one per reason and cluster; forgetting them all at once only means a few more lines
+const MAX_KEYS = 4096; // one per reason, cluster and listener; clearing the map only means a few more lines
 
 interface Window {
   startedMs: number;
@@ -34,7 +34,7 @@ export class ConnectionLog {
     this.#logger[level](suppressed === 0 ? fields : { ...fields, suppressed }, message(record));
   }
 
-  /** How many were left out before this one; null when this one is left out too. */
+  /** The number of warnings left out before this one; null when this one is left out too. */
   #suppressed(key: string): number | null {
     const now = this.#now();
     const window = this.#windows.get(key);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { EvictionLog } from './eviction-log.ts';
 import type { Logger } from './logger.ts';
 
-test('evictions are told once in ten seconds for each port, with their number and the address that lost most', () => {
+test('evictions of a port are logged once in ten seconds, with their number and the most frequent source', () => {
   const lines: object[] = [];
   let now = 0;
   const log = new EvictionLog(

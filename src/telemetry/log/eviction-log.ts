@@ -1,4 +1,4 @@
-// Says that connections of the admin port or the health port are evicted: a line in ten seconds at most, with what it stands for.
+// Logs evicted connections of the admin port and the health port: per port at most one line in ten seconds, with their number.
 import type { Logger } from './logger.ts';
 
 const WINDOW_MS = 10_000;

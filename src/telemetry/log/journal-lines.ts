@@ -1,4 +1,4 @@
-// A log line as the journal wants it: `<priority>` first (sd-daemon(3)), no time of our own, no colours, facts behind the message.
+// Formats a log line for the journal: `<priority>` first (sd-daemon(3)), no time, no colours, the fields after the message.
 import { prettyFactory } from 'pino-pretty';
 
 const PRIORITIES: Readonly<Record<string, number>> = {
@@ -12,7 +12,7 @@ const PRIORITIES: Readonly<Record<string, number>> = {
 
 const prettify = prettyFactory({ colorize: false, singleLine: true, ignore: 'time,level' });
 
-/** The stack of an error has several lines: each is an entry of its own there, and gets the same priority. */
+/** An error's stack has several lines. The journal stores each line as its own entry, so each line gets the priority. */
 export function journalLines(line: string): string {
   const level = /^\{"level":"(\w+)"/.exec(line)?.[1] ?? 'info';
   const prefix = `<${PRIORITIES[level] ?? 6}>`;

@@ -1,7 +1,7 @@
-// Whether our output goes straight into systemd's journal, which then has the time and asks for the priority.
+// Detects whether the output goes directly to systemd's journal, which adds the time and reads a priority from each line.
 import { fstatSync } from 'node:fs';
 
-/** `variable` is JOURNAL_STREAM, `<device>:<inode>`: it is inherited by children whose output goes elsewhere. */
+/** `variable` is JOURNAL_STREAM, `<device>:<inode>`. It is compared with `fd`: a child inherits it even if its output goes elsewhere. */
 export function isJournal(variable: string | undefined, fd: number): boolean {
   if (variable === undefined || variable === '') return false;
   try {

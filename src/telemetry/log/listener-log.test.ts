@@ -20,7 +20,7 @@ function lines(...turns: readonly (readonly ListenerStatus[])[]): string[] {
   return written;
 }
 
-test('each change of state is one line, and what stays is none', () => {
+test('each change of state is one line, and an unchanged state is none', () => {
   expect(
     lines(
       [listener({ state: 'pending', reason: 'no port yet', listenPort: null })],
@@ -40,13 +40,13 @@ test('each change of state is one line, and what stays is none', () => {
   ]);
 });
 
-test('another port is told, and one that must be edited is a warning', () => {
+test('a changed port is logged, and an invalid listener is a warning', () => {
   expect(lines([listener()], [listener({ listenPort: 17001 })])).toHaveLength(2);
   expect(lines([listener({ state: 'invalid' })])).toEqual(['warn: listener found (- to invalid)']);
 });
 
 test.each(['invalid', 'pending', 'unhealthy', 'no-members'] as const)(
-  'of one that is %s, what is only counted is no line',
+  'a change in the member counts of a listener that is %s is not logged',
   (state) => {
     const turns = ['2 of 2 machines answer', '1 of 2 machines answers', null];
     expect(lines(...turns.map((detail) => [listener({ state, detail })]))).toHaveLength(1);

@@ -1,10 +1,10 @@
-// Logs what changed about additional listeners between two turns, once each. Single members are not logged: there may be thousands,
-// and what matters of them is whether the listener still serves.
+// Logs each change of an additional listener once, by comparing two turns of the control loop. Single members are not logged: there
+// may be thousands, and the state of the listener shows whether it still serves.
 import type { ListenerState, ListenerStatus } from '../../control/desired/listener-status.ts';
 import { memberCounts } from '../status/listener-view.ts';
 import type { Logger } from './logger.ts';
 
-/** It must be edited, or was served and no longer is: somebody should know. */
+/** Logged as a warning: an operator must edit the listener. A listener that leaves `serving` is a warning too. */
 const LOUD: ReadonlySet<ListenerState> = new Set(['invalid']);
 
 export class ListenerLog {
@@ -49,7 +49,7 @@ export class ListenerLog {
   }
 }
 
-/** What is only counted is no news. */
+/** A change in member counts alone is not logged. */
 function isNews(before: ListenerStatus, now: ListenerStatus): boolean {
   if (before.state !== now.state || before.listenPort !== now.listenPort) return true;
   return before.reason !== now.reason && now.state !== 'serving';

@@ -17,14 +17,14 @@ const script = (settings: LoggerSettings, before = '') => `
   await close();
   process.exit(0);`;
 
-/** What a process writes that logs and then ends. */
+/** The output of a process that logs and then exits. */
 async function written(settings: LoggerSettings): Promise<string[]> {
   const args = ['--input-type=module', '-e', script(settings)];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   return stdout.trimEnd().split('\n');
 }
 
-test.each([['json' as const], [null]])('format %s is JSON where nobody watches', async (format) => {
+test.each([['json' as const], [null]])('format %s is JSON without a terminal', async (format) => {
   const lines = (await written({ level: 'info', format })).map(
     (line) => JSON.parse(line) as Record<string, unknown>,
   );
@@ -45,7 +45,7 @@ test.each([['json' as const], [null]])('format %s is JSON where nobody watches',
   ]);
 });
 
-test('pretty is a line for people, without colour in a file', async () => {
+test('pretty is one readable line, without colour in a file', async () => {
   const lines = await written({ level: 'debug', format: 'pretty' });
   expect(lines[0]).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] DEBUG: hidden\?$/);
   expect(lines[1]).toMatch(/INFO: cluster found \{"cluster":"kube","n":1\}$/);
@@ -55,7 +55,7 @@ test('pretty is a line for people, without colour in a file', async () => {
 });
 
 test.each(['json', 'pretty'] as const)(
-  'the process ends although nobody reads its %s output any more',
+  'the process exits although its %s output is no longer read',
   async (format) => {
     const wait = `process.stderr.write('ready'); await new Promise((resolve) => process.stdin.once('data', resolve));`;
     const child = spawn(process.execPath, [
@@ -75,7 +75,7 @@ test.each(['json', 'pretty'] as const)(
   },
 );
 
-test('the level is the one that was set', async () => {
+test('the logger uses the configured level', async () => {
   const { logger } = await createLogger({ level: 'warn', format: 'json' });
   expect(logger.isLevelEnabled('warn')).toBe(true);
   expect(logger.isLevelEnabled('info')).toBe(false);

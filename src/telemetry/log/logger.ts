@@ -1,5 +1,5 @@
-// Makes the program's logger: JSON for machines, one readable line for people. Nothing secret is ever handed to it: the proxy
-// sees no plaintext of TLS, and kubeconfigs are never logged.
+// Creates the program's logger: JSON for machines, one readable line for people. Log records contain no secrets: the proxy sees no
+// TLS plaintext, and kubeconfigs are never logged.
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 
 export type { Logger };
@@ -15,7 +15,7 @@ export interface LoggerSettings {
 
 export interface OwnedLogger {
   readonly logger: Logger;
-  /** Writes what is left, if anybody reads it: at most a second. To be called before the process ends, and nothing logged after. */
+  /** Writes the buffered lines, for at most one second. Call it before the process exits and log nothing afterwards. */
   close(): Promise<void>;
 }
 
@@ -26,11 +26,11 @@ export async function createLogger(settings: LoggerSettings): Promise<OwnedLogge
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  // Asynchronous: a reader of our output that stalls must not stall the proxy. Bounded: then lines are dropped, not memory eaten.
+  // Asynchronous: a reader that stalls must not stall the proxy. Bounded: a full buffer drops lines and does not grow.
   const output = destination({ fd: 1, sync: false, maxLength: MAX_BUFFERED_BYTES });
   const format = settings.format ?? (process.stdout.isTTY ? 'pretty' : 'json');
   const written = await WRITERS[format]();
-  // Nothing but write(): pino would flush synchronously after a fatal line, and wait for ever if nobody reads any more.
+  // The stream has only write(). With flushSync(), pino flushes after a fatal line and blocks forever if the reader has stalled.
   const stream = { write: (line: string) => void output.write(written(line)) };
   return { logger: pino(options, stream), close: () => closeOutput(output) };
 }
@@ -41,10 +41,10 @@ const WRITERS: Readonly<Record<'json' | 'pretty' | 'journal', () => Promise<(lin
   journal: async () => (await import('./journal-lines.ts')).journalLines,
 };
 
-/** Loaded only where people read: it is 40 modules. */
+/** Imported on demand: pino-pretty has 40 modules, and JSON output does not need them. */
 async function prettifier(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
-  // In this thread, not as a transport: a worker thread would lose the last lines of a process that is killed.
+  // Runs in this thread. A transport's worker thread would lose the last lines of a process that is killed.
   const prettify = prettyFactory({
     colorize: process.stdout.isTTY === true,
     translateTime: 'SYS:HH:MM:ss.l',
@@ -57,7 +57,7 @@ function closeOutput(output: ReturnType<typeof destination>): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(deadline);
-      // The same at the exit of the process.
+      // pino also flushes at process exit, and would block there in the same way.
       output.flushSync = () => {};
       resolve();
     };

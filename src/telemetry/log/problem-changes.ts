@@ -1,9 +1,9 @@
-// What is new between two lists of problems: each is told once when it appears and once when its origin is well again. Pure.
+// Compares two lists of problems: each problem is reported once when it appears, each origin once when it has recovered. Pure.
 import type { Problem } from '../../control/sources/cluster-source.ts';
 
 export interface ProblemChanges {
   readonly appeared: readonly Problem[];
-  /** Origins that have no problem any more. */
+  /** Origins that no longer have a problem. */
   readonly recovered: readonly string[];
 }
 

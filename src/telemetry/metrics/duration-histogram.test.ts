@@ -5,7 +5,7 @@ import { Histogram, Registry } from './prometheus.ts';
 
 const OPTIONS = { name: 'taken_seconds', help: 'How long', buckets: [0.01, 0.1, 1] };
 
-test('says the same as the histogram of prom-client, line by line', async () => {
+test('the output equals that of the prom-client histogram, line by line', async () => {
   const observation = fc.tuple(
     fc.constantFrom('finished', 'client-reset', 'a "quoted" one\n'),
     fc.oneof(fc.constantFrom(0, 0.01, 0.1, 1, 1.0001), fc.double({ min: 0, max: 5, noNaN: true })),
@@ -24,7 +24,7 @@ test('says the same as the histogram of prom-client, line by line', async () => 
   );
 });
 
-test('two of one name are refused, as the registry refuses its own', () => {
+test('a second histogram of the same name is rejected, as the registry does with its own metrics', () => {
   const registry = new Registry();
   new DurationHistogram({ ...OPTIONS, label: 'outcome' }, registry);
   expect(() => new DurationHistogram({ ...OPTIONS, label: 'outcome' }, registry)).toThrow('taken_seconds');

@@ -1,5 +1,5 @@
-// A histogram with one label that costs a comparison per bucket: prom-client's own spells its labels out at every observation, which
-// was more than everything else that is done on this thread for a connection. Shown when the registry asks, like any other.
+// A histogram with one label: an observation costs one comparison per bucket. prom-client's own histogram builds a label string at
+// every observation, which cost more than all other work for a connection on this thread. The registry reads it like any metric.
 import type { Registry } from './prometheus.ts';
 
 export interface DurationHistogramOptions {
@@ -11,7 +11,7 @@ export interface DurationHistogramOptions {
 }
 
 interface Series {
-  /** One for each bucket, and one for what is longer than all. */
+  /** One count per bucket, and one for longer durations. */
   readonly counts: number[];
   seconds: number;
 }
@@ -30,7 +30,7 @@ export class DurationHistogram {
       aggregator: 'sum',
       values: this.#samples(),
     });
-    // What the registry calls of a metric is its name and get(); its types know only its own classes.
+    // The registry uses only `name` and `get()` of a metric, but its types accept only prom-client's own classes.
     registry.registerMetric({ name, get } as unknown as Parameters<Registry['registerMetric']>[0]);
   }
 

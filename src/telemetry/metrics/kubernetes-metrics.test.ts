@@ -40,7 +40,7 @@ beforeEach(() => {
 const samples = async (): Promise<string[]> =>
   (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
-test('an instance that is well', async () => {
+test('a healthy instance has all metrics', async () => {
   clusters = [published('ready'), published('terminating'), published('absent'), published('ready')];
   expect(await samples()).toEqual([
     'isthmus_kubernetes_requests_total{verb="list"} 5',
@@ -54,7 +54,7 @@ test('an instance that is well', async () => {
   ]);
 });
 
-test('requests are counted once, however often they are asked for', async () => {
+test('requests are counted once, however often the metrics are scraped', async () => {
   await samples();
   kubernetes = { ...KUBERNETES, calls: { list: 6, watch: 7, patch: 1 } };
   expect(await samples()).toEqual(
@@ -86,7 +86,7 @@ test.each<[title: string, status: KubernetesStatus | null, sample: string]>([
   expect(await samples()).toContain(sample);
 });
 
-test('the breaker shows by the origin of its problem', async () => {
+test('the metric of the mass delete breaker is set by the origin of its problem', async () => {
   problems = [{ origin: 'lease', reason: 'forbidden' }];
   expect(await samples()).toContain('isthmus_mass_delete_stopped 0');
   problems = [...problems, { origin: MASS_DELETE, reason: '40 of our 41 objects' }];

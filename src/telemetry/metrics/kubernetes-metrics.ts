@@ -1,5 +1,5 @@
-// The metrics of what is published and of the way to the Kubernetes API. There are none where clusters come from files: a zero
-// would look like a Lease that was lost.
+// The metrics of published objects and of the connection to the Kubernetes API. They do not exist with `--source file:`: a zero would
+// look like a lost Lease.
 
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import type { ClusterStatus } from '../../control/desired/cluster-status.ts';
@@ -8,7 +8,7 @@ import type { MassDeleteOrigin } from '../../control/world/mass-delete-breaker.t
 import { Counter, Gauge, type Registry } from './prometheus.ts';
 
 export interface KubernetesMetricsSources {
-  /** null until the first word of it. */
+  /** null until the control thread reports its first status. */
   readonly kubernetes: () => KubernetesStatus | null;
   readonly clusters: () => readonly ClusterStatus[];
   readonly problems: () => readonly Problem[];

@@ -1,5 +1,4 @@
-// What Prometheus learns of additional listeners: counts by state, never a machine's name, so that thousands of members make three
-// series.
+// The metrics of additional listeners: counts by state and no machine names. Thousands of members of a listener make three series.
 
 import type { ListenerState, ListenerStatus } from '../../control/desired/listener-status.ts';
 import { memberCounts } from '../status/listener-view.ts';

@@ -44,7 +44,7 @@ beforeEach(() => {
   });
 });
 
-/** The samples in Prometheus' text format, ours only; throws on a line that is none. */
+/** The isthmus samples of Prometheus' text format; throws on an invalid line. */
 async function samples(): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   const declared = new Set<string>();
@@ -87,7 +87,7 @@ test('the process is measured too', async () => {
     expect(text).toMatch(new RegExp(`^${name} \\d+`, 'm'));
 });
 
-test('CPU time is that of the process since its start, however often it is asked for', async () => {
+test('CPU time is that of the process since its start, however often it is scraped', async () => {
   const seconds = async () =>
     Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metrics.registry.metrics())?.[1]);
   const before = process.cpuUsage();
@@ -155,7 +155,7 @@ describe('connections', () => {
     });
   });
 
-  test('never make a label of what a client or an exception says', async () => {
+  test('never turn text from a client or an exception into a label', async () => {
     for (let i = 0; i < 50; i += 1) {
       const refused: ConnectionRecord = {
         ...RECORD,
@@ -184,7 +184,7 @@ describe('connections', () => {
     expect(named(all, 'isthmus_relayed_bytes_total')).toEqual({});
   });
 
-  test('that are open are shown by cluster, and no longer once they are not', async () => {
+  test('are shown by cluster only while they are open', async () => {
     open.set('magnum-system/kube', 3);
     expect(named(await samples(), 'isthmus_cluster_connections')).toEqual({
       'isthmus_cluster_connections{namespace="magnum-system",cluster="kube"}': 3,
@@ -217,7 +217,7 @@ test('connections that a full admin port or health port evicted are counted', as
   });
 });
 
-test('backends are counted by cluster, and no label leads into the network of a tenant', async () => {
+test('backends are counted by cluster, and no label reveals the network of a tenant', async () => {
   const backend = (netns: string, up: boolean) => ({
     ...{ key: netns, address: '10.0.0.5', port: 6443, netns, up },
   });
@@ -233,7 +233,7 @@ test('backends are counted by cluster, and no label leads into the network of a 
 });
 
 describe('clusters', () => {
-  test('are counted by state, every state always there', async () => {
+  test('are counted by state, and every state always has a series', async () => {
     clusters = [
       cluster('a', 'serving'),
       cluster('b', 'serving'),
@@ -253,7 +253,7 @@ describe('clusters', () => {
   const serving = (name: string, namespace = 'magnum-system') =>
     `isthmus_cluster_serving{namespace="${namespace}",cluster="${name}"}`;
 
-  test('are served or not, those that are not proxied left out', async () => {
+  test('have a series that shows whether they are served, except those that are not proxied', async () => {
     clusters = [
       cluster('a', 'serving'),
       cluster('b', 'unhealthy'),
@@ -270,7 +270,7 @@ describe('clusters', () => {
   });
 
   test.each([['before'], ['after']])(
-    'are served even if another object %s them claims their name in vain',
+    'are served even if a rejected object %s them claims the same name',
     async (where) => {
       const both = [cluster('a', 'serving'), cluster('a', 'invalid', { origin: 'z.yaml' })];
       clusters = where === 'after' ? both : both.reverse();
@@ -278,7 +278,7 @@ describe('clusters', () => {
     },
   );
 
-  test('that are gone take their series with them, and only those', async () => {
+  test('that are deleted lose their series, and other clusters keep theirs', async () => {
     metrics.connectionEnded(RECORD);
     metrics.connectionEnded({ ...RECORD, cluster: 'other' });
     metrics.connectionEnded({ ...RECORD, namespace: 'elsewhere' });
@@ -295,7 +295,7 @@ describe('clusters', () => {
     expect(await bytes()).toEqual({});
     expect(await samples()).toMatchObject({ isthmus_route_tables_total: 3 });
 
-    metrics.connectionEnded(RECORD); // one that outlived its cluster
+    metrics.connectionEnded(RECORD); // this connection outlived its cluster
     expect(Object.values(await bytes())).toEqual([10, 200]);
     metrics.routesSwapped([], []);
     expect(await bytes()).toEqual({});
@@ -337,7 +337,7 @@ describe('additional listeners', () => {
     });
   });
 
-  test('that are gone have no series', async () => {
+  test('that are deleted have no series', async () => {
     listeners = [listener('ssh', 'serving', ['Ready'])];
     await samples();
     listeners = [];

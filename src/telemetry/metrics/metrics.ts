@@ -1,5 +1,5 @@
-// The metrics of one instance, in Prometheus' text format. Labels are bounded: outcomes, reasons and clusters that exist, never
-// a name or an address that a client chose. No label leads into a tenant's network: the health port shows them to anyone who asks.
+// The metrics of one instance, in Prometheus' text format. Labels are bounded: outcomes, reasons and existing clusters, never a name
+// or an address that a client chose. No label reveals a tenant's network: the health port shows the metrics to every client.
 
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import type { ClusterState, ClusterStatus } from '../../control/desired/cluster-status.ts';
@@ -31,18 +31,18 @@ export interface MetricsSources extends ListenerMetricsSources {
   readonly clusters: () => readonly ClusterStatus[];
   readonly connectionsPerCluster: () => ReadonlyMap<string, number>;
   readonly ready: () => boolean;
-  /** For how long the control thread has left the last question unanswered, or took to answer it. */
+  /** How long the control thread took to answer the last heartbeat, or has not answered it. */
   readonly controlLagMs: () => number;
-  /** What is wrong beside the clusters themselves. */
+  /** Problems that do not belong to a single cluster. */
   readonly problems: () => readonly Problem[];
-  /** null where clusters come from files; the answer is null until the first word of it. */
+  /** null if clusters come from files. The function returns null until the control thread reports its first status. */
   readonly kubernetes: (() => KubernetesStatus | null) | null;
 }
 
 /** The two ports that answer HTTP. */
 export type AdminPort = 'admin' | 'health';
 
-/** What is counted of an ended connection: of thousands a second, so nothing here is spelled out. */
+/** The fields of an ended connection that are counted. Thousands can end per second, so counting builds no strings. */
 export type CountedEnding = Pick<ConnectionEnding, 'outcome' | 'reason' | 'durationMs'> & CountedTraffic;
 
 export class Metrics {
@@ -60,8 +60,8 @@ export class Metrics {
   constructor(sources: MetricsSources) {
     const registers = [this.registry];
     addProcessMetrics(this.registry);
-    // Counted here in plain numbers, and handed to Prometheus when it asks: its own counters cost more than all else that is
-    // done for a connection on this thread.
+    // Counted in plain numbers and copied to prom-client at a scrape: its own counters cost more than all other work for a
+    // connection on this thread.
     const ended = this.#ended;
     new Counter({
       name: 'isthmus_connections_ended_total',
@@ -148,7 +148,7 @@ export class Metrics {
 
   connectionEnded(ending: CountedEnding): void {
     const { outcome } = ending;
-    // The text of an exception would be a label without bound.
+    // The reason of a policy error is the text of an exception: as a label it would be unbounded.
     const reason = outcome === 'policy-error' ? outcome : ending.reason;
     this.#ended.at(outcome, reason).count += 1;
     this.#duration.observe(outcome, ending.durationMs / 1000);
@@ -183,7 +183,7 @@ export class Metrics {
     for (const durationMs of durationsMs) this.#controlTurns.observe(durationMs / 1000);
   }
 
-  /** A new route table; what was counted of clusters and listeners that are gone goes with them. */
+  /** Counts a new route table and drops the counts of clusters and listeners that no longer exist. */
   routesSwapped(clusters: readonly ClusterStatus[], listeners: readonly ListenerStatus[]): void {
     this.#turns.inc();
     const key = ({ namespace, name }: { namespace: string; name: string }) => `${namespace}/${name}`;
@@ -246,7 +246,7 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        // Two objects may claim one cluster's name: that one of them is refused does not make the other one unserved.
+        // Two objects may claim one cluster name: the cluster is served even though the other object is rejected.
         const key = ({ namespace, name }: ClusterStatus) => `${namespace}/${name}`;
         const shown = sources.clusters().filter(({ state }) => state !== 'not-proxied');
         const served = new Set(shown.filter(({ state }) => state === 'serving').map(key));
@@ -276,7 +276,7 @@ export class Metrics {
       collect() {
         this.reset();
         for (const { namespace, name: cluster, backends } of sources.clusters()) {
-          // Added up: of two objects that claim one cluster's name, one is refused and has no backends.
+          // inc(), not set(): of two objects that claim one cluster name, the rejected one has no backends.
           for (const { up } of backends) this.inc({ namespace, cluster }, up ? 1 : 0);
         }
       },
@@ -288,7 +288,7 @@ function servedCount({ direct, byListeners }: ClusterTraffic): number {
   return direct.ended - direct.unserved + byListeners.ended - byListeners.unserved;
 }
 
-/** A cluster that has served nobody has no series. */
+/** A cluster without served connections has no series. */
 function served(traffic: TrafficCounts): ClusterTraffic[] {
   return [...traffic.clusters()].filter((each) => servedCount(each) > 0);
 }

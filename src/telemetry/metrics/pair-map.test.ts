@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PairMap } from './pair-map.ts';
 
-test('a value is made once for its two words, and they are not mixed up', () => {
+test('a value is made once for its pair of keys, and similar pairs are not confused', () => {
   const made: string[] = [];
   const map = new PairMap((first, second) => {
     made.push(`${first}+${second}`);
@@ -19,7 +19,7 @@ test('a value is made once for its two words, and they are not mixed up', () => 
   expect([...map.values()]).toHaveLength(3);
 });
 
-test('what is not kept is made anew', () => {
+test('a value that is not kept is made again', () => {
   const map = new PairMap((first, second) => ({ name: first + second, count: 0 }));
   for (const [first, second] of [
     ['a', '1'],

@@ -1,5 +1,5 @@
-// Values by two words, made when they are first asked for. Two lookups of words that are there already, where one key of both would be
-// a new string for every connection, hashed and thrown away.
+// A map with two keys that makes a missing value on first access. It does two lookups with existing strings: one combined key would
+// be a new string for every connection, built and hashed only for the lookup.
 export class PairMap<T> {
   readonly #values = new Map<string, Map<string, T>>();
   readonly #make: (first: string, second: string) => T;
@@ -22,7 +22,7 @@ export class PairMap<T> {
     return value;
   }
 
-  /** Makes nothing. */
+  /** Does not make a missing value. */
   find(first: string, second: string): T | undefined {
     return this.#values.get(first)?.get(second);
   }
@@ -31,7 +31,7 @@ export class PairMap<T> {
     for (const inner of this.#values.values()) yield* inner.values();
   }
 
-  /** All others are forgotten. */
+  /** Drops all other values. */
   keep(isKept: (value: T) => boolean): void {
     for (const [first, inner] of this.#values) {
       for (const [second, value] of inner) if (!isKept(value)) inner.delete(second);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PressureTally, pressureNotes } from './pressure.ts';
 
-test('what ran out is counted by outcome, a dial that the verdict aborted by its reason, and nothing else', () => {
+test('pressure is counted by outcome, a dial aborted by a health verdict by its reason, and nothing else', () => {
   const tally = new PressureTally();
   expect(tally.counts).toEqual({});
   for (const [outcome, reason] of [

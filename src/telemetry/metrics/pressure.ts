@@ -1,7 +1,7 @@
-// What this instance refused, evicted or aborted because something that clients share ran out, in counts since its start. Pure.
+// Counts, since the start, the clients that this instance refused, evicted or aborted because a shared resource ran out.
 import type { ConnectionEnding } from '../../proxy/connection-record.ts';
 
-/** By outcome, or by reason where the outcome says less: what happened, and what to do about it. */
+/** By outcome, or by reason if the outcome is `dial-failed`: what happened, and which limit was the cause. */
 const CAUSES = {
   'evicted-hello':
     'clients that had sent no whole ClientHello made way for others: all --max-connections were taken',
@@ -17,7 +17,7 @@ const CAUSES = {
 } as const;
 
 export type PressureCause = keyof typeof CAUSES;
-/** Those that never happened are left out. */
+/** Contains only causes that occurred. */
 export type PressureCounts = Readonly<Partial<Record<PressureCause, number>>>;
 
 export class PressureTally {
@@ -33,7 +33,7 @@ export class PressureTally {
   }
 }
 
-/** A sentence each. */
+/** One sentence per cause. */
 export function pressureNotes(counts: PressureCounts, startedAt: string): string[] {
   return Object.entries(counts).map(
     ([cause, count]) => `${count} since ${startedAt} (${cause}): ${CAUSES[cause as PressureCause]}`,

@@ -1,5 +1,5 @@
-// The metrics of the process itself, under the names that every dashboard for Node knows. All of them are read when somebody asks: those
-// that need a timer or an observer of their own (histograms of event loop delay and of collections) would wake an idle process.
+// The metrics of the process itself, under the usual names of Node dashboards. Each is read only when Prometheus scrapes: metrics with
+// a timer or an observer (histograms of event loop delay and garbage collection) would wake an idle process.
 import addHeapSize from 'prom-client/lib/metrics/heapSizeAndUsed.js';
 import addMemory from 'prom-client/lib/metrics/osMemoryHeap.js';
 import addMaxDescriptors from 'prom-client/lib/metrics/processMaxFileDescriptors.js';
@@ -16,7 +16,7 @@ export function addProcessMetrics(registry: Registry): void {
   addStartTime(registry);
   addVersion(registry);
   const registers = [registry];
-  // Not prom-client's own, which loads OpenTelemetry.
+  // prom-client's own CPU metrics would load OpenTelemetry.
   const cpu = (name: string, help: string, microseconds: (usage: NodeJS.CpuUsage) => number) =>
     new Counter({
       name,

@@ -1,4 +1,4 @@
-// The files of prom-client that prometheus.ts and process-metrics.ts load, with the types that the package gives them.
+// Types for the files of prom-client that prometheus.ts and process-metrics.ts load, taken from the package's own types.
 declare module 'prom-client/lib/counter.js' {
   import { Counter } from 'prom-client';
   export default Counter;

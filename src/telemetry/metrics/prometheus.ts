@@ -1,5 +1,5 @@
-// The parts of prom-client that we use, each by its own file: the package as a whole loads OpenTelemetry, TLS for a push gateway and
-// t-digests as well, 100 modules and 3 MB of them. Their types stand in prom-client-parts.d.ts.
+// Loads the parts of prom-client that isthmus uses, file by file. The whole package also loads OpenTelemetry, TLS for a push gateway
+// and t-digests: 100 modules and 3 MB. prom-client-parts.d.ts has the types.
 import Counter from 'prom-client/lib/counter.js';
 import Gauge from 'prom-client/lib/gauge.js';
 import Histogram from 'prom-client/lib/histogram.js';

@@ -31,26 +31,26 @@ test('a connection counts for its cluster or for its listener, and once in the t
   expect([...counts.clusters()]).toMatchObject([{ direct: { ended: 1 }, byListeners: { ended: 2 } }]);
 });
 
-test('one that reached no backend counts as unserved, and carried nothing', () => {
+test('a connection that reached no backend counts as unserved, without bytes', () => {
   const counts = new TrafficCounts();
   counts.add({ ...ENDING, backend: null });
   expect(counts.cluster('ns', 'kube')).toEqual({ ...NO_TRAFFIC, ended: 1, unserved: 1 });
 });
 
-test('one for nobody counts in the total alone', () => {
+test('a connection without a cluster counts only in the total', () => {
   const counts = new TrafficCounts();
   counts.add({ ...ENDING, backend: null, namespace: null, cluster: null });
   expect(counts.total).toMatchObject({ ended: 1, unserved: 1 });
   expect([...counts.clusters()]).toEqual([]);
 });
 
-test('who was never come for has zeros, and asking keeps nothing', () => {
+test('a cluster or listener without connections has zeros, and reading it stores nothing', () => {
   const counts = new TrafficCounts();
   expect([counts.cluster('ns', 'x'), counts.listener('ns/x')]).toEqual([NO_TRAFFIC, NO_TRAFFIC]);
   expect([...counts.clusters()]).toEqual([]);
 });
 
-test('what is gone is forgotten, but for the total', () => {
+test('deleted clusters and listeners are dropped, except from the total', () => {
   const counts = new TrafficCounts();
   for (const cluster of ['kube', 'other'])
     for (const pool of [null, `ns/${cluster}-ssh`]) counts.add({ ...ENDING, cluster, pool });

@@ -1,29 +1,29 @@
-// Counts what connections carried, by cluster and by additional listener, when they have ended. In plain numbers: of thousands a
-// second, so nothing here is spelled out; and nothing is kept of what does not exist any more.
+// Counts the traffic of ended connections, by cluster and by additional listener. Thousands of connections can end per second, so it
+// keeps plain numbers and builds no strings. The counts of deleted clusters and listeners are dropped.
 import type { ConnectionEnding } from '../../proxy/connection-record.ts';
 import { PairMap } from './pair-map.ts';
 
-/** What is counted of an ended connection. */
+/** The fields of an ended connection that are counted. */
 export type CountedTraffic = Pick<
   ConnectionEnding,
   'cluster' | 'namespace' | 'pool' | 'bytesFromClient' | 'bytesFromBackend'
 > & { readonly backend: unknown };
 
-/** Counters since the start: only differences mean something. Bytes are those of connections that have ended. */
+/** Counters since the start of the process: use the difference of two readings. Bytes count when a connection ends. */
 export interface Traffic {
-  /** Connections that have ended, served or not: with those that are open, all that ever came. */
+  /** Ended connections, served or not. Ended plus open connections are all connections ever accepted. */
   readonly ended: number;
-  /** Of these, those that reached no backend. */
+  /** Ended connections that reached no backend. */
   readonly unserved: number;
   readonly bytesFromClient: number;
   readonly bytesFromBackend: number;
 }
 
-/** Whoever asks for one that nobody came for gets zeros. */
+/** A cluster or listener without connections has zeros. */
 export interface TrafficSource {
-  /** Of all connections, also of those for no cluster at all. */
+  /** All connections, including those that matched no cluster. */
   readonly total: Traffic;
-  /** To its API server; what came by its additional listeners is theirs. */
+  /** Connections to the cluster's API server, without those of its additional listeners. */
   cluster(namespace: string, name: string): Traffic;
   /** By `<namespace>/<name>`. */
   listener(key: string): Traffic;
@@ -90,7 +90,7 @@ export class TrafficCounts implements TrafficSource {
     return this.#clusters.values();
   }
 
-  /** All others are forgotten. */
+  /** Drops the counts of all other clusters and listeners. */
   keep(clusters: ReadonlySet<string>, listeners: ReadonlySet<string>): void {
     this.#clusters.keep(({ namespace, cluster }) => clusters.has(`${namespace}/${cluster}`));
     for (const key of this.#listeners.keys()) if (!listeners.has(key)) this.#listeners.delete(key);

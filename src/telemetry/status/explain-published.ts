@@ -1,9 +1,9 @@
-// The links of the chain that lie in Kubernetes: Service, slice, kubeconfig. Pure.
+// The links of the explanation that are objects in Kubernetes: Service, slice, kubeconfig. Pure.
 import type { PublicationStatus } from '../../control/desired/publication.ts';
 import type { Link } from './explanation.ts';
 import type { ClusterView, StatusView } from './status.ts';
 
-/** `served`: a client that comes here is connected; only then clients should be sent here. */
+/** `served`: this instance connects clients of the cluster. Otherwise clients should not be sent here. */
 export function publishedLinks(cluster: ClusterView, view: StatusView, served: boolean): Link[] {
   if (view.kubernetes === null) return [];
   const { publication, name } = cluster;

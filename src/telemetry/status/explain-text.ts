@@ -1,4 +1,4 @@
-// An explanation for a person: the answer first, then what to do, then the whole chain. Pure.
+// The text of an explanation: the answer first, then what to do, then the entire chain. Pure.
 import type { Explanation, LinkState } from './explanation.ts';
 import { wrapped } from './wrapped-text.ts';
 
@@ -39,7 +39,7 @@ export function explanationText(explanation: Explanation): string {
   for (const { link, state, says, next } of chain) {
     const head = `  ${MARKS[state].padEnd(MARK_WIDTH)}  ${link.padEnd(LINK_WIDTH)}  `;
     lines.push(...wrapped(`${head}${says}`, WIDTH, head.length));
-    // That of the first one stands above.
+    // The advice for the first broken link is already printed above.
     if (next !== null && link !== broken?.link)
       lines.push(...wrapped(`${' '.repeat(head.length)}-> ${next}`, WIDTH, head.length + 3));
   }

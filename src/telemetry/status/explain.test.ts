@@ -82,14 +82,14 @@ test.each([
   ['ECONNREFUSED', /^Nothing listens there/],
   ['ETIMEDOUT', /^Packets get lost/],
   ['EHOSTUNREACH', /^Packets get lost/],
-  ['ECONNRESET', /^Somebody answers there, and does not speak TLS/],
-  ['ERR_SSL_WRONG_VERSION_NUMBER', /^Somebody answers there, and does not speak TLS/],
+  ['ECONNRESET', /^A server answers there but does not complete the TLS/],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', /^A server answers there but does not complete the TLS/],
   ['EMFILE', /^This node itself cannot dial: isthmus doctor/],
-])('a backend that fails with %s has advice of its own', (error, advice) => {
+])('a backend that fails with %s has its own advice', (error, advice) => {
   expect(explained({ cluster: { state: 'unhealthy', ...down(error) } }).broken?.next).toMatch(advice);
 });
 
-test('a cluster whose every link holds', () => {
+test('a cluster whose links are all ok is reachable', () => {
   const { reachable, broken, summary, chain } = explained({});
   expect({ reachable, broken, summary }).toEqual({
     reachable: true,
@@ -121,7 +121,7 @@ describe('the first broken link', () => {
       'disableAPIServerFloatingIP',
     ],
     [
-      'a name that nobody can have',
+      'a name that is not valid',
       {
         cluster: {
           state: 'invalid',
@@ -191,7 +191,7 @@ describe('the first broken link', () => {
       'isthmus status',
     ],
     [
-      'a Service of somebody else',
+      'a foreign Service',
       { cluster: without({ service: 'foreign', slice: 'absent', problem: 'Service a/alpha is not ours' }) },
       'service',
       'Service a/alpha is not ours',
@@ -238,7 +238,7 @@ describe('the first broken link', () => {
     expect(broken?.says).toContain(says);
     expect(broken?.next).toContain(next);
     expect(reachable).toBe(['service', 'slice', 'kubeconfig'].includes(link));
-    // One cause, not ten: what comes after it is not accused too.
+    // One cause, not ten: the links after the broken one are not reported as broken.
     const after = chain.slice(chain.findIndex((each) => each.link === link) + 1);
     expect(after.filter(({ state }) => state === 'broken')).toEqual([]);
   });
@@ -269,7 +269,7 @@ test('an instance that takes no part is not broken: clients are sent elsewhere',
   });
 });
 
-test('a route that is kept though the object lost its facts holds, and says so', () => {
+test('a route that is kept although its object lost its data works, and the explanation notes it', () => {
   const { reachable, chain } = explained({
     cluster: { state: 'pending', reason: 'no status after a restore' },
   });
@@ -277,23 +277,23 @@ test('a route that is kept though the object lost its facts holds, and says so',
   expect(chain[3]?.says).toContain('as last known: no status after a restore');
 });
 
-test('where clusters come from files the chain ends with the route', () => {
+test('the chain ends with the route if clusters come from files', () => {
   expect(explained({ view: { kubernetes: null } }).chain.at(-1)?.link).toBe('route');
 });
 
-test('a cluster that others serve is said to be', () => {
+test('the summary names the number of other instances that serve the cluster', () => {
   const cluster = { ...down('ETIMEDOUT'), ...without({ slice: 'absent', readyInstances: 2 }) };
   expect(explained({ cluster }).summary).toBe(
     'alpha is not reachable through net-1; 2 other instances serve it',
   );
 });
 
-test('what was refused or evicted under pressure is told with its count and the flag', () => {
+test('clients refused or evicted under pressure are noted with their count and the flag', () => {
   const found = explained({ view: { pressure: { 'evicted-hello': 7 } } });
   expect(found.notes).toEqual([expect.stringMatching(/^7 since .*evicted-hello.*--max-connections/)]);
 });
 
-test('a network that only spec names is said not to be used, with the reason and the flag', () => {
+test('an unused network of spec is noted with the reason and the flag', () => {
   const other = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
   const found = explained({ cluster: { unusedSpecNetworkId: other } });
   expect(found.notes).toEqual([
@@ -303,7 +303,7 @@ test('a network that only spec names is said not to be used, with the reason and
   expect(explained({}).notes).toEqual([]);
 });
 
-test('what is old, and who else has the name, is said', () => {
+test('old data and other objects of the same name are noted', () => {
   const found = explain(
     {
       ...VIEW,
@@ -366,13 +366,13 @@ describe('as text', () => {
 `);
   });
 
-  test('an unknown name is answered with those that may be meant', () => {
+  test('an unknown name is answered with similar names', () => {
     expect(explanationText(explain(VIEW, 'alpah'))).toContain(
       'no cluster is named "alpah"; did you mean alpha?\n  1 cluster is known here',
     );
   });
 
-  test('what somebody asked for cannot forge a line', () => {
+  test('the name in the request cannot forge a line', () => {
     expect(explanationText(explain(VIEW, 'a\nb')).split('\n')[0]).toBe('no cluster is named "a\\nb"');
   });
 });

@@ -1,5 +1,5 @@
-// "Why is my cluster not reachable?", answered in one place: the chain from its object to the kubeconfig of its clients, with the
-// first link that does not hold before all others. A pure function of what /status says.
+// Answers "why is my cluster not reachable?" with the chain of links from the cluster's object to the kubeconfig of its clients. The
+// first broken link comes first. A pure function of the answer of /status.
 import { nearestFew } from '../../cli/config/nearest.ts';
 import type { ClusterState } from '../../control/desired/cluster-status.ts';
 import { pressureNotes } from '../metrics/pressure.ts';
@@ -43,10 +43,10 @@ const link = (name: LinkName, state: LinkState, says: string, next: string | nul
   next,
 });
 
-/** From the object to the route: without these nobody is served, whoever sends them here. */
+/** The links from the object to the route. If one is broken, this instance serves no client of the cluster. */
 function ownLinks(cluster: ClusterView, view: StatusView): Link[] {
   const links = [link('object', 'ok', `read from ${cluster.origin}`)];
-  // Once one does not hold, those after it cannot either.
+  // After a broken link the later links can only wait.
   const add = (name: LinkName, holds: boolean, says: string, next: string) => {
     const isCut = links.some(({ state }) => state !== 'ok');
     if (holds && !isCut) links.push(link(name, 'ok', says));
@@ -102,7 +102,7 @@ const WAITING: Partial<Readonly<Record<LinkName, string>>> = {
   route: 'clients are told that there is no such name, or that it is not reachable now',
 };
 
-/** What cannot be understood now leaves what was known before in force. */
+/** While an object is invalid or pending, its last valid address and networks stay in use. */
 function keptNote(state: ClusterState, reason: string): string {
   return state === 'pending' || state === 'invalid' ? `, as last known: ${reason}` : '';
 }
@@ -128,13 +128,13 @@ function backendNext({ backends, netns, backend }: ClusterView): string {
   const codes = [...errors].filter((code) => code !== null);
   if (codes.some((code) => LOST.has(code)))
     return `Packets get lost: security groups, or with OVN a node that does not host it (then another node serves it). ${byHand}`;
-  // Only a check with --health tls comes so far.
+  // Only a check with --health tls reports these errors.
   if (
     codes.some(
       (code) => code === 'ECONNRESET' || code === 'EPIPE' || code === 'EPROTO' || code.startsWith('ERR_'),
     )
   )
-    return `Somebody answers there, and does not speak TLS to the end: a load balancer without members, or another service? ${byHand}`;
+    return `A server answers there but does not complete the TLS handshake: a load balancer without members, or another service? ${byHand}`;
   return `This node itself cannot dial: isthmus doctor looks for what is missing here. ${byHand}`;
 }
 
@@ -151,7 +151,7 @@ function summaryOf(cluster: ClusterView, instance: string, served: boolean, brok
     : `${name} is served by ${instance}, but clients do not find the way${elsewhere}`;
 }
 
-/** A network of spec that was left out may be the whole fault: it is told first. */
+/** An unused network id in spec can be the cause of the problem, so this note comes first. */
 function networkNotes({ unusedSpecNetworkId }: ClusterView): string[] {
   if (unusedSpecNetworkId === undefined) return [];
   return [
@@ -176,20 +176,20 @@ export type Lookup =
 
 const SUGGESTIONS = 3;
 
-/** Finds a cluster by its name, a server name of it, or the name of its object. */
+/** Finds a cluster by its name, one of its server names, or the name of its object. */
 export function clusterLookup(clusters: readonly ClusterView[], asked: string): Lookup {
   const wanted = asked.trim().toLowerCase().replace(/\.$/, '');
   const matches = [
     clusters.filter(({ name }) => name === asked),
     clusters.filter(({ name, serverNames }) => name.toLowerCase() === wanted || serverNames.includes(wanted)),
-    // `OpenStackCluster <namespace>/<name>`, or a file.
+    // An origin is `OpenStackCluster <namespace>/<name>` or a file.
     clusters.filter(({ origin }) => origin === asked || origin.endsWith(`/${asked}`)),
   ].find((found) => found.length > 0);
   if (matches === undefined) {
     const names = [...new Set(clusters.map(({ name }) => name).filter((name) => name !== ''))];
     return { kind: 'unknown', nearest: nearestFew(wanted.split('.', 1)[0] as string, names, SUGGESTIONS) };
   }
-  // Of several objects with one name the one that has the right to it is meant.
+  // If several objects share the name, the one that owns it has the server names.
   const cluster = matches.find(({ serverNames }) => serverNames.length > 0) ?? (matches[0] as ClusterView);
   return { kind: 'found', cluster, others: matches.filter((each) => each !== cluster) };
 }

@@ -1,8 +1,8 @@
-// What an explanation consists of. Types only.
+// The types of an explanation.
 
 /**
- * `ok`: this link holds. `broken`: it does not, by its own fault. `waits`: it does not, and cannot before an earlier one does.
- * `unknown`: nothing is known of it. `apart`: it does not hold, and most clients do not need it.
+ * `ok`: the link works. `broken`: the link itself is the cause. `waits`: it cannot work before an earlier link does.
+ * `unknown`: its state is not known. `apart`: it does not work, and most clients do not need it.
  */
 export type LinkState = 'ok' | 'broken' | 'waits' | 'unknown' | 'apart';
 
@@ -11,7 +11,7 @@ export interface Link {
   readonly link: LinkName;
   readonly state: LinkState;
   readonly says: string;
-  /** What to do about it; null where nothing is to be done. */
+  /** What to do about it; null if there is nothing to do. */
   readonly next: string | null;
 }
 
@@ -32,15 +32,15 @@ export type Explanation =
       readonly kind: 'explained';
       readonly cluster: string;
       readonly instance: string;
-      /** Clients that come to this node are served. */
+      /** This node serves the cluster's clients. */
       readonly reachable: boolean;
       readonly summary: string;
-      /** The first link that does not hold; null where all do. */
+      /** The first broken link; null if there is none. */
       readonly broken: Link | null;
       readonly chain: readonly Link[];
-      /** What else to know before believing it: data that are old, other objects of the same name. */
+      /** Facts that limit the explanation, for example old data or other objects of the same name. */
       readonly notes: readonly string[];
-      /** Its additional listeners, a sentence each: they work whether or not the cluster itself is reachable. */
+      /** One sentence per additional listener. A listener can work while the cluster itself is not reachable. */
       readonly listeners: readonly string[];
     }
   | {

@@ -42,11 +42,11 @@ const LISTENER: ListenerView = {
   ],
 };
 
-test('nothing is said where there is none', () => {
+test('there is no text without listeners', () => {
   expect(listenerLines([])).toEqual([]);
 });
 
-test('a line for each, and its members below', () => {
+test('each listener has a line, with its members below', () => {
   const api: ListenerView = {
     ...LISTENER,
     name: 'registry',
@@ -77,7 +77,7 @@ test('a line for each, and its members below', () => {
   x         alpha    no-members  0/0    no machine matches its selector`);
 });
 
-test('of many only those are named that are not ready, and not all of them', () => {
+test('of many members only some of those that are not ready are named', () => {
   const members = Array.from({ length: 100 }, (_, i) => member(`m${i}`, i < 20 ? 'NotReady' : 'Ready'));
   const counts = { members: 5000, ready: 4980, notReady: 20, ignored: 0 };
   const lines = listenerLines([{ ...LISTENER, members, counts }]);
@@ -98,19 +98,19 @@ test('no line is wider than 100, also with the longest names', () => {
       members,
     },
   ]);
-  // A name is not broken: where two of the longest meet, they have the line to themselves.
+  // A name is never broken: two of the longest names fill a line of their own.
   for (const line of lines.filter((each) => !each.includes(`${long}  ${long}`)))
     expect(line.length, line).toBeLessThanOrEqual(100 + 63);
   expect(lines.join('\n')).toContain('and so on');
 });
 
-test('one sentence for explain', () => {
+test('explain shows a listener in one sentence', () => {
   expect(listenerSentence(LISTENER)).toBe(
     'ssh is serving (1 of 2 members ready, 1 ignored): TCP 22 on port 17001 here, 1 connection',
   );
 });
 
-test('a listener without its plain name says which object has that', () => {
+test('a listener whose Service has another name shows which object has the plain name', () => {
   const lost = { ...LISTENER, service: 'alpha-ssh-0123456789', nameConflict: 'alpha-ssh belongs to b/x' };
   expect(listenerSentence(lost)).toBe(
     'ssh is serving (1 of 2 members ready, 1 ignored): TCP 22 on port 17001 here, 1 connection; ' +

@@ -1,10 +1,10 @@
-// What `isthmus status` and `isthmus explain` say of additional listeners, in columns and sentences. Pure.
+// The text of additional listeners in `isthmus status` and `isthmus explain`, in columns and sentences. Pure.
 import type { ListenerView, MemberView } from './listener-view.ts';
 import { wrapped } from './wrapped-text.ts';
 
 const WIDTH = 100;
 const NARROWEST = 40;
-/** Of more than these only the ones that are not ready are named. */
+/** A listener with more members shows only those that are not ready. */
 const MOST_MEMBERS = 8;
 const TITLES = ['listener', 'cluster', 'state', 'ready'] as const;
 
@@ -35,7 +35,7 @@ export function listenerLines(listeners: readonly ListenerView[]): string[] {
   return lines;
 }
 
-/** One sentence: what it is, how it is, and what is wrong. */
+/** One sentence: name, state, members, and what is wrong. */
 export function listenerSentence(listener: ListenerView): string {
   const { name, state, counts } = listener;
   const ignored = counts.ignored === 0 ? '' : `, ${counts.ignored} ignored`;
@@ -64,7 +64,7 @@ function standingText({
 }: ListenerView): string {
   if (state !== 'serving') return detail === null ? reason : `${reason}: ${detail}`;
   const where =
-    protocol === 'TLS' ? `for ${serverNames[0] ?? 'nobody'}` : `on port ${listenPort ?? 'none'} here`;
+    protocol === 'TLS' ? `for ${serverNames[0] ?? 'no server name'}` : `on port ${listenPort ?? 'none'} here`;
   return `${protocol} ${port} ${where}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;
 }
 

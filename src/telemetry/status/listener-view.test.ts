@@ -32,7 +32,7 @@ const LISTENER: ListenerStatus = {
   members: [member('a', 'Ready'), member('b', 'NotReady', null), member('c', 'Ignored')],
 };
 
-test('all that is known of a listener, its connections, and the last probe of each member', () => {
+test('the view has the status of a listener, its connections, and the last probe of each member', () => {
   const lastProbe = { atMs: Date.UTC(2026, 0, 2), ok: true, durationMs: 1.234, error: null };
   const health = new Map([['a', { up: true, sinceMs: 0, lastProbe }]]);
   const { key: _a, ...a } = member('a', 'Ready');
@@ -56,7 +56,7 @@ test('all that is known of a listener, its connections, and the last probe of ea
   });
 });
 
-test('of thousands all are counted, and a hundred are shown: those that are not ready first', () => {
+test('thousands of members are all counted, and a hundred are shown: those that are not ready first', () => {
   const members = Array.from({ length: 5000 }, (_, i) =>
     member(`m${i}`, i % 1000 === 999 ? 'NotReady' : 'Ready'),
   );

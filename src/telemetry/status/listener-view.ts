@@ -1,4 +1,4 @@
-// An additional listener as /status shows it: all that is known, its members as far as a person could read them. Pure.
+// An additional listener as /status shows it: its complete status, and as many members as a person can read. Pure.
 import type { ListenerStatus, MemberState, MemberStatus } from '../../control/desired/listener-status.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { Traffic, TrafficSource } from '../metrics/traffic.ts';
@@ -14,7 +14,7 @@ export interface MemberCounts {
   readonly members: number;
   readonly ready: number;
   readonly notReady: number;
-  /** Not among those that should be well. */
+  /** Members whose health does not count for the listener. */
   readonly ignored: number;
 }
 
@@ -22,7 +22,7 @@ export interface ListenerView extends Omit<ListenerStatus, 'members'> {
   readonly connections: number;
   readonly traffic: Traffic;
   readonly counts: MemberCounts;
-  /** At most a hundred: those that are not ready before all others. */
+  /** At most a hundred. If there are more, members that are not ready come first. */
   readonly members: readonly MemberView[];
 }
 

@@ -58,7 +58,7 @@ const STATUS: StatusView = {
   listeners: [],
 };
 
-test('with Kubernetes: the way there, and how each cluster is published', () => {
+test('with Kubernetes, the text shows the API server and how each cluster is published', () => {
   expect(statusText(STATUS)).toBe(`isthmus 0.1.0 on net-3, listening on 0.0.0.0:6443: ready
 Kubernetes https://10.20.0.10:6443: Lease held, 3 live instances (seen by lease)
   as the service account of this Pod, with the token in
@@ -106,7 +106,7 @@ test.each<[parts: Parameters<typeof kubernetes>[0], line: string]>([
   expect(kubernetes(parts)).toContain(line);
 });
 
-test('a cluster that is published by nobody has dashes', () => {
+test('a cluster that is not published has dashes', () => {
   const { publication: _, ...cluster } = {
     ...CLUSTER,
     state: 'not-proxied' as const,

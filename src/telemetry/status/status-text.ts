@@ -1,12 +1,12 @@
-// What `isthmus status` prints: one line per cluster and listener in columns, the rest in sentences, within 100 columns. Pure. Whole ids and
-// everything else are in the JSON, and in `isthmus explain`.
+// The text of `isthmus status`: one line per cluster and listener, then sentences, at most 100 columns wide. Pure. The JSON and
+// `isthmus explain` have complete ids and all details.
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import { listenerLines } from './listener-text.ts';
 import type { ClusterView, StatusView } from './status.ts';
 import { wrapped } from './wrapped-text.ts';
 
 const WIDTH = 100;
-/** A sentence in a column narrower than this is no sentence any more. */
+/** A sentence in a narrower column is not readable. */
 const NARROWEST = 40;
 
 export function statusText(status: StatusView): string {
@@ -68,7 +68,7 @@ function clusterLines(clusters: readonly ClusterView[], isPublished: boolean): s
   const lines = titles === null ? [] : [head(titles).trimEnd()];
   for (const [i, cluster] of clusters.entries()) {
     const start = head(rows[i] as string[]);
-    // A long name takes its room from nobody else's sentence: that begins on a line of its own.
+    // After a long name the sentence starts on its own line.
     const indent = WIDTH - start.length < NARROWEST ? 6 : start.length;
     const first =
       indent === 6 ? [start.trimEnd(), ...wrapped(`      ${whereText(cluster)}`, WIDTH, 6)] : null;
@@ -85,7 +85,7 @@ function whereText({ state, backend, netns, connections, reason }: ClusterView):
     : reason;
 }
 
-/** The first group of an id tells networks apart for a person. */
+/** The first group of an id is enough for a person to distinguish networks. */
 const shortened = (netns: string): string =>
   netns.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, '$1-…');
 

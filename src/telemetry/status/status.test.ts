@@ -72,7 +72,7 @@ const INPUT: StatusInput = {
 const PASSED = { at: '2026-01-02T03:04:05.678Z', ok: true, durationMs: 1.2, error: null };
 const FAILED = { ...PASSED, ok: false, error: 'ECONNREFUSED' };
 
-test('the whole view, as scripts read it', () => {
+test('the view has the form that scripts read', () => {
   expect(JSON.parse(JSON.stringify(statusView(INPUT)))).toEqual({
     instance: 'node-1',
     version: '0.1.0',
@@ -121,24 +121,24 @@ describe('the backend that is shown', () => {
     });
   });
 
-  test('is the first where none is, with the probe that says why', () => {
+  test('is the first if none is up, with the probe that shows why', () => {
     expect(shown([backend('one', false), backend('two', false)])).toMatchObject({
       netns: 'qdhcp-one',
       lastProbe: FAILED,
     });
   });
 
-  test('is none where there is none', () => {
+  test('is null if the cluster has no backend', () => {
     expect(shown([])).toMatchObject({ netns: null, backend: null, lastProbe: null, backends: [] });
   });
 
-  test('has no probe before the first one, whether its health is kept already or not', () => {
+  test('has no probe before the first one, whether its health is already known or not', () => {
     const none: TargetHealth = { up: false, sinceMs: 0, lastProbe: null };
     expect(shown([backend('one', false)], new Map([['one', none]]))).toMatchObject({ lastProbe: null });
     expect(shown([backend('one', false)], new Map())).toMatchObject({ lastProbe: null });
   });
 
-  test('stands in brackets where it is IPv6', () => {
+  test('is in brackets if it is IPv6', () => {
     expect(shown([backend('six', true, { address: 'fd00::5' })])).toMatchObject({
       backend: '[fd00::5]:6443',
     });
@@ -150,7 +150,7 @@ test('a cluster without connections has 0', () => {
   expect(view.clusters[0]?.connections).toBe(0);
 });
 
-test('a control loop that is stalled is named with the time since when', () => {
+test('a stalled control loop is shown with the time at which it stalled', () => {
   const control = { stalledSinceMs: Date.UTC(2026, 0, 2), lagMs: 6000, probesAtMs: null };
   expect(statusView({ ...INPUT, control }).control).toEqual({
     stalledSince: '2026-01-02T00:00:00.000Z',

@@ -1,4 +1,4 @@
-// Composes what /status says. Pure: everything in it is a snapshot that somebody else keeps.
+// Composes the answer of /status from snapshots that other modules keep. Pure.
 
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import type { BackendStatus, ClusterStatus } from '../../control/desired/cluster-status.ts';
@@ -13,25 +13,25 @@ import { isoTime, type ProbeView, probeView } from './probe-view.ts';
 export interface StatusInput {
   readonly instance: string;
   readonly version: string;
-  /** In milliseconds since the epoch; with the instance it tells whose counters these are. */
+  /** Milliseconds since the epoch. Together with the instance name it identifies the process that the counters belong to. */
   readonly startedAtMs: number;
-  /** By a clock that nobody sets: the time between two answers is the difference. */
+  /** From a monotonic clock: the difference of two answers is the time between them. */
   readonly uptimeSeconds: number;
   readonly listen: string | null;
   readonly ready: boolean;
   readonly notReadyBecause: string | null;
   readonly connections: number;
   readonly pendingDials: number;
-  /** What was refused, evicted or aborted because something ran out, since the start. */
+  /** Clients refused, evicted or aborted since the start because a shared resource ran out. */
   readonly pressure: PressureCounts;
   readonly traffic: TrafficSource;
-  /** How we stand with the Kubernetes API; null where clusters come from files, and until the first word of it. */
+  /** The state of the connection to the Kubernetes API; null if clusters come from files, and until the first report. */
   readonly kubernetes: KubernetesStatus | null;
   readonly control: {
-    /** Since when the control thread does not answer, in milliseconds since the epoch; null while it does. */
+    /** When the control thread stopped answering, in milliseconds since the epoch; null while it answers. */
     readonly stalledSinceMs: number | null;
     readonly lagMs: number;
-    /** When `health` was so; null when nothing was heard yet. */
+    /** The time of the snapshot `health`; null before the first one. */
     readonly probesAtMs: number | null;
   };
   readonly clusters: readonly ClusterStatus[];
@@ -47,11 +47,11 @@ interface BackendView extends Omit<BackendStatus, 'key'> {
 }
 
 export interface ClusterView extends Omit<ClusterStatus, 'backends'> {
-  /** The netns and the backend in use: the first that is up, else the first. */
+  /** The netns and address of the first backend that is up, else of the first backend. */
   readonly netns: string | null;
   readonly backend: string | null;
   readonly lastProbe: ProbeView | null;
-  /** Those that are open, and what was counted of others, to its API server: additional listeners have their own. */
+  /** Open connections, and the counters of ended ones (`traffic`), to the API server. Additional listeners have their own. */
   readonly connections: number;
   readonly traffic: Traffic;
   readonly backends: readonly BackendView[];
@@ -72,15 +72,14 @@ export interface StatusView
   readonly startedAt: string;
   readonly traffic: Traffic;
   readonly control: {
-    /** Since then the control loop does not answer, and routes and states stay as they were; null while it does. */
+    /** When the control loop stopped answering: routes and states do not change since then; null while it answers. */
     readonly stalledSince: string | null;
-    /** How long it takes to answer, or has not answered. */
+    /** How long the control loop took to answer, or has not answered. */
     readonly lagMs: number;
-    /** The last probes below are those of this time. */
+    /** The time of the snapshot with the last probes. */
     readonly probesAt: string | null;
   };
   readonly clusters: readonly ClusterView[];
-  /** Additional listeners. */
   readonly listeners: readonly ListenerView[];
 }
 

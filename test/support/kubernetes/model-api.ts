@@ -1,5 +1,5 @@
-// For tests: an API in miniature that carries out the actions of plans as the real one would, preconditions included, and the
-// worlds that instances see of it.
+// A small in-memory API for tests. It carries out the actions of plans as the real API does, preconditions included, and
+// returns the worlds that instances see.
 
 import type { Publication } from '../../../src/control/desired/publication.ts';
 import type { Peers, Self } from '../../../src/control/instance/instance-state.ts';
@@ -40,7 +40,7 @@ export class ModelApi {
     this.secrets.set(key, { resourceVersion: this.#next(), markedServer, server });
   }
 
-  /** What the API server refuses is left out, as `apply` would: the next plan decides anew. */
+  /** Skips actions that the API server rejects, as `apply` does: the next plan decides again. */
   carryOut(actions: readonly Action[]): void {
     for (const action of actions) {
       const { resource, name } = action;
@@ -101,7 +101,7 @@ export class ModelApi {
       },
       peers: {
         live: new Set([instance]),
-        fellows: peers.live ?? new Set([instance]),
+        sameScope: peers.live ?? new Set([instance]),
         collect: new Set(),
         deadLeases: [],
         rank: 0,
