@@ -1,5 +1,5 @@
-// Stands in for a cluster's kube-apiserver in the demo: an HTTPS server that says which cluster it is and whom it takes the client
-// for. A process of its own inside the cluster's netns: demo-api-server <cluster> <certificate> <key> <CA> <address> <port>.
+// Replaces a cluster's kube-apiserver in the demo: an HTTPS server that answers with its cluster name and the authenticated user.
+// A separate process in the cluster's netns: demo-api-server <cluster> <certificate> <key> <CA> <address> <port>.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { TLSSocket } from 'node:tls';
@@ -17,7 +17,7 @@ const server = createServer(
     cert: readFileSync(certificate),
     key: readFileSync(key),
     ca: readFileSync(ca),
-    // As kube-apiserver has it: whoever shows no certificate of this CA is nobody in particular.
+    // As in kube-apiserver: a client without a certificate of this CA is anonymous.
     requestCert: true,
     rejectUnauthorized: false,
   },
@@ -26,7 +26,7 @@ const server = createServer(
     const user = socket.authorized
       ? String(socket.getPeerCertificate().subject?.CN ?? '')
       : 'system:anonymous';
-    // The first three so that `kubectl version` can read it.
+    // `kubectl version` needs these three fields.
     const version = { major: '1', minor: '35', gitVersion: `v1.35.0-demo+${cluster}` };
     response.setHeader('Content-Type', 'application/json');
     response.end(`${JSON.stringify({ ...version, cluster, user, path: request.url })}\n`);

@@ -1,5 +1,5 @@
-// Certificates of the demo, made with openssl: for each cluster a CA of its own, its API server's certificate and a client's, as a
-// control plane provider makes them.
+// Creates the certificates of the demo with openssl, as a control plane provider does: for each cluster a CA, a certificate for its
+// API server and one for a client.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface Certificate {
 export interface ClusterCertificates {
   readonly ca: Certificate;
   readonly server: Certificate;
-  /** Of the cluster's administrator: what its kubeconfig carries. */
+  /** The certificate of the cluster's administrator, for its kubeconfig. */
   readonly client: Certificate;
 }
 
@@ -40,7 +40,7 @@ export function clusterCertificates(directory: string, name: string): ClusterCer
   return { ca, server, client };
 }
 
-/** A certificate that is its own CA, for these addresses. */
+/** A self-signed CA certificate, with subject alternative names if given. */
 export function authority(
   directory: string,
   file: string,

@@ -1,5 +1,5 @@
-// A client in the management cluster, such as magnum-conductor: takes a cluster's kubeconfig from the API and uses it as it is. It
-// trusts only the CA in there, so an answer proves which cluster was reached, and that nobody in between ended the TLS session.
+// A client in the management cluster, such as magnum-conductor: it reads a cluster's kubeconfig from the API and uses it unchanged.
+// It trusts only the CA in the kubeconfig. So an answer proves which cluster it reached, and that TLS is end to end.
 import { get, type RequestOptions } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { type KubeconfigFacts, kubeconfigFacts } from './demo-kubeconfig.ts';
@@ -21,12 +21,12 @@ export interface DemoClientDependencies {
 export type Answer =
   | {
       readonly kind: 'answered';
-      /** Which cluster it says it is, and whom it takes us for. */
+      /** The server's cluster name, and the user that it authenticated. */
       readonly body: { readonly cluster: string; readonly user: string };
       readonly certificate: string;
       readonly ms: number;
     }
-  /** What OpenSSL made of a TLS alert, such as "tlsv1 unrecognized name"; or the code of a network error. */
+  /** OpenSSL's name of a TLS alert, such as "tlsv1 unrecognized name", or the code of a network error. */
   | { readonly kind: 'failed'; readonly error: string };
 
 export type Resolved = ServiceEndpoint & { readonly clusterIp: string | null };
@@ -47,7 +47,7 @@ export class DemoClient {
     return kubeconfigFacts(Buffer.from(secret.data.value, 'base64').toString('utf8'));
   }
 
-  /** What CoreDNS (name → Service) and kube-proxy (Service → ready endpoint) do, from the same objects of the API. */
+  /** Does the work of CoreDNS (name → Service) and kube-proxy (Service → ready endpoint), from the same API objects. */
   async resolve(server: string): Promise<Resolved> {
     const { hostname, port } = new URL(server);
     const [name, namespace] = hostname.split('.') as [string, string?];
@@ -64,7 +64,7 @@ export class DemoClient {
     };
   }
 
-  /** The whole way: kubeconfig, name, Service, endpoint, TLS. */
+  /** The complete path: kubeconfig, name, Service, endpoint, TLS. */
   async ask(cluster: string): Promise<Answer> {
     const kubeconfig = await this.kubeconfig(cluster);
     const to = await this.resolve(kubeconfig.server);
@@ -84,7 +84,7 @@ export class DemoClient {
   }
 }
 
-/** One request under this name, whoever answers at that address. */
+/** Sends one request with this server name to the given address. */
 export async function askServer(
   { address, port }: { readonly address: string; readonly port: number },
   serverName: string,
@@ -108,7 +108,7 @@ export async function askServer(
   }
 }
 
-/** `…:SSL routines:ssl3_read_bytes:tlsv1 unrecognized name:…` is what OpenSSL says of an alert. */
+/** OpenSSL reports an alert as `…:SSL routines:ssl3_read_bytes:tlsv1 unrecognized name:…`. */
 function shownError({ code, message }: NodeJS.ErrnoException): string {
   return /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1] ?? code ?? message;
 }
@@ -126,7 +126,7 @@ function httpsGet(
   return new Promise((resolve, reject) => {
     const request = get({ ...options, agent: false, timeout: TIMEOUT_MS }, (response) => {
       const certificate = String(
-        (response.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody in particular',
+        (response.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'no common name',
       );
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => {

@@ -1,4 +1,4 @@
-// The inner end of the ports that `npm run demo` carries into its sandbox: Unix sockets that lead to the demo's own TCP ports.
+// The inner end of the ports that `npm run demo` forwards into its sandbox: Unix sockets that connect to the demo's TCP ports.
 import { mkdirSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -6,11 +6,11 @@ import { join } from 'node:path';
 const NAMES = ['admin', 'proxy', 'management'] as const;
 
 export interface DemoForwards {
-  /** Where the Unix sockets are expected, on the sandbox's own /run. */
+  /** The directory for the Unix sockets, on the sandbox's own /run. */
   readonly directory: string;
-  /** The ports on the machine's own loopback. */
+  /** The ports on the host's loopback. */
   readonly ports: Readonly<Record<(typeof NAMES)[number], number>>;
-  /** A directory that both sides see, for what is to be used outside; gone when the demo is. */
+  /** A directory that the host and the sandbox share, for files to use outside. Removed when the demo ends. */
   readonly shared: string;
 }
 

@@ -1,4 +1,4 @@
-// The kubeconfig of a workload cluster: written as the control plane provider writes it, and read as a client reads it. Pure.
+// Writes the kubeconfig of a workload cluster as a control plane provider does, and reads it as a client does. Pure.
 import { parse } from 'yaml';
 import type { DemoCluster } from './demo-world.ts';
 
@@ -44,7 +44,7 @@ interface Kubeconfig {
   readonly users: readonly (Named & { readonly user: Readonly<Record<string, string>> })[];
 }
 
-/** What its current context says. */
+/** The values of its current context. */
 export function kubeconfigFacts(text: string): KubeconfigFacts {
   const config = parse(text) as Kubeconfig;
   const context = named(config.contexts, config['current-context']).context;

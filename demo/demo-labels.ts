@@ -1,5 +1,5 @@
-// The part of the story in which labels decide: a tag of a cluster's users arrives on everything that is published for it and goes again,
-// and the node leaves and joins by its labels. Every sentence with a tick was checked before it was said.
+// The part of the story about labels. A tag on a cluster appears on all its published objects and disappears again. The node leaves
+// and joins by its labels. Each sentence with a tick is checked before it is printed.
 import { type DemoManagement, NAMESPACE, objectName } from './demo-management.ts';
 import { seconds } from './demo-narrator.ts';
 import { type DemoParts, NODE, NODE_LABEL } from './demo-story.ts';
@@ -17,7 +17,7 @@ export class LabelStory {
   async tag(): Promise<void> {
     const { narrator, management } = this.#parts;
     narrator.step(
-      'A tag for whoever pays',
+      'A tag for billing',
       `$ kubectl annotate openstackcluster ${objectName('alpha')} ${TAGS}=${TAG.key}=${TAG.value}`,
       'What is published for alpha carries it, the objects that are there already too. What others put there stays.',
     );
@@ -35,7 +35,7 @@ export class LabelStory {
     await narrator.until('the tag is gone again', isClean);
     narrator.check(
       management.serviceLabels('alpha')['example.com/mine'] === 'stays',
-      'the annotation is removed, so the tag is; the label that somebody else put on the Service stays',
+      'the annotation is removed, and so is the tag; the label that another user put on the Service stays',
     );
   }
 
@@ -73,7 +73,7 @@ export class LabelStory {
   }
 }
 
-/** Of its Service and its slices. */
+/** The labels of the cluster's Service and slices. */
 function labelsOf(management: DemoManagement, cluster: string): Readonly<Record<string, string>>[] {
   return [
     management.serviceLabels(cluster),

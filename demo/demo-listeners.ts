@@ -1,5 +1,5 @@
-// The part of the story that is about additional listeners: a way to machines beside the API server, and a new generation of them
-// that takes over while clients come. Every sentence with a tick was checked before it was said.
+// The part of the story about additional listeners: they reach machines other than the API server. A new generation of machines
+// takes over while clients connect. Each sentence with a tick is checked before it is printed.
 import { connect } from 'node:net';
 import { NAMESPACE } from './demo-management.ts';
 import { seconds } from './demo-narrator.ts';
@@ -13,7 +13,7 @@ const PORT = 80;
 const TARGET_PORT = 8080;
 const TIMEOUT_MS = 5000;
 const CLIENTS = 4;
-/** Connections that come before the change and after it. */
+/** Connections before the change, and again after it. */
 const SOME = 40;
 
 const machine = (name: string, address: string, generation: string): DemoMachine => ({
@@ -84,7 +84,7 @@ export class ListenerStory {
     narrator.step(
       'Blue to green, while clients come',
       'green-1 is the next generation. The operator named the label in --ignored-selector-labels: so it is known and',
-      'checked in advance, and gets nobody, until the listener says generation=green.',
+      'checked in advance, and gets no client, until the listener says generation=green.',
     );
     await world.startMachine(clusters.alpha, GREEN);
     management.addMachine('alpha', GREEN);
@@ -156,7 +156,7 @@ export class ListenerStory {
   }
 }
 
-/** The name of the machine that answers, or the code of the error. */
+/** The name of the machine that answers, or the error code. */
 function visit({ address: host, port }: Place): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: TIMEOUT_MS });

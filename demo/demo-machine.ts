@@ -1,4 +1,4 @@
-// Stands in for a machine of a cluster in the demo: says its name to whoever connects, and hangs up. A process of its own inside the
+// Replaces a machine of a cluster in the demo: sends its name to each client and closes the connection. A separate process in the
 // cluster's netns: demo-machine <name> <address> <port>.
 import { createServer } from 'node:net';
 

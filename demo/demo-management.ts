@@ -1,5 +1,5 @@
-// The demo's management cluster: the embedded Kubernetes API over HTTPS, the users of it, and the objects that Cluster API would
-// have made. Publishes nothing itself: that is what the demo is about.
+// The demo's management cluster: the embedded Kubernetes API over HTTPS, its users, and the objects that Cluster API would create.
+// It publishes nothing itself: the demo shows how Isthmus does that.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { additionalListenerDefinition } from '../src/control/objects/additional-listener-definition.ts';
@@ -16,7 +16,7 @@ import { API_PORT, type DemoCluster, type DemoMachine, SHARED_ADDRESS } from './
 import type { SliceView } from './service-endpoint.ts';
 
 export const NAMESPACE = 'magnum-system';
-/** As `isthmus run` is started here. */
+/** The settings of `isthmus run` in this demo. */
 export const RIGHTS_SETTINGS = {
   namespace: NAMESPACE,
   clusterNamespace: NAMESPACE,
@@ -33,7 +33,7 @@ const LISTENER = { apiVersion: 'isthmus.dev/v1alpha1', kind: 'AdditionalListener
 const SERVICE = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE } as const;
 const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace: NAMESPACE } as const;
 
-/** Who comes to the management API. The tokens open nothing but this process. */
+/** The users of the management API. Their tokens are valid only in this process. */
 const USERS = {
   admin: 'kubernetes-admin',
   isthmus: `system:serviceaccount:${NAMESPACE}:isthmus`,
@@ -96,7 +96,7 @@ export class DemoManagement {
     return tokenOf(user);
   }
 
-  /** A kubeconfig for the API itself, in a file; `server` where it is reached under another address. */
+  /** Writes a kubeconfig for the management API. `server` replaces its address, for use outside the sandbox. */
   writeKubeconfig(user: DemoUser, options: { directory?: string; server?: string } = {}): string {
     const { directory = this.#directory, server = this.#api.url } = options;
     const file = join(directory, `${user}.kubeconfig`);
@@ -105,7 +105,7 @@ export class DemoManagement {
     return file;
   }
 
-  /** What Cluster API and its providers leave behind once a cluster is made: its object, and a kubeconfig to reach it directly. */
+  /** Creates what Cluster API and its providers create for a cluster: its object, and a kubeconfig for direct access. */
   addCluster(cluster: DemoCluster): void {
     const { name, networkId } = cluster;
     const labels = { 'cluster.x-k8s.io/cluster-name': name };
@@ -140,7 +140,7 @@ export class DemoManagement {
     });
   }
 
-  /** Without a floating IP it is proxied, with one it is not. */
+  /** Only a cluster without a floating IP is proxied. */
   setFloatingIp(cluster: string, hasOne: boolean): void {
     this.#api.store.patch(
       { ...OPENSTACK_CLUSTER, name: objectName(cluster) },
@@ -148,7 +148,7 @@ export class DemoManagement {
     );
   }
 
-  /** What Cluster API leaves behind once a machine is made. */
+  /** Creates the object that Cluster API creates for a machine. */
   addMachine(cluster: string, { name, address, labels }: DemoMachine): void {
     this.#api.store.create({
       ...MACHINE,
@@ -166,17 +166,17 @@ export class DemoManagement {
     this.#api.store.create({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
   }
 
-  /** null takes a label away. */
+  /** null removes a label. */
   labelNode(name: string, labels: Readonly<Record<string, string | null>>): void {
     this.#api.store.patch({ apiVersion: 'v1', kind: 'Node', name }, { metadata: { labels } });
   }
 
-  /** null takes an annotation away. */
+  /** null removes an annotation. */
   annotateCluster(cluster: string, annotations: Readonly<Record<string, string | null>>): void {
     this.#api.store.patch({ ...OPENSTACK_CLUSTER, name: objectName(cluster) }, { metadata: { annotations } });
   }
 
-  /** What somebody else puts on a Service. */
+  /** Sets labels on a Service as another user would. */
   labelService(name: string, labels: Readonly<Record<string, string>>): void {
     this.#api.store.patch({ ...SERVICE, name }, { metadata: { labels } });
   }
@@ -199,7 +199,7 @@ export class DemoManagement {
     return Buffer.from(value, 'base64').toString('utf8');
   }
 
-  /** Of one cluster, whoever published them. */
+  /** All slices of one cluster, from any publisher. */
   slices(cluster: string): SliceView[] {
     return (this.#api.store.list(SLICE) as unknown as SliceView[]).filter(
       ({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === cluster,

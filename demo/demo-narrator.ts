@@ -1,14 +1,14 @@
-// How the demo speaks: numbered steps with the time since the start, sentences that are checked, and how long something took.
+// Prints the demo: numbered steps with the time since the start, checked sentences, and measured durations.
 // A sentence that is not true ends the story with an error.
 
-/** A bound: on a machine that has nothing else to do no step takes more than a few seconds. */
+/** A generous limit: on an idle machine no step takes more than a few seconds. */
 const WAIT_MS = 60_000;
 const LOOK_MS = 10;
 
 export class Narrator {
   readonly #startedMs = performance.now();
   readonly #write: (line: string) => void;
-  /** Ends every wait early: what is waited for cannot come any more. Returns why, or null. */
+  /** Returns why waiting is pointless, or null. A reason ends every wait early. */
   readonly #hopeless: () => string | null;
   #steps = 0;
   #over = false;
@@ -23,7 +23,7 @@ export class Narrator {
     return seconds(performance.now() - this.#startedMs);
   }
 
-  /** The next sentence is not said: it throws, and with it ends whoever was telling. */
+  /** From now on each attempt to print a sentence throws, which ends the story. */
   fallSilent(): void {
     this.#over = true;
   }
@@ -44,7 +44,7 @@ export class Narrator {
     this.#say(`   ✓ ${sentence}`);
   }
 
-  /** Waits until it is so; resolves with how long that took since `sinceMs`, in milliseconds. */
+  /** Waits for the condition. Resolves with the milliseconds since `sinceMs`. */
   async until(
     what: string,
     condition: () => boolean | Promise<boolean>,

@@ -1,4 +1,4 @@
-// Runs the real program for the demo, as a user would: `isthmus run` as a process of its own, watched through its admin port.
+// Runs the real program for the demo, as a user does: `isthmus run` as a separate process, observed through its admin port.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get } from 'node:http';
@@ -53,7 +53,7 @@ export class DemoProxy {
     return (await readStatus())?.clusters.find((cluster) => cluster.name === name);
   }
 
-  /** As an init system does it; resolves with the exit code. */
+  /** Stops the process as an init system does. Resolves with the exit code. */
   async stop(): Promise<number | null> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       const ended = once(this.#child, 'exit');
@@ -64,7 +64,7 @@ export class DemoProxy {
   }
 }
 
-/** Without what the user's own environment would set, and with a log that the demo can read. */
+/** Removes variables of the user's environment that would change settings, and sets a log format that the demo can parse. */
 function environment(): Record<string, string | undefined> {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(ISTHMUS_|PROXY_)|^(KUBECONFIG|POD_IP|NODE_NAME)$/.test(name) || name === 'ISTHMUS_ADDON',

@@ -1,5 +1,5 @@
-// What the demo tells, step by step, from the tenants' networks to a proxy that stops in order. Every sentence with a tick was
-// checked before it was said.
+// The main story of the demo, step by step, from the tenants' networks to an orderly stop of the proxy. Each sentence with a tick
+// is checked before it is printed.
 
 import { neededRights } from '../src/control/objects/needed-rights.ts';
 import { type Answer, askServer, type DemoClient, statusOf } from './demo-client.ts';
@@ -24,7 +24,7 @@ export interface DemoParts {
 }
 
 export const NODE = 'net-1';
-/** What `--node-selector` asks of a node here. */
+/** The label that `--node-selector` requires in this demo. */
 export const NODE_LABEL = 'example.com/network-node';
 const RULES = neededRights(RIGHTS_SETTINGS).length;
 const HERE = { address: NODE_ADDRESS, port: PROXY_PORT };
@@ -54,7 +54,7 @@ export class DemoStory {
     const error = await world.connectionError();
     narrator.check(
       shared && error !== null,
-      `both namespaces have ${SHARED_ADDRESS}, and from outside of them nobody gets there (${error})`,
+      `both namespaces have ${SHARED_ADDRESS}, and it is not reachable from outside (${error})`,
     );
   }
 
@@ -73,11 +73,11 @@ export class DemoStory {
     }
     narrator.check(
       ['alpha', 'beta'].every((name) => management.kubeconfig(name).includes(DIRECT_SERVER)),
-      'two kubeconfigs name the same server: whoever uses one reaches nobody',
+      'two kubeconfigs name the same server: a client that uses one reaches no cluster',
     );
   }
 
-  /** The flags of `isthmus run`; what is not here is as it is by default. */
+  /** The flags of `isthmus run`. All other settings keep their defaults. */
   runFlags(): string[] {
     const kubeconfig = this.#parts.management.writeKubeconfig('isthmus');
     const flags = ['--source', 'kubernetes', '--kubeconfig', kubeconfig, '--node-name', NODE];
@@ -219,7 +219,11 @@ export class DemoStory {
       answer.kind === 'failed' && answer.error.includes('no ready endpoint'),
       `new clients are sent nowhere: ${textOf(answer)}`,
     );
-    await this.#alerted('alpha', 'internal error', 'who comes all the same: TLS alert internal_error');
+    await this.#alerted(
+      'alpha',
+      'internal error',
+      'a client that still connects gets TLS alert internal_error',
+    );
     await this.#reaches('beta');
     await world.startApiServer(alpha);
     const back = await narrator.until("alpha's EndpointSlice is back", () => management.isReady('alpha'));
@@ -232,7 +236,7 @@ export class DemoStory {
     const { beta } = clusters;
     narrator.step(
       'beta is proxied no more: disableAPIServerFloatingIP is set to false',
-      'Everything is taken back in the order that cuts nobody off: kubeconfig, EndpointSlice, Service, route.',
+      'Everything is withdrawn in an order that cuts off no client: kubeconfig, EndpointSlice, Service, route.',
     );
     const sinceMs = performance.now();
     management.setFloatingIp('beta', true);
@@ -314,7 +318,7 @@ export class DemoStory {
     );
   }
 
-  /** A request through the cluster's own kubeconfig that must reach exactly this cluster. */
+  /** Sends a request with the cluster's own kubeconfig. It must reach exactly this cluster. */
   async #reaches(cluster: string): Promise<void> {
     const answer = await this.#parts.client.ask(cluster);
     const ok =
@@ -328,7 +332,7 @@ export class DemoStory {
     this.#parts.narrator.check(ok, `GET ${serverOf(cluster)}/version: ${how}`);
   }
 
-  /** Past DNS and Service, straight to the proxy: it refuses in TLS, and says why. */
+  /** Connects directly to the proxy, without DNS and Service. The proxy must reject with this TLS alert. */
   async #alerted(cluster: string, alert: string, sentence: string): Promise<void> {
     const { narrator, client } = this.#parts;
     const answer = await askServer(HERE, `${cluster}.${NAMESPACE}`, await client.kubeconfig('alpha'));

@@ -1,5 +1,5 @@
 // The demo's network node, from real parts: network namespaces with overlapping addresses, and a TLS server with its own CA in each.
-// It is made inside the sandbox of `npm run demo`, so nothing of it can stay behind.
+// It exists only inside the sandbox of `npm run demo`, so it leaves nothing on the host.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClusterCertificates, clusterCertificates } from './demo-certificates.ts';
 
-/** Of every tenant's API server: nobody asked the others. */
+/** The address of every tenant's API server: tenants choose their addresses independently. */
 export const SHARED_ADDRESS = '10.0.0.5';
 export const API_PORT = 6443;
-/** Of the network node itself, for documentation (RFC 5737): a loopback address is refused in an EndpointSlice. */
+/** The address of the network node, from a documentation range (RFC 5737). Kubernetes rejects loopback addresses in an EndpointSlice. */
 export const NODE_ADDRESS = '192.0.2.10';
 
 export interface DemoCluster {
@@ -34,18 +34,18 @@ export class DemoWorld {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-demo-'));
   readonly #servers = new Map<string, ChildProcess>();
 
-  /** Of the sandbox's own network, which has no other. */
+  /** Adds the node's address to the sandbox's network, which has only loopback. */
   takeNodeAddress(): void {
     ip('address', 'add', `${NODE_ADDRESS}/32`, 'dev', 'lo');
   }
 
-  /** A cluster with its certificates; its network is not on this node yet. */
+  /** Creates a cluster with its certificates. Its network is not on this node yet. */
   makeCluster(name: string, networkId: string, prefix: 'qdhcp' | 'ovnmeta'): DemoCluster {
     const certificates = clusterCertificates(this.directory, name);
     return { name, networkId, netns: `${prefix}-${networkId}`, certificates };
   }
 
-  /** The tenant's network appears on this node, as when Neutron schedules it. */
+  /** Adds the tenant's network to this node, as Neutron does when it schedules it. */
   attachNetwork({ netns }: DemoCluster): void {
     ip('netns', 'add', netns);
     ip('-n', netns, 'link', 'set', 'lo', 'up');
@@ -61,7 +61,7 @@ export class DemoWorld {
     await this.#kill(name);
   }
 
-  /** Its address is put into the cluster's network if it is not there yet. */
+  /** Adds the machine's address to the cluster's network if it is missing. */
   async startMachine({ netns }: DemoCluster, { name, address, port }: DemoMachine): Promise<void> {
     if (!this.addressesOf(netns).includes(`${address}/`))
       ip('-n', netns, 'address', 'add', `${address}/32`, 'dev', 'lo');
@@ -95,12 +95,12 @@ export class DemoWorld {
     await ended;
   }
 
-  /** The addresses of a netns, as the machine itself sees them. */
+  /** The IPv4 addresses inside a netns, as `ip` prints them. */
   addressesOf(netns: string): string {
     return ip('-n', netns, '-4', '-brief', 'address', 'show', 'dev', 'lo').trim().replace(/\s+/g, ' ');
   }
 
-  /** What comes of a plain connection from here, which is in no tenant's netns: the code of the error, or null if it succeeds. */
+  /** Tries a plain connection from outside every tenant's netns. Resolves with the error code, or null on success. */
   connectionError(): Promise<string | null> {
     return new Promise((resolve) => {
       const socket = connect({ host: SHARED_ADDRESS, port: API_PORT, timeout: 1000 });

@@ -1,5 +1,5 @@
-// `npm run demo`: the whole mission on one machine, told as a person would tell it. With --once every sentence is checked, and the
-// exit code says whether all were true.
+// `npm run demo`: shows all of Isthmus on one machine, as a story. Each sentence is checked; a false sentence ends the demo with
+// exit code 1. With --once the demo exits after the last step.
 import { join } from 'node:path';
 import { DemoClient } from './demo-client.ts';
 import { type DemoForwards, readForwards, serveForwards } from './demo-forwards.ts';
@@ -51,7 +51,7 @@ async function demo(args: readonly string[]): Promise<number> {
     const told = run.tell(once).then(() => true);
     if (!(await Promise.race([told, stopped.then(() => false)]))) {
       run.fallSilent();
-      told.catch(() => {}); // what it was just doing fails now, and nobody minds
+      told.catch(() => {}); // the interrupted step fails, as expected
       say('\nInterrupted before the end.');
       return 130;
     }
@@ -138,7 +138,7 @@ class DemoRun {
     this.#narrator.fallSilent();
   }
 
-  /** What anybody can do from outside of the sandbox while it stays up. */
+  /** Prints commands to try from outside the sandbox while the demo stays up. */
   invite(): void {
     const { ports, shared } = this.#forwards;
     const server = `https://127.0.0.1:${ports.management}`;
@@ -152,9 +152,9 @@ It stays up until Ctrl-C. From another terminal, the management cluster:
 alpha itself, through its rewritten kubeconfig (only DNS and kube-proxy are missing out there, hence --server):
   kubectl get secret alpha-kubeconfig -o jsonpath='{.data.value}' | base64 -d > ${join(shared, 'alpha')}
   kubectl --kubeconfig ${join(shared, 'alpha')} --server https://127.0.0.1:${ports.proxy} --tls-server-name ${proxied} version
-The same without kubectl; a name that nobody has; and what the proxy says of itself:
+The same without kubectl; an unknown name; and the status of the proxy:
   curl -sk --connect-to ${proxied}:6443:127.0.0.1:${ports.proxy} https://${proxied}:6443/version
-  openssl s_client -connect 127.0.0.1:${ports.proxy} -servername nobody.${NAMESPACE} </dev/null
+  openssl s_client -connect 127.0.0.1:${ports.proxy} -servername unknown.${NAMESPACE} </dev/null
   curl -s http://127.0.0.1:${ports.admin}/status
 
 What it publishes, and who connects, refused or not, leaves one line each:`);
@@ -172,7 +172,7 @@ What it publishes, and who connects, refused or not, leaves one line each:`);
   }
 }
 
-/** null for what is not worth a line here. */
+/** A log line in short form. null: not shown. */
 function shortened(line: string): string | null {
   let facts: Record<string, unknown>;
   try {
@@ -186,7 +186,7 @@ function shortened(line: string): string | null {
     if (state !== undefined) return `${cluster} is ${state}: ${reason}`;
     return object === undefined ? `${msg}` : `${msg}: ${object} (${why})`;
   }
-  if (`${client}`.startsWith(`${NODE_ADDRESS}:`)) return null; // the story's own
+  if (`${client}`.startsWith(`${NODE_ADDRESS}:`)) return null; // a connection of the story itself
   const where = netns === null ? '' : ` in ${netns}`;
   const { bytesFromClient, bytesFromBackend } = facts;
   return `${client} asked for ${serverName}: ${cluster ?? 'refused'}${where}, ${bytesFromClient}/${bytesFromBackend} bytes, ${reason}`;
@@ -197,5 +197,5 @@ function say(text: string): void {
 }
 
 process.exitCode = await demo(process.argv.slice(2));
-// A handle that is still open must not keep a finished demo alive; what was printed is flushed first.
+// Exits even if a handle is still open, after the output is flushed.
 process.stdout.write('', () => process.exit());

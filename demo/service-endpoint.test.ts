@@ -21,11 +21,11 @@ const to = (name: string) => ({ kind: 'endpoint', slice: name, address: '192.0.2
 describe('a connection to a Service', () => {
   it.each<[title: string, slices: readonly SliceView[], expected: object]>([
     ['goes to the ready endpoint, at its own port', [slice('a', { ready: true })], to('a')],
-    ['takes an endpoint that says nothing of itself for ready', [slice('a')], to('a')],
-    ['prefers who is ready to who is leaving', [slice('a', leaving), slice('b', { ready: true })], to('b')],
-    ['goes to who is leaving when nobody is ready', [slice('a', leaving)], to('a')],
+    ['treats an endpoint without conditions as ready', [slice('a')], to('a')],
+    ['prefers a ready endpoint', [slice('a', leaving), slice('b', { ready: true })], to('b')],
+    ['goes to a terminating endpoint when no endpoint is ready', [slice('a', leaving)], to('a')],
     [
-      'never goes to who is neither',
+      'never goes to an endpoint that is neither ready nor serving',
       [slice('a', { ready: false })],
       { kind: 'none', reason: 'Service alpha has no ready endpoint' },
     ],
@@ -34,12 +34,12 @@ describe('a connection to a Service', () => {
       [slice('a', { ready: true }, { of: 'beta' }), slice('b', { ready: true }, { portName: 'ssh' })],
       { kind: 'none', reason: 'Service alpha has no ready endpoint' },
     ],
-    ['has nowhere to go without slices', [], { kind: 'none', reason: 'Service alpha has no ready endpoint' }],
+    ['has no endpoint without slices', [], { kind: 'none', reason: 'Service alpha has no ready endpoint' }],
   ])('%s', (_title, slices, expected) => {
     expect(serviceEndpoint(service, slices, 6443)).toEqual(expected);
   });
 
-  it('to a port that it does not have goes nowhere', () => {
+  it('to a port that the Service does not have finds no endpoint', () => {
     expect(serviceEndpoint(service, [slice('a')], 443)).toEqual({
       kind: 'none',
       reason: 'Service alpha has no port 443',

@@ -1,5 +1,5 @@
-// What kube-proxy makes of a Service without a selector and its EndpointSlices: the address that a connection to it is sent to.
-// Pure; the demo's stand-in for it, no more than the demo needs.
+// Replaces kube-proxy in the demo: maps a Service without a selector and its EndpointSlices to the address of one endpoint. Pure,
+// and limited to what the demo needs.
 
 export interface ServiceView {
   readonly metadata: { readonly name: string };
@@ -26,7 +26,7 @@ export type ServiceEndpoint =
   | { readonly kind: 'endpoint'; readonly slice: string; readonly address: string; readonly port: number }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** Of several the first: kube-proxy would take turns. */
+/** Returns the first of several endpoints. kube-proxy would balance over them. */
 export function serviceEndpoint(
   service: ServiceView,
   slices: readonly SliceView[],
@@ -38,7 +38,7 @@ export function serviceEndpoint(
   const found = slices
     .filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === name)
     .flatMap((slice) => {
-      // By name: without a selector the Service's targetPort counts for nothing.
+      // Matches the port by name: without a selector, kube-proxy ignores the Service's targetPort.
       const target = slice.ports?.find(
         (each) =>
           (each.name ?? '') === (wanted.name ?? '') &&
@@ -54,7 +54,7 @@ export function serviceEndpoint(
     });
   const chosen =
     found.find(({ conditions }) => conditions.ready !== false) ??
-    // Nobody is ready: those who are just leaving are better than nobody.
+    // Without a ready endpoint, kube-proxy uses endpoints that are terminating but still serving.
     found.find(({ conditions }) => conditions.serving === true && conditions.terminating === true);
   if (chosen === undefined) return { kind: 'none', reason: `Service ${name} has no ready endpoint` };
   return { kind: 'endpoint', slice: chosen.slice, address: chosen.address, port: chosen.port };

@@ -1,4 +1,4 @@
-// Every refusal of the management API, in the words and codes of the real one (k8s.io/apimachinery/pkg/api/errors): clients
+// All errors of the management API, with the messages and codes of the real one (k8s.io/apimachinery/pkg/api/errors): clients
 // branch on `reason` and `code`, people read `message`.
 
 export interface StatusCause {
@@ -50,7 +50,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What the messages name: `endpointslices.discovery.k8s.io`. */
+/** The resource for the messages, such as `endpointslices.discovery.k8s.io`. */
 export interface Named {
   readonly group: string;
   readonly plural: string;
@@ -126,7 +126,7 @@ export const methodNotAllowed = (): ApiError =>
 export const noSuchResource = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 
-/** One field that validation refused; `reason` and the message are those of `field.Error`. */
+/** One field that validation rejected. `reason` and the message are those of `field.Error`. */
 export interface FieldProblem {
   readonly path: string;
   readonly reason:

@@ -1,4 +1,4 @@
-// Everything that can go wrong between a client and its API server, on demand: for tests.
+// Injects faults between a client and its API server, for tests.
 import type { RequestInfo } from './http/request-info.ts';
 import type { WatchStream } from './http/watch-stream.ts';
 
@@ -21,10 +21,10 @@ export type FaultAnswer =
     }
   /** The request is read and never answered. */
   | { readonly kind: 'hang' }
-  /** The connection breaks before a byte of the answer. */
+  /** The connection breaks before the first byte of the answer. */
   | { readonly kind: 'cut' }
   | { readonly kind: 'body'; readonly text: string }
-  /** The right answer, late. */
+  /** The correct answer, after a delay. */
   | { readonly kind: 'delay'; readonly ms: number };
 
 export interface Fault {
@@ -47,7 +47,7 @@ export class Faults {
     this.#watches = watches;
   }
 
-  /** From now on every matching request is answered so; only the first `times` where given. */
+  /** From now on matching requests get this answer: all of them, or only the first `times`. */
   inject(match: RequestMatch, answer: FaultAnswer, { times = Number.POSITIVE_INFINITY } = {}): Fault {
     const planted: Planted = { match, answer, left: times, hits: 0 };
     this.#planted.add(planted);
@@ -73,7 +73,7 @@ export class Faults {
     return null;
   }
 
-  /** Each returns how many watches it met. */
+  /** Each of these methods returns the number of watches that matched. */
   cutWatches(match: RequestMatch = {}): number {
     return this.#each(match, (watch) => watch.cut());
   }

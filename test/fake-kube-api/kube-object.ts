@@ -1,5 +1,5 @@
-// The shape of every object in the management API, and the few operations on plain JSON that all of it is built from.
-// Objects in the store are never changed: whoever wants another one makes a copy.
+// The type of every object in the management API, and the basic operations on plain JSON.
+// Objects in the store are immutable: to change one, make a copy.
 
 export interface OwnerReference {
   apiVersion: string;
@@ -43,7 +43,7 @@ export function copyOf<T>(value: T): T {
   return structuredClone(value);
 }
 
-/** Equality of JSON values; the order of keys says nothing. */
+/** Equality of JSON values. The order of keys does not matter. */
 export function equalJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left))

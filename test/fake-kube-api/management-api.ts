@@ -1,5 +1,5 @@
-// The embedded management API: a Kubernetes API over HTTPS, in memory, for the demo and for fast tests. A stand-in: the real
-// kube-apiserver is the judge of it (test/kube-api). Never for anything that must outlive the process.
+// The embedded management API: a Kubernetes API over HTTPS, in memory, for the demo and for fast tests. The suite in test/kube-api
+// compares it with a real kube-apiserver. All its data is lost when the process ends.
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Faults } from './faults.ts';
@@ -24,34 +24,34 @@ export interface ManagementApiOptions {
     readonly cert: Buffer | string;
     readonly ca: Buffer | string;
   };
-  /** Who has which token. */
+  /** The user of each token. */
   readonly tokens: ReadonlyMap<string, string>;
   /** A user without an entry may do everything. */
   readonly access?: ReadonlyMap<string, Access>;
   readonly namespaces?: readonly string[];
-  /** CustomResourceDefinitions to begin with. */
+  /** CustomResourceDefinitions to create at the start. */
   readonly definitions?: readonly KubeObject[];
-  /** By the name of the definition, in place of its conversion webhook. */
+  /** By name of the definition. Each replaces a conversion webhook. */
   readonly conversions?: ReadonlyMap<string, Conversion>;
-  /** Collect the dependents of what is deleted, as kube-controller-manager does. */
+  /** Delete the dependents of deleted objects, as kube-controller-manager does. */
   readonly garbageCollection?: boolean;
   readonly historyLimit?: number;
   readonly bookmarkIntervalMs?: number;
   readonly now?: () => Date;
 }
 
-/** The admin's hands: the same rules as over HTTPS, without it. Objects are named by `apiVersion` and `kind`. */
+/** Direct access for the admin, with the same rules as over HTTPS. `apiVersion` and `kind` select the resource. */
 export interface AdminStore {
   readonly revision: number;
   create(object: object): KubeObject;
-  /** Replaces; without a resourceVersion whatever is there. */
+  /** Replaces the object. Without a resourceVersion it replaces any version. */
   update(object: object, subresource?: '' | 'status'): KubeObject;
   /** A merge patch. */
   patch(ref: ObjectRef, patch: object, subresource?: '' | 'status'): KubeObject;
   delete(ref: ObjectRef): void;
   get(ref: ObjectRef): KubeObject | null;
   list(of: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string }): KubeObject[];
-  /** Called after each change, whoever made it, before the next one is made. Returns how to end that. */
+  /** Calls `listener` after each change by any user, before the next change. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
 
@@ -68,17 +68,17 @@ export interface ManagementApi {
   readonly store: AdminStore;
   readonly faults: Faults;
   readonly access: AccessControl;
-  /** May change while it runs: a token that is deleted has expired. */
+  /** Tests may change it at run time: deleting a token makes it expire. */
   readonly tokens: Map<string, string>;
   readonly garbageCollector: GarbageCollector;
-  /** How many watches are open. */
+  /** The number of open watches. */
   readonly openWatches: number;
   requests(user?: string): Record<string, number>;
   kubeconfig(user?: string): string;
   snapshot(): Snapshot;
-  /** Back to an older state, as a restore of etcd: the resource versions go back too. Ends every connection. */
+  /** Restores an older state, as a restore of etcd does: the resource versions go back too. Ends every connection. */
   restore(snapshot: Snapshot): void;
-  /** Refuses connections until `start`; the state stays, the history of changes does not. */
+  /** Refuses connections until `start`. Keeps the objects, but not the history of changes. */
   stop(): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;
@@ -126,9 +126,9 @@ export async function startManagementApi(options: ManagementApiOptions): Promise
     const made = createServer({ key: tls.key, cert: tls.cert }, (request, response) => {
       void handler.handle(request, response);
     });
-    made.on('tlsClientError', () => {}); // a client that does not trust us, or was killed
+    made.on('tlsClientError', () => {}); // a client that does not trust this certificate, or was killed
     made.requestTimeout = 0;
-    // All of them: one that is in its handshake is none of the server's connections yet, and would keep it open for ever.
+    // Tracks all sockets. A socket in its TLS handshake is not a connection of the server yet and would keep it open forever.
     made.on('connection', (socket: Socket) => {
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));
@@ -221,7 +221,7 @@ function adminStore(deps: {
     create(object) {
       const target = targetOfObject(object);
       const created = writes.create(target, object, options).entry;
-      // Whoever restores a cluster with its status says it in one object; over HTTPS these are two writes.
+      // An admin can restore an object together with its status. Over HTTPS this takes two writes.
       const { status } = object as Partial<KubeObject>;
       if (status === undefined || !target.api.hasStatus) return shown(target, created);
       const ref = {
@@ -264,7 +264,7 @@ function kubeconfig(
   user?: string,
 ): string {
   const found = [...tokens].find(([, name]) => user === undefined || name === user);
-  if (found === undefined) throw new Error(`nobody has a token of ${user}`);
+  if (found === undefined) throw new Error(`user ${user} has no token`);
   const [token, name] = found;
   return `apiVersion: v1
 kind: Config

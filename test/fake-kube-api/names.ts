@@ -1,4 +1,5 @@
-// The syntax of names, labels and annotations (k8s.io/apimachinery/pkg/util/validation), with the messages of the real one.
+// The syntax of names, labels and annotations, with the messages of the real API server
+// (k8s.io/apimachinery/pkg/util/validation).
 
 const MAX_LABEL = 63;
 const MAX_SUBDOMAIN = 253;

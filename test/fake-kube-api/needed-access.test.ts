@@ -21,7 +21,7 @@ describe('the rights that Isthmus needs', () => {
     );
   });
 
-  it('are those of the example ClusterRole as well, where nodes are selected', () => {
+  it('also include those of the example ClusterRole if nodes are selected', () => {
     const file = new URL('../../deploy/examples/kubernetes-source/rbac-node-selector.yaml', import.meta.url);
     const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
     const { rules } = documents.find(({ kind }) => kind === 'ClusterRole');
@@ -30,14 +30,14 @@ describe('the rights that Isthmus needs', () => {
     expect(rules).toEqual(all.slice(RIGHTS.length));
   });
 
-  it('are given where they are needed, or everywhere', () => {
+  it('apply to one namespace, or to all namespaces if none is set', () => {
     const rules = neededRules({ clusterNamespace: null, namespace: 'magnum-system' });
     expect(rules.map(({ namespace }) => namespace)).toEqual(
       RIGHTS.map(({ where }) => (where === 'clusters' ? undefined : 'magnum-system')),
     );
   });
 
-  it('never include what nobody should have: no wildcard, no change of a cluster, no new or deleted Secret', () => {
+  it('include no wildcard, no change of a cluster, and no creation or deletion of a Secret', () => {
     const verbsOf = (wanted: string) =>
       RIGHTS.flatMap(({ resource, verbs }) => (resource === wanted ? verbs : []));
     expect(JSON.stringify(RIGHTS)).not.toContain('*');

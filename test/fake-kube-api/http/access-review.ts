@@ -1,4 +1,4 @@
-// The questions about oneself that every user may ask: may I, what may I, who am I. Answered, not kept.
+// Answers the self-reviews that every user may create: own access, own rules and own identity. They are not stored.
 
 import { isMap, type JsonMap } from '../kube-object.ts';
 import type { AccessControl, Question } from './access.ts';

@@ -1,4 +1,4 @@
-// RBAC in miniature: who may do what, in the form of a Role's rules, and the refusals in the words of the real authoriser.
+// A small RBAC: the rights of each user, as the rules of a Role, and the error messages of the real authoriser.
 import { ApiError, type Named } from '../api-error.ts';
 import type { RequestInfo, ResourceRequest } from './request-info.ts';
 
@@ -16,9 +16,9 @@ export type Access = 'everything' | readonly AccessRule[];
 
 export const ANONYMOUS = 'system:anonymous';
 
-/** Open to everybody: clusterrole system:public-info-viewer. */
+/** Open to all clients: ClusterRole system:public-info-viewer. */
 const PUBLIC = /^\/(version|healthz|livez|readyz)(\/|$)/;
-/** Open to everybody who is somebody: clusterroles system:discovery and system:basic-user. */
+/** Open to all authenticated users: ClusterRoles system:discovery and system:basic-user. */
 const DISCOVERY = /^\/(api|apis|openapi)(\/|$)/;
 const SELF_REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
 
@@ -63,7 +63,7 @@ export class AccessControl {
     );
   }
 
-  /** Throws the 403. */
+  /** Throws a 403 error if the user lacks the right. */
   require(user: string, request: RequestInfo): void {
     if (request.kind === 'path') {
       if (PUBLIC.test(request.path) || (user !== ANONYMOUS && DISCOVERY.test(request.path))) return;

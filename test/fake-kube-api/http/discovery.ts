@@ -1,11 +1,11 @@
-// What is served, told as kubectl and client libraries ask for it: /version, /api, /apis and as much OpenAPI as kubectl needs to
-// know that it may leave the validation of fields to us.
+// The discovery documents for kubectl and client libraries: /version, /api, /apis. The OpenAPI part is minimal: it tells kubectl
+// that the server validates fields.
 import type { ResourceTable } from '../types/resource-table.ts';
 import type { ResourceType } from '../types/resource-type.ts';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** Reviews are questions, not objects: created, answered, and not kept. */
+/** Reviews are answered at once and not stored. */
 export const REVIEWS: readonly {
   readonly group: string;
   readonly version: string;
@@ -94,7 +94,7 @@ function resourceList(table: ResourceTable, group: string, version: string): obj
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
 }
 
-/** Null where there is no such path. */
+/** null for an unknown path. */
 export function discoveryDocument(table: ResourceTable, path: string): object | null {
   const [root, ...rest] = path.split('/').filter((part) => part !== '');
   if (root === 'version' && rest.length === 0) return VERSION;

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../api-error.ts';
 import type { FaultAnswer } from '../faults.ts';
 
-/** False when that was all of the answer. */
+/** Returns true when the request must still be handled: the fault did not answer it. */
 export async function applyFault(
   fault: FaultAnswer,
   request: IncomingMessage,

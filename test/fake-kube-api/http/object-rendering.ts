@@ -1,13 +1,13 @@
-// Objects as JSON, in the version and form that a client asked for. Each is made once per version of the object and kept with it.
+// Renders objects as JSON, in the version and form that a client requests. Each result is cached with its version of the object.
 
 import { apiVersionOf } from '../kube-object.ts';
 import type { Entry } from '../store/object-store.ts';
 import type { ApiOfType } from '../types/resource-type.ts';
 
-/** `metadata` is PartialObjectMetadata: everything that a watch for changes needs, and no secret in it. */
+/** `metadata` is PartialObjectMetadata: sufficient to watch for changes, and without the content of Secrets. */
 export type Form = 'object' | 'metadata';
 
-/** Within a list of a built-in kind an object does not say again what it is; a custom one does. */
+/** In lists, built-in objects omit `kind` and `apiVersion`. Custom objects include them. */
 export function renderedItem(entry: Entry, target: ApiOfType, form: Form): string {
   return form === 'object' && !target.type.custom ? content(entry, target) : rendered(entry, target, form);
 }
@@ -38,7 +38,7 @@ function kept(entry: Entry, key: string, make: () => object): string {
   return json;
 }
 
-/** What an Accept header asks for; null when JSON would not do. */
+/** The form that an Accept header requests. null: the client does not accept JSON. */
 export function formOf(accept: string | undefined): Form | 'table' | null {
   if (accept === undefined || accept === '') return 'object';
   for (const range of accept.split(',')) {

@@ -1,4 +1,4 @@
-// Reads the body of a request, never more than the real API server would.
+// Reads the body of a request, with the size limit of the real API server.
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'yaml';
 import { ApiError, badRequest } from '../api-error.ts';
@@ -28,7 +28,7 @@ export function parsedBody(text: string, mediaType: string): unknown {
   }
 }
 
-/** Without its parameters; JSON where none is given, as the real one takes it. */
+/** The media type without parameters. The default is JSON, as on the real API server. */
 export function mediaTypeOf(request: IncomingMessage): string {
   return (request.headers['content-type'] ?? 'application/json').split(';', 1)[0]?.trim() ?? '';
 }

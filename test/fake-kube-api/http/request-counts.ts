@@ -1,4 +1,4 @@
-// How often each verb was used on each resource: what the audit log of a real API server is read for.
+// Counts requests by verb and resource. It replaces the audit log of a real API server.
 import type { RequestInfo } from './request-info.ts';
 
 export class RequestCounts {
@@ -13,7 +13,7 @@ export class RequestCounts {
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
 
-  /** `{'list services': 3, 'get /version': 1}`, of one user or of all. */
+  /** The counts of one user or of all users, such as `{'list services': 3, 'get /version': 1}`. */
   read(user?: string): Record<string, number> {
     const sums: Record<string, number> = {};
     for (const [name, counts] of this.#byUser)

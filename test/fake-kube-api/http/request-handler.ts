@@ -1,4 +1,4 @@
-// One request from beginning to end: who, what, may they, then the verb. All refusals are thrown as ApiError and answered here.
+// Handles one request: user, target, access check, then the verb. All errors are thrown as ApiError and answered here.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, methodNotAllowed, noSuchResource } from '../api-error.ts';
 import type { Faults } from '../faults.ts';
@@ -40,7 +40,7 @@ const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map([
   ['application/apply-patch+yaml', 'apply'],
 ]);
 
-/** Joined in portions: a list of 20 000 slices is one string of 24 MB otherwise. */
+/** Lists are written in portions: 20 000 slices would otherwise be one string of 24 MB. */
 const ENTRIES_PER_WRITE = 500;
 
 export class RequestHandler {
@@ -58,7 +58,7 @@ export class RequestHandler {
         response.destroy();
         return;
       }
-      // What is not ours to refuse is a bug of the stand-in; a client sees it as the real one's panics look.
+      // Any other error is a bug in this fake. It looks like a panic of the real API server.
       const known =
         error instanceof ApiError
           ? error
@@ -80,7 +80,7 @@ export class RequestHandler {
     else this.#path(info.path, response);
   }
 
-  /** Null for a token that nobody has. */
+  /** null for an unknown token. */
   #userOf(request: IncomingMessage): string | null {
     const header = request.headers.authorization;
     if (header === undefined) return ANONYMOUS;
@@ -190,7 +190,7 @@ export class RequestHandler {
             'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
           );
         const { type, namespace, name } = target;
-        // An apply that would create is also a create.
+        // An apply that creates the object also needs the right to create.
         if (patchType === 'apply' && this.#deps.store.get(type.key, namespace, name) === null)
           access.require(user, { ...info, verb: 'create' });
         const body = parsedBody(text, mediaType);
@@ -254,7 +254,7 @@ export class RequestHandler {
       form === 'metadata'
         ? { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1' }
         : { kind: `${target.type.kind}List`, apiVersion: apiVersionOf(target.api) };
-    // The first portion is made before the head is sent: a conversion that fails is still an answer of its own.
+    // Renders all portions before the head is sent: a failed conversion must still become an error response. The JSON is cached.
     const portion = (start: number) =>
       entries
         .slice(start, start + ENTRIES_PER_WRITE)
@@ -328,7 +328,7 @@ export class RequestHandler {
   }
 }
 
-/** A verb that needs a name and has none, or the other way round, or writes to all namespaces. */
+/** True for a missing name, for a create with a name, and for a write without a namespace. */
 function isMisplaced({ verb, isNamed, namespace }: ResourceRequest, namespaced: boolean): boolean {
   const needsName = verb === 'update' || verb === 'patch';
   if (needsName ? !isNamed : verb === 'create' && isNamed) return true;

@@ -1,5 +1,5 @@
-// What a request is about, read off its method and URL as the API server does before anything else
-// (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go): authorisation, faults and counts all speak in these words.
+// Parses the method and URL of a request as the API server does first
+// (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go). Authorisation, faults and counts use the result.
 import { selectedName } from '../store/selectors.ts';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
@@ -10,9 +10,9 @@ export interface ResourceRequest {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
-  /** '' for all namespaces and for kinds that have none. */
+  /** '' for all namespaces and for cluster-scoped kinds. */
   readonly namespace: string;
-  /** Also the name that a field selector asks for: a rule with resourceNames allows such a list. */
+  /** Also set from a field selector for one name: a rule with resourceNames allows such a list. */
   readonly name: string;
   readonly isNamed: boolean;
   readonly subresource: string;
@@ -43,7 +43,7 @@ export function requestInfo(method: string, url: string): RequestInfo {
 
   let namespace = '';
   let [resource = '', name = '', subresource = ''] = path;
-  // `/namespaces/x` is the namespace itself, `/namespaces/x/services` is what lies in it.
+  // `/namespaces/x` is the namespace itself. `/namespaces/x/services` is a collection inside it.
   const isOwnSubresource = path.length === 3 && (path[2] === 'status' || path[2] === 'finalize');
   if (resource === 'namespaces' && path.length > 2 && !isOwnSubresource) {
     namespace = name;

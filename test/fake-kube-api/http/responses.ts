@@ -1,4 +1,4 @@
-// The forms of an answer that is not an object or a list of them.
+// Responses that are neither an object nor a list of objects.
 import type { ServerResponse } from 'node:http';
 import { ApiError, noSuchResource, type Status } from '../api-error.ts';
 import type { Entry } from '../store/object-store.ts';
@@ -19,7 +19,7 @@ export const deletedStatus = ({ type }: Target, entry: Entry): Status => ({
   },
 });
 
-/** The real one answers paths that no server of it knows in plain text, and unknown resources of a known group with a Status. */
+/** The real API server answers an unknown path in plain text, and an unknown resource of a known group with a Status. */
 export function unknownPath(isKnownGroup = false): ApiError {
   return isKnownGroup ? noSuchResource() : new ApiError(404, 'NotFound', NO_SUCH_PAGE);
 }

@@ -1,4 +1,4 @@
-// Lists as `kubectl get` shows them (Accept: as=Table): a few columns for each kind, so that the demo can be looked at.
+// Renders lists for `kubectl get` (Accept: as=Table): a few columns for each kind, so that the demo is readable.
 
 import { isMap, type JsonMap } from '../kube-object.ts';
 import type { Entry } from '../store/object-store.ts';

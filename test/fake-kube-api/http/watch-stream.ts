@@ -1,5 +1,5 @@
-// One open watch: what happened since, then what happens, as lines of JSON; bookmarks in between, and an end after its time.
-// It never waits for its client: one that does not read is cut, as the real one does.
+// One open watch: sends missed changes, then new changes, as lines of JSON, with bookmarks, until its timeout.
+// It never waits for its client: it cuts a client that does not read, as the real API server does.
 import type { ServerResponse } from 'node:http';
 import { type ApiError, expired, tooLargeResourceVersion } from '../api-error.ts';
 import { apiVersionOf } from '../kube-object.ts';
@@ -19,9 +19,9 @@ export interface WatchOptions {
   readonly form: Form;
   readonly namespace: string | null;
   readonly matches: Matcher;
-  /** Null: the state as it is now comes first, as ADDED events. */
+  /** null: the watch starts with the current state, as ADDED events. */
   readonly since: number | null;
-  /** With initial events: the version that they must at least have. */
+  /** The minimum resource version of the initial events. */
   readonly notOlderThan: number;
   readonly initialEvents: 'none' | 'plain' | 'with-bookmark';
   readonly bookmarks: boolean;
@@ -72,7 +72,7 @@ export class WatchStream {
     if (initialEvents === 'with-bookmark') this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' });
     for (const change of missed) this.#onChange(change);
     this.#release = deps.store.subscribe(key, (change) => {
-      // A client that is ahead of us, after a restore, hears nothing until we caught up.
+      // After a restore a client can have a newer revision. It gets no events until the store has passed that revision.
       if (since === null || change.revision > since) this.#onChange(change);
     });
     const end = performance.now() + options.timeoutMs;
@@ -83,18 +83,18 @@ export class WatchStream {
     return this.#response.destroyed || this.#response.writableEnded;
   }
 
-  /** For faults: bytes that are no event. */
+  /** For faults: sends bytes that are not an event. */
   write(text: string): void {
     this.#flush();
     this.#response.write(text);
   }
 
-  /** For faults: an open connection on which nothing comes any more. */
+  /** For faults: the connection stays open, but no more events are sent. */
   silence(silent: boolean): void {
     this.#silent = silent;
   }
 
-  /** For faults: the connection breaks. */
+  /** For faults: breaks the connection. */
   cut(): void {
     this.stop();
     this.#response.destroy();
@@ -106,7 +106,7 @@ export class WatchStream {
     this.#response.end();
   }
 
-  /** After which nothing of it is left; the owner calls it when the client has gone. */
+  /** Releases all resources. The owner calls it when the client has disconnected. */
   stop(): void {
     clearTimeout(this.#endTimer);
     if (this.#bookmarkTimer !== null) clearTimeout(this.#bookmarkTimer);
@@ -124,7 +124,7 @@ export class WatchStream {
     const before = previous !== null && matches(previous.object);
     const now = type !== 'DELETED' && matches(entry.object);
     if (now) this.#send(before ? 'MODIFIED' : 'ADDED', entry);
-    // What no longer matches is gone for this watch: it gets the last one that did, with the new version.
+    // An object that no longer matches is DELETED for this watch: its last matching state, with the new revision.
     else if (before && previous !== null)
       this.#send('DELETED', type === 'DELETED' ? entry : withRevision(previous, entry.revision));
   }

@@ -1,5 +1,5 @@
-// What the real API server's own controllers do for CustomResourceDefinitions and Namespaces: a definition is established and its
-// kind served, a namespace that is deleted takes along what lies in it. Both at once, where the real ones take a moment.
+// Does the work of the real controllers for CustomResourceDefinitions and Namespaces. It establishes a definition and serves its
+// kind. It deletes the objects in a deleted namespace. Both happen at once; the real controllers need some time.
 
 import type { WatchStream } from '../http/watch-stream.ts';
 import { equalJson } from '../kube-object.ts';
@@ -32,7 +32,7 @@ export function followDefinitions({ store, table, writes, watches, now }: Defini
     }
     if (previous !== null && equalJson(previous.object.spec, entry.object.spec)) return;
     table.install(entry.object);
-    // The storage of a changed definition is made anew, and its watches with it.
+    // The real API server creates a new storage for a changed definition, which ends all its watches.
     if (previous !== null) endWatchesOf(entry.name);
     writes.overwrite(entry, (object) => {
       object.status = establishedStatus(object, timestamp(now()));

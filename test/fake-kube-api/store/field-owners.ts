@@ -1,6 +1,6 @@
-// Who owns which field of an object: the part of server-side apply that is visible to its users. An applied field belongs to its
-// manager, another manager's change is a conflict unless forced, and what a manager applies no more goes away.
-// Simplified: ownership is not shown (no metadata.managedFields), and a field is a leaf, never a whole map.
+// Field ownership of server-side apply, as far as clients see it. A manager owns the fields it applies. A change by another manager
+// is a conflict unless forced. A field that its manager no longer applies is removed.
+// Simplified: ownership is not shown (no metadata.managedFields), and a field is a leaf, never an entire map.
 import { ApiError, type StatusCause } from '../api-error.ts';
 import { copyOf, equalJson, isMap, type JsonMap, type KubeObject } from '../kube-object.ts';
 import type { Schema } from '../types/schema.ts';
@@ -17,8 +17,8 @@ interface Owner {
 }
 
 /**
- * Most objects have one writer who owns all of it: then only its name is kept (`sole`), since the sets of 20 000 slices would
- * weigh more than the slices.
+ * Most objects have one writer that owns all fields. For these only the manager is stored (`sole`): the field sets of 20 000 slices
+ * would need more memory than the slices.
  */
 export type FieldOwners =
   | { readonly kind: 'sole'; readonly manager: Manager }
@@ -29,7 +29,7 @@ export const soleOwner = (manager: Manager): FieldOwners => ({ kind: 'sole', man
 const isSame = (left: Manager, right: Manager): boolean =>
   left.name === right.name && left.operation === right.operation && left.subresource === right.subresource;
 
-/** A step of a path: a key of a map, or `{"port":6443}` of an element of a keyed list. */
+/** Each step is a key of a map, or the key of an element in a keyed list. */
 type Path = readonly string[];
 
 const SYSTEM_FIELDS: ReadonlySet<string> = new Set(
@@ -42,7 +42,7 @@ function elementKey(schema: Schema | undefined, element: unknown): string | null
   if (schema?.['x-kubernetes-list-type'] === 'set') return JSON.stringify(element);
   const keys = schema?.['x-kubernetes-list-map-keys'];
   if (schema?.['x-kubernetes-list-type'] !== 'map' || keys === undefined || !isMap(element)) return null;
-  // The one key that defaulting fills in for everybody.
+  // `protocol` is the only list key with a default.
   return JSON.stringify(keys.map((key) => element[key] ?? (key === 'protocol' ? 'TCP' : null)));
 }
 
@@ -60,7 +60,7 @@ function collect(value: unknown, schema: Schema | undefined, path: Path, leaves:
   else if (Array.isArray(value) && isKeyed(schema) && value.length > 0)
     for (const each of value) {
       const element = [...path, elementKey(schema, each) ?? ''];
-      // The element itself has an owner too: when that one goes, what the server set by default in it goes along.
+      // The element itself has an owner too. When the owner drops it, the defaults that the server set inside are removed too.
       leaves.set(JSON.stringify(element), true);
       if (isMap(each)) collect(each, schema?.items, element, leaves);
     }
@@ -81,7 +81,7 @@ function materialised(owners: FieldOwners, leaves: ReadonlyMap<string, unknown>)
     : [{ manager: owners.manager, fields: new Set(leaves.keys()) }];
 }
 
-/** Ownership after a create, update or patch: whoever changed a field has it. */
+/** Ownership after a create, update or patch: the manager owns each field that it changed. */
 export function ownersAfterUpdate(
   before: { readonly object: KubeObject; readonly owners: FieldOwners } | null,
   after: KubeObject,
@@ -115,7 +115,7 @@ export interface Applied {
   readonly owners: FieldOwners;
 }
 
-/** `live` is null where the apply creates the object. Throws the conflict, unless forced. */
+/** `live` is null when the apply creates the object. Throws on a conflict, unless forced. */
 export function applyConfiguration(
   live: { readonly object: KubeObject; readonly owners: FieldOwners } | null,
   configuration: KubeObject,
@@ -161,7 +161,7 @@ function refuseConflicts(others: readonly Owner[], taken: readonly string[]): vo
   throw new ApiError(409, 'Conflict', message, { causes });
 }
 
-/** The configuration laid over the live object; keyed lists element by element, other lists as a whole. */
+/** Merges the configuration into the live object. Keyed lists merge by element; other lists are replaced. */
 function merged(live: unknown, configuration: unknown, schema: Schema | undefined): unknown {
   if (isMap(configuration) && isMap(live)) {
     const result: JsonMap = { ...live };
@@ -182,7 +182,7 @@ function merged(live: unknown, configuration: unknown, schema: Schema | undefine
   return copyOf(configuration);
 }
 
-/** Also removes the containers that only held it. Copies on the way down: the live object shares them. */
+/** Also removes containers that become empty. Copies each container on the path, because the live object shares it. */
 function removeLeaf(
   container: JsonMap,
   schema: Schema | undefined,

@@ -1,5 +1,5 @@
-// The garbage collector of kube-controller-manager, as far as ownerReferences go: dependents whose owners are all gone are
-// deleted, foreground and orphan deletions finish. Off unless asked for; a real one is a process of its own and takes its time.
+// The garbage collector of kube-controller-manager for ownerReferences. It deletes dependents without any remaining owner, and
+// completes foreground and orphan deletions. It is off by default: the real one is a separate process and needs some time.
 
 import { groupVersionOf, type OwnerReference } from '../kube-object.ts';
 import type { ResourceTable } from '../types/resource-table.ts';
@@ -10,7 +10,7 @@ export class GarbageCollector {
   readonly #store: ObjectStore;
   readonly #writes: ObjectWrites;
   readonly #table: ResourceTable;
-  /** By uid of the owner: the dependents, as resource, namespace and name. */
+  /** The dependents by uid of the owner, as resource, namespace and name. */
   readonly #dependents = new Map<string, Set<string>>();
   readonly #queue = new Set<string>();
   #enabled = false;
@@ -27,7 +27,7 @@ export class GarbageCollector {
     deps.store.subscribeAll((change) => this.#onChange(change));
   }
 
-  /** Switched on, it first looks at everything there is. */
+  /** Starts with a check of all existing objects. */
   enable(): void {
     this.#enabled = true;
     for (const resource of this.#store.resources())
@@ -50,7 +50,7 @@ export class GarbageCollector {
     if (type === 'DELETED')
       for (const dependent of this.#dependents.get(entry.object.metadata.uid ?? '') ?? [])
         this.#enqueue(dependent);
-    // A foreground deletion waits for this one.
+    // The owner's foreground deletion may wait for this object.
     for (const owner of entry.object.metadata.ownerReferences ?? []) {
       const found = this.#find(owner, entry.namespace);
       if (found !== null) this.#enqueue(keyOf(found));

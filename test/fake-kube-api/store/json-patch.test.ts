@@ -29,7 +29,7 @@ test.each<[target: unknown, patch: unknown, result: unknown]>([
   expect(mergePatch(target, patch)).toEqual(result);
 });
 
-test('a merge patch changes nothing the second time, and never its target', () => {
+test('a merge patch is idempotent and never changes its target', () => {
   fc.assert(
     fc.property(json, json, (target, patch) => {
       const before = JSON.stringify(target);
@@ -40,7 +40,7 @@ test('a merge patch changes nothing the second time, and never its target', () =
   );
 });
 
-test('a JSON patch that fails half way leaves its target alone', () => {
+test('a JSON patch that fails in the middle does not change its target', () => {
   const target = { list: [1, 2], map: { a: 1 } };
   const patch = [
     { op: 'add', path: '/list/0', value: 0 },
@@ -71,6 +71,6 @@ test.each([
   { op: 'test', path: '/list', value: [1] },
   { op: 'move', from: '/none', path: '/x' },
   { op: 'remove', path: '' },
-])('%j does not fit', (operation) => {
+])('%j is rejected', (operation) => {
   expect(() => jsonPatch({ list: [1, 2] }, [operation])).toThrow('rejected our request');
 });

@@ -1,4 +1,4 @@
-// RFC 6902 (JSON patch) and RFC 7386 (merge patch). Both return a new value and leave the old one alone.
+// RFC 6902 (JSON patch) and RFC 7386 (merge patch). Both return a new value and do not change the old one.
 import { ApiError, badRequest } from '../api-error.ts';
 import { copyOf, equalJson, isMap, type JsonMap } from '../kube-object.ts';
 

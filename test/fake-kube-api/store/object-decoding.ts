@@ -1,5 +1,5 @@
-// Turns the body of a request into an object of the kind and version it was sent to, or says what is wrong with it. Built-in
-// kinds are decoded strictly typed (400, as Go does), custom ones validated against their schema (422, as theirs are).
+// Decodes the body of a request as an object of the requested kind and version. Built-in kinds are decoded with strict types: an
+// error is a 400, as from Go. Custom kinds are validated against their schema: an error is a 422.
 import { ApiError, badRequest, type FieldProblem, invalid } from '../api-error.ts';
 import { apiVersionOf, copyOf, isMap, type JsonMap, type KubeObject } from '../kube-object.ts';
 import type { ApiOfType } from '../types/resource-type.ts';
@@ -53,7 +53,7 @@ export function decodeObject(
   };
 }
 
-/** A patch that makes an object no kind can read is invalid, not a bad request. */
+/** A patch whose result cannot be decoded is invalid (422), not a bad request (400). */
 export function decodePatched(
   patched: unknown,
   target: ApiOfType,

@@ -1,4 +1,4 @@
-// get and list: selectors, resource versions, and lists in pages that stay consistent while the objects change.
+// Implements get and list: selectors, resource versions, and paged lists that stay consistent while objects change.
 import {
   ApiError,
   badRequest,
@@ -16,13 +16,13 @@ export interface ListPage {
   readonly entries: readonly Entry[];
   readonly revision: number;
   readonly continueToken: string;
-  /** Null when a selector makes it unknown, as in the real one. */
+  /** null with a selector, as on the real API server. */
   readonly remaining: number | null;
 }
 
 const LIST_OPTIONS = { group: 'meta.k8s.io', plural: 'listoptions', kind: 'ListOptions' };
 
-/** The number in a resourceVersion parameter; null when there is none. */
+/** The number of the resourceVersion parameter. null when it is absent. */
 export function askedRevision(query: URLSearchParams): number | null {
   const text = query.get('resourceVersion') ?? '';
   if (text === '') return null;
@@ -31,14 +31,14 @@ export function askedRevision(query: URLSearchParams): number | null {
   return Number(text);
 }
 
-/** A number in the query; 0 when there is none. */
+/** A number in the query. 0 when it is absent. */
 export function integerOption(query: URLSearchParams, name: string): number {
   const text = query.get(name) ?? '0';
   if (!/^-?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
   return Number(text);
 }
 
-/** The same for a watch, where the real one lets the parser's error through as it is. */
+/** The same for a watch: there the real API server returns the parser's error unchanged, as a 500. */
 export function watchedRevision(query: URLSearchParams): number | null {
   try {
     return askedRevision(query);
@@ -66,7 +66,7 @@ function decoded(token: string): Continue {
   try {
     const value = JSON.parse(Buffer.from(token, 'base64url').toString()) as Continue;
     if (typeof value.revision === 'number' && typeof value.after === 'string') return value;
-  } catch {} // it is not one of ours: said below
+  } catch {} // not a token of this server: the error follows
   throw badRequest('continue key is not valid: illegal base64 data');
 }
 
@@ -108,7 +108,7 @@ export class ObjectReads {
       throw badRequest('specifying resource version is not allowed when using continue');
     if (revision !== null && revision > this.#store.revision)
       throw tooLargeResourceVersion(revision, this.#store.revision);
-    // Any version will do: the real one answers from its cache, and that knows no pages.
+    // resourceVersion 0 accepts any version. The real API server answers from its cache, which does not support pages.
     const limit = revision === 0 && token === '' ? 0 : integerOption(query, 'limit');
     const matches = matcherOf(target, query);
     if (token !== '') return this.#continued(type, namespace, decoded(token), limit, matches);
@@ -132,7 +132,7 @@ export class ObjectReads {
     limit: number,
     matches: Matcher,
   ): ListPage {
-    // A negative revision is the token of an expired one: the rest of the list as it is now.
+    // A negative revision comes from an expired token: the client gets the rest of the current list.
     const at = revision < 0 ? this.#store.revision : revision;
     const all = this.#entriesAt(type, namespace, at);
     if (all === null) throw expiredContinue(encoded({ revision: -1, after }));
@@ -140,7 +140,7 @@ export class ObjectReads {
     return page(start < 0 ? [] : all.slice(start), at, limit, matches);
   }
 
-  /** The objects as they were at that revision; null when nobody remembers. */
+  /** The objects at that revision. null when the history does not reach back that far. */
   #entriesAt(type: ResourceType, namespace: string | null, revision: number): readonly Entry[] | null {
     const changes = this.#store.changesSince(type.key, revision);
     if (changes === null) return null;

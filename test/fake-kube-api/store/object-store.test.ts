@@ -26,7 +26,7 @@ function perform(store: ObjectStore, { kind, namespace, name }: Operation): void
 const keyOf = ({ namespace, name }: Entry) => `${namespace}/${name}`;
 const versions = (entries: readonly Entry[]) => entries.map((entry) => [keyOf(entry), entry.revision]);
 
-test('a list and the changes after it give the next list, from any moment on', () => {
+test('a list at any revision plus the later changes gives the current list', () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 40 }), fc.nat(40), (operations, at) => {
       const store = new ObjectStore({ historyLimit: 1000 });
@@ -45,7 +45,7 @@ test('a list and the changes after it give the next list, from any moment on', (
   );
 });
 
-test('the list of a namespace is its part of the list of all, in the same order', () => {
+test('the list of a namespace is its part of the entire list, in the same order', () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 30 }), (operations) => {
       const store = new ObjectStore({ historyLimit: 1000 });
@@ -57,7 +57,7 @@ test('the list of a namespace is its part of the list of all, in the same order'
   );
 });
 
-test('every change has a revision of its own, and later ones are greater', () => {
+test('every change has its own revision, and revisions increase', () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 40 }), (operations) => {
       const store = new ObjectStore({ historyLimit: 1000 });
@@ -71,7 +71,7 @@ test('every change has a revision of its own, and later ones are greater', () =>
   );
 });
 
-test('the history is bounded, and says when it no longer reaches back', () => {
+test('the history is bounded, and a revision before its start gives null', () => {
   const store = new ObjectStore({ historyLimit: 10 });
   const start = store.revision;
   for (let index = 0; index < 100; index += 1) store.put('things', object('a', `x-${index}`), OWNERS);
@@ -81,7 +81,7 @@ test('the history is bounded, and says when it no longer reaches back', () => {
   expect(store.changesSince('things', store.revision)).toEqual([]);
 });
 
-test('a snapshot brings objects and revision back, and forgets the way there', () => {
+test('a restore brings back objects and revision, and drops the history', () => {
   const store = new ObjectStore({ historyLimit: 100 });
   store.put('things', object('a', 'x'), OWNERS);
   const snapshot = store.snapshot();

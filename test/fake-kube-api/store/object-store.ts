@@ -1,19 +1,19 @@
-// What the management API remembers: every object once, by resource and namespace, with one revision counter for all as etcd has
-// it, and a bounded history of changes for watches. It knows no kinds, no verbs and no HTTP.
+// The storage of the management API: all objects by resource and namespace, one revision counter for all as in etcd, and a bounded
+// history of changes for watches. It has no code for kinds, verbs or HTTP.
 
 import type { KubeObject } from '../kube-object.ts';
 import type { FieldOwners } from './field-owners.ts';
 
-/** One version of one object. Nothing in it is ever changed, so lists, watches and snapshots can share it. */
+/** One version of one object. It is immutable, so lists, watches and snapshots can share it. */
 export interface Entry {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  /** As it was written, in the version that was the storage version then. */
+  /** In the API version that was the storage version at the time of the write. */
   readonly object: KubeObject;
   readonly revision: number;
   readonly owners: FieldOwners;
-  /** The JSON of each API version that was ever asked for: made once, shared by all who list and watch. */
+  /** Cached JSON by requested form. All lists and watches share it. */
   readonly rendered: Map<string, string>;
 }
 
@@ -28,9 +28,9 @@ export type ChangeListener = (change: Change) => void;
 
 interface Table {
   entries: Map<string, Entry>;
-  /** Sorted as etcd's are; null after an object came or went. */
+  /** Sorted as in etcd. null after an object was added or removed. */
   keys: readonly string[] | null;
-  /** In the order of the keys; null after any change. */
+  /** In the order of `keys`. null after any change. */
   sorted: readonly Entry[] | null;
   sortedByNamespace: Map<string, readonly Entry[]> | null;
   history: Change[];
@@ -44,7 +44,7 @@ export interface Snapshot {
   readonly tables: ReadonlyMap<string, ReadonlyMap<string, Entry>>;
 }
 
-/** Not 1, so that there is a past that nobody remembers, as there is in every real cluster. */
+/** Not 1: as in every real cluster, there are older revisions that are no longer in the history. */
 const FIRST_REVISION = 100;
 
 export class ObjectStore {
@@ -52,7 +52,7 @@ export class ObjectStore {
   readonly #tables = new Map<string, Table>();
   readonly #listeners = new Set<ChangeListener>();
   #revision = FIRST_REVISION;
-  /** Nothing before it is remembered by anybody. */
+  /** No table has changes up to this revision in its history. */
   #restored = FIRST_REVISION;
 
   constructor({ historyLimit }: { readonly historyLimit: number }) {
@@ -67,7 +67,7 @@ export class ObjectStore {
     return this.#table(resource).entries.get(keyOf(namespace, name)) ?? null;
   }
 
-  /** In the order of namespace and name; null for all namespaces. */
+  /** Sorted by `<namespace>/<name>`. A null namespace lists all of them. */
   list(resource: string, namespace: string | null): readonly Entry[] {
     const table = this.#table(resource);
     if (table.sorted === null) {
@@ -88,7 +88,7 @@ export class ObjectStore {
     return [...this.#tables.keys()];
   }
 
-  /** The caller has set everything but the resource version. */
+  /** Sets the resource version. The caller sets everything else. */
   put(resource: string, object: KubeObject, owners: FieldOwners): Entry {
     const table = this.#table(resource);
     const { namespace = '', name = '' } = object.metadata;
@@ -107,7 +107,7 @@ export class ObjectStore {
     return entry;
   }
 
-  /** What a watch is told has the revision of the deletion. */
+  /** Returns the deleted object with the revision of the deletion. Watches get the same entry. */
   remove(resource: string, namespace: string, name: string): Entry | null {
     const table = this.#table(resource);
     const previous = table.entries.get(keyOf(namespace, name));
@@ -120,7 +120,7 @@ export class ObjectStore {
     return entry;
   }
 
-  /** Null when the history no longer reaches back that far. */
+  /** null when the history does not reach back that far. */
   changesSince(resource: string, revision: number): readonly Change[] | null {
     const { history, forgotten } = this.#table(resource);
     if (revision < forgotten) return null;
@@ -144,7 +144,7 @@ export class ObjectStore {
     return () => this.#listeners.delete(listener);
   }
 
-  /** As a restarted API server does: what happened before is known only as the state it led to. */
+  /** Drops the history and keeps the state, as after a restart of the API server. */
   forgetHistory(): void {
     this.#restored = this.#revision;
     for (const table of this.#tables.values()) {
@@ -160,7 +160,7 @@ export class ObjectStore {
     };
   }
 
-  /** As `etcdctl snapshot restore` does: the revision goes back too, and nobody is told. */
+  /** As `etcdctl snapshot restore`: the revision goes back too, and no watch gets an event. */
   restore({ revision, tables }: Snapshot): void {
     this.#revision = revision;
     for (const [resource, table] of this.#tables) {
@@ -187,7 +187,7 @@ export class ObjectStore {
 
   #commit(table: Table, change: Change): void {
     table.history.push(change);
-    // Dropped in halves, so that the cost of each change stays constant.
+    // Drops half of the history at a time, so the average cost of a change is constant.
     if (table.history.length > this.#historyLimit) {
       const dropped = table.history.splice(0, Math.ceil(this.#historyLimit / 2));
       table.forgotten = (dropped.at(-1) as Change).revision;
@@ -214,7 +214,7 @@ export class ObjectStore {
   }
 }
 
-// A slash sorts before every character of a name, as in etcd's keys.
+// The same layout as the keys in etcd, so the sort order is the same.
 const keyOf = (namespace: string, name: string): string => `${namespace}/${name}`;
 
 function grouped(entries: readonly Entry[]): Map<string, readonly Entry[]> {

@@ -1,5 +1,5 @@
-// The writing verbs: create, update, patch, apply, delete, each with the order of checks of the real API server (registry/rest
-// and registry/generic). Everything that changes an object goes through here, also what the server's own controllers do.
+// Implements create, update, patch, apply and delete, with the checks in the order of the real API server (registry/rest and
+// registry/generic). The controllers' changes to objects use this class too.
 import { randomBytes, randomUUID } from 'node:crypto';
 import {
   alreadyExists,
@@ -59,7 +59,7 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
 }
 
-/** Gone, or marked for deletion and kept by its finalizers. */
+/** `gone` is false when finalizers keep the object: it is only marked for deletion. */
 export interface Deleted {
   readonly entry: Entry;
   readonly gone: boolean;
@@ -186,7 +186,7 @@ export class ObjectWrites {
     return { entry: this.#store.put(type.key, marked, old.owners), gone: false };
   }
 
-  /** For the server's own controllers: no validation, no ownership. */
+  /** For the server's own controllers: without validation and field ownership. */
   overwrite(entry: Entry, change: (object: KubeObject) => void): Entry {
     const object = copyOf(entry.object);
     change(object);
@@ -318,7 +318,7 @@ export class ObjectWrites {
         wholeSchema(type.storage),
         managerOf(options, target, operation),
       );
-    // A write that changes nothing is no write: no revision, no event.
+    // A write without a change creates no revision and no event.
     if (equalJson(stored, old.object)) {
       const kept = { ...old, owners: nextOwners };
       return owners === undefined || options.dryRun ? old : this.#keepOwners(kept, old);
@@ -329,14 +329,14 @@ export class ObjectWrites {
     return this.#store.put(type.key, stored, nextOwners);
   }
 
-  /** The real one writes the new owner of the same values; the object then has a new revision though nothing in it changed. */
+  /** The real API server stores a changed owner even if the values are the same. The object then gets a new revision. */
   #keepOwners(kept: Entry, old: Entry): Entry {
     return JSON.stringify(ownersText(kept.owners)) === JSON.stringify(ownersText(old.owners))
       ? old
       : this.#store.put(kept.resource, kept.object, kept.owners);
   }
 
-  /** The last finalizer went: the object goes with this very write. */
+  /** This write removes the last finalizer, so it also removes the object. */
   #removed(resource: string, object: KubeObject, owners: FieldOwners): Entry {
     const { namespace = '', name = '' } = object.metadata;
     this.#store.put(resource, object, owners);
@@ -382,7 +382,7 @@ function refuse(type: ResourceType, name: string, problems: readonly FieldProble
   if (problems.length > 0) throw invalid(type, name, problems);
 }
 
-/** What a dry run would have written. */
+/** The result of a dry run. */
 function unsaved(type: ResourceType, object: KubeObject): Entry {
   const { namespace = '', name = '' } = object.metadata;
   const owners: FieldOwners = { kind: 'shared', owners: [] };

@@ -1,4 +1,4 @@
-// Label and field selectors as a query string writes them: `a=b,c in (d,e),!f` and `metadata.name=x`.
+// Parses label and field selectors of a query string: `a=b,c in (d,e),!f` and `metadata.name=x`.
 import { badRequest } from '../api-error.ts';
 import { isMap, type KubeObject } from '../kube-object.ts';
 import { isLabelValue, isQualifiedName } from '../names.ts';
@@ -80,7 +80,7 @@ export function labelMatcher(selector: string | null): Matcher {
   return ({ metadata }) => tests.every((test) => test(metadata.labels ?? NO_LABELS));
 }
 
-/** `supported` lists the paths that this kind can be selected by; the two of the metadata always can. */
+/** `supported` lists the selectable paths of this kind. `metadata.name` and `metadata.namespace` are always selectable. */
 export function fieldMatcher(selector: string | null, supported: readonly string[], kind: string): Matcher {
   const tests = requirementsOf(selector ?? '').map((requirement): Matcher => {
     const match = /^([^=!]+)(==|=|!=)(.*)$/.exec(requirement);
@@ -101,7 +101,7 @@ export function fieldMatcher(selector: string | null, supported: readonly string
   return tests.length === 0 ? EVERYTHING : (object) => tests.every((test) => test(object));
 }
 
-/** The one name that a field selector asks for, where it asks for one: such a list needs no walk. */
+/** The name, if the field selector selects exactly one name. Such a list needs only one lookup. */
 export function selectedName(selector: string | null): string | null {
   return /^metadata\.name==?([^,!=]+)$/.exec(selector ?? '')?.[1] ?? null;
 }

@@ -1,5 +1,5 @@
-// The strategic merge patch that kubectl sends for built-in kinds: a merge patch in which lists can be merged by key, as the
-// schema says (x-kubernetes-patch-strategy). `$setElementOrder` only orders what `kubectl apply` shows; here it is dropped.
+// The strategic merge patch that kubectl sends for built-in kinds: a merge patch that can merge lists by key. The schema selects
+// these lists (x-kubernetes-patch-strategy). `$setElementOrder` is ignored: it only changes the order of the elements.
 import { badRequest } from '../api-error.ts';
 import { copyOf, equalJson, isMap, type JsonMap } from '../kube-object.ts';
 import type { Schema } from '../types/schema.ts';

@@ -1,4 +1,4 @@
-// What happens to an object's metadata in a write: what only the server may set, and what a deletion leaves behind.
+// The rules for an object's metadata in a write: fields that only the server sets, and the marks of a deletion.
 import { ApiError, conflict } from '../api-error.ts';
 import { equalJson, type KubeObject, type ObjectMeta } from '../kube-object.ts';
 import type { ResourceType, ServedApi } from '../types/resource-type.ts';
@@ -7,7 +7,7 @@ import { METADATA } from './metadata.ts';
 
 const schemas = new WeakMap<Schema, Schema>();
 
-/** The schema with the metadata in it: what patches and field ownership walk along. */
+/** The schema including the metadata, for patches and field ownership. */
 export function wholeSchema({ schema }: ServedApi): Schema {
   let whole = schemas.get(schema);
   if (whole === undefined) {
@@ -22,7 +22,7 @@ export const timestamp = (date: Date): string => `${date.toISOString().slice(0, 
 export const preconditionText = (what: string, asked: string, found: string): string =>
   `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`;
 
-/** The preconditions of a deletion; the real one names the kind here, where all other conflicts name the resource. */
+/** Checks the preconditions of a deletion. Only this conflict names the kind; all others name the resource. */
 export function refuseOtherThan(
   { group, kind }: ResourceType,
   metadata: ObjectMeta,
@@ -55,7 +55,7 @@ export function requireNamespace(
     );
 }
 
-/** What no client may change, and what it may leave out. */
+/** Restores the fields that clients cannot change, and those that they may omit. */
 export function keepSystemMetadata(metadata: ObjectMeta, old: ObjectMeta): void {
   for (const field of [
     'creationTimestamp',

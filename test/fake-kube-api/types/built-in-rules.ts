@@ -1,5 +1,5 @@
-// The defaults and validation rules of the built-in kinds that we depend on, read off Kubernetes 1.35 (pkg/apis/*/validation).
-// Simplified: only what a client of ours can run into. The suite in test/kube-api runs against the real one and judges this.
+// The defaults and validation rules of the built-in kinds that Isthmus uses, from Kubernetes 1.35 (pkg/apis/*/validation).
+// Simplified: only the rules that affect our clients. The suite in test/kube-api compares them with a real kube-apiserver.
 import { isIP, isIPv4 } from 'node:net';
 import {
   duplicate,
@@ -19,7 +19,7 @@ const specOf = (object: KubeObject): JsonMap => (object.spec ?? {}) as JsonMap;
 const isPort = (value: unknown): boolean =>
   Number.isInteger(value) && Number(value) > 0 && Number(value) < 65536;
 
-/** Hands out cluster IPs; the real one's range is a flag, this is its default in most installations. */
+/** Allocates cluster IPs from the usual default range. On the real API server the range is a flag. */
 export class ServiceAddresses {
   #next = 0;
 
@@ -143,7 +143,7 @@ export function endpointSliceProblems(object: KubeObject, old: KubeObject | null
     if (!PROTOCOLS.includes(String(protocol)))
       problems.push(notSupported(`${path}.protocol`, protocol, PROTOCOLS));
   });
-  // What an older Kubernetes accepted stays acceptable as long as nobody touches it.
+  // Endpoints that an older Kubernetes accepted stay valid while they are unchanged.
   if (old === null || !equalJson(old.endpoints, object.endpoints))
     problems.push(...endpointsProblems(maps(object.endpoints), String(addressType)));
   if (old !== null && old.addressType !== addressType) problems.push(immutable('addressType', addressType));
@@ -236,7 +236,7 @@ export function secretProblems(object: KubeObject, old: KubeObject | null): Fiel
   return problems;
 }
 
-/** The names of an event's fields in v1 and in events.k8s.io/v1, which are two views of one thing. */
+/** The field names of an event in v1 and in events.k8s.io/v1. Both are views of the same object. */
 export const EVENT_FIELDS: readonly (readonly [core: string, events: string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
@@ -247,7 +247,7 @@ export const EVENT_FIELDS: readonly (readonly [core: string, events: string])[] 
   ['count', 'deprecatedCount'],
 ];
 
-/** `object` is in v1, whatever the request was in. */
+/** `object` is always in v1. `by` is the version of the request. */
 export function eventProblems(object: KubeObject, old: KubeObject | null, by: GroupVersion): FieldProblem[] {
   const problems: FieldProblem[] = [];
   const at = (field: string): string => String(object[field] ?? '');

@@ -1,5 +1,5 @@
-// The fields of the built-in kinds that the management API serves: what is not here is dropped, as Go's decoding does. Whole for
-// Service, EndpointSlice, Lease, Secret, Event and Namespace; Nodes keep whatever they are given.
+// The fields of the built-in kinds that the management API serves. Other fields are dropped, as in Go's decoder. Complete for
+// Service, EndpointSlice, Lease, Secret, Event and Namespace. A Node keeps all fields.
 import type { Schema } from './schema.ts';
 
 type Fields = Readonly<Record<string, Schema>>;
@@ -16,7 +16,7 @@ const fields = (properties: Fields): Schema => ({ type: 'object', properties });
 const mapOf = (additionalProperties: Schema): Schema => ({ type: 'object', additionalProperties });
 const listOf = (items: Schema): Schema => ({ type: 'array', items, 'x-kubernetes-list-type': 'atomic' });
 
-/** A list whose elements have owners of their own: `keys` tells them apart in an apply, `mergeKey` in a strategic patch. */
+/** A list whose elements have separate owners. `keys` identifies them in an apply, `mergeKey` in a strategic patch. */
 const keyedList = (keys: readonly string[], mergeKey: string, items: Schema): Schema => ({
   type: 'array',
   items,

@@ -1,4 +1,4 @@
-// The table of built-in kinds. One row each; what the rows call lies in built-in-rules.ts and built-in-schemas.ts.
+// The table of built-in kinds, one row for each. The rules are in built-in-rules.ts, the schemas in built-in-schemas.ts.
 
 import { apiVersionOf, type GroupVersion, type JsonMap, type KubeObject } from '../kube-object.ts';
 import { dns1035Label, dns1123Label, dns1123Subdomain } from '../names.ts';
@@ -54,7 +54,7 @@ function builtIn(row: Row): ResourceType {
   };
 }
 
-/** An event in the other of its two groups. */
+/** Converts an event between its two groups. */
 function convertEvent(object: KubeObject, to: GroupVersion): KubeObject {
   const apiVersion = apiVersionOf(to);
   if (object.apiVersion === apiVersion) return object;
@@ -65,7 +65,7 @@ function convertEvent(object: KubeObject, to: GroupVersion): KubeObject {
   return { ...(Object.fromEntries(renamed) as KubeObject), apiVersion };
 }
 
-/** `addresses` is the one thing that kinds share beside the store. */
+/** `addresses` is the only state that kinds share outside the store. */
 export function builtInTypes(addresses = new ServiceAddresses()): ResourceType[] {
   return [
     builtIn({

@@ -1,5 +1,5 @@
-// CustomResourceDefinitions of OpenStackCluster and Machine, reduced to the fields that Isthmus reads and those without which no
-// real one is valid. Types, bounds and required fields are those of CAPO 0.9, 0.12 and main (August 2026) and Cluster API 1.11.
+// CustomResourceDefinitions of OpenStackCluster and Machine, reduced to the required fields and those that Isthmus reads. Types,
+// bounds and required fields are those of CAPO 0.9, 0.12 and main (August 2026) and Cluster API 1.11.
 import type { KubeObject } from '../kube-object.ts';
 import type { Schema } from './schema.ts';
 
@@ -170,11 +170,11 @@ const MACHINE: Readonly<Record<MachineVersion, Schema>> = {
 };
 
 export interface DefinitionChoice<Version extends string> {
-  /** All of them by default. */
+  /** Default: all versions. */
   readonly served?: readonly Version[];
-  /** v1beta1 by default where it is served, else the best that is: without a webhook everything else is lossy. */
+  /** Default: v1beta1 if it is served, else the last served version. Without a webhook, other choices lose fields. */
   readonly storage?: Version;
-  /** `Webhook` only for the embedded API, which then calls the conversion that it was given. */
+  /** `Webhook` only for the embedded API, which then calls the function in its `conversions` option. */
   readonly conversion?: 'None' | 'Webhook';
 }
 

@@ -1,4 +1,4 @@
-// Makes a resource type of a CustomResourceDefinition: its versions, schemas, and the conversion between them.
+// Creates a resource type from a CustomResourceDefinition: its versions, schemas, and the conversion between them.
 import { type FieldProblem, invalidValue, required } from '../api-error.ts';
 import {
   apiVersionOf,
@@ -13,7 +13,7 @@ import type { ResourceType, ServedApi } from './resource-type.ts';
 import { prune, type Schema, setDefaults } from './schema.ts';
 import { ruleProblems } from './written-rules.ts';
 
-/** Stands in for a conversion webhook: the same object in another version, or an error when the webhook is down. */
+/** Replaces a conversion webhook: returns the object in another version, or throws when the webhook is down. */
 export type Conversion = (object: KubeObject, to: GroupVersion) => KubeObject;
 
 interface Definition {
@@ -59,7 +59,7 @@ export function definitionProblems(crd: KubeObject): FieldProblem[] {
   return problems;
 }
 
-/** `v2 > v1 > v1beta2 > v1beta1 > v1alpha7`: the order in which discovery prefers versions. */
+/** The preference order of discovery: `v2 > v1 > v1beta2 > v1beta1 > v1alpha7`. */
 export function compareVersions(left: string, right: string): number {
   const rank = (version: string): readonly number[] | null => {
     const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);
@@ -113,7 +113,7 @@ export function customType(crd: KubeObject, conversion: Conversion | undefined):
   };
 }
 
-/** Without a webhook only the name of the version changes, and what the other version does not know is lost. */
+/** Without a webhook only the version name changes, and fields that the other version does not have are lost. */
 function converted(
   object: KubeObject,
   to: GroupVersion,
@@ -141,7 +141,7 @@ function contentSchema(schema: Schema): Schema {
   return { ...schema, properties };
 }
 
-/** What the API server's own controllers write once a definition is accepted. */
+/** The status that the API server's own controllers write after a definition is accepted. */
 export function establishedStatus(crd: KubeObject, now: string): JsonMap {
   const spec = crd.spec as unknown as Definition;
   const before = isMap(crd.status) ? crd.status : {};

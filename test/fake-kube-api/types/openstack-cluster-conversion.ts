@@ -1,5 +1,5 @@
-// What CAPO's conversion webhook does for the fields that we know: the same OpenStackCluster in another version. A table of
-// where each version keeps a field; v1beta1 is the middle through which all go.
+// Replaces CAPO's conversion webhook for the fields of our definitions: converts an OpenStackCluster to another version. A table
+// lists the place of each field in each version. All conversions go through v1beta1.
 import {
   apiVersionOf,
   type GroupVersion,
@@ -53,7 +53,7 @@ function put(root: JsonMap, path: string, value: unknown): void {
 
 const isAlpha = (version: string): boolean => version.startsWith('v1alpha');
 
-/** In place of the webhook, for the option `conversions` of the management API. Changes `object`, which is a copy. */
+/** For the option `conversions` of the management API. Changes `object`: the caller passes a copy. */
 export function convertOpenStackCluster(object: KubeObject, to: GroupVersion): KubeObject {
   const { version } = groupVersionOf(object.apiVersion);
   for (const [middle, other] of MOVES[version] ?? []) put(object, middle, take(object, other));

@@ -1,5 +1,5 @@
-// Which kinds are served right now: the built-in ones, and one for each CustomResourceDefinition that is in the store. It follows
-// the store, so a definition that is created, changed or deleted takes effect with the write itself.
+// The kinds that are currently served: the built-in kinds, and one for each CustomResourceDefinition in the store. The definition
+// controller updates the table, so a change of a definition takes effect with the write itself.
 
 import type { GroupVersion, KubeObject } from '../kube-object.ts';
 import { builtInTypes } from './built-in-types.ts';
@@ -25,7 +25,7 @@ export class ResourceTable {
     return [...this.#types.values()];
   }
 
-  /** Null where nothing of that name is served in that version. */
+  /** null when no such resource is served in that version. */
   find(group: string, version: string, plural: string): ApiOfType | null {
     for (const type of this.#types.values()) {
       if (type.plural !== plural) continue;
@@ -35,7 +35,7 @@ export class ResourceTable {
     return null;
   }
 
-  /** For messages about requests to what may not exist. */
+  /** For error messages: the requested version may not exist. */
   ofResource(group: string, plural: string): ResourceType | null {
     return (
       [...this.#types.values()].find(
@@ -53,7 +53,7 @@ export class ResourceTable {
     return null;
   }
 
-  /** Every group with its served versions, best first; the core group is ''. */
+  /** Every group with its served versions, preferred version first. The core group is ''. */
   groups(): ReadonlyMap<string, readonly string[]> {
     const groups = new Map<string, Set<string>>();
     for (const type of this.#types.values())
@@ -75,7 +75,7 @@ export class ResourceTable {
     this.#types.delete(key);
   }
 
-  /** After the store went back in time. */
+  /** Called after a restore of the store. */
   reinstall(crds: readonly KubeObject[]): void {
     for (const [key, { custom }] of this.#types) if (custom) this.#types.delete(key);
     for (const crd of crds) this.install(crd);

@@ -1,5 +1,5 @@
-// What the management API knows of one kind of object: where it is served, how it is read, and the rules of its writes. Built-in
-// kinds and those of CustomResourceDefinitions are the same to everything else.
+// Describes one kind of object in the management API: its paths, schemas and write rules. All other code treats built-in kinds and
+// kinds of CustomResourceDefinitions in the same way.
 import type { FieldProblem } from '../api-error.ts';
 import type { GroupVersion, KubeObject } from '../kube-object.ts';
 import type { NameRule } from '../names.ts';
@@ -8,7 +8,7 @@ import type { Schema } from './schema.ts';
 export interface ServedApi extends GroupVersion {
   readonly served: boolean;
   readonly hasStatus: boolean;
-  /** Of everything but apiVersion, kind and metadata. */
+  /** The schema of all fields except apiVersion, kind and metadata. */
   readonly schema: Schema;
 }
 
@@ -22,26 +22,26 @@ export interface ResourceType {
   readonly shortNames: readonly string[];
   readonly namespaced: boolean;
   readonly custom: boolean;
-  /** Best first, as discovery lists them. */
+  /** Preferred version first, as in discovery. */
   readonly apis: readonly ServedApi[];
-  /** What is written is kept in this one. */
+  /** The version in which objects are stored. */
   readonly storage: ServedApi;
   readonly nameRule: NameRule;
   readonly selectableFields: readonly string[];
   readonly hasGeneration: boolean;
-  /** EndpointSlices count a change of labels as one of content. */
+  /** True for EndpointSlices: a change of labels increases the generation, as a change of content does. */
   readonly labelsAreContent: boolean;
   readonly createOnUpdate: boolean;
   readonly unconditionalUpdate: boolean;
   readonly returnsDeleted: boolean;
   convert(object: KubeObject, to: GroupVersion): KubeObject;
-  /** Sets defaults and what only the server may set. Changes `object`. */
+  /** Sets defaults and the fields that only the server sets. Changes `object`. */
   prepare(object: KubeObject, old: KubeObject | null): void;
-  /** `by` is the version of the request: events are judged differently by each. */
+  /** `by` is the version of the request: each version validates events differently. */
   problems(object: KubeObject, old: KubeObject | null, by: GroupVersion): FieldProblem[];
 }
 
-/** The API through which a request came: one kind in one version. */
+/** The API of a request: one kind in one version. */
 export interface ApiOfType {
   readonly type: ResourceType;
   readonly api: ServedApi;

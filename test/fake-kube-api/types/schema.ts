@@ -1,5 +1,5 @@
-// The part of OpenAPI v3 that CustomResourceDefinitions use and we need: pruning, defaults, types, bounds. Built-in kinds are
-// described in the same language. Not here, and so not enforced: anyOf/oneOf/not. Of CEL rules only ours are (written-rules.ts).
+// The needed part of OpenAPI v3 for CustomResourceDefinitions: pruning, defaults, types, bounds. Built-in kinds use the same schema
+// language. anyOf, oneOf and not are not enforced. Of CEL, only the rules of our own definition are enforced (written-rules.ts).
 import { type FieldProblem, invalidValue, notSupported, required } from '../api-error.ts';
 import { copyOf, equalJson, isMap } from '../kube-object.ts';
 
@@ -34,7 +34,7 @@ export interface Schema {
 
 const below = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
-/** Drops what the schema does not know and returns where it was. Changes `value`. */
+/** Drops fields that are not in the schema and returns their paths. Changes `value`. */
 export function prune(schema: Schema, value: unknown, path = ''): string[] {
   if (Array.isArray(value)) {
     const { items } = schema;
@@ -58,7 +58,7 @@ export function prune(schema: Schema, value: unknown, path = ''): string[] {
   return unknown;
 }
 
-/** Sets the defaults of what is absent, at every depth. Changes `value`. */
+/** Sets the defaults of absent fields at every depth. Changes `value`. */
 export function setDefaults(schema: Schema, value: unknown): void {
   if (Array.isArray(value)) {
     if (schema.items !== undefined) for (const each of value) setDefaults(schema.items, each);
@@ -89,7 +89,7 @@ function hasType(schema: Schema, value: unknown): boolean {
   return found === schema.type;
 }
 
-/** RFC 3339 as Go reads it; a MicroTime has exactly six digits (metav1.RFC3339Micro), a Time any number. */
+/** RFC 3339 as in Go. A MicroTime has exactly six fractional digits (metav1.RFC3339Micro), a Time any number. */
 export function timeProblem(format: string, text: string): string | null {
   const layout = format === 'micro-time' ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00';
   const match = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text);
@@ -99,7 +99,7 @@ export function timeProblem(format: string, text: string): string | null {
   return null;
 }
 
-/** What is wrong with `value`, in the words of the API server's validation of custom resources. */
+/** The problems of `value`, with the messages of the API server's validation of custom resources. */
 export function schemaProblems(schema: Schema, value: unknown, path: string): FieldProblem[] {
   if (value === null && schema.nullable === true) return [];
   if (!hasType(schema, value)) {

@@ -1,10 +1,10 @@
-// The rules of a schema (x-kubernetes-validations, CEL) that Isthmus' own definition has, each written out by hand: the embedded API
-// knows no CEL. A rule that is not here, such as those of CAPO, is not enforced. The behaviour suite holds them against a real server.
+// The CEL rules (x-kubernetes-validations) of Isthmus' own definition, written by hand: the embedded API has no CEL engine. Other
+// rules, such as those of CAPO, are not enforced. The behaviour suite compares these rules with a real server.
 import type { FieldProblem } from '../api-error.ts';
 import { equalJson, isMap, type JsonMap } from '../kube-object.ts';
 import type { Schema } from './schema.ts';
 
-/** `oldSelf` is null where there is nothing before; a rule that names it is then not asked. */
+/** A rule that uses `oldSelf` is not evaluated without an old object. */
 type Rule = (self: JsonMap, oldSelf: JsonMap) => boolean;
 
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
@@ -13,7 +13,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['self.port != 6443', ({ port }) => port !== 6443],
 ]);
 
-/** Only of objects that are reached by the names of fields: no rule of ours lies in a list or a map. */
+/** Checks only rules that are reachable through named fields: our definition has no rules inside lists or maps. */
 export function ruleProblems(schema: Schema, value: unknown, old: unknown, path = ''): FieldProblem[] {
   if (!isMap(value)) return [];
   const problems: FieldProblem[] = [];
