@@ -100,7 +100,7 @@ const components = [
 const bom = billOfMaterials({ name, version, description, licence: license, epoch, components });
 writeFileSync(to('program', DOCUMENTS, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
 
-/** Modes and times that depend on nobody's umask and clock. */
+/** Modes and times that do not depend on the umask or the clock. */
 function settle(path, entry) {
   if (entry.isDirectory()) {
     for (const child of readdirSync(path, { withFileTypes: true })) settle(join(path, child.name), child);

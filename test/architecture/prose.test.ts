@@ -1,0 +1,73 @@
+// Keeps the prose plain and the docs true: words that hide the subject, links, metrics and flags. `npm run check` runs this file.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { FLAG_NAMES } from '../../src/cli/config/flags.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const UNCLEAR = /\b(whoever|somebody|nobody|fellows?|well again)\b/i;
+/** The Unix user of that name, in an image's passwd file. */
+const UNIX_USER = /nobody:x:65534/;
+
+const filesBelow = (place: string): string[] =>
+  readdirSync(join(root, place), { withFileTypes: true, recursive: true }).flatMap((each) =>
+    each.isFile() ? [relative(root, join(each.parentPath, each.name))] : [],
+  );
+const pages = (): string[] => [
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md', 'native/README.md'],
+  ...filesBelow('docs').filter((path) => path.endsWith('.md')),
+];
+const linesOf = (path: string): string[] => readFileSync(join(root, path), 'utf8').split('\n');
+const found = (paths: readonly string[], isWrong: (line: string, path: string) => boolean): string[] =>
+  paths.flatMap((path) =>
+    linesOf(path).flatMap((line, index) =>
+      isWrong(line, path) ? [`${path}:${index + 1}: ${line.trim().slice(0, 120)}`] : [],
+    ),
+  );
+
+test('every sentence names its subject', () => {
+  const paths = [
+    ...['src', 'native', 'deploy', 'docs'].flatMap(filesBelow),
+    'README.md',
+    'CONTRIBUTING.md',
+  ].filter((path) => !path.endsWith('.svg'));
+  expect(found(paths, (line) => UNCLEAR.test(line) && !UNIX_USER.test(line))).toEqual([]);
+});
+
+test('every relative link in the docs leads to a file', () => {
+  const broken = found(pages(), (line, path) =>
+    [...line.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].some(
+      ([, target]) => !/^[a-z]+:/.test(target!) && !existsSync(join(root, dirname(path), target!)),
+    ),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('every metric in docs and deploy exists', () => {
+  const sources = filesBelow('src')
+    .filter((path) => path.startsWith('src/telemetry') && !path.endsWith('.test.ts'))
+    .map((path) => readFileSync(join(root, path), 'utf8'))
+    .join('\n');
+  const known = new Set(sources.match(/isthmus_[a-z_]+/g));
+  const isKnown = (name: string): boolean =>
+    known.has(name) || known.has(name.replace(/_(bucket|count|sum)$/, ''));
+  const wrong = found([...pages(), ...filesBelow('deploy')], (line) =>
+    (line.match(/(?<![\w/.-])isthmus_[a-z_]+[a-z](?![\w*<]|\.deb)/g) ?? []).some((name) => !isKnown(name)),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('every flag in the table of docs/configuration.md exists', () => {
+  const known = new Set<string>(FLAG_NAMES);
+  const wrong = found(['docs/configuration.md'], (line) => {
+    const flag = /^\| `--([a-z-]+)` \|/.exec(line)?.[1];
+    return flag !== undefined && !known.has(flag);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('the README stays short', () => {
+  const words = readFileSync(join(root, 'README.md'), 'utf8').split(/\s+/).filter(Boolean).length;
+  expect(words).toBeLessThanOrEqual(900);
+});
