@@ -1,22 +1,22 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-// A worker is started with our own execPath, and there is no setting for it. Outside of the sandbox (`npm run check`) no test makes
-// namespaces, and nobody may.
+// vitest starts each worker with process.execPath and has no setting for it. The wrapper gives each worker its own /run/netns and
+// loopback. Outside the sandbox (`npm run check`), the wrapper lacks the rights for that, and no test creates namespaces.
 if (process.env.ISTHMUS_TEST_SANDBOX !== undefined) {
   process.env.ISTHMUS_TEST_NODE ??= process.execPath;
   process.execPath = fileURLToPath(new URL('./test/support/worker-node', import.meta.url));
 }
 
-// Every test file runs in a process of its own: tests count descriptors and threads of their process,
-// and one that dies by a signal must not take the others along.
+// Every test file runs in its own process: tests count descriptors and threads of their process, and a test that dies by a signal
+// must not end the others.
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'demo/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    // Bounds, not expectations: the machine may be a tenth as fast as one thinks. Each is above every wait inside (WAIT_MS of
-    // test/support/tcp.ts), which says what was awaited. What must be quick says so in the test.
+    // Upper bounds, not expectations: a machine may be ten times slower than usual. Each bound exceeds every wait inside a test
+    // (WAIT_MS of test/support/tcp.ts), because those waits report what they waited for. A test checks speed itself if speed matters.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     teardownTimeout: 60_000,

@@ -1,4 +1,4 @@
 import { oneFileAtATime } from './test/support/one-file-at-a-time.ts';
 
-// `npm run test:helm`: what needs Helm, and the real Kubernetes of test/e2e/testbed.
+// `npm run test:helm`: tests that need Helm and the real Kubernetes of test/e2e/testbed.
 export default oneFileAtATime({ include: ['test/helm/*.helm.ts'] });

@@ -1,4 +1,4 @@
-// `npm run bench`, inside its sandbox: correctness first, then the scenarios, then the report.
+// `npm run bench`, inside its sandbox: tests correctness, runs the scenarios, then writes the report.
 import { spawnSync } from 'node:child_process';
 import { Load } from './harness/load.ts';
 import { machineFacts } from './harness/machine.ts';
@@ -30,7 +30,7 @@ const scenarios = SCENARIOS.filter(({ name }) => options.scenarios.includes(name
 const timing = { seconds: options.seconds, warmup: options.warmup };
 const machine = machineFacts();
 
-// The harness itself lives on the load's core, and both cores are kept awake.
+// The harness runs on the core of the load generator. `spin` keeps both cores awake.
 spawnSync('taskset', ['-a', '-p', '-c', LOAD_CORE, String(process.pid)]);
 for (const core of [LOAD_CORE, PROXY_CORE]) spawnPinned(core, tools.load, ['spin', '--seconds', '14400']);
 
@@ -71,7 +71,7 @@ if (groups.length === 0 || !isFirst(groups[0]!)) groups.unshift([ONE_ROUTE, []])
 for (const [wish, wanted] of groups) {
   const isTested = correctness.length > 0;
   const able = isTested ? peers.filter(isQualified) : peers;
-  // Scenarios that start their own need none here; but the first site is where correctness is tested.
+  // Scenarios that start their own peers need none here. The first site always has peers, because it tests correctness.
   const isEmpty = isTested && wanted.every(({ fresh }) => fresh === true);
   const stage = await openStage(wish, isEmpty ? [] : able, tools.load, progress);
   for (const [name, reason] of stage.problems) problems.set(name, reason);

@@ -1,5 +1,5 @@
-// What it costs to read a ClientHello: `node bench/parser.ts`. First the time for each captured hello, then the proof
-// that bytes which trickle in make the work no more than linear, counted as well as timed.
+// Measures the cost of parsing a ClientHello: `node bench/parser.ts`. It first times each captured hello. It then shows, with counts and
+// times, that the work stays linear when the bytes arrive in small segments.
 
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../src/tls/client-hello.ts';
 import { CAPTURES } from '../test/captures/captures.ts';
@@ -13,7 +13,7 @@ function median(values: readonly number[]): number {
   return sorted[sorted.length >> 1] ?? Number.NaN;
 }
 
-/** Median time of one call, over several rounds. */
+/** Returns the median time of one call over several rounds. */
 function nsPerCall(rounds: number, calls: number, call: () => void): number {
   const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -29,7 +29,7 @@ interface Arrival {
   readonly work: number;
 }
 
-/** Parses `raw` as it arrives, `segment` bytes at a time; with `heedful`, only when minBytes have come. */
+/** Parses `raw` as it arrives, `segment` bytes at a time. With `heedful`, it waits until `minBytes` have arrived. */
 function arrive(raw: Uint8Array, segment: number, heedful = false): Arrival {
   const progress: HelloProgress = newHelloProgress();
   let calls = 0;
@@ -45,7 +45,7 @@ function arrive(raw: Uint8Array, segment: number, heedful = false): Arrival {
   return { calls, work: progress.steps + progress.records.work };
 }
 
-/** Keeps the compiler from leaving out what nobody looks at. */
+/** Storing the result keeps the compiler from removing the call. */
 let lastKind = '';
 const timed = CAPTURES.map(({ name, bytes }) => {
   const parse = () => {

@@ -1,5 +1,5 @@
-// The part of a run that needs the network and the real machine: the load generator is compiled and the peers are fetched.
-// Then main.ts runs in a sandbox that has neither.
+// The part of a run that needs the network: compiles the load generator and fetches the peers. main.ts then runs in a sandbox
+// without network.
 import { buildLoad } from './harness/build-load.ts';
 import { readOptions } from './harness/options.ts';
 import { findProgram } from './harness/packages.ts';

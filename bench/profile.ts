@@ -1,5 +1,5 @@
-// `npm run bench -- profile --peer isthmus-native --work bulk-up`: where the CPU time of one proxy goes under one kind of load, as a
-// flame graph. Runs in the benchmark's sandbox and needs `perf` (Debian: linux-perf); nothing else is fetched.
+// `npm run bench -- profile --peer isthmus-native --work bulk-up`: shows as a flame graph where one proxy spends its CPU time under one
+// kind of load. Runs in the benchmark's sandbox and needs `perf` (Debian: linux-perf).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { flameGraph, folded, hottest } from './report/flame-graph.ts';
 import { whileRoutesChange } from './scenarios/churn.ts';
 import { ONE_ROUTE, withCpu } from './scenarios/scenario.ts';
 
-/** Prime, so that it does not beat with anything periodic; virtual machines often have no better clock than the timer's. */
+/** A prime rate does not align with periodic work. Virtual machines often have only the timer as a sampling clock. */
 const SAMPLES_PER_SECOND = '1999';
 const WORKS: Readonly<
   Record<string, (load: Load, target: string, hello: string, timing: Timing, site: Site) => Promise<object>>
@@ -106,7 +106,7 @@ mkdirSync(dirname(out), { recursive: true });
 const where = `${netns === 1 ? '' : `, ${netns} namespaces`}${values.mtu === undefined ? '' : `, MTU ${values.mtu}`}`;
 const title = `${values.peer} ${peer.version()}, ${values.work}${where}: CPU of all its threads`;
 writeFileSync(out, flameGraph(stacks, title));
-// As other tools read them, to set two profiles against each other.
+// Folded stacks in the format of other tools, for comparing two profiles.
 writeFileSync(
   out.replace(/(\.svg)?$/, '.folded'),
   [...stacks].map(([stack, samples]) => `${stack} ${samples}\n`).join(''),

@@ -1,6 +1,6 @@
-// `npm run bench -- start`: how long Isthmus takes from its start until all of 1000 clusters in 1000 namespaces are served, and what
-// its threads use afterwards while nothing happens. On one core, alone and beside a program that wants all of it. `--program` (again
-// and again) names other builds to start in turn with this one: a ratio needs both in one run.
+// `npm run bench -- start`: measures how long Isthmus takes to serve 1000 clusters in 1000 namespaces, and the CPU use of its threads at
+// rest. It runs on one core; `--hogs` adds programs that use this core fully. `--program` (repeatable) names the builds, which start
+// in turn: a ratio needs both builds in one run.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -25,18 +25,18 @@ const { values } = parseArgs({
 });
 const clusters = Number(values.clusters);
 const DEADLINE_MS = 60_000;
-/** To ask costs the core that is being measured: seldom enough to be no part of the answer. */
+/** A status request uses the measured core. At this interval the effect on the result is negligible. */
 const LOOK_MS = 200;
 interface Started {
   readonly readyMs: number;
   readonly servedMs: number;
-  /** Until served. */
+  /** CPU time until all clusters are served. */
   readonly cpuMs: number;
-  /** In percent of a core, by thread. */
+  /** CPU use at rest by thread, in percent of a core. */
   readonly rest: ReadonlyMap<string, number>;
 }
 
-/** Named threads by name, in nanoseconds of CPU time. */
+/** Returns the CPU time in nanoseconds by thread name. */
 function threadTimes(pid: number): Map<string, number> {
   const times = new Map<string, number>();
   for (const task of readdirSync(`/proc/${pid}/task`)) {
@@ -63,7 +63,7 @@ async function start(program: string, site: Site): Promise<Started> {
     const pid = child.pid!;
     const until = async (what: string, holds: () => Promise<boolean>): Promise<number> => {
       for (;;) {
-        // It may not be listening yet.
+        // The program may not listen yet.
         if (await holds().catch(() => false)) return performance.now() - startedMs;
         if (performance.now() - startedMs > DEADLINE_MS || child.exitCode !== null)
           throw new Error(`waited ${DEADLINE_MS} ms: ${what}`);
@@ -76,7 +76,7 @@ async function start(program: string, site: Site): Promise<Started> {
     const seconds = Number(values.rest);
     const rest = new Map<string, number>();
     if (seconds > 0) {
-      // After they came up the checks are hurried for a while.
+      // For a while after the backends come up, health checks run more often.
       await pause(Number(values.calm) * 1000);
       const before = threadTimes(pid);
       await pause(seconds * 1000);

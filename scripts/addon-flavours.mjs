@@ -1,8 +1,8 @@
-// The builds of the addon that a release carries, and the compiler for each. Node-API is stable, so one build serves every Node of
-// its machine and C library. Runs on built-ins alone: also in the build stage of the image.
+// Lists the addon builds of a release and the compiler for each. Node-API is stable, so one build serves every Node version on the
+// same machine and C library. Uses only Node built-ins, because the image's build stage also runs this file.
 import { spawnSync } from 'node:child_process';
 
-/** Zig's name of the machine and C library; 2.28 is the glibc that Node 24 itself asks for. */
+/** `zig` is Zig's name for the machine and C library. Node 24 itself requires glibc 2.28. */
 const FLAVOURS = {
   'linux-x64-glibc': { arch: 'x64', gcc: ['g++', 'gcc'], zig: 'x86_64-linux-gnu.2.28' },
   'linux-arm64-glibc': {
@@ -19,8 +19,8 @@ export const flavourNames = Object.keys(FLAVOURS);
 const works = (command) => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
 
 /**
- * How to compile a flavour: `arch` for node-gyp and the environment that names the compiler, or `missing`, a sentence. ISTHMUS_ZIG
- * names a zig, which compiles for all of them; without it there is GCC for glibc.
+ * Returns how to compile a flavour: `arch` for node-gyp and the `environment` that selects the compiler. If no compiler exists,
+ * returns `missing` with the reason. ISTHMUS_ZIG names a zig that compiles every flavour; without it, GCC compiles the glibc ones.
  */
 export function toolchain(flavour, environment = process.env) {
   const known = FLAVOURS[flavour];
@@ -32,7 +32,7 @@ export function toolchain(flavour, environment = process.env) {
     return { arch, environment: { CC: command('cc'), CXX: command('c++'), AR: archiver } };
   }
   if (gcc === null) return { missing: `no compiler for ${flavour}: GCC for musl is not packaged, zig is` };
-  // The machine's own compiler, whatever it is called.
+  // An empty environment lets node-gyp use the machine's default compiler.
   if (arch === process.arch) return { arch, environment: {} };
   const [cxx, cc] = gcc;
   if (!works(cxx)) return { missing: `no compiler for ${flavour}: ${cxx} is not on the PATH` };

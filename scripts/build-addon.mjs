@@ -1,6 +1,6 @@
-// Compiles the native addon. Headers come from the Node that is there (the pinned one in a clone, the running one in an
-// installed package), so nothing is downloaded; Node-API is stable, so the addon loads in every later Node too.
-// `--sanitize` and `--flavour <name>` (addon-flavours.mjs) build into directories of their own.
+// Compiles the native addon. It uses the headers of the local Node (the pinned one in a clone, the running one in an installed
+// package) and downloads nothing. Node-API is stable, so the addon also loads in every later Node.
+// `--sanitize` and `--flavour <name>` (addon-flavours.mjs) build into separate directories.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,13 +15,13 @@ const flavour = flavourAt === -1 ? null : process.argv[flavourAt + 1];
 const tools = flavour === null ? { arch: process.arch, environment: {} } : toolchain(flavour);
 if (tools.missing !== undefined) {
   console.error(tools.missing);
-  process.exit(3); // as opposed to 1: nothing is wrong with the sources
+  process.exit(3); // not 1: the machine lacks something, the sources are fine
 }
-// npm runs us for every install of the package. In a clone the other scripts do so when it is needed, with the pinned Node.
+// npm runs this script on every install of the package. In a clone, the other scripts run it with the pinned Node when needed.
 const installed = process.argv.includes('--if-installed');
 if (installed && existsSync(join(root, 'package-lock.json'))) process.exit(0);
 
-/** Whether the package brings an addon that this machine can load. */
+/** Whether the package contains a prebuilt addon that this machine can load. */
 function prebuiltLoads() {
   return ['glibc', 'musl'].some((library) => {
     try {
@@ -30,7 +30,7 @@ function prebuiltLoads() {
       );
       return true;
     } catch {
-      return false; // none for this machine, or its C library is another or too old: compile
+      return false; // no build for this machine, or an incompatible C library: compile instead
     }
   });
 }
@@ -43,11 +43,11 @@ let nodeGyp;
 try {
   nodeGyp = [createRequire(import.meta.url).resolve('node-gyp/bin/node-gyp.js')];
 } catch {
-  nodeGyp = undefined; // an installed package has none of its own: npm puts the one it ships on the PATH
+  nodeGyp = undefined; // an installed package has no node-gyp of its own: npm puts its bundled copy on the PATH
 }
 
-// node-gyp knows one output directory, `build`, and someone may be running the addon that is there: any other is built from a
-// copy of the sources.
+// node-gyp always writes to `build`, and a running process may use the addon in that directory. Every other variant therefore
+// builds from a copy of the sources.
 const apart = sanitize ? 'sanitize' : flavour;
 const workshop = apart === null ? root : join(root, '.cache', `addon-${apart}`);
 if (apart !== null) {

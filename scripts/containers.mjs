@@ -1,8 +1,8 @@
-// crun, with which the end-to-end tests start Isthmus from a root filesystem as a node's runtime would. Where it cannot be had the
-// tests say so and go on without it.
+// Provides crun. The end-to-end tests use it to start Isthmus from a root filesystem, as a node's container runtime does. If crun is
+// unavailable, the tests report that and skip the container cases.
 import { ensureProgram } from './debian.mjs';
 
-/** The environment in which the tests find it, or the reason why they do not. */
+/** Returns the environment variables that tell the tests where crun is, or why it is missing. */
 export async function ensureCrun() {
   try {
     return { ISTHMUS_E2E_CRUN: await ensureProgram('crun') };

@@ -1,5 +1,5 @@
-// Programs of Debian that the end-to-end tests and the image's build run: the machine's own, or its packages unpacked into the cache. Nothing is installed
-// and the machine stays as it was. Once here, one that is missing is never fetched by hand.
+// Provides the Debian programs that the end-to-end tests and the image build run. It uses the machine's own program, or downloads
+// the Debian packages and unpacks them into the cache. It installs nothing on the machine.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { withLock } from './lock.mjs';
 import { MissingError, onPath } from './problems.mjs';
 import { cacheDirectory } from './testbed.mjs';
 
-/** What Debian's `update-alternatives` would link: the iptables that writes nftables rules. */
+/** The names that Debian's `update-alternatives` links to the iptables variant that writes nftables rules. */
 const IPTABLES = ['iptables', 'ip6tables'].flatMap((name) => [name, `${name}-save`, `${name}-restore`]);
 
 const PACKET_FILTER = {
@@ -18,7 +18,7 @@ const PACKET_FILTER = {
   why: 'kube-proxy writes its rules with them',
 };
 const HAPROXY = { name: 'haproxy', packages: ['haproxy'], programs: ['haproxy'], links: {}, why: '' };
-/** Each by itself: a machine may have one of them. Libraries are named where apt would think the machine has them for ever. */
+/** Each program is fetched separately. Libraries are listed explicitly: apt skips them if it considers them already installed. */
 const BUILD_AND_RUN = {
   buildah: { packages: ['buildah', 'libgpgme11', 'libassuan0'], why: 'the image is built with it' },
   crun: { packages: ['crun', 'libyajl2', 'libseccomp2'], why: 'Isthmus is started in a container with it' },
@@ -65,7 +65,7 @@ function unpack(home, { packages, links, relocated = [] }) {
     rmSync(link, { force: true });
     symlinkSync(target, link);
   }
-  // Those that start themselves again with an empty environment find their libraries all the same.
+  // Some programs re-execute themselves with an empty environment. The rpath lets them find their libraries without LD_LIBRARY_PATH.
   for (const name of relocated)
     run(programIn(unfinished, 'patchelf'), [
       ...['--force-rpath', '--set-rpath', libraryPath(home)],
@@ -74,7 +74,7 @@ function unpack(home, { packages, links, relocated = [] }) {
   renameSync(unfinished, home);
 }
 
-/** Where to look for the programs, and LD_LIBRARY_PATH for them; null where the machine has them. Throws where nobody has. */
+/** Returns the programs' directory and their LD_LIBRARY_PATH, or null if the machine has them. Throws if they cannot be fetched. */
 export async function ensure(what) {
   if (what.programs.every((name) => onPath(name) || existsSync(join('/usr/sbin', name)))) return null;
   const cache = cacheDirectory();
@@ -88,7 +88,7 @@ export async function ensure(what) {
   return { home, programs: join(home, 'usr', 'sbin'), libraries: libraryPath(home) };
 }
 
-/** The environment in which the tests find nft and iptables: nothing where the machine has them. */
+/** Returns the environment variables that tell the tests where nft and iptables are; empty if the machine has them. */
 export async function ensurePacketFilter() {
   const { packages, why } = PACKET_FILTER;
   try {
@@ -106,7 +106,7 @@ export async function ensurePacketFilter() {
 
 export const ensureHaproxy = () => ensure(HAPROXY);
 
-/** The path of one of `BUILD_AND_RUN`. */
+/** Returns the path of a program from `BUILD_AND_RUN`. */
 export async function ensureProgram(name) {
   const { packages, why, script = false } = BUILD_AND_RUN[name];
   try {
@@ -120,7 +120,7 @@ export async function ensureProgram(name) {
   }
 }
 
-/** The directory that is /usr/share of one of them: of the machine, or of what was unpacked. */
+/** Returns the /usr/share directory that belongs to a program: the machine's own, or the unpacked one. */
 export async function ensureShared(name) {
   const command = await ensureProgram(name);
   return command === name ? '/usr/share' : join(dirname(dirname(command)), 'share');

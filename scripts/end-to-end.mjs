@@ -1,5 +1,5 @@
-// Runs the files of test/e2e, each in a sandbox of its own and two at a time: they mostly wait, all of them want the same names and
-// addresses, and none sees what another left behind.
+// Runs the files of test/e2e, two at a time because they mostly wait. Each file gets its own sandbox: all files use the same names
+// and addresses, and no file sees state that another one left behind.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -8,9 +8,9 @@ import { runInSandbox } from './sandbox.mjs';
 import { failedFiles, isCi, readReport, reporting, secondLook } from './second-look.mjs';
 import { childEnvironment, pinnedNode, root } from './setup.mjs';
 
-/** Those that take minutes come first, so that the others fill the gaps; all others follow by name. */
+/** The longest files run first and the short ones fill the gaps. All others follow in order of name. */
 const LONGEST = ['recovery', 'at-rest', 'upstream', 'conversion', 'traffic', 'instances'];
-/** What a site takes with all of its API servers. */
+/** Memory that one site needs with all its API servers. */
 const BYTES_PER_SITE = 2 * 2 ** 30;
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const LOGS = join(root, '.cache', 'e2e-logs');
@@ -20,7 +20,7 @@ function order(name) {
   return place < 0 ? LONGEST.length : place;
 }
 
-/** The names of all files, or of those that one of the words is part of. */
+/** Returns the files whose name contains one of `words`, or all files if there are no words. */
 export function chosenFiles(all, words) {
   const chosen = all.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
   if (chosen.length === 0)
@@ -37,7 +37,7 @@ function sitesAtATime() {
 
 const inMinutes = (ms) => `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 
-/** `args`: words of file names, then what is for vitest (`-t …`). Resolves with the exit code. */
+/** `args` holds words of file names, followed by options for vitest (`-t …`). Resolves with the exit code. */
 export async function runEndToEnd(args, env) {
   const options = args.findIndex((arg) => arg.startsWith('-'));
   const words = options < 0 ? args : args.slice(0, options);
@@ -90,9 +90,9 @@ export async function runEndToEnd(args, env) {
     );
   if (failed.length === 0 && waiting.length === 0) return 0;
   if (interrupted || waiting.length > 0 || words.length > 0 || !isCi()) return 1;
-  // More than tests failed in one of them.
+  // An empty list means that the file failed outside its tests. A retry must not hide that.
   if (failed.some((each) => each.failed.length === 0)) return 1;
-  // The logs of the failure stay.
+  // Retries log to another directory, so the logs of the failure survive.
   const again = async (name) => (await runFile(name, join(LOGS, `${name}-again`))).code;
   const asFiles = failed.map((each) => ({
     file: each.name,

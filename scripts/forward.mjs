@@ -1,5 +1,5 @@
-// Carries TCP ports of this machine's loopback into the sandbox, whose network is its own, over Unix sockets in the sandbox's own
-// /run: so the demo's page and its proxy can be reached with an ordinary browser and an ordinary client.
+// Forwards TCP ports on this machine's loopback into the sandbox, which has its own network. The bytes cross over Unix sockets in
+// the sandbox's /run. An ordinary browser or client can then reach the demo's page and its proxy.
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 
@@ -13,8 +13,8 @@ const listen = (server, port) =>
   });
 
 /**
- * `wanted` maps a name to the preferred port; a busy port is replaced by a free one. `directory` is where the sandbox keeps its
- * ends, as seen inside; `sandboxRoot` tells where the inside is.
+ * `wanted` maps a name to the preferred port; a free port replaces a busy one. `directory` holds the sandbox's sockets, as a path
+ * inside the sandbox. `sandboxRoot` returns the sandbox's root directory as seen from outside, or null.
  */
 export async function openForwards(wanted, directory, sandboxRoot) {
   const ports = {};

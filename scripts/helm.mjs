@@ -1,5 +1,5 @@
-// Helm, built from Go modules (test/e2e/helm), and the definitions of the Prometheus operator, from its module. Both are fetched
-// once, outside the work tree; only this needs Go and the network.
+// Provides Helm, built from Go modules (test/e2e/helm), and the CustomResourceDefinitions of the Prometheus operator, from its module.
+// Both are fetched once, outside the work tree. Only this step needs Go and the network.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { onPath } from './problems.mjs';
 import { root } from './setup.mjs';
 import { cacheDirectory, ensureBuild } from './testbed.mjs';
 
-/** The environment in which the tests find Helm; one that is named there already is used as it is. */
+/** Returns the environment variable that tells the tests where Helm is. A Helm named in ISTHMUS_HELM is used unchanged. */
 export async function ensureHelm() {
   const { ISTHMUS_HELM: given } = process.env;
   if (given) return { ISTHMUS_HELM: given };
-  // As its own Makefile does: without them it takes every cluster for Kubernetes 1.20.
+  // Helm's own Makefile sets these versions. Without them, Helm assumes that every cluster runs Kubernetes 1.20.
   const stamps = ['pkg/chartutil', 'pkg/lint/rules']
     .map((at) => `helm.sh/helm/v3/${at}`)
     .map((at) => ` -X ${at}.k8sVersionMajor=1 -X ${at}.k8sVersionMinor=${kubernetesMinor()}`)
@@ -35,7 +35,7 @@ const OPERATOR = {
 };
 const KINDS = ['podmonitors', 'servicemonitors', 'prometheusrules'];
 
-/** Where the definitions of PodMonitor and its like are; nothing where they cannot be had, and the tests say so. */
+/** Returns the directory of the PodMonitor and related definitions; empty if unavailable, and the tests report that. */
 export async function ensureMonitoringDefinitions() {
   const cache = cacheDirectory();
   const home = join(cache, `monitoring-definitions-${OPERATOR.version}`);

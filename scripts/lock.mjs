@@ -1,4 +1,4 @@
-// One set-up at a time in one clone: two that compile into the same directory spoil each other's work.
+// A lock between processes. It allows one set-up at a time in a clone: two compilers in the same directory corrupt each other's output.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -7,7 +7,7 @@ function isAlive(pid) {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error.code === 'EPERM'; // somebody else's, but there
+    return error.code === 'EPERM'; // the process exists and belongs to another user
   }
 }
 
@@ -15,11 +15,11 @@ function holderOf(directory) {
   try {
     return Number(readFileSync(join(directory, 'pid'), 'utf8'));
   } catch {
-    return undefined; // just made, its pid not written yet
+    return undefined; // the holder has created the lock but not yet written its pid
   }
 }
 
-/** Runs `work` while holding the lock; a lock whose holder is dead is taken over. */
+/** Runs `work` while holding the lock. Takes over a stale lock whose holder is dead. */
 export async function withLock(directory, work) {
   mkdirSync(dirname(directory), { recursive: true });
   let waited = false;

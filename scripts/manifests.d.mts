@@ -1,8 +1,8 @@
 /** The chart's directory. */
 export declare const CHART: string;
-/** Of everything that the manifests are made of. */
+/** Returns a hash of all sources of the manifests. */
 export declare function sourceHash(): string;
-/** By path below the work tree: what each should hold. */
+/** Maps each path below the work tree to its expected content. */
 export declare function renderedManifests(helm: string): Map<string, string>;
-/** By absolute path: what in the chart follows from other files. */
+/** Maps absolute paths to the chart files that are derived from other files. */
 export declare function chartCopies(): Map<string, string>;

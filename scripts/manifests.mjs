@@ -1,5 +1,5 @@
-// The plain manifests of deploy/, rendered from the Helm chart: one source for both. Run as a program it writes them; the tests
-// ask what they should be. Needs Helm (ISTHMUS_HELM) for all but the hash of the sources.
+// Renders the plain manifests of deploy/ from the Helm chart, so both have one source. As a program, it writes the files; the tests
+// import it to compare them. Only the hash of the sources and the chart's copies work without Helm (ISTHMUS_HELM).
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ export const CHART = join(root, 'deploy', 'helm', 'isthmus');
 const DEFINITIONS = join(root, 'deploy', 'crds');
 const COPIED = join(CHART, 'files', 'crds');
 
-/** What is rendered to where. */
+/** The files to render and Helm's arguments for each. */
 const RENDERED = [
   { file: 'deploy/manifests/isthmus.yaml', about: 'Isthmus as a DaemonSet, with its rights', args: [] },
   {
@@ -40,7 +40,7 @@ function filesBelow(directory) {
     .sort();
 }
 
-/** Of everything that the manifests are made of: a test without Helm sees by it that they are old. */
+/** A hash of all sources of the manifests. It lets a test detect stale manifests without Helm. */
 export function sourceHash() {
   const hash = createHash('sha256');
   for (const file of [...filesBelow(CHART), fileURLToPath(import.meta.url)])
@@ -48,7 +48,7 @@ export function sourceHash() {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** By path below the work tree: what each should hold. */
+/** Maps each path below the work tree to its expected content. */
 export function renderedManifests(helm) {
   return new Map(RENDERED.map(({ file, about, args }) => [file, rendered(helm, about, args)]));
 }
@@ -58,18 +58,18 @@ function rendered(helm, about, args) {
   const text = execFileSync(helm, all, { encoding: 'utf8' });
   const plain = text
     .split('\n')
-    // Whoever applies these does not use Helm, and Helm must not take them for its own.
+    // Plain manifests are applied without Helm, so Helm must not treat these objects as its own.
     .filter((line) => !/^\s*(helm\.sh\/chart|app\.kubernetes\.io\/managed-by):|^# Source:/.test(line))
     .map((line) => line.trimEnd())
     .join('\n')
-    .replaceAll(/\n{2,}---\n/g, '\n---\n'); // Helm 4 leaves an empty line there, Helm 3 does not
+    .replaceAll(/\n{2,}---\n/g, '\n---\n'); // Helm 4 writes an empty line here, Helm 3 does not
   const header =
     `# ${about}.\n` +
     `# Written by \`npm run manifests\` from deploy/helm/isthmus (${sourceHash()}): change it there.\n`;
   return `${header}${plain.trimEnd()}\n`;
 }
 
-/** The chart has the program's version, and copies of the definitions: a chart cannot reach files outside of it. */
+/** The chart contains the program's version and copies of the CRDs, because a chart cannot read files outside its directory. */
 export function chartCopies() {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const chart = readFileSync(join(CHART, 'Chart.yaml'), 'utf8')

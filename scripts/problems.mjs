@@ -1,8 +1,8 @@
-// What a machine may lack, and the words in which we say so. Runs on any Node from 18 on, before anything is installed.
+// Detects tools that the machine lacks and explains how to install them. Runs on Node 18 or later, before anything is installed.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** A problem of the machine, not of the program: printed without a stack, with the way out of it. */
+/** A problem of the machine, not of the program. It is printed with its fix and without a stack trace. */
 export class MissingError extends Error {
   constructor(problems) {
     super(problems.map((p) => `  ✗ ${p.what}\n    → ${p.fix}`).join('\n'));

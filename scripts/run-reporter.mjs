@@ -1,8 +1,8 @@
-// A reporter for vitest that says how a run ended, for second-look.mjs: into the file that ISTHMUS_TEST_REPORT names. vitest's own JSON
-// knows nothing of unhandled errors, and calls a file whose worker died "passed".
+// A vitest reporter that writes how a run ended to the file in ISTHMUS_TEST_REPORT; second-look.mjs reads it. vitest's own JSON
+// report omits unhandled errors and marks a file as "passed" when its worker died.
 import { writeFileSync } from 'node:fs';
 
-/** A process that a test left behind may hold the output of its worker, and vitest would wait for its end without a bound. */
+/** A leftover process of a test can keep its worker's output open. vitest would then wait for that process without a limit. */
 const EXIT_MS = Number(process.env.ISTHMUS_TEST_EXIT_MS ?? 60_000);
 
 export default class RunReporter {

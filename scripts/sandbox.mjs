@@ -1,6 +1,6 @@
-// Runs a command in mount, network and PID namespaces of its own (and a user namespace when we are not root), with an empty
-// /run that also holds its temporary files, and a loopback that is up. Nothing it makes can outlive it or leave the machine: when the last process of the sandbox
-// dies, and all of them die with us, the kernel takes its namespaces, mounts and sockets down.
+// Runs a command in its own mount, network and PID namespaces (plus a user namespace without root). The sandbox has an empty /run,
+// which also holds its temporary files, and a loopback that is up. All its processes end with this one. The kernel then removes
+// its namespaces, mounts and sockets, so nothing remains on the machine.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { MissingError, requireTools } from './problems.mjs';
@@ -14,8 +14,8 @@ const WAYS = {
 const PREPARE =
   'mount -t tmpfs -o mode=755 isthmus-sandbox /run && mkdir /run/netns /run/tmp && ip link set lo up';
 
-// PID 1 of the sandbox. It reaps, forwards signals, and ends everything when descriptor 3, whose other end we hold, closes:
-// that happens even when we are killed with -9.
+// PID 1 of the sandbox. It reaps processes and forwards signals. This process holds the other end of descriptor 3. When that end
+// closes, even through SIGKILL, PID 1 kills everything in the sandbox.
 const INIT = `
 set -u
 ${PREPARE} || exit 125
@@ -46,7 +46,7 @@ function capabilityProblem(attempts) {
   ]);
 }
 
-/** The unshare arguments that work here, found by trying. */
+/** Tries each set of unshare arguments and returns the first one that works on this machine. */
 function workingWay() {
   const attempts = [];
   for (const way of process.getuid() === 0 ? ['root', 'user'] : ['user']) {
@@ -72,7 +72,7 @@ function childrenOf(pid) {
   }
 }
 
-/** Who started us. npm puts a shell between itself and us; when npm dies, the shell lives on with another parent. */
+/** Identifies the process that started this one. npm inserts a shell in between; when npm dies, that shell gets another parent. */
 function lineage() {
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event === undefined) return `${parent}`;
@@ -86,34 +86,34 @@ function lineage() {
   }
 }
 
-/** npm killed with -9 leaves us behind: then we go, and the lifeline takes the sandbox along. */
+/** Exits when npm dies. SIGKILL to npm does not end this process by itself. The closed lifeline then ends the sandbox. */
 export function leaveWithNpm() {
   const ours = lineage();
   setInterval(() => lineage() !== ours && process.exit(1), 500).unref();
 }
 
-/** Throws what is missing for a sandbox on this machine. */
+/** Throws a MissingError if this machine cannot run a sandbox. */
 export function requireSandbox() {
   requireTools(['unshare', 'mount', 'ip', 'openssl']);
   workingWay();
 }
 
 /**
- * Resolves with the exit code of the command. `onStart` gets a function that names the sandbox's root directory as we can
- * reach it from outside (/proc/<its PID 1>/root), or null before and after.
+ * Resolves with the exit code of the command. `onStart` receives a function that returns the sandbox's root directory as seen from
+ * outside (/proc/<its PID 1>/root). The function returns null while the sandbox does not run.
  */
 export function runInSandbox(command, args, { cwd, env, onStart = () => {} }) {
   requireTools(['unshare', 'mount', 'ip']);
   const way = workingWay();
   return new Promise((resolve, reject) => {
-    // A session of its own: Ctrl-C then reaches only us, and the command gets each signal exactly once.
+    // The child runs in its own session. Ctrl-C reaches only this process, and the command gets each signal exactly once.
     const child = spawn('unshare', [...way, 'sh', '-c', INIT, 'isthmus-sandbox', command, ...args], {
       cwd,
       env,
       detached: true,
       stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     });
-    child.stdio[3].on('error', () => {}); // the sandbox ended first: its end of the lifeline is gone, as it should be
+    child.stdio[3].on('error', () => {}); // expected when the sandbox ends first and closes its end of the lifeline
     onStart(() => {
       const [init] = childrenOf(child.pid);
       return init === undefined ? null : `/proc/${init}/root`;
@@ -121,11 +121,11 @@ export function runInSandbox(command, args, { cwd, env, onStart = () => {} }) {
     let signals = 0;
     const forward = (signal) => {
       signals += 1;
-      if (signals > 3) child.stdio[3].destroy(); // somebody is in a hurry
+      if (signals > 3) child.stdio[3].destroy(); // repeated signals: stop waiting and kill the sandbox
       for (const pid of childrenOf(child.pid)) {
         try {
           process.kill(pid, signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM');
-        } catch {} // it ended in this very moment
+        } catch {} // the process has just exited
       }
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);

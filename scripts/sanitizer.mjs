@@ -1,5 +1,5 @@
-// The environment in which the addon's tests run under AddressSanitizer and UndefinedBehaviorSanitizer. Node itself is not
-// instrumented, so the runtimes are loaded ahead of it.
+// The environment for the addon's tests under AddressSanitizer and UndefinedBehaviorSanitizer. Node itself is not instrumented, so
+// LD_PRELOAD loads the sanitizer runtimes first.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -8,7 +8,7 @@ import { MissingError, onPath } from './problems.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The compiler knows where its own runtime is; one of another version would not match. */
+/** Asks the compiler for the path of its own runtime. The runtime must match the compiler's version. */
 function runtime(name) {
   const compiler = process.env.CXX?.split(' ')[0] ?? ['c++', 'g++', 'clang++'].find(onPath);
   const { stdout } = spawnSync(compiler, [`-print-file-name=lib${name}.so`], { encoding: 'utf8' });
@@ -28,13 +28,13 @@ export function sanitizedEnvironment() {
     LD_PRELOAD: [runtime('asan'), runtime('ubsan')].join(':'),
     ASAN_OPTIONS: [
       'halt_on_error=1',
-      // Exit 99 and not 1: nobody takes a report for an ordinary failure.
+      // Exit code 99, not 1, separates a sanitizer report from an ordinary failure.
       'exitcode=99',
-      // Off in Node: LeakSanitizer does not look into V8's heap, so all that is held from there would be a leak, and Node
-      // frees nothing of its own when it exits. The syscall layer, which runs without Node too, is checked for leaks
-      // (test/netns/addon-sys.test.ts), and descriptors are counted.
+      // Off in Node: LeakSanitizer does not scan V8's heap, so it reports everything held from there as a leak. Node also
+      // frees nothing at exit. test/netns/addon-sys.test.ts checks the syscall layer for leaks without Node, and tests
+      // count descriptors.
       'detect_leaks=0',
-      // The aborts are the tests' own and must end by SIGABRT; faults belong to V8, which uses SIGSEGV for WebAssembly.
+      // Tests provoke aborts and expect SIGABRT. V8 handles SIGSEGV itself, for WebAssembly.
       'handle_abort=0',
       'handle_segv=0',
       'detect_stack_use_after_return=1',

@@ -1,8 +1,8 @@
-// A CycloneDX bill of materials. The same input gives the same bytes: its time is SOURCE_DATE_EPOCH and its serial number follows
-// from its content. Runs on built-ins alone: also in the build stage of the image.
+// Builds a CycloneDX bill of materials. The same input gives the same bytes: the time is SOURCE_DATE_EPOCH and the serial number is
+// derived from the content. Uses only Node built-ins, because the image's build stage also runs this file.
 import { createHash } from 'node:crypto';
 
-/** What package-lock.json says is installed for production, sorted; each with the directory it is in. */
+/** Returns the production packages of package-lock.json, sorted, each with its directory. */
 export function productionPackages(lock) {
   return Object.entries(lock.packages)
     .filter(
@@ -20,7 +20,7 @@ export function productionPackages(lock) {
 
 const purlName = (name) => name.replace(/^@/, '%40');
 const isExpression = (licence) => / (AND|OR|WITH) /.test(licence);
-/** An SPDX id or expression, as npm's manifests have them; anything else is only a name. */
+/** npm manifests hold an SPDX id or expression. Any other text becomes a plain licence name. */
 function licences(licence) {
   if (isExpression(licence)) return [{ expression: licence }];
   return [{ license: /^[A-Za-z0-9.+-]+$/.test(licence) ? { id: licence } : { name: licence } }];
@@ -37,7 +37,7 @@ export function npmComponent({ name, version, licence, integrity }) {
   return { type: 'library', name, version, ...hashes(integrity), licenses: licences(licence), purl };
 }
 
-/** The Node that is inside; vulnerability databases know it by its CPE. */
+/** The bundled Node. Vulnerability databases identify it by its CPE. */
 export function nodeComponent(version, integrity) {
   return {
     type: 'platform',
@@ -55,10 +55,10 @@ export function debianComponent({ name, version, architecture, distribution }) {
   return { type: 'library', name, version, purl };
 }
 
-/** `epoch` in seconds; `components` as the functions above make them. */
+/** `epoch` is in seconds. The functions above create the `components`. */
 export function billOfMaterials({ name, version, description, licence, epoch, components }) {
   const named = components.map((each) => ({ ...each, 'bom-ref': each.purl }));
-  // Two copies of one package in different places are one component.
+  // Copies of the same package version in different directories count as one component.
   const unique = [...new Map(named.map((each) => [each.purl, each])).values()];
   unique.sort((left, right) => (left.purl < right.purl ? -1 : 1));
   const purl = `pkg:npm/${purlName(name)}@${version}`;
@@ -66,7 +66,7 @@ export function billOfMaterials({ name, version, description, licence, epoch, co
   const digest = createHash('sha256')
     .update(JSON.stringify([subject, unique]))
     .digest('hex');
-  // A version 4 UUID by its shape, so that every reader takes it.
+  // The digest takes the form of a version 4 UUID, because every reader accepts that form.
   const uuid = digest.replace(
     /^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/,
     (_, a, b, c, d, e) => `${a}-${b}-4${c}-8${d}-${e}`,

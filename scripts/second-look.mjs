@@ -1,23 +1,23 @@
-// What CI does about test files that failed beside others: looks at them again, alone. It must never make a broken thing pass:
-// decision 17 says what it may forgive, and that it says so.
+// In CI, runs failed test files again, each one alone, to separate unstable tests from broken code. It must never let broken code
+// pass: decision 17 defines which failures it tolerates and requires that it reports them.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { root } from './setup.mjs';
 
-/** More than these at once is no chance: something is broken. */
+/** If more files than this fail in one run, the cause is a defect and not chance. */
 export const MOST_FILES = 3;
-/** How often each of them has to pass, one after the other. */
+/** How many times in a row each failed file must pass. */
 export const TIMES = 3;
 export const isCi = () => !['', '0', 'false'].includes(process.env.CI ?? '');
 
-/** What vitest is told so that readReport() finds something at `file`; `file` goes with it in the environment. */
+/** The arguments and environment that make vitest write the report that readReport() reads from `file`. */
 export const reporting = {
   args: ['--reporter=default', `--reporter=${join(root, 'scripts', 'run-reporter.mjs')}`],
   env: (file) => ({ ISTHMUS_TEST_REPORT: file }),
 };
 
-/** null: it did not come to a report. */
+/** Returns null if the run wrote no report. */
 export function readReport(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
@@ -27,8 +27,8 @@ export function readReport(file) {
 }
 
 /**
- * The files of a report that failed, each with its failed tests (none: it failed as a whole). Nothing, where more than tests has failed:
- * an error that nobody handled, a worker that died, a run that was cut short.
+ * Returns the failed files of a report, each with its failed tests. A file without failed tests failed as a whole. Returns an empty
+ * list if more than tests failed: an unhandled error, a dead worker or an interrupted run.
  */
 export function failedFiles(report) {
   if (report === null || report.reason === 'interrupted' || report.unhandledErrors > 0) return [];
@@ -42,7 +42,7 @@ export function failedFiles(report) {
     }));
 }
 
-/** `failed`: as above. `again(file)` runs one file alone and resolves with its exit code. Resolves with the exit code of it all. */
+/** `failed` comes from failedFiles(). `again(file)` runs one file alone and resolves with its exit code. Resolves with 0 or 1. */
 export async function secondLook(
   failed,
   again,
@@ -64,7 +64,7 @@ export async function secondLook(
   return 0;
 }
 
-/** Runs vitest by `run(args, env)`; in CI, and only when all files are asked for, with a second look. */
+/** Runs vitest through `run(args, env)`. Adds the second look only in CI and only when all files run. */
 export async function runVitest(run, args, chosen, options = {}) {
   if (!isCi() || chosen.length > 0) return run([...args, ...chosen], {});
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-report-'));

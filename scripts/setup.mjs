@@ -1,5 +1,5 @@
-// Makes a fresh clone ready: dependencies, native addon, compiled output. Each has a stamp with the hash of what it was
-// made from, so a second run costs a few milliseconds. Plain JavaScript on built-ins: it runs before npm has installed anything.
+// Sets up a fresh clone: dependencies, native addon, compiled output. Each one has a stamp with the hash of its inputs, so a second
+// run takes a few milliseconds. Plain JavaScript with built-ins only, because it runs before npm has installed anything.
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -22,7 +22,7 @@ const at = (...parts) => join(root, ...parts);
 export const pinnedNodeHome = at('node_modules', `node-linux-${process.arch}`);
 export const pinnedNode = join(pinnedNodeHome, 'bin', 'node');
 
-/** The environment of every child: the pinned Node first, and no setting of the user's npm that names another Node. */
+/** The environment of every child: the pinned Node comes first on the PATH. npm settings that name another Node are removed. */
 export function childEnvironment(extra = {}) {
   const env = { ...process.env, ...extra };
   for (const name of Object.keys(env))
@@ -55,7 +55,7 @@ async function whenStale(stampFile, hash, work) {
   return true;
 }
 
-/** npm leaves out optional packages whose `engines` this Node does not satisfy; the newest of those we use want 20.19. */
+/** npm skips optional packages whose `engines` exclude this Node. The strictest package in use requires Node 20.19. */
 function isTooOldForOptionalPackages() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   return major < 20 || (major === 20 && minor < 19);
@@ -64,15 +64,15 @@ function isTooOldForOptionalPackages() {
 async function ensureDependencies() {
   const inputs = [at('package-lock.json'), at('package.json'), at('tools', 'pinned-node', 'package.json')];
   await whenStale(at('node_modules', '.isthmus-stamp'), hashOf(inputs, process.arch), async () => {
-    // npm's own script where we know it, so that it can be run by another Node than the one on the PATH.
+    // With the path of npm's script, a Node other than the one on the PATH can run npm.
     const script = process.env.npm_execpath?.endsWith('.js') ? process.env.npm_execpath : undefined;
-    // Scripts of dependencies are not run: none of ours needs one, and what is not run cannot surprise.
+    // No dependency needs its install scripts. Skipping them keeps foreign code from running at install time.
     const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     const [command, first] = script ? [process.execPath, [script]] : ['npm', []];
     await runStep('installing dependencies (npm ci)', command, [...first, ...args], { cwd: root });
     if (!isTooOldForOptionalPackages() || !script) return;
     mkdirSync(at('.cache'), { recursive: true });
-    const copy = at('.cache', 'node'); // npm ci removes the one that it runs on
+    const copy = at('.cache', 'node'); // npm ci deletes the pinned Node in node_modules, so a copy must run it
     copyFileSync(pinnedNode, copy);
     const title = `installing them again with the pinned Node, since this machine's is ${process.versions.node}`;
     await runStep(title, copy, [script, ...args], { cwd: root });
@@ -106,7 +106,7 @@ async function ensureAddon({ sanitize = false } = {}) {
   });
 }
 
-/** Everything that a task needs, one set-up at a time. What is missing on the machine is said before anything is downloaded. */
+/** Sets up everything that a task needs, one set-up at a time. Reports missing tools before it downloads anything. */
 export function setUp({ addon = true, compiled = true, sanitize = false } = {}) {
   if (addon && !isBuilt(sanitize)) requireTools(['make', 'c++', 'python3']);
   return withLock(at('.cache', 'setup.lock'), async () => {

@@ -1,9 +1,9 @@
-// Runs one step of the set-up as a child process and keeps whoever waits informed; its output is shown only if it fails.
+// Runs one step of the set-up as a child process and shows its progress. Shows the step's output only if it fails.
 import { spawn } from 'node:child_process';
 
 const TAIL_BYTES = 16 * 1024;
 
-/** `progress` gets each piece of output and returns what is shown beside the seconds. */
+/** `progress` receives each chunk of output and returns the text to show next to the elapsed seconds. */
 export function runStep(title, command, args, { progress = () => '', ...options } = {}) {
   return new Promise((resolve, reject) => {
     const started = Date.now();
@@ -27,7 +27,7 @@ export function runStep(title, command, args, { progress = () => '', ...options 
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
-    // Whoever gives up on us gives up on what we started: a compiler would go on for minutes.
+    // When this process is stopped, its child must stop too: a compiler would otherwise run for minutes.
     const abandon = () => child.kill();
     const leave = (signal) => {
       abandon();

@@ -1,5 +1,5 @@
-// The entry of every npm script. It starts on whatever Node the machine has, sets up what is missing, and runs the task on the
-// pinned Node. `node scripts/task.mjs` alone lists the tasks.
+// The entry point of every npm script. It starts on any Node that the machine has, sets up what is missing, and runs the task on
+// the pinned Node. `node scripts/task.mjs` without arguments lists the tasks.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,11 +33,11 @@ function run(args, env = {}) {
 const sandboxed = (args, env = {}) =>
   runInSandbox(pinnedNode, args, { cwd: root, env: childEnvironment(env) });
 
-/** All test files of a configuration, or those that are chosen; what fails in CI is looked at twice. */
+/** Runs all test files of a configuration, or only the chosen ones. In CI, failed files run again (second-look.mjs). */
 const tests = (config, chosen, env = {}) =>
   runVitest((args, own) => sandboxed([vitest, 'run', ...args], { ...env, ...own }), config, chosen);
 
-/** Both we and a sandbox see it, and it goes with us: the sandbox has a /run of its own, everything else it shares. */
+/** A directory that this process and the sandbox both see; it is removed at exit. The sandbox shares every directory except /run. */
 function sharedDirectory() {
   const preferred = realpathSync(tmpdir());
   const directory = mkdtempSync(join(preferred.startsWith('/run') ? '/tmp' : preferred, 'isthmus-demo-'));
@@ -64,13 +64,13 @@ const tasks = {
   },
   demo: {
     about:
-      'isolated clusters with the same address become Services and kubeconfigs, and answer (-- --once: verify and exit)',
+      'publish isolated clusters that share one address as Services and kubeconfigs, and reach them (-- --once: verify and exit)',
     run: async (args) => {
       requireSandbox();
       await setUp();
       const directory = '/run/isthmus-demo';
       let sandboxRoot = () => null;
-      // Tests of other things count on these ports.
+      // Tests set this variable: the fixed ports may be in use on the same machine.
       const anyPort = process.env.ISTHMUS_TEST_ANY_PORT !== undefined;
       const wanted = anyPort
         ? { admin: 0, proxy: 0, management: 0 }
@@ -87,7 +87,7 @@ const tasks = {
     },
   },
   test: {
-    about: 'all tests, in real network namespaces (-- <file> runs one)',
+    about: 'run all tests in real network namespaces (-- <file> runs one)',
     run: async (args) => {
       requireSandbox();
       await setUp();
@@ -95,7 +95,7 @@ const tasks = {
     },
   },
   'test:sanitize': {
-    about: 'the tests of the addon and its engine under ASan and UBSan, the engine under TSan too',
+    about: 'run the tests of the addon and its engine under ASan and UBSan, and the engine also under TSan',
     run: async (args) => {
       requireSandbox();
       await setUp({ compiled: false, sanitize: true });
@@ -107,7 +107,8 @@ const tasks = {
     },
   },
   'test:e2e': {
-    about: 'on a real kube-apiserver, built from Go modules the first time (-- traffic life runs two files)',
+    about:
+      'run the end-to-end tests on a real kube-apiserver; the first run builds it from Go modules (-- traffic life runs two files)',
     run: async (args) => {
       requireSandbox();
       requireTools(['setpriv']);
@@ -123,7 +124,7 @@ const tasks = {
   },
   'test:helm': {
     about:
-      'the Helm chart, its alerts, the manifests and the rights in them, on a real kube-apiserver (-- <file> runs one)',
+      'test the Helm chart, its alerts, the manifests and their permissions on a real kube-apiserver (-- <file> runs one)',
     run: async (args) => {
       requireSandbox();
       const testbed = {
@@ -137,7 +138,7 @@ const tasks = {
     },
   },
   manifests: {
-    about: 'write deploy/manifests and the example rights from the Helm chart',
+    about: 'write deploy/manifests and the example permissions from the Helm chart',
     run: async () => {
       const { ISTHMUS_HELM } = await ensureHelm();
       await setUp({ addon: false, compiled: false });
@@ -145,7 +146,7 @@ const tasks = {
     },
   },
   deb: {
-    about: 'the Debian package, into dist-deb/ (-- <directory> puts it elsewhere)',
+    about: 'build the Debian package into dist-deb/ (-- <directory> selects another directory)',
     run: async ([directory = join(root, 'dist-deb')]) => {
       requireTools(['dpkg-deb']);
       await setUp();
@@ -156,7 +157,7 @@ const tasks = {
     },
   },
   'test:deb': {
-    about: 'the Debian package: installed, upgraded, removed and purged in a Debian made for it',
+    about: 'install, upgrade, remove and purge the Debian package in a temporary Debian system',
     run: async (args) => {
       requireSandbox();
       requireTools(['dpkg-deb', 'mmdebstrap']);
@@ -179,7 +180,7 @@ const tasks = {
   },
   image: {
     about:
-      'the container image from this clone, without a registry, into .cache/image (as root; docs/install/image.md)',
+      'build the container image from this clone into .cache/image, without a registry (as root; docs/install/image.md)',
     run: async (args) => {
       await setUp({ addon: false, compiled: false });
       const { image } = await import('./image/build.mjs');
@@ -188,7 +189,7 @@ const tasks = {
   },
   'test:image': {
     about:
-      'the image in a container with the privileges of the DaemonSet, and traffic through it (as root; -- <file> runs one)',
+      'run the image with the privileges of the DaemonSet and test traffic through it (as root; -- <file> runs one)',
     run: async (args) => {
       requireSandbox();
       await setUp();
@@ -198,7 +199,7 @@ const tasks = {
     },
   },
   seccomp: {
-    about: 'write deploy/seccomp/isthmus.json from the system calls of the tests (5 minutes)',
+    about: 'record the system calls of the tests and write deploy/seccomp/isthmus.json (5 minutes)',
     run: async () => {
       requireSandbox();
       await setUp();
@@ -208,7 +209,7 @@ const tasks = {
   },
   release: {
     about:
-      'everything that a release consists of, into release/; publishes nothing (docs/release.md; -- --no-image --unreleased)',
+      'build all parts of a release into release/, publish nothing (docs/release.md; -- --no-image --unreleased)',
     run: async (args) => {
       await setUp();
       const { release } = await import('./release/release.mjs');
@@ -216,7 +217,7 @@ const tasks = {
     },
   },
   check: {
-    about: 'types, lint, format, import directions, sizes of folders',
+    about: 'check types, lint, format, import directions and folder sizes',
     run: async () => {
       await setUp({ addon: false, compiled: false });
       return inOrder([
@@ -227,21 +228,22 @@ const tasks = {
     },
   },
   format: {
-    about: 'write what `check` would ask for in format and imports',
+    about: 'fix the format and the order of imports as `check` requires',
     run: async () => {
       await setUp({ addon: false, compiled: false });
       return run([bin('@biomejs', 'biome', 'bin', 'biome'), 'check', '--write', '.']);
     },
   },
   start: {
-    about: '`isthmus run` from this clone (-- --help teaches its flags)',
+    about: 'start `isthmus run` from this clone (-- --help lists its flags)',
     run: async (args) => {
       await setUp();
       return run([join(root, 'dist', 'main.js'), 'run', ...args]);
     },
   },
   bench: {
-    about: 'against HAProxy and others, in namespaces of its own (-- --quick: under 4 minutes; -- --help)',
+    about:
+      'measure Isthmus against HAProxy and other proxies in separate namespaces (-- --quick: under 4 minutes; -- --help)',
     run: async (args) => {
       await setUp({ addon: false, compiled: false });
       const bench = join(root, 'bench', 'main.ts');
@@ -255,7 +257,7 @@ const tasks = {
       requireSandbox();
       requireTools(['c++', 'taskset', ...(args[0] === 'profile' ? ['perf'] : [])]);
       await setUp();
-      // Compiling and fetching need the machine and its network; the sandbox that measures has neither.
+      // Compiling and fetching need the network, which the measuring sandbox does not have. So prepare.ts runs outside it.
       const other = ['profile', 'start'].find((each) => each === args[0]);
       const wanted = other === 'start' ? ['--peers', 'isthmus-native'] : other === undefined ? args : [];
       const prepared = await run([join(root, 'bench', 'prepare.ts'), ...wanted]);

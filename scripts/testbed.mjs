@@ -1,5 +1,5 @@
-// Builds the real Kubernetes and CoreDNS of the end-to-end tests (test/e2e/testbed) once for each content of their sources, outside
-// the work tree. Only this needs Go and the network; the tests run in the sandbox, which has neither.
+// Builds the real Kubernetes and CoreDNS for the end-to-end tests (test/e2e/testbed), outside the work tree, once per content hash
+// of the sources. Only this step needs Go and the network. The tests run in the sandbox, which has no network.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -23,7 +23,7 @@ import { runStep } from './step.mjs';
 const KEPT_BUILDS = 2;
 const sourcesOf = (module) => join(root, 'test', 'e2e', module);
 
-/** What the tests start; a directory of KUBEBUILDER_ASSETS that has all of them spares the build. */
+/** The programs that the tests start. If the directory in KUBEBUILDER_ASSETS holds all of them, no build is needed. */
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl', 'coredns'];
 
 export function cacheDirectory() {
@@ -59,7 +59,7 @@ function contentHash(sources, goVersion, args) {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** The version of Go that module needs, as far as we can tell before running it: an older one says so itself. */
+/** Returns the version of Go in `cwd`, or throws if Go is missing. A Go that is too old for the module reports that itself. */
 function requireGo(cwd) {
   if (onPath('go')) return execFileSync('go', ['version'], { cwd, encoding: 'utf8' }).trim();
   throw new MissingError([
@@ -82,8 +82,8 @@ function removeOldBuilds(cache, module, kept) {
 }
 
 /**
- * The binary of one Go module of test/e2e; `title` is shown while it is built. `target`: a package of another module, as a tool; `tags`
- * choose among its files.
+ * Returns the binary of one Go module of test/e2e and builds it if needed; `title` is shown during the build. `target` can name a
+ * package of another module that is built as a tool. `tags` are Go build tags.
  */
 export async function ensureBuild(module, stamps, title, target = '.', tags = []) {
   const sources = sourcesOf(module);
@@ -93,7 +93,7 @@ export async function ensureBuild(module, stamps, title, target = '.', tags = []
     '-trimpath',
     '-ldflags',
     `-s -w${stamps}`,
-    ...(tags.length === 0 ? [] : [`-tags=${tags.join(',')}`]), // of several flags Go takes the last one only
+    ...(tags.length === 0 ? [] : [`-tags=${tags.join(',')}`]), // one flag for all tags: Go uses only the last -tags
   ];
   const name = `${module}-${contentHash(sources, requireGo(sources), args)}`;
   const cache = cacheDirectory();
@@ -106,7 +106,7 @@ export async function ensureBuild(module, stamps, title, target = '.', tags = []
     await runStep(title, 'nice', ['-n', '19', 'go', ...args, '-o', unfinished, target], {
       cwd: sources,
       env: { ...process.env, CGO_ENABLED: '0' },
-      // `go build -v` names each package when it is done.
+      // `go build -v` prints one line per compiled package.
       progress: (chunk) => {
         packages += chunk.split('\n').length - 1;
         return `${packages} packages`;
@@ -120,7 +120,7 @@ export async function ensureBuild(module, stamps, title, target = '.', tags = []
   return binary;
 }
 
-/** The environment in which the tests find their components. */
+/** Returns the environment variable that tells the tests where their components are. */
 export async function ensureTestbed() {
   const assets = process.env.KUBEBUILDER_ASSETS;
   if (assets && COMPONENTS.every((name) => isExecutable(join(assets, name)))) {

@@ -1,5 +1,5 @@
-// magnum-cluster-api-proxy itself, from PyPI in an environment of its own, with HAProxy: Isthmus is tested beside it. Where it
-// cannot be had the tests say so and go on without it.
+// Provides magnum-cluster-api-proxy, from PyPI in its own virtual environment, and HAProxy. The tests run Isthmus beside it. If it is
+// unavailable, the tests report that and skip these cases.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { onPath } from './problems.mjs';
 import { runStep } from './step.mjs';
 import { cacheDirectory } from './testbed.mjs';
 
-/** It imports novaclient, and does not say so. */
+/** The package imports novaclient without declaring the dependency. */
 const PACKAGES = ['magnum-cluster-api==0.38.2', 'python-novaclient'];
 
 async function ensureEnvironment() {
@@ -23,20 +23,20 @@ async function ensureEnvironment() {
   mkdirSync(cache, { recursive: true });
   await withLock(join(cache, 'upstream.lock'), async () => {
     if (existsSync(done)) return;
-    // In its place from the beginning: the scripts of such an environment know where it is.
+    // Built in its final directory: the scripts of a virtual environment contain its path.
     rmSync(home, { recursive: true, force: true });
     const pip = join(home, 'bin', 'pip');
     const title = 'fetching magnum-cluster-api-proxy from PyPI (2 minutes, once)';
     const commands = `python3 -m venv "$1" && "$2" install --quiet ${PACKAGES.join(' ')}`;
     await runStep(title, 'nice', ['-n', '19', 'sh', '-c', commands, 'sh', home, pip]);
-    // It asks sudo to start HAProxy, and is root already.
+    // The proxy starts HAProxy through sudo, but it already runs as root here.
     writeFileSync(join(home, 'bin', 'sudo'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
     writeFileSync(done, '');
   });
   return home;
 }
 
-/** The environment in which the tests find it, or the reason why they do not. */
+/** Returns the environment variables that tell the tests where the proxy is, or why it is missing. */
 export async function ensureUpstream() {
   try {
     const home = await ensureEnvironment();

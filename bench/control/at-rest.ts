@@ -1,4 +1,4 @@
-// What one instance costs while nothing happens: requests to the API, memory, processor time.
+// Measures what one idle instance costs: API requests, memory and CPU time.
 import { readFileSync } from 'node:fs';
 import { Management } from '../../test/support/kubernetes/management.ts';
 import { until } from '../../test/support/tcp.ts';
@@ -7,7 +7,7 @@ import { Tenant } from './tenant.ts';
 
 const READS = /^(get|list|watch) /;
 const SECONDS = 60;
-/** As a real API server does. */
+/** A real API server sends bookmarks at this interval. */
 const BOOKMARK_MS = 60_000;
 
 export async function atRest(clusters: number, say: (text: string) => void): Promise<readonly Row[]> {
@@ -64,7 +64,7 @@ export async function atRest(clusters: number, say: (text: string) => void): Pro
   }
 }
 
-/** Of all threads, user and system; the kernel counts in hundredths of a second. */
+/** User and system time of all threads. The kernel counts in hundredths of a second. */
 export function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;

@@ -1,5 +1,5 @@
-// A large site: a thousand clusters, twenty instances. One of them is the real program; of the others there is what they leave in
-// the API (slices, Leases that are renewed), which is all that one instance sees of another.
+// Measures a large site: a thousand clusters, twenty instances. One instance is the real program. The others exist only as their
+// objects in the API (slices and renewed Leases), which is all that one instance sees of another.
 
 import { endpointSliceOf, leaseOf, microTime } from '../../src/control/objects/cluster-shape.ts';
 import { Management, NAMESPACE } from '../../test/support/kubernetes/management.ts';
@@ -113,7 +113,7 @@ export async function fleet(
   }
 }
 
-/** The upper end of the bucket that holds it. */
+/** Returns the upper bound of the bucket that contains the p99. */
 function turnP99(metrics: string): number {
   const buckets = turnBuckets(metrics);
   const total = buckets.at(-1)?.[1] ?? 0;
@@ -121,13 +121,13 @@ function turnP99(metrics: string): number {
   return Number(found?.[0]) * 1000;
 }
 
-/** Each with all that took less. */
+/** The buckets are cumulative: each count includes all faster turns. */
 function turnBuckets(metrics: string): (readonly [le: string, count: number])[] {
   const lines = metrics.matchAll(/^isthmus_control_turn_seconds_bucket\{le="([^"]+)"\} (\d+)$/gm);
   return Array.from(lines, ([, le = '', count]) => [le, Number(count)] as const);
 }
 
-/** To look at twenty thousand objects takes the API, which lives in this process, longer than to serve them. */
+/** Polls only once per second: scanning twenty thousand objects costs the API, which runs in this process, more than serving them. */
 async function patiently(what: string, condition: () => boolean): Promise<void> {
   for (let i = 0; i < 180; i += 1) {
     if (condition()) return;

@@ -1,5 +1,5 @@
-// How much of the heap of a program's control thread is in use after a collection. Asked through Node's own inspector, which a
-// SIGUSR1 opens on loopback: the program needs no code for it, and runs as it would otherwise until then.
+// Measures how much heap a program's control thread uses after a garbage collection. SIGUSR1 opens Node's inspector on loopback, so
+// the program needs no extra code and runs unchanged until the signal.
 const INSPECTOR = 'http://127.0.0.1:9229/json/list';
 const PATIENCE_MS = 10_000;
 
@@ -26,14 +26,14 @@ async function debuggerUrl(): Promise<string> {
       const [target] = (await (await fetch(INSPECTOR)).json()) as { webSocketDebuggerUrl: string }[];
       if (target !== undefined) return target.webSocketDebuggerUrl;
     } catch {
-      // not open yet
+      // the inspector is not open yet
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error('the inspector did not open');
 }
 
-/** The program has one worker: the control thread. It is spoken to through the main thread. */
+/** The program has one worker, the control thread. The inspector reaches it through the main thread. */
 function usedAfterCollection(socket: WebSocket): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const send = (id: number, method: string, params: object = {}) =>
@@ -51,7 +51,7 @@ function usedAfterCollection(socket: WebSocket): Promise<number> {
     if (method === 'NodeWorker.attachedToWorker') ask(1, 'HeapProfiler.collectGarbage');
     if (method !== 'NodeWorker.receivedMessageFromWorker') return;
     const answer = JSON.parse(params?.message ?? '{}') as Message;
-    // Twice: what finalisers let go of in the first goes in the second.
+    // Two collections: the second one frees the objects that finalisers released in the first.
     if (answer.id === 1) ask(2, 'HeapProfiler.collectGarbage');
     if (answer.id === 2) ask(3, 'Runtime.getHeapUsage');
     if (answer.id === 3) resolve((answer.result?.usedSize ?? Number.NaN) / 1e6);

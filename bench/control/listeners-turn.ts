@@ -1,6 +1,7 @@
-// What one turn costs the control thread with one listener of five thousand machines among a thousand clusters' worth of nothing else:
+// Measures what one turn costs the control thread with one listener of five thousand machines and no other work:
 //   node bench/control/listeners-turn.ts [machines] [listeners]
-// Prints medians and p99 in milliseconds of the thread's own CPU time: nothing changed, one label changed, all of a generation promoted.
+// Prints the median and p99 of the thread's own CPU time in milliseconds, for three cases: nothing changes, one label changes, and
+// the listener promotes another generation of machines.
 import { settledDesired } from '../../src/control/desired/desired-equality.ts';
 import type { Desired } from '../../src/control/desired/desired-state.ts';
 import { diff } from '../../src/control/plan/diff.ts';

@@ -1,6 +1,6 @@
-// `npm run bench -- control`, inside its sandbox: what the control loop costs and how fast it reacts, beside what the program that it
-// replaces was measured to do. Counts and times of one run on this machine; `--quick` leaves the large site out, and names of parts
-// (`reaction`, `rest-10`, `rest-50`, `fleet`) measure those only: once all were, the results are written.
+// `npm run bench -- control`, inside its sandbox: measures the cost and the reaction time of the control loop, next to the measured
+// values of the program that Isthmus replaces. `--quick` skips the large site. Names (`reaction`, `rest-10`, `rest-50`, `fleet`)
+// select single parts. The results file is written once all parts have been measured.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { getPriority, loadavg } from 'node:os';
 import { dirname } from 'node:path';
@@ -23,13 +23,13 @@ const parts: readonly (readonly [name: string, measure: () => Promise<readonly R
   ['rest-50', () => atRest(50, say)],
   ...(quick ? [] : [['fleet', () => fleet(1000, 20, say)] as const]),
 ];
-/** Of earlier runs too: the whole takes seven minutes, and a machine is rarely quiet for so long. */
+/** Also keeps parts of earlier runs: a full run takes seven minutes, and a machine is rarely quiet for that long. */
 const STORE = fileURLToPath(new URL('../../.cache/control-bench.json', import.meta.url));
 interface Measured {
   readonly at: string;
-  /** Of the machine when it ended, over a minute. */
+  /** The machine's one-minute load average at the end of the part. */
   readonly load: string;
-  /** Our priority. */
+  /** The nice value of this process. */
   readonly nice: number;
   readonly rows: readonly Row[];
 }

@@ -1,5 +1,5 @@
-// How long clients wait for a change to reach them: a cluster appears, its API server dies or goes silent, comes back, its netns is
-// made anew. With default settings, seen from the API: what kube-proxy adds to it is the same for everybody.
+// Measures how long clients wait for a change: a cluster appears, its API server dies, goes silent or returns, or its netns is created
+// again. Uses default settings and measures at the API. kube-proxy adds the same delay to every program, so it is not included.
 import { connect } from 'node:tls';
 import { Management } from '../../test/support/kubernetes/management.ts';
 import type { Row } from './row.ts';
@@ -106,10 +106,10 @@ export async function reaction(say: (text: string) => void): Promise<readonly Ro
   }
 }
 
-/** At a different moment of the check interval each time, or every measurement would say the same. */
+/** A random pause starts each measurement at a different point of the check interval. Otherwise all results would be equal. */
 const pause = () => new Promise((resolve) => setTimeout(resolve, 1000 + Math.random() * 2000));
 
-/** How long each slice takes to go, or to come: every cluster is one measurement. */
+/** Measures how long each slice takes to disappear or appear. Every cluster is one measurement. */
 async function each(management: Management, until: 'gone' | 'there'): Promise<number[]> {
   const start = performance.now();
   const times = new Map<string, number>();
@@ -135,7 +135,7 @@ async function when(condition: () => boolean | Promise<boolean>): Promise<void> 
 
 function answersTls(port: number, servername: string, ca: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
-    // The certificate of the benchmark's tenant names no cluster: that somebody answers is the point here.
+    // The certificate of the benchmark's tenant names no cluster. This check only needs an answer from the server.
     const socket = connect({ host: '127.0.0.1', port, servername, ca, checkServerIdentity: () => undefined });
     const end = (answered: boolean) => {
       socket.destroy();

@@ -1,12 +1,12 @@
-// One line of the result: what was measured, what the program we replace needs for it, the goal, and whether it is met.
+// One line of the result: the measured value, the value of the program that Isthmus replaces, the goal, and whether it is met.
 
 export interface Row {
   readonly what: string;
-  /** As it was measured on real Kubernetes (shared/contract.md). */
+  /** The value measured on real Kubernetes (shared/contract.md). */
   readonly upstream: string;
   readonly goal: string;
   readonly measured: string;
-  /** null: there is no number to compare. */
+  /** Null if there is no number to compare. */
   readonly met: boolean | null;
 }
 

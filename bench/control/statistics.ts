@@ -1,4 +1,4 @@
-// Middle, largest and a few words about a list of times.
+// Summarises a list of times: median, maximum and a short description.
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

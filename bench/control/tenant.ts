@@ -1,5 +1,5 @@
-// A tenant's network for the control benchmark: a netns as Neutron makes it, and behind a veth another one that stands for the
-// tenant's machines, with the API servers of any number of clusters (each on an address of its own) in one process.
+// A tenant's network for the control benchmark: a netns like one from Neutron, connected by a veth to a second netns. The second netns
+// represents the tenant's machines. One process in it runs the API servers of all clusters, each on its own address.
 import { randomUUID } from 'node:crypto';
 import { selfSigned } from '../../test/support/certificates.ts';
 import type { Management } from '../../test/support/kubernetes/management.ts';
@@ -32,7 +32,7 @@ export class Tenant {
     await this.serve();
   }
 
-  /** Makes the tenant's netns and its way to the machines. */
+  /** Creates the tenant's netns and its link to the machines. */
   attach(): void {
     makeNetns({ name: this.netns });
     ip(
@@ -54,12 +54,12 @@ export class Tenant {
     ip('-n', this.#machines, 'link', 'set', 'eth0', 'up');
     ip('-n', this.netns, 'address', 'add', '10.8.0.1/24', 'dev', 'tap');
     ip('-n', this.netns, 'link', 'set', 'tap', 'up');
-    // Permanent, so that a link that is down loses packets in silence instead of failing to resolve.
+    // With a permanent neighbour entry, a link that is down drops packets silently. Otherwise address resolution would fail.
     ip('-n', this.netns, 'neigh', 'replace', '10.8.0.2', 'lladdr', MAC, 'dev', 'tap', 'nud', 'permanent');
     ip('-n', this.netns, 'route', 'add', '10.9.0.0/16', 'via', '10.8.0.2');
   }
 
-  /** Its way to the machines goes with it at once: who holds a handle would keep both alive for a moment. */
+  /** Deletes the link first: an open handle keeps a deleted netns, and the link in it, alive for a moment. */
   detach(): void {
     ip('-n', this.#machines, 'link', 'delete', 'eth0');
     ip('netns', 'delete', this.netns);
@@ -78,15 +78,15 @@ export class Tenant {
     );
   }
 
-  /** Connections are refused from now on. */
+  /** Stops the server, so the machines refuse new connections. */
   async kill(): Promise<void> {
     await this.#server?.stop();
     this.#server = null;
   }
 
-  /** Packets are lost from now on, in silence. */
+  /** Starts or stops dropping packets silently. */
   silence(silent: boolean): void {
-    // The answers find no way back: half of the net is more specific than the interface's own route.
+    // The blackhole drops all answers: its /25 is more specific than the interface's own /24 route.
     ip('-n', this.#machines, 'route', silent ? 'add' : 'del', 'blackhole', '10.8.0.0/25');
   }
 

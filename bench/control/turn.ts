@@ -1,7 +1,7 @@
-// What one turn of the control loop costs its thread: 1000 clusters, each published by 20 instances. Run with the pinned Node:
+// Measures what one turn of the control loop costs its thread: 1000 clusters, each published by 20 instances. Run with the pinned Node:
 //   node bench/control/turn.ts [clusters] [instances]
-// Prints medians and p99 in milliseconds of the thread's own CPU time (what else runs on the machine does not count), with nothing
-// changed (the turn must then plan nothing) and after one change.
+// Prints the median and p99 of the thread's own CPU time in milliseconds, so other work on the machine does not count. Measures a turn
+// without a change, which must plan nothing, and a turn after one change.
 
 import { settledDesired } from '../../src/control/desired/desired-equality.ts';
 import { type Desired, desiredState } from '../../src/control/desired/desired-state.ts';

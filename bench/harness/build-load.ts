@@ -1,4 +1,4 @@
-// Compiles the load generator into the cache, once per state of its sources.
+// Compiles the load generator into the cache, once per version of its sources.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';

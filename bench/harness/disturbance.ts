@@ -1,5 +1,5 @@
-// Was the machine ours while we measured? Steal is what the host took; foreign is what was used by processes outside of the
-// sandbox, and by peers that should be idle because another one is being measured.
+// Detects whether other work disturbed a measurement. Steal is CPU time that the host took. Foreign is CPU time of processes outside
+// the sandbox, and of peers that should be idle while another peer is measured.
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface Disturbance {
@@ -8,7 +8,7 @@ export interface Disturbance {
   readonly foreign: number;
 }
 
-/** Above these, a round is repeated. A tick is 10 ms, so a round of a second on two cores resolves about 1 %. */
+/** Above these limits, a measurement is repeated. A tick is 10 ms, so one second on two cores resolves about 1 %. */
 export const LIMITS: Disturbance = { steal: 0.02, foreign: 0.03 };
 
 interface Ticks {
@@ -29,7 +29,7 @@ function ticks(others: ReadonlySet<number>): Ticks {
   return { total: busy + idle + iowait + steal, busy, steal, own: ownTicks(others) };
 }
 
-/** The sandbox has a PID namespace of its own: whoever is visible in /proc is ours, and the dead are in their parent's sums. */
+/** The sandbox has its own PID namespace, so /proc shows only its processes. A parent's sums include its dead children. */
 function ownTicks(others: ReadonlySet<number>): number {
   let sum = 0;
   for (const pid of readdirSync('/proc')) {
@@ -39,13 +39,13 @@ function ownTicks(others: ReadonlySet<number>): number {
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       for (const index of [11, 12, 13, 14]) sum += Number(fields[index]);
     } catch {
-      // ended while we were looking
+      // the process exited during the scan
     }
   }
   return sum;
 }
 
-/** Starts to watch; the function it returns tells what happened since. `others`: processes that should be idle. */
+/** Starts to watch. The returned function reports the disturbance since then. `others` are processes that should be idle. */
 export function watchMachine(others: ReadonlySet<number>): () => Disturbance {
   const before = ticks(others);
   return () => {

@@ -1,9 +1,9 @@
-// Idle connections through a proxy, held by the generator until they are released.
+// Idle connections through a proxy. The generator holds them open until they are released.
 import { LoadError } from './load.ts';
 import { LOAD_CORE, spawnPinned } from './processes.ts';
 
 export interface HeldConnections {
-  /** Closes them; tells how many were still open until then. */
+  /** Closes the connections and returns how many were still open. */
   release(): Promise<number>;
 }
 

@@ -1,12 +1,12 @@
-// The ClientHellos that the generator sends: captured from real clients (test/captures), with the server name replaced by one
-// of the same length, so that nothing else in the bytes changes.
+// The ClientHellos that the generator sends. They are captured from real clients (test/captures). The new server name has the same
+// length as the captured one, so no other byte changes.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CAPTURES } from '../../test/captures/captures.ts';
 
 const CAPTURED_NAME = 'demo-cluster';
 
-/** Cluster names are as long as the captured one. */
+/** Cluster names are as long as the captured name. */
 export const clusterName = (index: number): string =>
   `c${String(index).padStart(CAPTURED_NAME.length - 1, '0')}`;
 
@@ -27,7 +27,7 @@ export function helloFor(kind: HelloKind, cluster: string): Buffer {
   return bytes;
 }
 
-/** A file of [length: u32 little-endian][hello]…, as the generator reads it; the order is shuffled by a fixed step. */
+/** Writes the generator's file format, [length: u32 little-endian][hello]…. A fixed step shuffles the order. */
 export function writeHellos(directory: string, kind: HelloKind, clusters: readonly string[]): string {
   const path = join(directory, `hellos-${kind}-${clusters[0]}-${clusters.length}`);
   const parts: Buffer[] = [];

@@ -1,4 +1,4 @@
-// Runs the load generator and reads its line of JSON. One function per mode.
+// Runs the load generator and parses its line of JSON. One function per mode.
 import { LOAD_CORE, runPinned } from './processes.ts';
 
 export interface Latency {
@@ -17,11 +17,11 @@ export interface ConnectionsResult {
   readonly total: number;
   readonly errors: number;
   readonly open: number;
-  /** Of the open loop: due, but never begun since every slot was taken. In `latency` and `lag` with the time they had waited. */
+  /** Open loop only: arrivals that never began because every slot was taken. `latency` and `lag` include their waiting time. */
   readonly unbegun: number;
   readonly perSecond: number;
   readonly latency: Latency;
-  /** How late the generator itself started connections of the open loop. */
+  /** How late the generator started connections in the open loop. */
   readonly lag: Latency;
 }
 
@@ -30,7 +30,7 @@ export interface RequestsResult {
   readonly errors: number;
   readonly perSecond: number;
   readonly latency: Latency;
-  /** [milliseconds since 1970, requests done by then]…; empty unless asked for. */
+  /** [milliseconds since 1970, requests done so far]…; empty unless requested. */
   readonly progress: readonly (readonly [number, number])[];
 }
 
@@ -41,7 +41,7 @@ export interface BulkResult {
 }
 
 export interface CorrectnessResult {
-  /** An empty problem is a pass. */
+  /** An empty `problem` means that the case passed. */
   readonly cases: readonly { readonly name: string; readonly problem: string }[];
 }
 
@@ -50,7 +50,7 @@ export interface Timing {
   readonly warmup: number;
 }
 
-/** A measurement that went wrong is no measurement. */
+/** The generator failed, so its measurement is unusable. */
 export class LoadError extends Error {}
 
 export class Load {

@@ -1,4 +1,4 @@
-// The facts of the machine that a result cannot be read without.
+// The facts about the machine that a reader needs to interpret a result.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
@@ -13,7 +13,7 @@ export interface Machine {
   readonly memoryGb: number;
   readonly hypervisor: string;
   readonly loadAverage: readonly number[];
-  /** Share of CPU time that the host took since boot. */
+  /** The share of CPU time that the host has taken since boot. */
   readonly stealSinceBoot: number;
   readonly node: string;
   readonly commit: string;
@@ -36,7 +36,7 @@ export function machineFacts(): Machine {
     said('git', '-C', root, 'status', '--porcelain', '--untracked-files=no') === '' ? '' : ' (modified)';
   return {
     date: new Date().toISOString(),
-    kernel: said('uname', '-r').split('.', 2).join('.'), // the build says nothing to a reader
+    kernel: said('uname', '-r').split('.', 2).join('.'), // the build number does not help a reader
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
     cores: cpus().length,
     memoryGb: Math.round(totalmem() / 2 ** 30),

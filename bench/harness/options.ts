@@ -1,4 +1,4 @@
-// The command line of `npm run bench`. Every problem is told at once.
+// Parses the command line of `npm run bench`. Reports all problems at once.
 import { SCENARIOS } from '../scenarios/all.ts';
 
 export const PEER_NAMES = [
@@ -19,12 +19,12 @@ export interface Options {
   readonly rounds: number;
   readonly seconds: number;
   readonly warmup: number;
-  /** Extra time for repetitions, as a share of the plan. */
+  /** Extra time for repetitions, as a share of the planned time. */
   readonly patience: number;
   readonly check: boolean;
-  /** More HAProxy programs, each a peer of its own. */
+  /** Additional HAProxy programs. Each one is a separate peer. */
   readonly haproxies: readonly string[];
-  /** More checkouts of Isthmus, each a peer of its own. */
+  /** Additional checkouts of Isthmus. Each one is a separate peer. */
   readonly checkouts: readonly string[];
   readonly help: boolean;
 }
@@ -56,7 +56,7 @@ const MODES = {
   },
 };
 
-/** A run that measures less is not the project's last result. */
+/** A run that measures less does not replace the project's last result. */
 export const DEFAULTS: Pick<Options, 'peers' | 'rounds' | 'seconds'> = MODES.normal;
 
 export const HELP = `npm run bench [-- <options>]   (npm run bench -- parser: only the ClientHello parser)

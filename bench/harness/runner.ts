@@ -1,5 +1,5 @@
-// Rounds: in each, every peer is measured once, in random order, and ratios are taken within the round. A measurement during
-// which the machine was not ours is repeated at once, and counted; one that never got a quiet moment is kept and marked.
+// Runs a scenario in rounds. Each round measures every peer once, in random order, and ratios are taken within the round. A disturbed
+// measurement is repeated at once and counted. If every attempt is disturbed, the last one is kept and marked.
 import type { RunningPeer } from '../peers/peer.ts';
 import type { Context, Measurement, Participant, Scenario } from '../scenarios/scenario.ts';
 import { type Disturbance, isDisturbed, watchMachine } from './disturbance.ts';
@@ -10,21 +10,21 @@ import type { Site } from './site.ts';
 
 export interface Round {
   readonly measurements: Readonly<Record<string, Measurement>>;
-  /** The worst of what was seen in a measurement of this round that was kept. */
+  /** The worst disturbance in this round's kept measurements. */
   readonly disturbance: Disturbance;
-  /** Whose measurement never got a quiet moment: shown, but no goal is judged by it. */
+  /** The peers whose measurement was disturbed in every attempt. Their values are shown, but no goal is judged by them. */
   readonly disturbed: readonly string[];
 }
 
-/** So often is a disturbed measurement tried again before it is kept as it is. */
+/** The maximum number of attempts before a disturbed measurement is kept. */
 const ATTEMPTS = 5;
-/** Whoever disturbs us may be done in a moment; the wait doubles from attempt to attempt. */
+/** A disturbance may end soon, so the runner waits before it retries. The wait doubles with each attempt. */
 const PAUSE_MS = 250;
 
 export interface ScenarioResult {
   readonly name: string;
   readonly rounds: readonly Round[];
-  /** Measurements thrown away because the machine was disturbed. */
+  /** The number of measurements discarded because of a disturbance. */
   readonly repeated: number;
   readonly failures: Readonly<Record<string, string>>;
   readonly facts: Readonly<Record<string, number>>;
@@ -34,7 +34,7 @@ export interface RunnerOptions {
   readonly load: Context['load'];
   readonly timing: Timing;
   readonly rounds: number;
-  /** How much longer than planned a scenario may take for the sake of quiet measurements, as a share of its plan. */
+  /** How much longer than planned a scenario may take to get quiet measurements, as a share of its planned time. */
   readonly patience: number;
   readonly progress: Progress;
 }
@@ -73,9 +73,9 @@ export async function runScenario(
   const idlePids = (measured: string): ReadonlySet<number> =>
     new Set([...running].flatMap(([name, peer]) => (name === measured ? [] : peer.pids())));
   let repeated = 0;
-  // On a machine that is never quiet a run ends all the same, and says that it was disturbed.
+  // This budget ends the run even on a machine that is never quiet. The result then shows the disturbance.
   let patienceMs = 1000 * patience * rounds * participants.length * scenario.seconds(timing);
-  /** The first undisturbed measurement, or the last one. */
+  /** Returns the first undisturbed measurement, or the last attempt. */
   const measureQuietly = async (participant: Participant): Promise<[Measurement, Disturbance]> => {
     for (let attempt = 1; ; attempt += 1) {
       const started = Date.now();
@@ -93,7 +93,7 @@ export async function runScenario(
   try {
     await scenario.prepare?.([...running.values()], { load, site, timing, facts });
   } catch (error) {
-    // The other scenarios can still be measured; this one has no results.
+    // This scenario has no results, but the others can still run.
     for (const { name } of participants) failures[name] = `not prepared: ${(error as Error).message}`;
   }
   const kept: Round[] = [];

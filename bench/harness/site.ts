@@ -1,5 +1,5 @@
-// The site that every peer serves: tenants in network namespaces of the sandbox, all with the same address, and one backend
-// process that listens in each of them and on loopback (for those who cannot enter a netns).
+// The site that every peer serves: tenants in network namespaces of the sandbox, all with the same address. One backend process
+// listens in each namespace, and on loopback for peers that cannot enter a netns.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
@@ -13,15 +13,15 @@ export const TENANT_ADDRESS = '10.0.0.5';
 export const TENANT_PORT = 6443;
 export const LOCAL_BACKEND_PORT = 9443;
 
-/** What a scenario wants to be there. Two scenarios that want the same share the running peers. */
+/** The site that a scenario needs. Scenarios with equal wishes share the running peers. */
 export interface SiteWish {
-  /** Routes; each is a cluster with its own server name. */
+  /** The number of routes. Each is a cluster with its own server name. */
   readonly clusters: number;
-  /** Network namespaces that the clusters are spread over. */
+  /** The number of network namespaces for the clusters. */
   readonly netns: number;
-  /** Threads of each proxy; with 2 nothing is pinned. */
+  /** Threads per proxy. With 2, no process is pinned to a core. */
   readonly threads: number;
-  /** Of loopback, everywhere, with segmentation offload off; null: as Linux makes it. */
+  /** The MTU of every loopback, with segmentation offload off. Null keeps the Linux default. */
   readonly mtu: number | null;
 }
 
@@ -37,12 +37,12 @@ export interface Site {
   readonly directory: string;
   readonly clusters: readonly Cluster[];
   hellos(kind: HelloKind): string;
-  /** The same tenants and backend, but only the first clusters in the table. */
+  /** Returns a site with the same tenants and backend, but only the first `clusters` routes. */
   part(clusters: number): Site;
   close(): Promise<void>;
 }
 
-/** The same in every netns and recorded in the result; README.md says why. */
+/** Equal in every netns and recorded in the result. README.md explains the reasons. */
 export const NETNS_SETTINGS: Readonly<Record<string, string>> = {
   'net.ipv4.tcp_congestion_control': 'reno',
   'net.ipv4.tcp_max_tw_buckets': '0',
@@ -123,8 +123,8 @@ function siteOf(
 }
 
 /**
- * The directory from which one instance of Isthmus reads its clusters, made when it is first asked for. Each has its own: when the routes
- * of one are changed, the others on the same core have nothing to do.
+ * Returns the directory from which one instance of Isthmus reads its clusters, and creates it on first use. Each instance has its own
+ * directory: a route change for one instance then causes no work in the others on the same core.
  */
 export function manifestsOf(site: Pick<Site, 'directory' | 'clusters'>, instance: string): string {
   const directory = join(site.directory, 'manifests', instance);

@@ -1,4 +1,4 @@
-// A site with the peers running on it, for all scenarios that want this site.
+// A site with its running peers, shared by all scenarios that need this site.
 import { type Peer, PeerError, type RunningPeer } from '../peers/peer.ts';
 import type { Participant, Scenario } from '../scenarios/scenario.ts';
 import type { Progress } from './progress.ts';
@@ -7,7 +7,7 @@ import { openSite, type Site, type SiteWish } from './site.ts';
 export interface Stage {
   readonly site: Site;
   readonly running: ReadonlyMap<string, RunningPeer>;
-  /** Who did not start, and why. */
+  /** The peers that did not start, with the reasons. */
   readonly problems: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export function participantsOf(
   return scenario.participants?.(peers, site) ?? peers.map((peer) => ({ name: peer.name, peer, site }));
 }
 
-/** Scenarios that want the same site, together; the order within is kept. */
+/** Groups scenarios that need the same site and keeps their order within a group. */
 export function grouped(scenarios: readonly Scenario[]): [SiteWish, Scenario[]][] {
   const groups = new Map<string, [SiteWish, Scenario[]]>();
   for (const scenario of scenarios) {

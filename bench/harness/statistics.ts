@@ -1,4 +1,4 @@
-// Medians and quartiles. Means are not used anywhere: one disturbed round would move them.
+// Medians and quartiles. The benchmark never uses means, because one disturbed round would shift them.
 
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -1,5 +1,5 @@
-// What a run did in stretches of its own time, told from the counts that it wrote down. To compare two runs compares their
-// connections, too, which are seldom equally fast: within one run they are the same.
+// Computes the request rate in intervals (stretches) of one run, from the counts that it recorded. Two runs use different
+// connections, which are rarely equally fast. Within one run the connections are the same.
 import { median } from './statistics.ts';
 
 export interface Stretch {
@@ -9,7 +9,7 @@ export interface Stretch {
 
 export type Progress = readonly (readonly [atMs: number, done: number])[];
 
-/** How many were done at that moment; between two counts, in proportion. Not a number where the run had not begun or was over. */
+/** Returns the count at `atMs`, interpolated between two recorded counts. Returns NaN outside the run. */
 export function doneAt(progress: Progress, atMs: number): number {
   const next = progress.findIndex(([each]) => each >= atMs);
   const after = progress[next];
@@ -23,10 +23,10 @@ export function ratePerSecond(progress: Progress, { fromMs, toMs }: Stretch): nu
   return (1000 * (doneAt(progress, toMs) - doneAt(progress, fromMs))) / (toMs - fromMs);
 }
 
-/** The median of what every second stretch reached of the two beside it. */
+/** Returns the median ratio of every second stretch to the mean of its two neighbours. */
 export function oddAgainstNeighbours(progress: Progress, stretches: readonly Stretch[]): number {
   const rates = stretches.map((each) => ratePerSecond(progress, each));
-  // One that is not known must not vanish in a sort.
+  // A sort could hide a NaN, so an unknown rate is an error.
   if (rates.some(Number.isNaN)) throw new Error('the run was over before its stretches were');
   return median(
     rates.flatMap((rate, i) => {

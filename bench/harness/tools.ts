@@ -1,15 +1,15 @@
-// The programs of a run and where they are: written by prepare.ts, which may use the network, read by main.ts, which has none.
+// The programs of a run and their paths. prepare.ts writes the list and may use the network; main.ts reads it without network.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
-/** `.cache/` is ignored by git; a clone that is deleted takes it along. */
+/** git ignores `.cache/`, and the directory disappears with the clone. */
 export const cache = join(root, '.cache', 'bench');
 
 export interface Program {
   readonly path: string;
-  /** LD_LIBRARY_PATH for what was unpacked into the cache; empty for what the system has. */
+  /** LD_LIBRARY_PATH for a program unpacked into the cache; empty for a program of the system. */
   readonly libraries: string;
 }
 

@@ -1,5 +1,5 @@
-// The backend: one thread, one epoll, one listening socket here and one in each netns it is told of. It does what the command
-// in the hello asks (command.h).
+// The backend: one thread, one epoll, one listening socket on loopback and one in each given netns. It executes the command in the
+// ClientHello (command.h).
 #include <sched.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class Backend {
     if (c->fd >= 0) settle(c);
   }
 
-  /** False when the connection is over. */
+  /** Returns false when the connection has ended. */
   bool read_some(Connection* c) {
     if (c->decided && c->command.ask == Ask::Upload) {
       ssize_t n = recv(c->fd, nullptr, 1 << 20, MSG_TRUNC);
@@ -135,7 +135,7 @@ class Backend {
         c->to_send = sizeof(Ending);
         break;
       case Ask::AfterEnd:
-        c->to_send = 0;  // known when the client has ended
+        c->to_send = 0;  // set when the client has sent its FIN
         break;
       case Ask::Download:
         c->to_send = ~0ull;
@@ -193,7 +193,7 @@ class Backend {
     }
   }
 
-  /** Closes what has ended; else asks epoll for what is still awaited. */
+  /** Closes a finished connection. Otherwise registers the events that it still waits for. */
   void settle(Connection* c) {
     bool flushed = c->command.ask == Ask::Echo ? c->echo.empty() : c->sent >= c->to_send;
     if (c->input_ended && (!c->decided || flushed || c->command.ask == Ask::Download)) return end(c, 1);

@@ -1,5 +1,5 @@
-// Bulk: as many bytes as the path takes, one way. The sender uses sendfile() from memory and the receiver MSG_TRUNC, so neither
-// end copies a byte: what is left is the work of the proxy. Bytes are checked by `correctness`, not here.
+// Bulk: sends as many bytes as the path accepts, in one direction. The sender uses sendfile() from memory and the receiver MSG_TRUNC.
+// Neither end copies a byte, so the remaining work is the proxy's. `correctness` checks the bytes, not this mode.
 #include <vector>
 
 #include "clock.h"

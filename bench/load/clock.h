@@ -1,4 +1,4 @@
-// Time in nanoseconds: monotonic for whatever is measured, since 1970 where another process must know it.
+// Time in nanoseconds: monotonic for measurements, since 1970 for values that another process reads.
 #pragma once
 #include <cstdint>
 #include <ctime>

@@ -1,18 +1,18 @@
-// What the client asks of the backend. It travels in the 32 random bytes of the ClientHello, so the bytes on the wire are those
-// of a real hello, every proxy forwards them, and one backend serves all scenarios.
+// The command from the client to the backend. It occupies the 32 random bytes of the ClientHello. The bytes on the wire are therefore
+// a valid hello, every proxy forwards them, and one backend serves all scenarios.
 #pragma once
 #include <cstdint>
 #include <cstring>
 
 enum class Ask : uint8_t {
-  Reply = 'R',      // `size` bytes, then close when the client has closed
-  Echo = 'E',       // one byte, then everything back
-  Download = 'D',   // bytes without end
-  Upload = 'U',     // one byte, then swallow everything
-  Exchange = 'X',   // `size` pattern bytes and FIN; digest what comes; remember how it ended
-  AfterEnd = 'A',   // digest until the client's FIN, then the digest and `size` pattern bytes back, and FIN
-  Reset = 'T',      // `size` bytes, then RST
-  Report = 'Q',     // what is remembered of connection `id`
+  Reply = 'R',      // send `size` bytes, then close after the client closes
+  Echo = 'E',       // send one byte, then echo everything
+  Download = 'D',   // send bytes without end
+  Upload = 'U',     // send one byte, then discard everything
+  Exchange = 'X',   // send `size` pattern bytes and FIN; digest the input; record how the connection ended
+  AfterEnd = 'A',   // digest until the client's FIN, then send the digest, `size` pattern bytes and FIN
+  Reset = 'T',      // send `size` bytes, then RST
+  Report = 'Q',     // send the recorded ending of connection `id`
 };
 
 struct Command {
@@ -25,7 +25,7 @@ struct Command {
 };
 static_assert(sizeof(Command) == 32);
 
-/** What the backend remembers of a connection. */
+/** The backend's record of how a connection ended. */
 struct Ending {
   uint64_t bytes = 0;
   uint64_t digest = 0;
@@ -41,7 +41,7 @@ inline uint64_t digest_step(uint64_t digest, const unsigned char* bytes, size_t 
 }
 constexpr uint64_t kDigestStart = 1469598103934665603ull;
 
-/** The byte at `offset` of the pattern of connection `id`: no period that a lost or repeated block could hide in. */
+/** The byte at `offset` of connection `id`'s pattern. The pattern has no period, so a lost or repeated block is always visible. */
 inline unsigned char pattern(uint64_t id, uint64_t offset) {
   uint64_t x = (offset >> 3) * 0x9e3779b97f4a7c15ull + id * 0xbf58476d1ce4e5b9ull;
   x ^= x >> 31;

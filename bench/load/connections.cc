@@ -1,6 +1,6 @@
-// New connections: connect, send the hello, take the backend's first bytes, close in both directions, again. With `--rate 0`
-// a closed loop of `--concurrency` slots; else an open loop whose arrivals are drawn in advance (exponential gaps, fixed seed)
-// and whose latency counts from the *intended* start: a slow proxy cannot slow the clock that measures it.
+// New connections: connect, send the hello, read the backend's first bytes, close in both directions, repeat. `--rate 0` runs a closed
+// loop of `--concurrency` slots. Otherwise an open loop runs: arrival times have exponential gaps from a fixed seed. Latency counts
+// from the *intended* start, so a slow proxy cannot slow the clock that measures it.
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -63,8 +63,8 @@ class Generator {
 
  private:
   /**
-   * The backend has the same core, and would keep it for milliseconds while arrivals are due: that is neither's latency. Where this is
-   * refused, the lag that is reported grows.
+   * The backend shares this core and could hold it for milliseconds while arrivals are due. That delay belongs neither to the proxy nor
+   * to the path. If the kernel refuses SCHED_FIFO, the reported lag grows.
    */
   static void keep_time() {
     const sched_param lowest{.sched_priority = 1};
@@ -96,12 +96,12 @@ class Generator {
       return;
     }
     free_.pop_back();
-    // On loopback the connection is there already: the first send nearly always succeeds, and saves a turn of the loop.
+    // On loopback the connection is already established. The first send nearly always succeeds and saves one pass of the event loop.
     bool sent = send_hello(slot);
     watch(epoll_, EPOLL_CTL_ADD, slot.fd, sent ? EPOLLIN : EPOLLOUT, at);
   }
 
-  /** True when the hello is out. */
+  /** Returns true when the whole hello is sent. */
   bool send_hello(Slot& slot) {
     ssize_t n = send(slot.fd, slot.hello->data() + slot.sent, slot.hello->size() - slot.sent, MSG_NOSIGNAL);
     if (n > 0) slot.sent += size_t(n);
@@ -162,7 +162,7 @@ class Generator {
     for (Slot& slot : slots_) {
       if (slot.fd < 0) continue;
       ++open;
-      // Answered or not, what is waiting has waited this long already: leaving it out would be omission by the back door.
+      // A connection without an answer counts with the time that it has waited. Leaving it out would be coordinated omission.
       if (rate_ > 0 && slot.received == 0 && slot.start >= measure_from_) latency_.record(now - slot.start);
       reset_socket(slot.fd);
     }
@@ -176,8 +176,8 @@ class Generator {
   }
 
   /**
-   * Arrivals that were due and found every slot taken have waited too, from when they were meant to begin. Bounded by the rate and the
-   * length of the run: each step goes on in time, and none goes past its end.
+   * Records arrivals that were due but found every slot taken. Their wait counts from the intended start. The rate and the length of the
+   * run bound the loop: each step advances the time, and no step passes the end of the run.
    */
   uint64_t record_unbegun(int64_t now) {
     if (rate_ <= 0) return 0;

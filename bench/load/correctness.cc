@@ -1,5 +1,5 @@
-// The correctness cases: every peer gets the same ones, and whoever fails `integrity` or `half-close` has no results to show.
-// A case says in one line what went wrong. Everything is bounded: 5 s for one wait, 20 s for one case.
+// The correctness cases, equal for every peer. The harness disqualifies a peer that fails an essential case (scenarios/correctness.ts).
+// A case reports its problem in one line. Every wait is limited to 5 s and every case to 20 s.
 #include <poll.h>
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace {
 
-/** Empty: passed. */
+/** Returns the problem, or an empty string if the case passes. */
 using Case = std::function<std::string()>;
 
 class Cases {
@@ -72,7 +72,7 @@ class Cases {
     return expect_ending(command.id, kUp, 1, true);
   }
 
-  /** What was said before the reset was said: it arrives, and the reset behind it. */
+  /** The bytes that the backend sends before its reset must arrive, followed by the reset. */
   std::string backend_reset() {
     constexpr uint64_t kSaid = 1000;
     Talk talk(target_);
@@ -159,7 +159,7 @@ class Cases {
     return talk.receive_all(reply, sizeof reply) ? "" : "no answer";
   }
 
-  /** Asks the backend, over a connection of its own, how the other one ended; waits for it for up to 3 s. */
+  /** Asks the backend over a separate connection how connection `id` ended. Waits up to 3 s for that end. */
   std::string expect_ending(uint64_t id, uint64_t bytes, uint64_t how, bool check_bytes) {
     Ending ending;
     for (int attempt = 0; attempt < 60; ++attempt) {

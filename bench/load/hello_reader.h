@@ -1,4 +1,4 @@
-// Finds the end of the ClientHello, over however many TLS records and segments it comes, and the command in its random.
+// Finds the end of the ClientHello across any number of TLS records and segments, and the command in its random bytes.
 #pragma once
 #include <cstddef>
 
@@ -6,7 +6,7 @@
 
 class HelloReader {
  public:
-  /** How many of the bytes belong to the hello. */
+  /** Returns how many of the bytes belong to the hello. */
   size_t take(const unsigned char* bytes, size_t length) {
     size_t at = 0;
     while (at < length && !complete() && possible()) {

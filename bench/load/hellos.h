@@ -1,4 +1,5 @@
-// The ClientHellos to send: a file of [length: u32][bytes]…, captured from real clients, the server name replaced by the harness.
+// The ClientHellos to send, from a file of [length: u32][bytes]…. They are captured from real clients; the harness replaces the server
+// name.
 #pragma once
 #include <fstream>
 #include <iterator>
@@ -24,7 +25,7 @@ class Hellos {
     if (hellos_.empty()) fail("no hello in " + path);
   }
 
-  /** The same command for all. */
+  /** Puts the same command into all hellos. */
   void ask(const Command& command) {
     for (std::string& hello : hellos_) hello = with(hello, command);
   }

@@ -1,4 +1,4 @@
-// A log-linear histogram of nanoseconds (as HdrHistogram): 128 steps per power of two, so a quantile is off by less than 1 %.
+// A log-linear histogram of nanoseconds, like HdrHistogram. It has 128 steps per power of two, so a quantile's error is below 1 %.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ class Histogram {
   }
   uint64_t count() const { return count_; }
 
-  /** The smallest bucket's upper end that at least `share` of the values do not exceed. */
+  /** Returns the upper bound of the smallest bucket that at least `share` of the values do not exceed. */
   int64_t quantile(double share) const {
     uint64_t wanted = uint64_t(share * double(count_));
     if (wanted >= count_) return max_;
@@ -26,7 +26,7 @@ class Histogram {
     return max_;
   }
 
-  /** As a JSON object, in microseconds; `curve` holds the quantiles a plot needs. */
+  /** Prints a JSON object in microseconds. `curve` holds the quantiles for a plot. */
   void print(const char* name) const {
     static const double shares[] = {0,    0.1,  0.25, 0.5,   0.6,   0.7,   0.75,   0.8,    0.85,   0.9,    0.925,
                                     0.95, 0.97, 0.98, 0.985, 0.99,  0.993, 0.995,  0.997,  0.998,  0.999,  0.9995,

@@ -1,5 +1,5 @@
-// Opens connections and holds them, silent: prints a line when all are there, lets go when its standard input ends (or after
-// two minutes).
+// Opens connections and holds them idle. Prints a line when all are open. Closes them when its standard input ends, or after two
+// minutes.
 #include <poll.h>
 
 #include "modes.h"

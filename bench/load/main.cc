@@ -1,5 +1,5 @@
 // The load generator and the backend of the benchmark: one program, one thread, one mode per run, one line of JSON at the end.
-// It talks to the address it is given and to nothing else, and every mode ends by itself.
+// It connects only to the given address, and every mode ends by itself.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-// The modes of the program, one file each.
+// The modes of the program. Each mode has its own file.
 #pragma once
 #include "options.h"
 

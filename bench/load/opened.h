@@ -1,4 +1,4 @@
-// Opens connections through the proxy and waits until the backend has answered on each; at most 128 at a time, at most 20 s.
+// Opens connections through the proxy and waits for the backend's answer on each. At most 128 at a time, for at most 20 s.
 #pragma once
 #include <vector>
 

@@ -1,6 +1,6 @@
-// Small requests on kept connections: each connection sends one and waits for its echo, without pause. With `--tick`, how many
-// were done is written down every so many milliseconds, so that stretches of one run can be compared. A connection counts as broken
-// once: when it ends, takes no request, or has not answered for half a second when the run is over.
+// Small requests on persistent connections: each connection sends a request, waits for its echo and repeats without a pause. `--tick`
+// records the count at this interval in milliseconds, so the harness can compare parts of one run. A connection counts as broken once:
+// when it ends, accepts no request, or has been silent for half a second at the end of the run.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -77,10 +77,10 @@ int run_requests(const Options& options) {
   }
   int64_t end = now_ns();
   double elapsed = double(end - from) / 1e9;
-  // One that hangs says nothing at all. A run shorter than a second has less time to tell the silent from the slow.
+  // A connection that hangs sends nothing at all. A run shorter than a second uses half its length as the limit.
   int64_t silent = std::min(kSilentNs, (to - begin) / 2);
   for (size_t i = 0; i < count; ++i) {
-    // What lies in the socket was only not read in time: by us, if we had no core.
+    // Unread bytes in the socket mean that the answer came in time and this generator, short of CPU time, did not read it.
     const bool hangs = !broken[i] && end - started[i] > silent && recv(fds[i], buffer.data(), 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
     if (hangs) ++errors;
   }

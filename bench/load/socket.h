@@ -1,4 +1,4 @@
-// Sockets of the generator: non-blocking, IPv4, on loopback or in a netns of the harness.
+// The generator's sockets: non-blocking, IPv4, on loopback or in a netns of the harness.
 #pragma once
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ inline void no_delay(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/** A socket on its way to `target`, or -1. On loopback the handshake is over when this returns. */
+/** Returns a socket that connects to `target`, or -1. On loopback, the handshake is complete when this returns. */
 inline int start_connect(const sockaddr_in& target) {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
@@ -67,7 +67,7 @@ inline void reset_socket(int fd) {
   close(fd);
 }
 
-/** A file in memory that sendfile() sends without copying. */
+/** The blob is a file in memory that sendfile() sends without copying. */
 constexpr size_t kBlobBytes = 8u << 20;
 inline int memory_blob() {
   int fd = memfd_create("bench-blob", MFD_CLOEXEC);
@@ -78,7 +78,7 @@ inline int memory_blob() {
   return fd;
 }
 
-/** Sends from the blob as much as the socket takes, in pieces; -1 when the connection is gone. */
+/** Sends from the blob in pieces, as much as the socket accepts. Returns -1 when the connection has ended. */
 inline int64_t send_blob(int fd, int blob, off_t& position, int pieces, size_t piece) {
   int64_t total = 0;
   for (int i = 0; i < pieces; ++i) {

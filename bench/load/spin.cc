@@ -1,4 +1,4 @@
-// Keeps a virtual core awake at the lowest priority there is, so that no measured wake-up pays for waking the host's core too.
+// Keeps a virtual core awake at the lowest priority. Measured wake-ups then do not include the wake-up of the host's core.
 #include <sched.h>
 
 #include "clock.h"

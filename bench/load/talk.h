@@ -1,4 +1,4 @@
-// One connection that is spoken to step by step, for the correctness cases. Blocking, at most 5 s per wait.
+// One connection for the correctness cases, used step by step. It blocks for at most 5 s per wait.
 #pragma once
 #include <poll.h>
 #include <sys/time.h>
@@ -77,7 +77,7 @@ class Talk {
     return n > 0 ? "more bytes than were sent" : std::string("no orderly end: ") + strerror(errno);
   }
 
-  /** Both directions at once, then FIN, then the other's FIN. */
+  /** Sends and receives the pattern at the same time, then sends FIN and waits for the peer's FIN. */
   std::string exchange_pattern(uint64_t id, uint64_t bytes) {
     int64_t deadline = now_ns() + 20'000'000'000;
     uint64_t sent = 0, received = 0;

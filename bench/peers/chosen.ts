@@ -1,4 +1,4 @@
-// The peers of a run, from their names and from what prepare.ts found.
+// Selects the peers of a run from their names and the programs that prepare.ts found.
 import { resolve } from 'node:path';
 import type { Options } from '../harness/options.ts';
 import type { Found, Program, Tools } from '../harness/tools.ts';

@@ -1,4 +1,4 @@
-// No proxy at all: the client and the backend on one core. The physical limit of the generator, not a competitor.
+// No proxy: the client and the backend share one core. This is the physical limit of the generator, not a competitor.
 import { LOCAL_BACKEND_PORT } from '../harness/site.ts';
 import type { Peer } from './peer.ts';
 

@@ -1,4 +1,4 @@
-// Envoy with tls_inspector and tcp_proxy; its upstream sockets are made in the tenant's netns (network_namespace_filepath of the
+// Envoy with tls_inspector and tcp_proxy. It creates its upstream sockets in the tenant's netns (network_namespace_filepath of the
 // source address).
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

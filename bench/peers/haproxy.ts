@@ -1,4 +1,4 @@
-// HAProxy in the best configuration that we could find for this work; what was tried is in README.md.
+// HAProxy in the best configuration found for this work. README.md lists the settings that were tried.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { Program } from '../harness/tools.ts';
 import type { Peer } from './peer.ts';
 import { environmentOf, nextPort, startProcess } from './running.ts';
 
-/** No one set is best at everything, so several take part: splice is for bulk, larger pipes too, and both cost small requests. */
+/** No configuration is best at everything, so several take part. Splice and larger pipes help bulk transfers but slow small requests. */
 export const HAPROXY_VARIANTS = {
   haproxy: { splice: true, pipeBytes: null },
   'haproxy-nosplice': { splice: false, pipeBytes: null },
@@ -60,7 +60,7 @@ ${choice(site, name)}
 ${backends.join('')}`;
 }
 
-/** One rule for one name; for many a map, which HAProxy looks up in a tree, where a list of rules would be walked. */
+/** Uses a rule for one name and a map for many: HAProxy looks up a map in a tree but checks rules one after another. */
 function choice(site: Site, name: string): string {
   const [first] = site.clusters;
   if (site.clusters.length === 1)

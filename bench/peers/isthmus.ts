@@ -1,4 +1,4 @@
-// Isthmus as a user runs it: from dist/, on the pinned Node, with its health checks, and with nothing written per connection.
+// Isthmus as a user runs it: from dist/, on the pinned Node, with health checks. It logs nothing per connection.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { nextPort, startProcess } from './running.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** @param from the checkout whose `dist` runs; it must have been set up (`npm run setup`). */
+/** @param from the checkout whose `dist` runs; `npm run setup` must have prepared it. */
 export function isthmus(engine: 'native' | 'streams', name = `isthmus-${engine}`, from = root): Peer {
   return {
     name,
@@ -47,14 +47,14 @@ export function isthmus(engine: 'native' | 'streams', name = `isthmus-${engine}`
   };
 }
 
-/** Whoever does not answer for so long is not ready; without a bound one hung answer would be the end of the run. */
+/** An instance that does not answer in this time is not ready. Without this limit, one hung answer would block the run. */
 const patience = (): AbortSignal => AbortSignal.timeout(5000);
 
 interface Status {
   readonly clusters: readonly { readonly state: string }[];
 }
 
-/** Ready means that it answers; we also wait until every cluster passed its health checks. Null: all do. */
+/** Readiness only means that the program answers. This also checks that every cluster passes its health checks; null if all do. */
 export function unservedOf({ clusters }: Status, wanted: number): string | null {
   const counts = new Map<string, number>();
   for (const { state } of clusters) counts.set(state, (counts.get(state) ?? 0) + 1);

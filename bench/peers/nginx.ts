@@ -1,4 +1,4 @@
-// nginx with the stream module and ssl_preread. It cannot dial in a netns: its backend is on loopback, and it is marked so.
+// nginx with the stream module and ssl_preread. It cannot dial in a netns, so its backend is on loopback and its results are marked.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ export function nginx(program: Program): Peer {
     name: 'nginx',
     entersNetns: false,
     version: () => {
-      // It prints its version on standard error.
+      // nginx prints its version on standard error.
       const said = execFileSync('sh', ['-c', '"$1" -v 2>&1', 'sh', program.path], {
         encoding: 'utf8',
         env: environmentOf(program),

@@ -1,4 +1,4 @@
-// Starts the process of a peer and waits until it takes connections.
+// Starts the process of a peer and waits until it accepts connections.
 import { connect } from 'node:net';
 import { family, PROXY_CORE, pause, spawnPinned, stopProcess } from '../harness/processes.ts';
 import type { Site } from '../harness/site.ts';
@@ -12,15 +12,15 @@ export function proxyCores(site: Site): string {
 export const environmentOf = ({ libraries }: Program): NodeJS.ProcessEnv =>
   libraries === '' ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries };
 
-/** Above all that fetch() refuses to call, of which 10080 is the last: an instance whose admin port it was never seemed to be ready. */
+/** Starts above 10080, the highest port that fetch() blocks. An instance with a blocked admin port would never appear ready. */
 let lastPort = 20_000;
-/** The sandbox's loopback is ours alone: ports are simply counted. */
+/** Counts upwards: no other program uses the sandbox's loopback. */
 export function nextPort(): number {
   lastPort += 1;
   return lastPort;
 }
 
-/** What is still missing before a peer can be measured; null: nothing. */
+/** Returns what a peer still lacks before it can be measured, or null if it is ready. */
 export type Missing = () => Promise<string | null>;
 
 function answers(port: number): Promise<string | null> {
@@ -34,7 +34,7 @@ function answers(port: number): Promise<string | null> {
   });
 }
 
-/** A thousand clusters are a thousand backends to check before all are served, on a core that may have to be shared. */
+/** With a thousand clusters, a peer first checks a thousand backends, possibly on a shared core. */
 export const startSeconds = (clusters: number): number => (clusters >= 1000 ? 90 : 30);
 
 export async function startProcess(
@@ -59,7 +59,7 @@ export async function startProcess(
   for (;;) {
     const lacks = await missing();
     if (lacks === null) break;
-    // One that was killed has a signal in place of a code.
+    // A killed process has a signal instead of an exit code.
     const end = child.exitCode ?? child.signalCode;
     if (end !== null || child.pid === undefined)
       throw new PeerError(`${name} ended with ${end}: ${said.trim()}`);
@@ -67,7 +67,7 @@ export async function startProcess(
       await stopProcess(child);
       throw new PeerError(`${name} was not ready after ${seconds} s: ${lacks}; ${said.trim()}`);
     }
-    // To ask for the state of a thousand clusters costs the core on which they are being checked.
+    // A status request for a thousand clusters uses the same core as their health checks, so poll less often.
     await pause(site.clusters.length >= 1000 ? 250 : 50);
   }
   return {
@@ -79,7 +79,7 @@ export async function startProcess(
         try {
           process.kill(pid, 'SIGKILL');
         } catch {
-          // ended by itself
+          // the process has already exited
         }
       }
       await stopProcess(child);

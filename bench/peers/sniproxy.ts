@@ -1,4 +1,4 @@
-// sniproxy, the small one in C. It cannot dial in a netns: its backend is on loopback, and it is marked so.
+// sniproxy, a small proxy in C. It cannot dial in a netns, so its backend is on loopback and its results are marked.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What `--check` says and whether it passes. Pure: what was asked for and could not be judged does not pass.
+// Computes the output of `--check` and whether it passes. Pure. A requested goal that could not be judged does not pass.
 import type { Correctness } from '../scenarios/correctness.ts';
 import { OURS, type Verdict } from './verdicts.ts';
 
@@ -22,7 +22,7 @@ export function checkOf(goals: readonly Verdict[], correctness: readonly Correct
   );
   return {
     lines: [...unmet, ...incorrect.map(({ peer, disqualified }) => `INCORRECT ${peer}: ${disqualified}`)],
-    // The other engine has no goals: it is told of, and decides nothing.
+    // The other engine has no goals. Its failures are listed but do not affect the outcome.
     passes: unmet.length === 0 && incorrect.every(({ peer }) => peer !== OURS),
   };
 }

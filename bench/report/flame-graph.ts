@@ -1,10 +1,10 @@
-// From the text of `perf script` to a flame graph: folded stacks, then one SVG with nothing in it but rectangles and words.
-// A frame is as wide as its share of the samples; hover to read its name and share.
+// Turns the text of `perf script` into folded stacks and then into a flame graph, one SVG of rectangles and text.
+// The width of a frame is its share of the samples. Hovering over a frame shows its name and share.
 
-/** "outer;inner;innermost" → samples. */
+/** Maps "outer;inner;innermost" to a number of samples. */
 export type Folded = ReadonlyMap<string, number>;
 
-/** `perf script -F comm,ip,sym`: a line with the thread's name, its frames from the innermost out, an empty line. */
+/** Parses `perf script -F comm,ip,sym`: the thread's name, its frames from the innermost outwards, then an empty line. */
 export function folded(script: string): Folded {
   const stacks = new Map<string, number>();
   for (const sample of script.split(/\n\n+/)) {
@@ -17,7 +17,7 @@ export function folded(script: string): Folded {
   return stacks;
 }
 
-/** "    ffffffff81 tcp_sendmsg" → "tcp_sendmsg"; what perf has no symbol for keeps one name, else every address would be a frame. */
+/** "    ffffffff81 tcp_sendmsg" → "tcp_sendmsg". Addresses without a symbol share one name; otherwise each would be its own frame. */
 function frameName(line: string): string {
   const name = line.trim().replace(/^[0-9a-f]+\s+/, '');
   return name.replaceAll(';', ':').replace(/\(.*$/, '').trim() || '[unknown]';
@@ -47,13 +47,13 @@ function tree(stacks: Folded): Frame {
 const WIDTH = 1200;
 const ROW = 16;
 const LETTER = 6.2;
-/** Narrower than this is left out: nobody could see it. */
+/** Narrower frames are left out, because they would not be visible. */
 const NARROWEST = 0.6;
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
-/** A warm colour that depends on the name alone, so that two graphs can be compared. */
+/** Returns a warm colour that depends only on the name, so two graphs are comparable. */
 function colourOf(name: string): string {
   let hash = 7;
   for (const letter of name) hash = (hash * 31 + letter.charCodeAt(0)) >>> 0;
@@ -103,7 +103,7 @@ export function flameGraph(stacks: Folded, title: string): string {
   ].join('\n');
 }
 
-/** The frames in which most samples ended, and their share. */
+/** Returns the frames in which most samples ended, with their shares. */
 export function hottest(stacks: Folded, count: number): (readonly [name: string, share: number])[] {
   const own = new Map<string, number>();
   let all = 0;

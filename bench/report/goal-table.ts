@@ -1,4 +1,4 @@
-// The goals as a table with a count below it, for the report and for the project's README.
+// Renders the goals as a table with a summary line, for the report.
 import { BASELINE } from './ratios.ts';
 import { inCell, number, row, table } from './table.ts';
 import { missedAgainstBest, type Verdict } from './verdicts.ts';
@@ -7,7 +7,7 @@ function verdictWords(goal: Verdict): string {
   const { verdict, missedBy, againstBest, reason } = goal;
   const percent = (share: number): string => `${number(share * 100)} %`;
   const byMore = missedAgainstBest(goal);
-  // HAProxy's defaults are what is judged; that other settings would change the verdict must not be left to be found out.
+  // The goals are judged against HAProxy's defaults. If another HAProxy configuration would change the verdict, the table must show it.
   const rival =
     againstBest === null || againstBest.peer === BASELINE || byMore === 0
       ? null
@@ -38,7 +38,7 @@ function goalRow(goal: Verdict): string {
   return row(title, seen, other, `${sign} ${number(must)}`, `${sign} ${number(aim)}`, verdictWords(goal));
 }
 
-/** How many were missed: as they are judged, and as they would be against whichever HAProxy does best. */
+/** Counts the missed goals: as judged, and against the best HAProxy configuration. */
 export function goalSummary(goals: readonly Verdict[]): string {
   const count = (wanted: Verdict['verdict']): number =>
     goals.filter(({ verdict }) => verdict === wanted).length;

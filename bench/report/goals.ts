@@ -1,4 +1,4 @@
-// The goals of the project, as data. verdicts.ts judges them.
+// The project's goals as data. verdicts.ts judges them.
 
 export interface Goal {
   readonly title: string;
@@ -6,9 +6,9 @@ export interface Goal {
   readonly metric: string;
   readonly must: number;
   readonly aim: number;
-  /** `ratio` to HAProxy, above 1 better; `most`: the value itself, at most; `least`: at least; `self`: 1000 netns to 1. */
+  /** `ratio`: to HAProxy, above 1 is better. `most` and `least`: a limit for the value itself. `self`: 1000 netns compared with 1. */
   readonly kind: 'ratio' | 'most' | 'least' | 'self';
-  /** Judged by the worst of all rounds, disturbed or not: once is too often. */
+  /** Judged by the worst of all rounds, even disturbed ones, because a single occurrence is already a failure. */
   readonly byWorst?: true;
 }
 

@@ -1,11 +1,11 @@
-// The result as Markdown. Whoever is disqualified by correctness appears in that table and in no other.
+// Renders the result as Markdown. A peer that fails correctness appears only in the correctness table.
 import { SCENARIOS } from '../scenarios/all.ts';
 import { goalSection } from './goal-table.ts';
 import { BASELINE, type Cell, cellsOf, participantsIn } from './ratios.ts';
 import type { Report } from './report.ts';
 import { number, row, table } from './table.ts';
 
-/** Before a number that disturbed measurements are in. No tilde of ours begins a number otherwise. */
+/** Marks a number that includes disturbed measurements. The report uses a leading tilde for nothing else. */
 const MARK = '~';
 
 function shownCell({ participant, median, ratio, disturbed, ratioDisturbed }: Cell): string {

@@ -1,4 +1,4 @@
-// From rounds to numbers: the median of each metric, and the median of its same-round ratios to HAProxy.
+// Reduces rounds to numbers: the median of each metric, and the median of its same-round ratios to HAProxy.
 import type { Round, ScenarioResult } from '../harness/runner.ts';
 import { median, type Spread, spread } from '../harness/statistics.ts';
 import type { Metric } from '../scenarios/scenario.ts';
@@ -12,7 +12,7 @@ const baselineOf = (participant: string): string =>
 export const participantsIn = (result: ScenarioResult): string[] =>
   [...new Set(result.rounds.flatMap(({ measurements }) => Object.keys(measurements)))].sort();
 
-/** The rounds in which each of these was measured. Who failed on the way is in none of the later ones. */
+/** Returns the rounds in which all named peers were measured. After a failure, a peer is absent from all later rounds. */
 export const measuredRounds = (result: ScenarioResult, ...names: string[]): readonly Round[] =>
   result.rounds.filter(({ measurements }) => names.every((name) => measurements[name] !== undefined));
 
@@ -21,7 +21,7 @@ const quietRounds = (result: ScenarioResult, ...names: string[]): readonly Round
     names.every((name) => !disturbed.includes(name)),
   );
 
-/** Of the rounds in which each was measured, at least half had nobody disturbed. */
+/** Whether all named peers were undisturbed in at least half of the rounds that measured all of them. */
 export const isQuiet = (result: ScenarioResult, ...names: string[]): boolean =>
   2 * quietRounds(result, ...names).length >= measuredRounds(result, ...names).length;
 
@@ -34,11 +34,11 @@ export function valuesOf(result: ScenarioResult, participant: string, metric: st
   );
 }
 
-/** Of disturbed rounds too. */
+/** Returns the values of all rounds, disturbed ones included. */
 export const allValuesOf = (result: ScenarioResult, participant: string, metric: string): number[] =>
   result.rounds.flatMap(({ measurements }) => measurements[participant]?.values[metric] ?? []);
 
-/** Above 1: `participant` is better than `base`. */
+/** A ratio above 1 means that `participant` is better than `base`. */
 export function ratioTo(result: ScenarioResult, participant: string, base: string, metric: Metric): Spread {
   const ratios = usableRounds(result, participant, base).flatMap(({ measurements }) => {
     const ours = measurements[participant]?.values[metric.name];
@@ -52,9 +52,9 @@ export function ratioTo(result: ScenarioResult, participant: string, base: strin
 export interface Cell {
   readonly participant: string;
   readonly median: number;
-  /** Null for a metric that is not a peer's merit. */
+  /** Null for a metric that does not describe the peer. */
   readonly ratio: Spread | null;
-  /** Of `median` and of `ratio`: too few measurements were quiet, so that all of them had to count. */
+  /** `disturbed` is for `median`, `ratioDisturbed` for `ratio`: too few measurements were quiet, so all of them count. */
   readonly disturbed: boolean;
   readonly ratioDisturbed: boolean;
 }

@@ -1,4 +1,4 @@
-// The part of the project's README that shows the last result. It stands between two marks, and only a whole run replaces it.
+// The section of the project's README with the last result, between two marks. Only a complete run replaces it.
 import type { Report } from './report.ts';
 import { number, row, table } from './table.ts';
 import type { Verdict } from './verdicts.ts';
@@ -6,7 +6,7 @@ import type { Verdict } from './verdicts.ts';
 const BEGIN = '<!-- bench: written by npm run bench -->';
 const END = '<!-- bench: end -->';
 
-/** The goals in three columns. The report has quartiles, rivals and verdicts. */
+/** Shows the goals in three columns. The report adds quartiles, rivals and verdicts. */
 export function readmeTable(goals: readonly Verdict[]): string {
   return table(
     ['measured against HAProxy', 'result', 'goal'],
@@ -20,7 +20,7 @@ export function readmeTable(goals: readonly Verdict[]): string {
   );
 }
 
-/** The README with this result in it; null when it has no place for one. */
+/** Returns the README with this result, or null if the README has no marks. */
 export function readmeWith(readme: string, report: Report, goals: string): string | null {
   const begin = readme.indexOf(BEGIN);
   const end = readme.indexOf(END);

@@ -1,4 +1,4 @@
-// The result of a run, complete: everything that the tables and plots are made from, and each single round.
+// The complete result of a run: every round, and all data for the tables and plots.
 import type { Machine } from '../harness/machine.ts';
 import type { ScenarioResult } from '../harness/runner.ts';
 import type { Correctness } from '../scenarios/correctness.ts';
@@ -8,7 +8,7 @@ export interface PeerFacts {
   readonly name: string;
   readonly version: string;
   readonly entersNetns: boolean;
-  /** Why it took no part, or not in everything. */
+  /** Why the peer is missing from some or all scenarios. */
   readonly problem: string | null;
 }
 

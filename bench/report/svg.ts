@@ -1,5 +1,5 @@
-// The two plots, as SVG written by hand: ratios to HAProxy as bars, the latency distribution as curves. They carry their own
-// background, so that they can be read in a dark theme too.
+// Draws the two plots as plain SVG: ratios to HAProxy as bars, the latency distribution as curves. Each plot has its own background,
+// so it is also readable in a dark theme.
 import { median } from '../harness/statistics.ts';
 import { SCENARIOS } from '../scenarios/all.ts';
 import { ratioTo } from './ratios.ts';
@@ -38,7 +38,7 @@ function picture(width: number, height: number, title: string, body: readonly st
 const LEGEND_COLUMN = 132;
 const LEGEND_ROW = 18;
 
-/** As many rows as it takes; `below` is how much further down the plot begins. */
+/** Uses as many rows as necessary. `below` is how far the legend moves the plot down. */
 function legend(
   peers: readonly string[],
   x: number,

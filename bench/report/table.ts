@@ -1,4 +1,4 @@
-// Tables in Markdown, and numbers as they are written in them.
+// Formats Markdown tables and the numbers in them.
 
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '–';
@@ -11,6 +11,6 @@ export const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`;
 export const table = (head: readonly string[], rows: readonly string[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
 
-/** What a program said may have lines and bars, which a table cannot hold. */
+/** A program's output may contain line breaks and vertical bars, which a table cell cannot hold. */
 export const inCell = (said: string): string =>
   said.replace(/\s+/g, ' ').replaceAll('|', '\\|').slice(0, 200);

@@ -1,5 +1,5 @@
-// Judges the goals by the median of what was measured. A goal whose scenario was asked for and that has no number, or not enough of
-// them, has failed: an engine that crashes or does not start must never pass for one that meets its goals.
+// Judges the goals by the median of the measurements. If a requested scenario gave no number, or too few, its goals fail. An engine
+// that crashes or does not start must never pass.
 import type { ScenarioResult } from '../harness/runner.ts';
 import { type Spread, spread } from '../harness/statistics.ts';
 import type { Metric, Scenario } from '../scenarios/scenario.ts';
@@ -22,19 +22,19 @@ export interface Verdict {
   readonly must: number;
   readonly aim: number;
   readonly measured: Spread | null;
-  /** The same against that HAProxy, `of` so many, which did best here: not what is judged, but what a sceptic asks for. */
+  /** The ratio to the best of `of` HAProxy configurations. It does not decide the verdict, but it answers a sceptical reader. */
   readonly againstBest: { readonly peer: string; readonly ratio: Spread; readonly of: number } | null;
-  /** `not measured`: nobody asked for its scenario. */
+  /** `not measured` means that the run did not include the scenario. */
   readonly verdict: 'aim' | 'must' | 'missed' | 'disturbed' | 'failed' | 'not measured';
-  /** How much is missing, as a share of the goal. */
+  /** The distance to the goal, as a share of the goal. */
   readonly missedBy: number;
-  /** Why it has failed. */
+  /** The cause, if the verdict is `failed`. */
   readonly reason: string | null;
 }
 
 const shareBelow = (value: number, must: number): number => Math.abs(value - must) / (must || 1);
 
-/** How far the must is missed against the best HAProxy, as a share of it; 0 where it is met, or was not judged at all. */
+/** The distance to `must` against the best HAProxy, as a share of `must`. It is 0 if the goal is met or was not judged. */
 export function missedAgainstBest({ verdict, againstBest, must, missedBy }: Verdict): number {
   if (verdict === 'failed' || verdict === 'disturbed' || verdict === 'not measured') return 0;
   if (againstBest === null) return missedBy;
@@ -58,7 +58,7 @@ function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Sp
   }
 }
 
-/** Every HAProxy that took part, those of `--haproxy` too. */
+/** Considers every HAProxy of the run, including those of `--haproxy`. */
 function bestRival(result: ScenarioResult, metric: Metric): Verdict['againstBest'] {
   const rivals = participantsIn(result)
     .filter((name) => name === BASELINE || name.startsWith(`${BASELINE}-`))
@@ -68,13 +68,13 @@ function bestRival(result: ScenarioResult, metric: Metric): Verdict['againstBest
   return best === undefined ? null : { ...best, of: rivals.length };
 }
 
-/** Whose measurements decide. Scheduling shares under foreign load say nothing: more threads would simply win. */
+/** The participants whose rounds must be quiet. Under foreign load, the process with more threads simply gets more CPU. */
 function comparedIn({ kind }: Goal): string[] {
   if (kind === 'ratio') return [OURS, BASELINE];
   return kind === 'self' ? [`${OURS}@1000`, `${OURS}@1`] : [OURS];
 }
 
-/** Null: there is enough to judge by. */
+/** Returns null if there are enough measurements for a verdict. */
 function failureOf(
   goal: Goal,
   result: ScenarioResult,
@@ -94,7 +94,7 @@ function failureOf(
   return `${names.join(' and ')}: measured in ${length} of ${result.rounds.length} rounds`;
 }
 
-/** `absent`: who took no part, or not everywhere, and why. */
+/** `absent` maps peers that are missing from some or all scenarios to the reason. */
 export function verdicts(
   results: readonly ScenarioResult[],
   scenarios: readonly Scenario[],

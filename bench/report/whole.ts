@@ -1,11 +1,11 @@
-// Which run may stand as the project's last result: one with every goal in it, against everybody, measured as long as by default. Less
-// than that would replace numbers by gaps, or by numbers that nobody should rely on.
+// Decides which run may replace the project's last result. A run must measure every goal, include all default peers, and last as long
+// as the default. A smaller run would replace good numbers by gaps or by unreliable numbers.
 import { DEFAULTS } from '../harness/options.ts';
 import type { Report } from './report.ts';
 
 export type Extent = Pick<Report, 'rounds' | 'seconds' | 'peers' | 'goals'>;
 
-/** Why it is only part of one; null: it is whole. */
+/** Returns why the run is incomplete, or null if it is complete. */
 export function partialBecause({ rounds, seconds, peers, goals }: Extent): string | null {
   const unmeasured = goals.find(({ verdict }) => verdict === 'not measured');
   if (unmeasured !== undefined) return `'${unmeasured.title}' was not measured`;

@@ -1,4 +1,4 @@
-// Writes the result: a whole run's where the README looks for it, any other's into the cache.
+// Writes the result: of a complete run into bench/results and the README, of any other run into the cache.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cache, root } from '../harness/tools.ts';
@@ -10,12 +10,12 @@ import { partialBecause } from './whole.ts';
 
 export interface Written {
   readonly directory: string;
-  /** Why this is not the project's last result; null when it is. */
+  /** Why this run does not replace the project's last result; null if it does. */
   readonly partial: string | null;
 }
 
 export function writeReport(report: Report): Written {
-  // A run whose results are sent elsewhere is nobody's last result.
+  // A run with its own results directory never replaces the project's last result.
   const elsewhere = process.env.BENCH_RESULTS;
   const partial = elsewhere === undefined ? partialBecause(report) : 'BENCH_RESULTS says where';
   const directory = partial === null ? join(root, 'bench', 'results') : (elsewhere ?? join(cache, 'results'));

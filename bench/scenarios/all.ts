@@ -1,4 +1,4 @@
-// Every scenario, in the order in which they run.
+// Lists all scenarios in the order in which they run.
 import { baselineMemory } from './baseline-memory.ts';
 import { bulk } from './bulk.ts';
 import { bulkMtu } from './bulk-mtu.ts';
@@ -14,7 +14,7 @@ import { routes1000 } from './routes-1000.ts';
 import type { Scenario } from './scenario.ts';
 import { threads2 } from './threads-2.ts';
 
-/** `correctness` is not among them: it runs before all others, always. */
+/** `correctness` is not in this list, because it always runs first. */
 export const SCENARIOS: readonly Scenario[] = [
   newConnections,
   postQuantum,

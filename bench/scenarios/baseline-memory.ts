@@ -1,4 +1,4 @@
-// What Isthmus keeps resident with no connection at all, above a bare Node of the same version with one worker thread.
+// Measures the resident memory of Isthmus without connections, minus that of a bare Node of the same version with one worker thread.
 import { LOAD_CORE, memoryOf, pause, spawnPinned, stopProcess } from '../harness/processes.ts';
 import { ONE_ROUTE, type Scenario } from './scenario.ts';
 

@@ -1,4 +1,4 @@
-// Bulk at MTU-sized segments: loopback with an MTU of 1500 and one segment per packet, as a wire without offloads carries it.
+// Bulk throughput with MTU-sized segments: loopback has an MTU of 1500 and carries one segment per packet, like a wire without offloads.
 import { BULK_METRICS, measureBulk } from './bulk.ts';
 import { ONE_ROUTE, type Scenario } from './scenario.ts';
 

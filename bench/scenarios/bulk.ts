@@ -1,4 +1,4 @@
-// Bulk throughput, down and up, on 1 and on 16 connections. Neither end of the generator copies a byte.
+// Bulk throughput, downstream and upstream, on 1 and on 16 connections. Neither end of the generator copies a byte.
 import type { RunningPeer } from '../peers/peer.ts';
 import {
   type Context,

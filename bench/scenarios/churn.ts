@@ -1,5 +1,5 @@
-// Routes change every 100 ms: what becomes of established connections, and of new ones? Each measurement compares Isthmus with
-// itself a moment before and after. Established connections stay the same throughout: 64 others are up to a tenth faster or slower.
+// Measures established and new connections while routes change every 100 ms. Each measurement compares Isthmus with itself shortly
+// before and after. The established connections stay the same throughout: another set of 64 is up to a tenth faster or slower.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterName } from '../harness/hellos.ts';
@@ -11,14 +11,14 @@ import type { RunningPeer } from '../peers/peer.ts';
 import { type Context, ONE_ROUTE, type Scenario } from './scenario.ts';
 
 const EVERY_MS = 100;
-/** The last change of a stretch is read, decided and handed over in that time: it is no part of the next one. */
+/** In this time, Isthmus reads and applies the last change of a stretch. It therefore does not affect the next stretch. */
 const SETTLE_MS = 200;
-/** Many and short: a host that changes its pace spoils one or two of them, and the median does not notice. */
+/** Many short stretches: a change in the host's speed spoils only one or two, and the median ignores them. */
 const CHANGING_STRETCHES = 12;
 
 /**
- * Adds and removes a route to the same backend (which is known to be healthy, so that the table really changes). In JSON, as an API server
- * would tell it: to read YAML takes longer than all that a change of routes needs.
+ * Adds and removes a route to the same backend. That backend is already healthy, so the table really changes. The file is JSON, like an
+ * API server's answer: parsing YAML takes longer than the route change itself.
  */
 export async function whileRoutesChange<T>(instance: string, site: Site, work: () => Promise<T>): Promise<T> {
   const file = join(manifestsOf(site, instance), 'churn.json');
@@ -40,7 +40,7 @@ const stretchSeconds = ({ seconds }: Timing): number => seconds / 2;
 const secondsOf = (timing: Timing): number =>
   (2 * CHANGING_STRETCHES + 1) * (stretchSeconds(timing) + SETTLE_MS / 1000);
 
-/** One run on the same connections: still, changing, still… Each stretch with changes is compared with the still ones beside it. */
+/** One run on the same connections. Stretches with changes alternate with still ones, and each is compared with its neighbours. */
 async function established(
   peer: RunningPeer,
   { load, site, timing }: Context,
@@ -67,11 +67,11 @@ async function established(
     return stretches;
   };
   const [{ progress, errors }, stretches] = await Promise.all([running, inTurn()]);
-  // Those that broke made no requests any more: there is nothing to compare, and a run without any ends early.
+  // A broken connection makes no more requests, so there is nothing to compare. A run without any connection ends early.
   return { requests: errors > 0 ? 0 : oddAgainstNeighbours(progress, stretches), broken: errors };
 }
 
-/** New ones are others at any rate: runs of their own, one kind within the other, so that a machine that gets slower does so for both. */
+/** New connections always differ, so each kind gets its own runs. One kind runs between two of the other, so a slowdown affects both. */
 async function fresh(peer: RunningPeer, { load, site, timing }: Context): Promise<number> {
   const hello = site.hellos('classic');
   const still = async (): Promise<number> => (await load.connections(peer.target, hello, timing)).perSecond;

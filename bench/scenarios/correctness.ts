@@ -1,11 +1,11 @@
-// The correctness cases, before anything is measured: who fails an essential one has no results to show.
+// Runs the correctness cases before any measurement. A peer that fails an essential case is disqualified.
 
 import { clusterName, writeHellos } from '../harness/hellos.ts';
 import type { CorrectnessResult, Load } from '../harness/load.ts';
 import type { Site } from '../harness/site.ts';
 import type { RunningPeer } from '../peers/peer.ts';
 
-/** A peer that loses or changes bytes here is not faster, it does less. Of Isthmus every case is required. */
+/** A peer that loses or changes bytes is not faster, it does less work. Isthmus must pass every case, not only these. */
 const ESSENTIAL = [
   'integrity',
   'slow reader',
@@ -18,7 +18,7 @@ const ESSENTIAL = [
 export interface Correctness {
   readonly peer: string;
   readonly cases: CorrectnessResult['cases'];
-  /** Null when its results may be shown. */
+  /** The reason, or null if the report may show the peer's results. */
   readonly disqualified: string | null;
 }
 
@@ -30,7 +30,7 @@ export async function testCorrectness(
   const said = await allCases(peer, load, site);
   if (typeof said === 'string')
     return { peer: peer.name, cases: [], disqualified: `it could not be tested: ${said}` };
-  // No proxy, no names: the case means nothing to `direct`.
+  // `direct` has no proxy that could check the name, so this case does not apply.
   const cases = said.filter(({ name }) => peer.name !== 'direct' || name !== 'unknown name');
   const failed = cases.filter(({ problem }) => problem !== '');
   const fatal = failed.filter(({ name }) => peer.name.startsWith('isthmus-') || ESSENTIAL.includes(name));
@@ -42,7 +42,7 @@ export async function testCorrectness(
   };
 }
 
-/** Or why there are none: a peer that takes the tester down is out, the run goes on with the others. */
+/** Returns the cases, or why they could not run. A peer that crashes the tester is disqualified, and the run continues. */
 async function allCases(
   peer: RunningPeer,
   load: Pick<Load, 'correctness'>,

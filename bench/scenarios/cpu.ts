@@ -1,5 +1,5 @@
-// The proxy where it is not saturated: CPU and latency of a connection at a modest fixed rate, CPU per GB on 4 connections.
-// (The same at full load is in the columns of `bulk` and `new-connections`.)
+// Measures the proxy below saturation: CPU and latency of a connection at a modest fixed rate, and CPU per GB on 4 connections.
+// `bulk` and `new-connections` show the same values at full load.
 import { GENERATOR_LAG } from './latency.ts';
 import { ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
 

@@ -1,6 +1,6 @@
-// What an idle connection costs the proxy: the growth of its PSS and RSS from none to 1000, 5000 and 9000 connections that have
-// exchanged a hello and 1 KB and then fall silent, on a process that has served 200 before. The kernel's socket buffers are not in it:
-// they are the same for all.
+// Measures the memory of an idle connection: the growth of PSS and RSS from 0 to 1000, 5000 and 9000 connections. Each connection
+// exchanges a hello and 1 KB and then stays silent. The process has served 200 connections before. The kernel's socket buffers are
+// not included, because they are equal for all peers.
 import { type HeldConnections, holdConnections } from '../harness/held-connections.ts';
 import { memoryOf, pause } from '../harness/processes.ts';
 import { ONE_ROUTE, type Scenario } from './scenario.ts';
@@ -29,7 +29,7 @@ export const idleMemory: Scenario = {
     peers.filter(({ name }) => name !== 'direct').map((peer) => ({ name: peer.name, peer, site })),
   measure: async (peer, { site, load }) => {
     const hello = site.hellos('classic');
-    // One batch that comes and goes first: code that is loaded and buffers that are made once are no cost per connection.
+    // A first batch loads code and allocates shared buffers. These are not a cost per connection.
     await (await holdConnections(load.program, peer.target, hello, 200)).release();
     await pause(SETTLE_MS);
     const before = memoryOf(peer.pids());

@@ -1,5 +1,5 @@
-// Connect→first byte at a fixed rate, half of what HAProxy can do in the closed loop. Open loop: arrivals are drawn in advance
-// (exponential gaps, the same for all) and latency counts from the intended start, so nothing is omitted by coordination.
+// Measures connect→first byte at a fixed rate: half of HAProxy's maximum in the closed loop. The loop is open: arrivals have
+// exponential gaps, equal for all peers. Latency counts from the intended start, which avoids coordinated omission.
 import { isDisturbed, watchMachine } from '../harness/disturbance.ts';
 import { pause } from '../harness/processes.ts';
 import { type Metric, ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
@@ -7,7 +7,7 @@ import { type Metric, ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
 const PROBES = 10;
 const FALLBACK_RATE = 4000;
 
-/** It is in every latency of an open loop: what it makes up of one is not the proxy's. */
+/** Every latency of an open loop includes the generator's lag. That part does not come from the proxy. */
 export const GENERATOR_LAG: Metric = {
   name: 'lag99',
   title: 'how late the generator itself was, p99',
@@ -29,11 +29,11 @@ export const latency: Scenario = {
   ],
   seconds: ({ seconds, warmup }) => 2 * seconds + warmup,
   prepare: async (running, { load, site, timing, facts }) => {
-    // Without HAProxy among the peers, half of the first proxy's rate.
+    // Without HAProxy, the first other proxy sets the rate.
     const reference =
       running.find(({ name }) => name === 'haproxy') ?? running.find(({ name }) => name !== 'direct');
     if (reference === undefined) return;
-    // Its maximum is the best of several probes: a disturbed one is only ever too low, and would make the task too easy.
+    // The maximum is the best of several probes: a disturbed probe is always too low and would make the task too easy.
     let most = 0;
     for (let probe = 0; probe < PROBES; probe += 1) {
       const since = watchMachine(new Set());

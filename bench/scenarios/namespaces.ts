@@ -1,5 +1,5 @@
-// New connections spread over 1, 100 and 1000 network namespaces; each proxy is started with exactly so many routes.
-// HAProxy has no health checks here, Isthmus always has: what those cost at 1000 backends is in its number.
+// New connections into 1, 100 and 1000 network namespaces. Each proxy starts with exactly that many routes. Isthmus always runs health
+// checks, so its number includes their cost at 1000 backends. HAProxy runs no health checks here.
 import { CONNECTION_METRICS, measureConnections } from './new-connections.ts';
 import { ONE_ROUTE, type Scenario } from './scenario.ts';
 
@@ -19,7 +19,7 @@ export const namespaces: Scenario = {
       .flatMap((peer) =>
         COUNTS.map((count) => ({ name: `${peer.name}@${count}`, peer, site: site.part(count) })),
       ),
-  // A process that was just started: its code is not compiled yet.
+  // The process has just started, and V8 has not compiled its code yet. A longer warm-up compensates for that.
   measure: (peer, context) =>
     measureConnections(peer, { ...context, timing: { ...context.timing, warmup: WARMUP_SECONDS } }),
 };

@@ -1,4 +1,4 @@
-// New connections per second, closed loop: connect, hello, 1 KB from the backend, FIN both ways; 64 at a time.
+// New connections per second in a closed loop of 64: connect, hello, 1 KB from the backend, FIN in both directions.
 import type { RunningPeer } from '../peers/peer.ts';
 import {
   type Context,

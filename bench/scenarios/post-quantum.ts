@@ -1,5 +1,5 @@
-// New connections with the hello of a current browser: a post-quantum key share makes it 2 KB, which is two packets on a wire. So the
-// MTU is that of a wire, or loopback would bring it in one.
+// New connections with the hello of a current browser. A post-quantum key share makes it 2 KB, which is two packets on a wire. The
+// scenario uses the MTU of a wire, because loopback would otherwise carry the hello in one packet.
 import { CONNECTION_METRICS, measureConnections } from './new-connections.ts';
 import { ONE_ROUTE, type Scenario } from './scenario.ts';
 

@@ -1,4 +1,4 @@
-// Small requests on kept connections: 128 bytes there, 128 back, on 64 connections and on one.
+// Small requests on persistent connections: 128 bytes in each direction, on 64 connections and on one.
 import { ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
 
 export const requests: Scenario = {
@@ -20,7 +20,7 @@ export const requests: Scenario = {
       values: {
         perSecond: many.perSecond,
         single: one.perSecond,
-        // The CPU covers the warm-up too, the count does not: scaled by time.
+        // The CPU time includes the warm-up, but the count does not. The factor corrects that.
         cpu: (cpu / 1000 / many.completed) * (timing.seconds / (timing.seconds + timing.warmup)),
       },
     };

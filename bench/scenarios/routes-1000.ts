@@ -1,4 +1,4 @@
-// New connections with a table of 1000 routes (all into one netns), the names asked for in turn.
+// New connections with a table of 1000 routes into one netns. The generator uses the names in turn.
 import { CONNECTION_METRICS, measureConnections } from './new-connections.ts';
 import { ONE_ROUTE, type Scenario } from './scenario.ts';
 

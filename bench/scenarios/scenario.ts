@@ -1,4 +1,4 @@
-// What a scenario is: the site it wants, and one measurement of one peer. Rounds, order, repetition and ratios are the runner's.
+// Defines a scenario: the site that it needs, and one measurement of one peer. The runner owns rounds, order, repetition and ratios.
 import type { Latency, Load, Timing } from '../harness/load.ts';
 import { cpuTimeNs } from '../harness/processes.ts';
 import type { Site, SiteWish } from '../harness/site.ts';
@@ -9,7 +9,7 @@ export interface Metric {
   readonly title: string;
   readonly unit: string;
   readonly better: 'higher' | 'lower';
-  /** It tells of the harness while this peer was measured: a ratio to HAProxy's would mean nothing. */
+  /** The metric describes the harness during this peer's measurement. A ratio to HAProxy's value would be meaningless. */
   readonly incomparable?: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Context {
   readonly load: Load;
   readonly site: Site;
   readonly timing: Timing;
-  /** What `prepare` found out. */
+  /** The results of `prepare`. */
   readonly facts: Map<string, number>;
 }
 
@@ -37,15 +37,15 @@ export interface Scenario {
   readonly title: string;
   readonly wish: SiteWish;
   readonly metrics: readonly Metric[];
-  /** How long one measurement takes, for the remaining time. */
+  /** The duration of one measurement, used to estimate the remaining time. */
   seconds(timing: Timing): number;
-  /** Peers are started anew for every measurement: where memory or start-up is the subject. */
+  /** Starts the peers again for every measurement, for scenarios about memory or start-up. */
   readonly fresh?: boolean;
-  /** It measures no time: a disturbed machine does not change it, and nothing is repeated. */
+  /** The scenario measures no time. A disturbance does not change its result, so no measurement is repeated. */
   readonly timeless?: boolean;
-  /** Fewer (or other) rounds than asked for, where one costs much. */
+  /** Changes the requested number of rounds, for a scenario with expensive rounds. */
   rounds?(asked: number): number;
-  /** By default every peer once, on the site. */
+  /** By default, every peer takes part once, on the site. */
   participants?(peers: readonly Peer[], site: Site): readonly Participant[];
   prepare?(running: readonly RunningPeer[], context: Context): Promise<void>;
   measure(peer: RunningPeer, context: Context): Promise<Measurement>;
@@ -53,7 +53,7 @@ export interface Scenario {
 
 export const ONE_ROUTE: SiteWish = { clusters: 1, netns: 1, threads: 1, mtu: null };
 
-/** Runs the work and tells how much CPU time the peer used meanwhile, in nanoseconds. */
+/** Runs the work and also returns the CPU time that the peer used, in nanoseconds. */
 export async function withCpu<T>(peer: RunningPeer, work: () => Promise<T>): Promise<[T, number]> {
   const pids = peer.pids();
   const before = cpuTimeNs(pids);

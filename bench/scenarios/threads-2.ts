@@ -1,4 +1,4 @@
-// Two threads each and both cores, nothing pinned: load, backend and proxy compete as they would on a small machine.
+// Two threads per proxy on both cores, without pinning. Load, backend and proxy compete, as they would on a small machine.
 import { CONNECTION_METRICS, measureConnections } from './new-connections.ts';
 import { ONE_ROUTE, type Scenario } from './scenario.ts';
 

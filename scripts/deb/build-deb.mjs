@@ -1,5 +1,5 @@
-// Makes the Debian package: the compiled program, its addon, the pinned Node and the packages it needs, below /usr/lib/isthmus; units,
-// settings, a user. Everything is there already (`task.mjs deb` sets it up); nothing is downloaded, nothing is installed here.
+// Builds the Debian package: the compiled program, its addon, the pinned Node and the production packages below /usr/lib/isthmus, plus
+// units, settings and a user. `task.mjs deb` has set up all inputs, so this file downloads and installs nothing.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -24,7 +24,7 @@ import { libraryDependencies } from './shared-libraries.mjs';
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
 const HOME = 'usr/lib/isthmus';
 
-/** Nobody reads these on a network node. Licences stay. */
+/** A network node does not need these files. Licences stay. */
 const LEFT_OUT =
   /(\.(d\.[cm]?ts|[cm]?ts|map|md|markdown|test\.[cm]?js)|\.isthmus-stamp)$|\/node_modules\/(@[^/]+\/)?[^/]+\/(tests?|docs|examples?|benchmarks?|\.github)$/;
 
@@ -73,7 +73,7 @@ function stageSystem(tree, version) {
   put('deploy/debian/copyright', 'usr/share/doc/isthmus/copyright');
   for (const page of ['docs/install/systemd.md', 'docs/upgrade.md'])
     if (existsSync(join(root, page))) put(page, `usr/share/doc/isthmus/${basename(page)}`);
-  // There both lie in one directory.
+  // In the package, both pages are in one directory.
   const guide = join(tree, 'usr/share/doc/isthmus/systemd.md');
   writeFileSync(guide, readFileSync(guide, 'utf8').replaceAll('(../upgrade.md)', '(upgrade.md)'));
   const licence = join(pinnedNodeHome, 'LICENSE');
@@ -84,7 +84,7 @@ function stageSystem(tree, version) {
   );
 }
 
-/** Directories 0755, files 0644 or, if anybody may run them, 0755: whatever the umask of whoever builds. */
+/** Sets directories and executables to 0755 and other files to 0644, so the umask of the build does not matter. */
 function setModes(tree) {
   chmodSync(tree, 0o755);
   for (const path of filesBelow(tree)) {
@@ -116,7 +116,7 @@ function stageControl(tree, version, binaries) {
   for (const file of ['control', 'conffiles']) chmodSync(join(tree, 'DEBIAN', file), 0o644);
 }
 
-/** The path of the package. `compression` as dpkg-deb's -Z names it. */
+/** Builds the package. `compression` is a value for dpkg-deb's -Z. */
 export function buildDeb({ directory, version, compression = 'xz' }) {
   const tree = mkdtempSync(join(tmpdir(), 'isthmus-deb-'));
   try {
@@ -135,7 +135,7 @@ export function buildDeb({ directory, version, compression = 'xz' }) {
   }
 }
 
-/** Of the program, as Debian writes it: a pre-release sorts before its release. */
+/** The program's version in Debian's notation, where a pre-release sorts before its release. */
 export function debVersion() {
   return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version.replace('-', '~');
 }

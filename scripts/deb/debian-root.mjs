@@ -1,4 +1,5 @@
-// A small Debian to install the package into: made once by mmdebstrap, kept in the user's cache. It is never started, only chrooted into.
+// Provides a small Debian root in which the tests install the package. mmdebstrap creates it once in the user's cache. The tests only
+// chroot into it and never boot it.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { runStep } from '../step.mjs';
 const NAME = 'debian-root-1';
 const PACKAGES = ['libstdc++6', 'passwd', 'systemd-standalone-sysusers'];
 
-/** The variables by which a test finds it. */
+/** Returns the environment variables that tell a test where the Debian root is. */
 export async function ensureDebianRoot() {
   const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
   const path = join(cache, 'isthmus', NAME);

@@ -1,12 +1,12 @@
-// Which packages of node_modules the program needs when it runs, read off the lock file: what is not only for development, less what is
-// only for compiling.
+// Lists the packages of node_modules that the running program needs, from the lock file. It excludes packages that serve only
+// development or only compilation.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Declarations, and the headers of the addon's C++ wrapper. */
+/** Type declarations, the headers of the addon's C++ wrapper, and the pinned Node. */
 const COMPILE_ONLY = /(^|\/)(@types\/[^/]+|undici-types|node-addon-api|@isthmus\/pinned-node)$/;
 
-/** Paths below `root`, such as node_modules/pino. */
+/** Returns paths below `root`, such as node_modules/pino. */
 export function productionPackages(root) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   return Object.entries(packages)

@@ -1,7 +1,7 @@
-// Which versions of the C and C++ libraries a binary needs: the highest symbol version that it names.
+// Finds which versions of the C and C++ libraries a binary needs, from the highest symbol version that it references.
 import { readFileSync } from 'node:fs';
 
-/** By the last part of GLIBCXX_3.4.x: the gcc that brought it. */
+/** Maps the last part of GLIBCXX_3.4.x to the gcc version that introduced it. */
 const GCC_OF = {
   25: '8',
   26: '9',
@@ -24,7 +24,7 @@ function highest(text, pattern) {
   return most;
 }
 
-/** As a Debian package's Depends wants it. */
+/** Returns the dependencies in the form of a Debian package's Depends field. */
 export function libraryDependencies(files) {
   const text = files.map((file) => readFileSync(file, 'latin1')).join('\0');
   const libc = highest(text, /GLIBC_(\d+)\.(\d+)/g) ?? [2, 28];

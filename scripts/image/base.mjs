@@ -1,5 +1,5 @@
-// The base of the image's build stage, made of Debian's packages: what the official Node image for Debian is, plus a compiler.
-// So nothing is ever pulled from a registry of images. Kept in the cache; made again when its recipe changes.
+// Builds the base of the image's build stage from Debian packages: the content of the official Node image for Debian, plus a compiler.
+// The build therefore pulls nothing from an image registry. The base stays in the cache until its recipe changes.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -22,11 +22,11 @@ import { cacheDirectory } from '../testbed.mjs';
 
 const SUITE = 'bookworm';
 const PACKAGES = ['ca-certificates', 'g++', 'make', 'python3', 'libstdc++6', 'libgcc-s1'];
-/** Nobody reads these in a build stage; the copyrights stay, since the image takes those that it needs. */
+/** A build stage does not need these files. The copyright files stay, because the image copies the ones it needs. */
 const EXCLUDED = ['/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*', '/usr/share/doc/*'];
 const INCLUDED = ['/usr/share/doc/*/copyright'];
 
-/** The directory of the npm that this machine has: the build stage gets the same. */
+/** Returns the directory of this machine's npm. The build stage gets a copy of it. */
 function npmHome() {
   const script = process.env.npm_execpath?.endsWith('npm-cli.js') ? process.env.npm_execpath : undefined;
   if (script !== undefined) return dirname(dirname(script));
@@ -37,14 +37,14 @@ function npmHome() {
   return dirname(dirname(realpathSync(places.find(existsSync))));
 }
 
-/** Debian's npm is in a hundred packages of its own and does not stand alone. */
+/** Debian splits its npm into about a hundred packages, so a copy of its directory does not work alone. */
 function standsAlone(home) {
   return existsSync(join(home, 'node_modules')) && existsSync(join(home, 'bin', 'npm-cli.js'));
 }
 
 const sha256 = (content) => createHash('sha256').update(content).digest('hex');
 
-/** An image of one layer, as OCI wants it in a directory. */
+/** Writes an image with one layer as an OCI image layout directory. */
 function writeLayout(layout, tar, tag) {
   const blobs = join(layout, 'blobs', 'sha256');
   mkdirSync(blobs, { recursive: true });
@@ -81,7 +81,7 @@ function writeLayout(layout, tar, tag) {
   writeFileSync(join(layout, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
 }
 
-/** The base as an OCI layout, and a name that changes with its recipe. */
+/** Returns the base as an OCI layout, and a name that changes with its recipe. */
 export async function ensureBase() {
   const npm = npmHome();
   if (!standsAlone(npm)) {
@@ -108,13 +108,13 @@ export async function ensureBase() {
       `cp -rL "${npm}" "$1/usr/local/lib/node_modules/npm"`,
       `ln -s ../lib/node_modules/npm/bin/npm-cli.js "$1/usr/local/bin/npm"`,
     ].join(' && ');
-    // A mirror of the site's own, as a line for sources.list; otherwise mmdebstrap knows Debian's.
+    // An optional local mirror, as a line of sources.list. Without it, mmdebstrap uses Debian's default mirror.
     const mirror = process.env.ISTHMUS_DEBIAN_MIRROR;
     const args = [
       '--variant=minbase',
       '--mode=root',
       '--quiet',
-      '--dpkgopt=force-unsafe-io', // made again if the machine dies meanwhile
+      '--dpkgopt=force-unsafe-io', // after a crash, the base is built again
       `--include=${PACKAGES.join(',')}`,
       ...EXCLUDED.map((each) => `--dpkgopt=path-exclude=${each}`),
       ...INCLUDED.map((each) => `--dpkgopt=path-include=${each}`),
@@ -123,7 +123,7 @@ export async function ensureBase() {
       unfinished,
       ...(mirror ? [mirror] : []),
     ];
-    const temporary = existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {}; // 0.6 GB for a minute, instead of a minute of the disk
+    const temporary = existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {}; // uses 0.6 GB of memory for a minute and saves a minute of disk writes
     const env = { ...process.env, ...temporary, SOURCE_DATE_EPOCH: '0' };
     await runStep('making a base for the image from Debian packages (2 minutes, once)', command, args, {
       env,

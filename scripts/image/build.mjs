@@ -1,5 +1,5 @@
-// `npm run image`: the image from this work tree, without a registry: as an OCI archive, and as the root filesystem in it. Fails if it
-// is larger than it may be.
+// `npm run image`: builds the image from this work tree without a registry, as an OCI archive and as an unpacked root filesystem.
+// Fails if the image exceeds its size goal.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -16,7 +16,7 @@ import { describe, unpack } from './oci-archive.mjs';
 export const imageDirectory = join(root, '.cache', 'image');
 const OWN_ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const MEGABYTE = 1_000_000;
-/** Node's own binary is most of it. */
+/** Node's binary makes up most of the image. */
 export const sizeGoal = (nodeBytes) => nodeBytes * 1.15 + 25 * MEGABYTE;
 const inMegabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(1)} MB`;
 
@@ -25,7 +25,7 @@ function git(...args) {
   return status === 0 ? stdout.trim() : null;
 }
 
-/** SOURCE_DATE_EPOCH: what the caller says, else the time of the commit. */
+/** SOURCE_DATE_EPOCH from the environment, else the time of the commit. */
 export function sourceEpoch() {
   return Number(process.env.SOURCE_DATE_EPOCH || git('log', '-1', '--format=%ct') || 0);
 }
@@ -36,7 +36,7 @@ export function revision() {
   return git('status', '--porcelain', '--untracked-files=no') === '' ? commit : `${commit}-dirty`;
 }
 
-/** Whether the kernel lays directories over each other here; then a layer is no copy of all that is below it. */
+/** Whether overlayfs works here. Without it, every layer is a full copy of the layers below. */
 function overlayWorks(home) {
   const parts = ['lower', 'upper', 'work', 'merged'].map((name) => join(home, 'probe', name));
   for (const part of parts) mkdirSync(part, { recursive: true });
@@ -48,7 +48,7 @@ function overlayWorks(home) {
   return mounted;
 }
 
-/** buildah with storage of its own: whatever else uses containers on this machine is not touched. */
+/** buildah with its own storage, separate from other container tools on this machine. */
 async function storage() {
   const command = await ensureProgram('buildah');
   const home = join(cacheDirectory(), 'image-storage');
@@ -64,7 +64,7 @@ async function storage() {
     ...process.env,
     CONTAINERS_CONF: '/dev/null',
     CONTAINERS_STORAGE_CONF: settings,
-    TMPDIR: home, // layers on their way; /tmp may be small
+    TMPDIR: home, // holds temporary layers; /tmp may be small
   };
   const all = ['--root', join(home, driver), '--runroot', join(home, 'run'), '--storage-driver', driver];
   all.push('--registries-conf', registries);
@@ -82,28 +82,28 @@ async function storage() {
   };
 }
 
-/** The base as an image in that storage. */
+/** Imports the base as an image into that storage. */
 async function importBase(buildah) {
   const { layout, name } = await ensureBase();
   const image = `localhost/${name}`;
   if (buildah.ask('images', '--quiet', image).ok) return image;
-  buildah.ask('rmi', '--all', '--force'); // bases of other recipes
-  // It is called after the path: a plain name from where the base is.
+  buildah.ask('rmi', '--all', '--force'); // removes bases of older recipes
+  // buildah names the image after the given path. A relative path from the base's directory gives a plain name.
   const pull = ['pull', '--quiet', '--signature-policy', buildah.policy, `oci:${name}`];
   await buildah.step('unpacking the base', pull, dirname(layout));
   return image;
 }
 
-/** Optional secrets of the build: certificates of a proxy that looks into TLS, where this machine has one. */
+/** Optional build secrets: the CA certificates of a TLS-inspecting proxy, if this machine has one. */
 function secrets() {
   const certificates = process.env.NODE_EXTRA_CA_CERTS;
   return certificates && existsSync(certificates) ? ['--secret', `id=certificates,src=${certificates}`] : [];
 }
 
-/** What the image says of its sources; whoever builds twice asks once. */
+/** The commit and its time, which the image records. A caller that builds twice passes the same facts to both builds. */
 export const sourceFacts = () => ({ epoch: sourceEpoch(), revision: revision() });
 
-/** Builds once; returns the archive. `architecture`: amd64 or arm64. */
+/** Builds the image once and returns the archive. `architecture` is amd64 or arm64. */
 export async function buildImage({
   name = 'isthmus',
   architecture = OWN_ARCHITECTURE,
@@ -125,12 +125,12 @@ export async function buildImage({
     const buildah = await storage();
     const base = await importBase(buildah);
     const image = `localhost/isthmus:${version}`;
-    // npm's own cache: what was fetched once is not fetched again.
+    // The build shares npm's cache, so it does not download packages twice.
     const npmCache = join(homedir(), '.npm');
     mkdirSync(npmCache, { recursive: true });
     const facts = {
       BUILDER_IMAGE: base,
-      BUILDPLATFORM: `linux/${OWN_ARCHITECTURE}`, // which older ones do not set by themselves
+      BUILDPLATFORM: `linux/${OWN_ARCHITECTURE}`, // older versions of buildah do not set it
       TARGETARCH: architecture,
       SOURCE_DATE_EPOCH: epoch,
       VERSION: version,
@@ -154,7 +154,7 @@ export async function buildImage({
   return archive;
 }
 
-/** What `npm run image` prints and judges. */
+/** Returns the text that `npm run image` prints, and whether the image meets its size goal. */
 export function judge(archive, rootfs) {
   const size = unpack(archive, rootfs);
   const node = statSync(join(rootfs, 'usr/local/bin/node')).size;
@@ -171,7 +171,7 @@ export function judge(archive, rootfs) {
   return { text: `${facts.join('\n')}\n`, fits: size <= goal };
 }
 
-/** `--arch amd64|arm64`, as containers call it. */
+/** Accepts `--arch amd64|arm64`, the names that container tools use. */
 export async function image(args) {
   const at = args.indexOf('--arch');
   const architecture = at === -1 ? OWN_ARCHITECTURE : args[at + 1];

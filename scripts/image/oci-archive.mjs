@@ -1,5 +1,5 @@
-// Reads an OCI image archive: its digests, and its root filesystem as a container runtime would lay it out. Our images have no
-// whiteouts (no layer takes away what another brought), and one that had would be refused here.
+// Reads an OCI image archive: its digests, and its root filesystem as a container runtime unpacks it. Images of Isthmus have no
+// whiteouts (no layer deletes files of another layer), so this reader rejects them.
 import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 const blob = (layout, digest) => join(layout, 'blobs', ...digest.split(':'));
 const json = (file) => JSON.parse(readFileSync(file, 'utf8'));
 
-/** Unpacked into a directory of its own, which goes when `work` is done. */
+/** Unpacks the archive into a temporary directory and removes it after `work`. */
 function withLayout(archive, work) {
   const layout = mkdtempSync(join(tmpdir(), 'isthmus-oci-'));
   try {
@@ -21,7 +21,7 @@ function withLayout(archive, work) {
   }
 }
 
-/** Digests of the manifest, of the layers as they are sent, and of what is in them. */
+/** Returns the digests of the manifest, of the compressed layers and of their content. */
 export function describe(archive) {
   return withLayout(archive, ({ manifest, manifestDigest, config }) => ({
     manifest: manifestDigest,
@@ -34,7 +34,7 @@ export function describe(archive) {
   }));
 }
 
-/** Lays its root filesystem out in an empty directory and returns the size of all files in it. */
+/** Unpacks the root filesystem into an empty directory and returns the total size of its files. */
 export function unpack(archive, directory) {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });

@@ -1,11 +1,11 @@
-// What `npm run test:image` needs before the sandbox, which has no network: the image, the same image built again, and two runtimes.
+// Prepares `npm run test:image` outside the sandbox, which has no network. Provides the image, a second build of it, and two runtimes.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureProgram, ensureShared } from '../debian.mjs';
 import { buildImage, imageDirectory, judge, sourceFacts } from './build.mjs';
 import { describe } from './oci-archive.mjs';
 
-/** The environment in which the tests find it all. ISTHMUS_IMAGE_REUSE=1 takes the archives that are there. */
+/** Returns the environment variables for the tests. ISTHMUS_IMAGE_REUSE=1 reuses existing archives. */
 export async function prepareImage() {
   const of = sourceFacts();
   const built = async (name) => {

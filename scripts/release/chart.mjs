@@ -1,4 +1,4 @@
-// The Helm chart as one archive, as `helm install` and `helm push` take it.
+// Packs the Helm chart into one archive for `helm install` and `helm push`.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ function run(helm, ...args) {
   }
 }
 
-/** The path of the archive in `directory`, once Helm has rendered it. */
+/** Packs the chart, lets Helm render it as a check, and returns the path of the archive in `directory`. */
 export function packChart({ helm, directory, name, version }) {
   const workshop = mkdtempSync(join(tmpdir(), 'isthmus-chart-'));
   try {
@@ -21,7 +21,7 @@ export function packChart({ helm, directory, name, version }) {
     const made = readdirSync(workshop).map((file) => join(workshop, file));
     if (made.length !== 1) throw new Error(`helm package made ${made.map(basename).join(', ') || 'nothing'}`);
     run(helm, 'template', name, made[0], '--namespace=magnum-system');
-    // Helm gives it the very name that npm gives its package.
+    // Helm's own file name is the same as that of the npm package.
     const file = join(directory, `${name}-${version}-chart.tgz`);
     cpSync(made[0], file);
     return file;

@@ -1,5 +1,5 @@
-// The addon for every machine and C library that a release carries, into prebuilds/. One that cannot be built here is left out and said
-// so: on such a machine the package compiles it when it is installed.
+// Builds the addon into prebuilds/ for every machine and C library of a release. A flavour that this machine cannot build is skipped
+// and reported; on such a machine, the package compiles the addon during installation.
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { flavourNames, toolchain } from '../addon-flavours.mjs';
@@ -18,7 +18,7 @@ async function zigEnvironment() {
   }
 }
 
-/** `{ built, missing: [{ flavour, why }] }` */
+/** Returns `{ built, missing: [{ flavour, why }] }`. */
 export async function buildPrebuilds() {
   const zig = await zigEnvironment();
   const env = childEnvironment(zig);

@@ -1,5 +1,5 @@
-// `npm run release`: everything that a release consists of, into release/, with checksums. Publishes nothing: docs/release.md tells who
-// takes it from there.
+// `npm run release`: builds all parts of a release into release/, with checksums. It publishes nothing; docs/release.md describes the
+// next steps.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -26,14 +26,14 @@ import { tryPackage } from './trial.mjs';
 
 const json = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
 
-/** The section of this name (a version, or `Unreleased`) in CHANGELOG.md; null without one, and where it says nothing. */
+/** Returns the section `name` (a version, or `Unreleased`) of CHANGELOG.md. Returns null if it is missing or empty. */
 export function changesOf(name, text) {
   const sections = text.split(/^## /m).slice(1);
   const found = sections.find((section) => section.split(/[\s\]]/, 1)[0].replace('[', '') === name);
   return found !== undefined && /\n\s*[^\s#]/.test(found) ? found : null;
 }
 
-/** Why this is not a release yet: what names the version must name this one. `copies`: what files should hold, by path. */
+/** Lists why this is not a release yet: all files must name the same version. `copies` maps paths to their expected content. */
 export function releaseProblems({ version, section, changes, copies }) {
   const problems = [];
   if (changes === null)
@@ -62,7 +62,7 @@ export function checksums(directory) {
     .join('');
 }
 
-/** What is left out by `--no-image`, `--no-deb`, `--no-chart`; `--unreleased` takes the section of that name for the version's. */
+/** `--no-image`, `--no-deb` and `--no-chart` skip a part. `--unreleased` uses the section `Unreleased` instead of the version's. */
 export async function release(args) {
   const isWanted = (what) => !args.includes(`--no-${what}`);
   const { name, version, description, license } = json('package.json');
@@ -71,7 +71,7 @@ export async function release(args) {
   const changes = changesOf(section, readFileSync(join(root, 'CHANGELOG.md'), 'utf8'));
   const problems = releaseProblems({ version, section, changes, copies: chartCopies() });
   if (problems.length > 0) throw new Error(`this is no release yet:\n  ${problems.join('\n  ')}`);
-  // Before the compilers are started: what is missing should be known at once.
+  // Report missing tools before the compilers start.
   if (isWanted('deb')) requireTools(['dpkg-deb']);
   const helm = isWanted('chart') ? (await ensureHelm()).ISTHMUS_HELM : null;
 

@@ -1,4 +1,4 @@
-// Tries the packed package as a user on a clean machine would: `npm install` of the archive alone, then the program.
+// Tests the packed package like a user on a clean machine: installs only the archive with `npm install`, then runs the program.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const NEEDED_BY_NPM = [
   'cat',
 ];
 
-/** A PATH with a few programs of this machine and no compiler. */
+/** Returns a PATH with a few programs of this machine and no compiler. */
 function pathWithoutCompiler(directory) {
   const bin = join(directory, 'bin');
   mkdirSync(bin);
@@ -42,8 +42,8 @@ function tried(command, args, options) {
 }
 
 /**
- * Installs `archive` into a directory of its own. `compiler: false` hides every compiler; `prebuilt: false` leaves the package without its
- * prebuilt addons. Resolves with what `isthmus version` and `isthmus doctor` said.
+ * Installs `archive` into a temporary directory. `compiler: false` hides every compiler. `prebuilt: false` removes the prebuilt addons
+ * from the package, which then compiles. Returns whether `isthmus doctor` loads the addon, and the output of the program.
  */
 export function tryPackage(archive, { compiler, prebuilt }) {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-install-'));

@@ -1,4 +1,5 @@
-// Zig, which compiles the addon for every machine and C library of a release: PyPI has it and Debian has not. Unpacked into the cache.
+// Provides Zig, which compiles the addon for every machine and C library of a release. Debian has no package for it, so it comes from
+// PyPI and is unpacked into the cache.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { cacheDirectory } from '../testbed.mjs';
 
 const VERSION = '0.17.0';
 
-/** The path of zig. */
+/** Returns the path of the zig program. */
 export async function ensureZig() {
   if (!onPath('python3')) throw new Error('python3 is not on the PATH');
   const cache = cacheDirectory();
@@ -32,7 +33,7 @@ export async function ensureZig() {
     ];
     await runStep('fetching zig from PyPI (100 MB, once)', 'python3', [...pip, `ziglang==${VERSION}`]);
     const wheel = join(unfinished, readdirSync(unfinished)[0]);
-    // A wheel is a zip archive; Python opens it where `unzip` is not installed, and forgets who may run what.
+    // A wheel is a zip archive. Python unpacks it without `unzip`, but loses the executable permissions.
     execFileSync('python3', ['-m', 'zipfile', '-e', wheel, unfinished]);
     chmodSync(join(unfinished, 'ziglang', 'zig'), 0o755);
     rmSync(wheel);

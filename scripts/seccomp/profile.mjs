@@ -1,7 +1,7 @@
-// From the names of system calls that were seen to the profile: pure. What is added to them, and what is narrowed by its arguments,
-// stands here with the reason.
+// Computes the seccomp profile from the names of recorded system calls. Pure. This file also lists, with reasons, the calls that are
+// always allowed, always refused, or restricted by their arguments.
 
-/** Seen or not, these are needed: on another kernel, in another moment, or by the runtime between the filter and our first line. */
+/** Always allowed, even if not recorded: another kernel, rare moments, or the container runtime before the program starts need them. */
 const ALWAYS = {
   'the program, its threads and its end': [
     ...['execve', 'exit', 'exit_group', 'rt_sigaction', 'rt_sigprocmask', 'rt_sigreturn', 'sigaltstack'],
@@ -128,7 +128,7 @@ const ALWAYS = {
   ],
 };
 
-/** The names of one machine, and what another calls it: whichever is seen, both are allowed. arm64 has only the newer ones. */
+/** Equivalent calls. If one of a group is recorded, all are allowed, because arm64 has only the newer names. */
 const SAME = [
   ['access', 'faccessat', 'faccessat2'],
   ['chmod', 'fchmod', 'fchmodat', 'fchmodat2'],
@@ -151,13 +151,13 @@ const SAME = [
   ['accept', 'accept4'],
 ];
 
-/** Seen in a trace, and refused all the same: who asks for these goes on without them. */
+/** Refused even if recorded: the callers work without these calls. */
 const REFUSED = new Set([
   'clone3', // see below
   'io_uring_setup', // libuv then calls epoll_ctl itself; RuntimeDefault refuses them too
   'io_uring_enter',
   'io_uring_register',
-  'ptrace', // of whoever traced
+  'ptrace', // strace itself calls it
 ]);
 
 const CLONE_NEW_ANY = 0x7e02_0000; // every namespace: mount, cgroup, uts, ipc, user, pid, net
@@ -165,7 +165,7 @@ const CLONE_NEWNET = 0x4000_0000;
 const ENOSYS = 38;
 const FAMILIES = { AF_UNIX: 1, AF_INET: 2, AF_INET6: 10, AF_NETLINK: 16 };
 
-/** Allowed with these arguments alone. */
+/** Calls that are allowed only with these arguments. */
 const NARROWED = {
   clone: [[{ index: 0, value: CLONE_NEW_ANY, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }]],
   setns: [[{ index: 1, value: CLONE_NEWNET, op: 'SCMP_CMP_EQ' }]],
@@ -181,12 +181,12 @@ export function allowedNames(seen) {
   return [...names].sort();
 }
 
-/** `linux.seccomp` of the OCI runtime specification, which is what Kubernetes takes as a Localhost profile. */
+/** Returns `linux.seccomp` of the OCI runtime specification. Kubernetes accepts this form as a Localhost profile. */
 export function profileFor(seen) {
   const names = allowedNames(seen);
   return {
     defaultAction: 'SCMP_ACT_ERRNO',
-    // A C library that asks for something newer goes on without it; on EPERM it would give up.
+    // ENOSYS makes a C library fall back to an older call. On EPERM it would fail.
     defaultErrnoRet: ENOSYS,
     architectures: ['SCMP_ARCH_X86_64', 'SCMP_ARCH_AARCH64'],
     syscalls: [
@@ -194,13 +194,13 @@ export function profileFor(seen) {
       ...Object.entries(NARROWED).flatMap(([name, ways]) =>
         ways.map((args) => ({ names: [name], action: 'SCMP_ACT_ALLOW', args })),
       ),
-      // Its flags are in memory, where no filter can look: glibc then uses clone.
+      // clone3 takes its flags in memory, which a filter cannot read. On ENOSYS, glibc falls back to clone.
       { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
     ],
   };
 }
 
-/** The names in what `strace -c` writes. */
+/** Extracts the call names from the output of `strace -c`. */
 export function namesIn(summary) {
   const rows = summary.split('\n').map((line) => line.trim().split(/\s+/));
   return rows

@@ -1,5 +1,5 @@
-// `npm run seccomp`: runs the tests of the built program under strace, and writes deploy/seccomp/isthmus.json from what was called.
-// Takes minutes: every call stops twice.
+// `npm run seccomp`: runs the tests of the built program under strace and writes deploy/seccomp/isthmus.json from the recorded calls.
+// It takes minutes, because strace stops the program twice per call.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureProgram } from '../debian.mjs';
@@ -7,7 +7,7 @@ import { root } from '../setup.mjs';
 import { allowedNames, namesIn, profileFor } from './profile.mjs';
 
 export const profileFile = join(root, 'deploy', 'seccomp', 'isthmus.json');
-/** Whatever starts the built program: the life of connections on both engines, publishing, listeners, hand-over, the doctor. */
+/** Tests that start the built program: connections on both engines, publishing, listeners, handover and the doctor. */
 const RUNS = [
   { tests: ['test/proxy'] },
   { tests: ['test/proxy/life', 'test/proxy/clients'], env: { ISTHMUS_ENGINE: 'streams' } },
@@ -22,7 +22,7 @@ function recorded(directory) {
   return { runs: files.length, names: [...names].sort() };
 }
 
-/** `runTests(files, env)` runs them in the sandbox and resolves with the exit code. */
+/** `runTests(files, env)` runs test files in the sandbox and resolves with the exit code. */
 export async function record(runTests) {
   const directory = join(root, '.cache', 'seccomp');
   rmSync(directory, { recursive: true, force: true });
@@ -34,7 +34,7 @@ export async function record(runTests) {
   const codes = [];
   for (const { tests, env: own } of RUNS) codes.push(await runTests(tests, { ...env, ...own }));
   const { runs, names } = recorded(directory);
-  // Under strace a test may be too late for its own deadline. What was called was called.
+  // Under strace, a test can miss its own deadline. Its recorded calls are still valid.
   if (codes.some((code) => code !== 0))
     process.stderr.write('! some of the traced runs failed; their calls count all the same\n');
   if (runs < 20 || names.length < 40)
@@ -63,6 +63,6 @@ function known() {
       syscalls.filter(({ action }) => action === 'SCMP_ACT_ALLOW').flatMap(({ names }) => names),
     );
   } catch {
-    return new Set(); // the first one
+    return new Set(); // no profile exists yet
   }
 }
