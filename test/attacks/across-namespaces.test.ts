@@ -1,5 +1,5 @@
-// Machines and AdditionalListeners that a tenant writes into a namespace of its own, about a cluster of another namespace: they act
-// within the namespace of the OpenStackCluster, and nowhere else.
+// A tenant writes Machines and AdditionalListeners into its own namespace that name a cluster of another namespace. Such objects act only
+// within the namespace of the OpenStackCluster.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ListenerView } from '../../src/telemetry/status/listener-view.ts';
 import type { Isthmus } from '../support/isthmus.ts';
@@ -9,7 +9,7 @@ import { type AttackNetwork, AttackNetworks, TARGET } from '../support/network/a
 import { dialsToNowhereIn } from '../support/network/netns-dials.ts';
 
 const TENANT = 'tenant-b';
-/** No netns of this test has a route to it. */
+/** No netns of this test has a route to this address. */
 const WANTED = '10.0.0.66';
 const WORKER = { role: 'worker' };
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
@@ -87,7 +87,7 @@ it('machines and listeners of another namespace neither join a cluster nor lead 
   addMachine('by-label', { clusterName: 'tenant' }, { [CLUSTER_LABEL]: 'victim' });
   addMachine('by-path', { clusterName: `../${NAMESPACE}/victim` }, {});
   addListener('about-victim', 'victim');
-  // The tenant's own cluster, in its own network: it comes last, and once it works the others were judged, too.
+  // The tenant's own cluster, in its own network, is added last. Once it is served, the proxy has judged the other objects too.
   management.api.store.create({
     apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
     kind: 'OpenStackCluster',
@@ -110,7 +110,7 @@ it('machines and listeners of another namespace neither join a cluster nor lead 
   expect(good.members.map(({ machine, address, netns }) => [machine, address, netns])).toEqual([
     ['good', TARGET.address, victim.netns],
   ]);
-  // A dial to the address of the tenant's machines is counted in the netns where it was made: no netns has a route to it.
+  // The kernel counts a dial to the address of the tenant's machines in the netns that makes it, because no netns has a route to it.
   await expect.poll(() => dialsToNowhereIn(own.netns)).toBeGreaterThan(0);
   expect(dialsToNowhereIn(victim.netns)).toBe(0);
 });

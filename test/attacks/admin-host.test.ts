@@ -1,5 +1,5 @@
-// DNS rebinding: a page of a foreign site whose name leads to our admin port must not read it. The health port answers to any name,
-// and says nothing that leads into a tenant's network.
+// DNS rebinding: a page of a foreign site whose name resolves to the admin port must not read that port. The health port answers under any
+// name and exposes nothing about a tenant's network.
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -24,10 +24,10 @@ afterAll(async () => {
   netns.remove();
 });
 
-/** The answer to these bytes, as it comes over the wire. */
+/** The raw answer to these bytes. */
 async function said(port: number, head: string, host = '127.0.0.1'): Promise<string> {
   const socket = connect({ port, host, allowHalfOpen: true });
-  // Not half-closed: a server may take that for the end of the client, and would tell nothing for another reason.
+  // The socket is not half-closed. A server can treat a half-close as the end of the client and send no answer for that reason.
   socket.write(`${head}\r\nConnection: close\r\n\r\n`);
   const { bytes } = await readAll(socket);
   socket.destroy();
@@ -84,7 +84,7 @@ describe('the admin port', () => {
   });
 
   it.each(['localhost', 'LocalHost:8080', 'localhost.', '127.0.0.1:1', '127.9.9.9', '[::1]:9580'])(
-    'answers a request for %s, as a port-forward makes it',
+    'answers a request for %s, the Host of a port-forward',
     async (host) => {
       const answer = await said(isthmus.adminPort, `GET /status HTTP/1.1\r\nHost: ${host}`);
       expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
@@ -95,7 +95,7 @@ describe('the admin port', () => {
   );
 
   it.each(['127.0.0.1:', 'localhost:', '', '*:', '0.0.0.0:'])(
-    'answers the commands of the program that are told --admin %s<port>',
+    'answers the CLI commands that run with --admin %s<port>',
     (address) => {
       const admin = `--admin=${address}${isthmus.adminPort}`;
       for (const command of [
@@ -146,7 +146,7 @@ describe('the health port', () => {
     }
   });
 
-  it('tells neither a netns nor an address of a tenant', async () => {
+  it('exposes neither a netns nor an address of a tenant', async () => {
     await isthmus.untilState('alpha', 'unhealthy');
     const answer = await said(healthPort, 'GET /metrics HTTP/1.1\r\nHost: isthmus');
     expect(answer).toMatch(/^isthmus_backend_up\{namespace="magnum-system",cluster="alpha"\} 0$/m);

@@ -1,5 +1,5 @@
-// Backends that go dark while many clients wait for them: clients of a healthy cluster are served, and those who wait are told
-// `internal_error` as soon as the verdict on their backend falls.
+// Backends go dark while many clients wait for them. Clients of a healthy cluster are served. Each waiting client gets `internal_error` as
+// soon as the health verdict on its backend is down.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
@@ -42,7 +42,7 @@ async function start(count: number, ...flags: string[]): Promise<void> {
   );
 }
 
-/** Opens the connections, darkens the backends, and only then sends the hellos: all dials meet a dark backend that counts as healthy. */
+/** Opens the connections, darkens the backends, then sends the hellos. Every dial meets a dark backend that still counts as healthy. */
 async function waitForDarkBackends(count: number, clientsEach: number): Promise<Flood> {
   const hellos = await Promise.all(
     dark.tenants.slice(0, count).map(({ name }) => clientHello(`${name}.magnum-system`)),
@@ -64,7 +64,7 @@ async function waitForDarkBackends(count: number, clientsEach: number): Promise<
   return waiting;
 }
 
-/** None was closed without a word, or got anything else. */
+/** No connection was closed without an alert or got another answer. */
 async function areTold(waiting: Flood, clients: number, withinMs: number): Promise<void> {
   await waiting.until(
     'every waiting client has its alert',
@@ -77,11 +77,11 @@ async function areTold(waiting: Flood, clients: number, withinMs: number): Promi
 describe.each([
   { engine: 'native', backends: 4, clientsEach: 256 },
   { engine: 'native', backends: 20, clientsEach: 256 },
-  // --max-connections is 8192, and 100 times 256 would be more.
+  // --max-connections is 8192; 100 times 256 clients would exceed it.
   { engine: 'native', backends: 100, clientsEach: 80 },
   { engine: 'streams', backends: 4, clientsEach: 256 },
 ])('engine $engine, $backends backends go dark with $clientsEach waiting clients each', (row) => {
-  it('clients of a healthy cluster are all served', async () => {
+  it('all clients of a healthy cluster are served', async () => {
     await start(row.backends, '--engine', row.engine);
     const waiting = await waitForDarkBackends(row.backends, row.clientsEach);
     const door = { port: isthmus.port, cluster: healthy };
@@ -96,9 +96,9 @@ describe.each([
 });
 
 it.each(['native', 'streams'])(
-  'with the engine %s a waiting client is told internal_error once the verdict falls',
+  'with the engine %s a waiting client gets internal_error once its backend is found down',
   async (engine) => {
-    // The connect timeout cannot end the dial within the wait below.
+    // The connect timeout is too long to end the dial within the wait below.
     await start(4, '--engine', engine, '--connect-timeout', '60s');
     const waiting = await waitForDarkBackends(4, 256);
     await isthmus.untilState('dark-0', 'unhealthy');

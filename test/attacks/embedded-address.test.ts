@@ -1,5 +1,5 @@
-// Addresses that are refused as IPv4, written so that a translator or a tunnel makes them IPv4 again: they are refused as an API
-// server's address, wherever it stands, and as a machine's.
+// IPv6 forms that a translator or a tunnel turns back into a rejected IPv4 address. They are rejected as the address of an API server, in
+// each field, and as the address of a machine.
 import { describe, expect, it } from 'vitest';
 import { readMachine } from '../../src/control/sources/machine.ts';
 import { readOpenStackCluster } from '../../src/control/sources/openstack-cluster.ts';
@@ -36,7 +36,7 @@ describe.each(FORMS)('%s: %s', (_title, address, embedded) => {
     ['a fixed address in spec', clusterWith({ apiServerFixedIP: address })],
     ['the endpoint in spec', clusterWith({ controlPlaneEndpoint: { host: address, port: 6443 } })],
     ['the endpoint in brackets', clusterWith({ controlPlaneEndpoint: { host: `[${address}]`, port: 6443 } })],
-  ])('is refused as %s, with a reason that names what it stands for', (_where, reading) => {
+  ])('is refused as %s, with a reason that names the embedded address', (_where, reading) => {
     expect(reading).toMatchObject({
       kind: 'invalid',
       reason: expect.stringContaining(`form of ${embedded}: `),

@@ -1,4 +1,4 @@
-// Floods of the health port and of the admin port: a kubelet that probes from another address is answered all the same.
+// Floods of the health port and of the admin port. A kubelet that probes from another address still gets its answers.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,13 +6,13 @@ import { Flood, type FloodOptions } from '../support/flood.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { freePort, until } from '../support/tcp.ts';
 
-/** As a kubelet has it (timeoutSeconds: 1). */
+/** The timeout of a kubelet probe (timeoutSeconds: 1). */
 const PROBE_MS = 1000;
 const PROBES = 100;
-/** Then the rest is not waited for. */
+/** After this many failures the remaining probes are skipped. */
 const ENOUGH_FAILURES = 3;
 const CONNECTIONS = 1000;
-/** Pages of some size: an answer that is not read does not fit into the buffers of the kernel. */
+/** Enough clusters for large pages: an unread answer does not fit into the kernel's buffers. */
 const CLUSTERS = 400;
 
 type Kind = Pick<FloodOptions, 'begin' | 'trickle' | 'reads'>;
@@ -63,7 +63,7 @@ afterEach(async () => {
   await isthmus.stop();
 });
 
-/** A new connection, as a kubelet makes one for each probe; what went wrong, or null. */
+/** Probes over a new connection, as a kubelet does. Resolves with the failure, or with null. */
 async function probe(port: number): Promise<string | null> {
   const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1' });
   let said = '';
@@ -88,7 +88,7 @@ async function failedProbes(port: number): Promise<string[]> {
   for (let count = 0; count < PROBES && failed.length < ENOUGH_FAILURES; count += 1) {
     const trouble = await probe(port);
     if (trouble !== null) failed.push(trouble);
-    // Spread over seconds: what the port holds is turned over many times meanwhile.
+    // The probes spread over seconds. The port replaces its connections many times in that period.
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return failed;
@@ -118,7 +118,7 @@ describe(`${CONNECTIONS} connections to the health port`, () => {
     expect(await failedProbes(healthPort)).toEqual([]);
   });
 
-  it('are counted when they are evicted, and told in a few lines with their address', async () => {
+  it('are counted when they are evicted, and a few log lines name their address', async () => {
     flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 1, ...SILENT[1] });
     await until('some are evicted', async () => (await evicted('health')) > CONNECTIONS);
     expect(await evicted('admin')).toBe(0);

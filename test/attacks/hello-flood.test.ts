@@ -1,5 +1,5 @@
-// Connections that never finish their hello, or never close after an alert, in numbers above --max-connections: clients from other
-// addresses are served all the same, and no established connection is cut.
+// More connections than --max-connections that never finish their hello, or never close after an alert. Clients from other addresses are
+// still served, and no established connection is cut.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
@@ -11,15 +11,15 @@ import { Resident, visits } from './support/victims.ts';
 
 /** Above the default of --max-connections, 8192. */
 const ATTACKERS = 8300;
-/** How long the proxy waits for a client that got an alert to close: `lingerMs` in src/app.ts. */
+/** How long the proxy waits until a client closes after an alert: `lingerMs` in src/app.ts. */
 const LINGER_MS = 1000;
-/** All of them together last longer than the hello timeout of 5 s. */
+/** All clients together take longer than the hello timeout of 5 s. */
 const VICTIMS = 100;
 const VICTIM_EVERY_MS = 60;
 
 type Ended = Readonly<Record<string, number>>;
 const evicted = (ended: Ended) => ended['evicted-hello'] ?? 0;
-/** Connections that gave way, or for which none did: there are some only when no slot is free. */
+/** Counts evicted connections, and newcomers refused because none could be evicted. Both occur only when no slot is free. */
 const underPressure = (ended: Ended) => evicted(ended) + (ended['refused-connections'] ?? 0);
 
 let tenant: Tenant;
@@ -33,7 +33,7 @@ describe.each([
   { engine: 'streams', attacks: 'first' },
 ])('engine $engine', ({ engine, attacks }) => {
   const isthmus = new Isthmus();
-  isthmus.logLevel = 'info'; // one line for each attacker would be work of the test
+  isthmus.logLevel = 'info'; // one line for each attacker would load the test itself
   let flood: Flood | undefined;
 
   beforeAll(async () => {

@@ -1,5 +1,5 @@
-// Attacks on names, on the built program with --cluster-namespace '*': a tenant's objects ask for names that other tenants use. Clients of
-// those names must go on reaching the tenants that have them, and nothing that is published for these may change.
+// Attacks on names, on the built program with --cluster-namespace '*': a tenant's objects claim names that other tenants use. Clients of
+// these names must still reach the tenants that hold them, and the objects published for these tenants must not change.
 import { get } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashedName } from '../../src/control/objects/listener-names.ts';
@@ -21,7 +21,7 @@ const WEB = {
   protocol: 'TLS',
   selector: { matchLabels: { app: 'web' } },
 };
-/** Too long for a plain name: its Service has a hash, which the attacker can compute. */
+/** Too long for a plain name: its Service name ends with a hash, which the attacker can compute. */
 const LONG = 'x'.repeat(60);
 const HASHED = hashedName({ key: `${NAMESPACE}/long`, cluster: 'alpha', poolName: LONG });
 
@@ -34,7 +34,7 @@ let machine: NetnsServer;
 beforeAll(async () => {
   site = await PublishSite.start();
   const { alpha, beta } = site.clusters;
-  // Sorts first by name, and its old object is older than anything else.
+  // This cluster sorts first by name, and its old object is older than every other object.
   attacker = new Tenant(site.api.store, 'tenant-a');
   victim = new Tenant(site.api.store, 'tenant-v');
   attacker.addCluster('old-object', 'harmless', beta.networkId);
@@ -60,7 +60,7 @@ afterAll(async () => {
 const leadsHere = (tenant: Tenant, name: string): boolean =>
   JSON.stringify(tenant.kubeconfig(name)?.metadata.annotations ?? {}).includes(NAMESPACE);
 
-/** Which backend answers to this name; why, where none does. */
+/** The backend that answers under this name, or the reason why none does. */
 const ask = (name: string): Promise<string> =>
   new Promise((resolve) => {
     const options = {
@@ -79,7 +79,7 @@ const ask = (name: string): Promise<string> =>
     }).on('error', (error) => resolve(error.message));
   });
 
-/** Everything in Kubernetes that clients of this name come by: one change of any of it is another text. */
+/** Every Kubernetes object that leads clients to this name, as one text. A change of any object changes the text. */
 function publishedFor(service: string): string {
   const { store } = site.api;
   const slices = store
@@ -96,7 +96,7 @@ const statusOf = async (namespace: string, name: string) =>
 const explained = async (name: string) =>
   (await isthmus.get(`/explain/${name}`)).body.replaceAll(/\s+/g, ' ');
 
-/** The object of the attacker is refused by this holder: in status, in an Event on it and, for a name of its own, by explain. */
+/** The holder keeps its name against the attacker's object. Status, an Event on the object and `explain` show this. */
 async function refused(object: string, name: string, holder: string): Promise<void> {
   await expect
     .poll(async () => (await statusOf(attacker.namespace, name))?.reason ?? '', { interval: 50 })
@@ -119,7 +119,7 @@ async function restart(): Promise<void> {
   await isthmus.start(...FAST, ...EVERYWHERE);
 }
 
-/** Asks from the first moment on, until the right backend answers: no other one may, not even once. */
+/** Asks from the start until the right backend answers. No other backend may answer, not even once. */
 async function answersOnly(name: string, backend: string): Promise<void> {
   const answers: string[] = [];
   await until(`${name} is answered by ${backend}`, async () => {
@@ -141,7 +141,7 @@ describe('a younger cluster of another namespace', () => {
     expect(leadsHere(attacker, 'alpha-web')).toBe(false);
   });
 
-  it('does not take the name with a hash of a listener', async () => {
+  it('does not take the hashed name of a listener', async () => {
     const before = publishedFor(HASHED);
     attacker.addCluster('hash-thief', HASHED, site.clusters.beta.networkId);
     await refused('hash-thief', HASHED, `AdditionalListener ${NAMESPACE}/long`);
@@ -150,7 +150,7 @@ describe('a younger cluster of another namespace', () => {
     expect(publishedFor(HASHED).replace(secretsOf(HASHED), '[]')).toBe(before);
   });
 
-  it('does not take it when the proxy is restarted in its presence', async () => {
+  it('does not take the name of a listener when the proxy restarts while both exist', async () => {
     await site.atRest(1500, 'net-1');
     const uid = () => site.management.get('v1', 'Service', 'alpha-web')?.metadata.uid;
     const before = uid();
@@ -163,12 +163,12 @@ describe('a younger cluster of another namespace', () => {
   });
 });
 
-/** The attacker has a kubeconfig of that name in its own namespace: it is no part of what the victim's clients come by. */
+/** The attacker has a kubeconfig of that name in its own namespace. The victim's clients do not use it. */
 const secretsOf = (service: string): string =>
   JSON.stringify([attacker.kubeconfig(service)].filter((secret) => secret !== null));
 
 describe('a younger listener of another namespace', () => {
-  it('does not take the name of a cluster, and has a Service with a hash instead', async () => {
+  it('does not take the name of a cluster, and gets a Service with a hashed name instead', async () => {
     const before = publishedFor('prod-db');
     attacker.addCluster('prod-x', 'prod', site.clusters.beta.networkId);
     attacker.addListener('mirror', { ...WEB, clusterName: 'prod', defaultPoolName: 'db' });
@@ -187,7 +187,7 @@ describe('a younger listener of another namespace', () => {
 });
 
 describe('an older cluster of another namespace', () => {
-  it('does not take the name of a cluster by being relabelled', async () => {
+  it('does not take the name of a cluster when it is relabelled', async () => {
     const before = publishedFor('prod-db');
     attacker.relabel('old-object', 'prod-db');
     await refused('old-object', 'prod-db', `${victim.namespace}/prod-db-x`);
@@ -195,17 +195,17 @@ describe('an older cluster of another namespace', () => {
     await until('its own name is free', () => !site.management.services().includes('harmless'));
     await site.atRest(1500, 'net-1');
     expect(publishedFor('prod-db')).toBe(before);
-    // A kubeconfig of the name, where the attacker has one, is not led here.
+    // If the attacker has a kubeconfig of that name, the proxy does not redirect it.
     expect(leadsHere(attacker, 'prod-db')).toBe(false);
   });
 
-  it('does not take it when the proxy is restarted in its presence', async () => {
+  it('does not take the name of a cluster when the proxy restarts while both exist', async () => {
     await restart();
     await answersOnly('prod-db', 'alpha');
     await refused('old-object', 'prod-db', `${victim.namespace}/prod-db-x`);
   });
 
-  it('does not take it while the holder has lost its status, before and after a restart', async () => {
+  it('does not take the name while the holder has no status, before and after a restart', async () => {
     const { networkId } = site.clusters.alpha;
     victim.patchStatus('prod-db-x', { network: null, apiServerLoadBalancer: null, ready: false });
     await expect
@@ -219,11 +219,11 @@ describe('an older cluster of another namespace', () => {
     await answersOnly('prod-db', 'alpha');
   });
 
-  it('takes it only after the holder was taken back in order, once that is proxied no more', async () => {
+  it('takes the name only after the holder is no longer proxied and its objects are cleaned up', async () => {
     await site.published('prod-db-net-1');
     await until('the kubeconfig leads here', () => leadsHere(victim, 'prod-db'));
     const uid = site.management.get('v1', 'Service', 'prod-db')?.metadata.uid;
-    // As long as clients of the victim are sent to this Service, they never reach the attacker.
+    // As long as this Service exists for clients of the victim, it never leads them to the attacker.
     const early = site.watch(() => {
       const service = site.management.get('v1', 'Service', 'prod-db');
       const holder = service?.metadata.annotations?.['isthmus.dev/name-holder'];

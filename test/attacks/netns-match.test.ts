@@ -1,5 +1,5 @@
-// Network ids and names of namespaces that could be taken for one another: a cluster's network leads into `ovnmeta-<uuid>` and
-// `qdhcp-<uuid>`, and into nothing else that this host has, unless the operator names a prefix.
+// Network ids and netns names that resemble each other. A cluster's network leads only into `ovnmeta-<uuid>` and `qdhcp-<uuid>`, unless the
+// operator adds a prefix.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/network/attack-networks.ts';
@@ -38,7 +38,7 @@ async function start(...flags: string[]): Promise<void> {
   await isthmus.start('--health-interval', '100ms', ...flags);
 }
 
-/** Served after all others were read: what they were to be dialled by, they have been. */
+/** The witness is written last. Once it is served, the proxy has read all other clusters and has made every dial that it would make. */
 async function witnessIsServed(name: string, nameOf?: (id: string) => string): Promise<void> {
   const { networkId } = await networks.add(name, nameOf);
   write(name, networkId.toUpperCase());
@@ -46,7 +46,7 @@ async function witnessIsServed(name: string, nameOf?: (id: string) => string): P
   expect(await answerOf(isthmus, name)).toBe(`I am ${name}`);
 }
 
-it('a UUID matches no netns but those of the DHCP and the OVN metadata agent', async () => {
+it('a UUID matches only the netns of the DHCP agent and of the OVN metadata agent', async () => {
   await start();
   try {
     for (const [name, { networkId }] of traps) {
@@ -63,7 +63,7 @@ it('a UUID matches no netns but those of the DHCP and the OVN metadata agent', a
   }
 });
 
-it('an id that is no UUID is invalid, whatever this host names its namespaces', async () => {
+it('an id that is not a UUID is invalid, whatever this host names its namespaces', async () => {
   const words = { mgmt: 'mgmt', word: 'qdhcp-storage' } as const;
   const named: AttackNetwork[] = [];
   for (const [name, netns] of Object.entries(words)) named.push(await networks.add(name, () => netns));
@@ -85,7 +85,7 @@ it('an id that is no UUID is invalid, whatever this host names its namespaces', 
   }
 });
 
-it('--netns-prefixes adds the prefixes that it names, and no others', async () => {
+it('--netns-prefixes adds exactly the prefixes that it names', async () => {
   await start('--netns-prefixes', 'tenant-');
   try {
     await isthmus.untilState('tenant', 'serving');

@@ -1,5 +1,5 @@
-// A cluster is deleted and another tenant makes an OpenStackCluster of the same name before this instance looks again. The new object
-// must not come into the network of the former one. A restore, which is the same to the API, keeps its route.
+// A cluster is deleted, and another tenant creates an OpenStackCluster of the same name before the next resync of this instance. The new
+// object must not enter the network of the former one. A restore looks the same to the API and keeps its route.
 import { describe, expect, it } from 'vitest';
 import type { ClusterFacts, ClusterReading } from '../../src/control/sources/cluster-source.ts';
 import type { World } from '../../src/control/world/world.ts';
@@ -49,7 +49,7 @@ const former = (): World =>
     up: UP,
   });
 
-/** What the next look finds: an object without a status, and a machine that its owner made. */
+/** The result of the next observation: an object without a status, and a machine that the new owner created. */
 function nextLook(now: ClusterReading, complete = true) {
   const machines = [machine('evil', '10.0.0.66', WORKER)];
   const facts = { clusters: [now], complete, listeners: [listener('ssh')], machines, up: UP };
@@ -72,7 +72,7 @@ const made = (uid: string, endpoint: string | null, name = 'kube-1'): ClusterRea
 
 const NOTHING = { state: 'pending', apiServer: undefined, routed: [], probed: [], listener: 'pending' };
 
-describe('an object made anew under the name of another', () => {
+describe('an object recreated under the name of another', () => {
   it.each<[string, ClusterReading, boolean]>([
     ['without an endpoint', made('new', null), true],
     ['with an endpoint of its own', made('new', 'https://10.0.0.66:6443'), true],
@@ -81,11 +81,11 @@ describe('an object made anew under the name of another', () => {
     expect(nextLook(now, complete)).toEqual(NOTHING);
   });
 
-  it('for another cluster inherits nothing, whatever its endpoint', () => {
+  it('that belongs to another cluster inherits nothing, whatever its endpoint', () => {
     expect(nextLook(made('new', ENDPOINT, 'kube-2'))).toMatchObject({ routed: [], probed: [] });
   });
 
-  it('by a restore keeps the route to the former API server, and lends its network to no machine', () => {
+  it('that a restore created keeps the route to the former API server, and gives its network to no machine', () => {
     const { state, apiServer, routed, probed, listener } = nextLook(made('new', ENDPOINT));
     expect([state, apiServer, listener]).toEqual(['pending', '10.0.0.5', 'pending']);
     expect(new Set(routed)).toEqual(new Set([API_SERVER]));
@@ -93,7 +93,7 @@ describe('an object made anew under the name of another', () => {
   });
 });
 
-it('the same object that lost its status keeps route, network and machines', () => {
+it('an object that lost its status keeps its route, network and machines', () => {
   const { state, apiServer, probed, listener } = nextLook(made('former', ENDPOINT));
   expect([state, apiServer, listener]).toEqual(['pending', '10.0.0.5', 'pending']);
   expect(probed).toEqual([API_SERVER, keyAt('10.0.0.66')].sort());

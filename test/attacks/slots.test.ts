@@ -1,4 +1,4 @@
-// Clusters that take every connection they can get, and more: each other cluster still gets its slots.
+// Clusters that take every connection they can get. Every other cluster still gets its slots.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
@@ -37,8 +37,8 @@ afterAll(async () => {
 });
 
 /**
- * There are more attackers than slots: 8192 by default. The engine streams has fewer of both, since its one thread of JavaScript would spend
- * all its time on thousands of refused connections that come again.
+ * There are more attackers than slots (8192 by default). The engine streams gets fewer of both: its single JavaScript thread would spend
+ * all its time on thousands of refused connections that reconnect.
  */
 describe.each([
   { engine: 'native', attacks: [0, 1, 2], attackers: 9000, flags: [] },
@@ -71,7 +71,7 @@ describe.each([
     readonly listeners: readonly { readonly state: string }[];
   }
 
-  /** Holds what it gets, never closes, and comes again where it was refused. */
+  /** Holds the connections that it gets, never closes them, and reconnects after each refusal. */
   const take = (port: number, count: number, hello: Buffer | null): void => {
     const hellos = hello === null ? [] : [hello];
     const speaks = hello === null ? 'never' : 'at-once';
@@ -86,17 +86,17 @@ describe.each([
 
   const rows: readonly (readonly [string, () => Promise<void>])[] = [
     [
-      'while one cluster takes all that it can get',
+      'while one cluster takes every connection it can get',
       async () => take(isthmus.port, attackers, await helloFor(greedyA)),
     ],
     [
-      'while two clusters take all that they can get',
+      'while two clusters take every connection they can get',
       async () => {
         for (const tenant of [greedyA, greedyB]) take(isthmus.port, attackers / 2, await helloFor(tenant));
       },
     ],
     [
-      'while a cluster and its additional listener take all that they can get',
+      'while a cluster and its additional listener take every connection they can get',
       async () => {
         take(isthmus.port, attackers / 2, await helloFor(greedyA));
         take(LISTENER_PORT, attackers / 2, null);
@@ -113,7 +113,7 @@ describe.each([
       served: VICTIMS,
       failures: {},
     });
-    // What the attackers hold: the attack was one.
+    // The attackers hold these connections, which proves that the attack took place.
     expect(await connections()).toBeGreaterThan(1000);
   });
 });

@@ -1,5 +1,5 @@
-// A tenant who may write OpenStackClusters names a victim's network in their spec. Only what the provider wrote into status may
-// choose the netns: no route leads into the victim's network, and no probe either.
+// A tenant that may write OpenStackClusters names a victim's network in their spec. Only the status that the provider writes may choose the
+// netns: no route and no probe enters the victim's network.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Explanation } from '../../src/telemetry/status/explanation.ts';
 import {
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => networks.stop());
 
-/** As a tenant writes it: the load balancer's network is the victim's, the address and the port are any. */
+/** A spec as a tenant writes it: the load balancer's network is the victim's, and address and port are arbitrary. */
 function specOf(version: Version): object {
   const { address, port } = TARGET;
   const loadBalancer = { enabled: true, network: { id: victim.networkId } };
@@ -58,7 +58,7 @@ const attackOf = (version: Version, name: string, status?: object) => ({
   ...(status !== undefined && { status }),
 });
 
-/** Status as the provider writes it: the tenant's own network. */
+/** A status as the provider writes it: the tenant's own network. */
 const ownStatus = () => ({ ready: true, network: { id: own.networkId, name: 'own' } });
 
 async function notesOn(isthmus: Isthmus, cluster: string): Promise<string> {
@@ -67,7 +67,7 @@ async function notesOn(isthmus: Isthmus, cluster: string): Promise<string> {
   return explanation.kind === 'explained' ? explanation.notes.join('\n') : '';
 }
 
-/** A cluster that comes after the attacks and is served: the attacks were read, judged and probed before it, or never will be. */
+/** A cluster that is added after the attacks. Once it is served, the proxy has read, judged and probed the attacks. */
 async function afterAnotherIsServed(isthmus: Isthmus): Promise<void> {
   const witness = await networks.add('witness');
   const status = { network: { id: witness.networkId } };
@@ -124,7 +124,7 @@ describe('manifests of every version', () => {
 
   it('with a load balancer that has no address yet do not dial an address of spec in its network', async () => {
     const before = victim.dials();
-    // As the provider writes it before the load balancer exists: its network may be shared with other tenants.
+    // The provider writes this before the load balancer exists. The network can be shared with other tenants.
     const loadBalancer = { internalIP: '', loadBalancerNetwork: { id: victim.networkId } };
     await start(() => ({
       network: { id: own.networkId, apiServerLoadBalancer: loadBalancer },
@@ -144,7 +144,7 @@ describe('manifests of every version', () => {
     }
   });
 
-  it('lead into the network in spec where the operator trusts it', async () => {
+  it('lead into the network in spec when the operator trusts spec', async () => {
     await start(() => undefined, '--trust-spec-network');
     try {
       for (const version of VERSIONS) {

@@ -1,4 +1,4 @@
-// Peers that take no bytes while the other side sends without end: what waits in the proxy's socket queues stays bounded.
+// Peers that stop reading while the other side sends without end. The bytes in the proxy's socket queues stay bounded.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
@@ -12,7 +12,7 @@ const MB = 1_000_000;
 const MOST_BYTES = 64 * MB;
 const BYTES_READ_FIRST = 20 * MB;
 const LOOK_EVERY_MS = 250;
-/** Nothing moves any more once this many looks in a row have found the same. */
+/** The queues are at rest after this many equal measurements in a row. */
 const LOOKS_AT_REST = 8;
 const WITHOUT_END = String(2 ** 40);
 
@@ -31,7 +31,7 @@ describe.each(['native', 'streams'])('engine %s', (engine) => {
   let isthmus: Isthmus;
   let flood: Flood | undefined;
 
-  // A new one each time: bytes for a backend that never reads stay with the proxy when their client has gone.
+  // Each test gets a new program. A backend that never reads leaves bytes in the proxy after its client has closed.
   beforeEach(async () => {
     isthmus = new Isthmus();
     isthmus.logLevel = 'info';
@@ -44,14 +44,14 @@ describe.each(['native', 'streams'])('engine %s', (engine) => {
     await isthmus.stop();
   });
 
-  /** Towards the clients, and towards the backend: a socket belongs to the netns in which it was made. */
+  /** The queues towards the clients and towards the backend. A socket belongs to the netns that created it. */
   const proxyQueueBytes = async (tenant: Tenant) =>
     (await queueBytes(null, `sport = :${isthmus.port}`)) +
     (await queueBytes(tenant.netns, `dport = :${TENANT_PORT}`));
 
   /**
-   * The most that was there until nothing moved any more. Node relays in turns of its event loop, so that much is on the wire while it
-   * runs: of the engine streams only what stays counts.
+   * The highest value until the queues are at rest. Node relays in turns of its event loop, so many bytes are in flight while it runs. For
+   * the engine streams only the value at rest counts.
    */
   const mostQueueBytes = async (tenant: Tenant) => {
     let most = 0;
@@ -86,7 +86,7 @@ describe.each(['native', 'streams'])('engine %s', (engine) => {
     );
     const most = await mostQueueBytes(tenant);
     expect(flood.counts.open).toBe(CLIENTS);
-    // The attack was one: every client has something that waits.
+    // Each client has bytes that wait, which proves that the attack took place.
     expect(most).toBeGreaterThan(CLIENTS * 4096);
     expect(most, `${Math.round(most / MB)} MB in the socket queues`).toBeLessThan(MOST_BYTES);
   });

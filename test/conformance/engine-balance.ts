@@ -1,5 +1,5 @@
-// The conformance suite of balancing: backends that are equals. Each story is played three times: asked about the first bytes, with
-// the answer prepared, and decided before anything is read.
+// The conformance suite for balancing over equal backends. Each test runs three times: the policy is asked about the first bytes, the
+// answer is prepared, or the decision comes before any byte is read.
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type {
@@ -27,7 +27,9 @@ import { backendIn } from './engine-netns.ts';
 import { helloFor, NAME } from './engine-prepared.ts';
 
 const HELLO = helloFor(NAME);
-/** So long a member that could not be reached is asked last: AVOID_MS of src/proxy/streams/loads.ts, and of native/engine/pool.cc. */
+/**
+ * How long a member that could not be reached is tried last: AVOID_MS in src/proxy/streams/loads.ts and kAvoidNs in native/engine/tuning.h.
+ */
 const AVOID_MS = 5000;
 
 export function engineBalanceConformance(name: string, create: (limits: EngineLimits) => Engine): void {
@@ -45,7 +47,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       const mode = way === 'immediate' ? 'immediate' : 'hello';
       listener = await engine.openListener({ name: 'pool', host: '127.0.0.1', port: 0, mode, policy });
     };
-    /** From now on these are the equals. */
+    /** Publishes these backends as equals. */
     const publish = (backends: readonly Backend[]) => {
       answer = {
         backends: Object.freeze([...backends]),
@@ -76,9 +78,9 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
     const serve = async (count: number) => {
       for (let i = 0; i < count; i += 1) await served();
     };
-    /** How many each has had so far. */
+    /** How many connections each server has had so far. */
     const counts = () => servers.map(({ sockets }) => sockets.length);
-    /** The backend's end: so it is known which connection it is. */
+    /** Ends a connection from the backend side, so the test selects which connection ends. */
     const end = async (far: Socket) => {
       const before = policy.reports.length;
       far.resetAndDestroy();
@@ -96,7 +98,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
     });
 
-    it('gives each of three as many, one after the other and all at once', async () => {
+    it('gives each of three members the same number of connections, in sequence and in parallel', async () => {
       await serve(6);
       expect(counts()).toEqual([2, 2, 2]);
       await Promise.all(Array.from({ length: 60 }, () => served()));
@@ -104,7 +106,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       if (way === 'prepared' && name !== 'streams') expect(policy.questions).toHaveLength(0);
     });
 
-    it('takes turns while nobody stays', async () => {
+    it('takes turns while no connection stays open', async () => {
       for (let i = 0; i < 9; i += 1) {
         await served();
         await end(servers.flatMap(({ sockets }) => sockets).find(({ destroyed }) => !destroyed)!);
@@ -112,7 +114,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([3, 3, 3]);
     });
 
-    it('goes where connections have ended, whoever ended them', async () => {
+    it('prefers the member whose connections have ended', async () => {
       await serve(9);
       const [, second] = servers as [TestServer, TestServer, TestServer];
       await end(second.sockets[0]!);
@@ -121,7 +123,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([3, 5, 3]);
     });
 
-    it('reports the one that was connected', async () => {
+    it('reports the member that it connected to', async () => {
       await serve(3);
       for (const [index, { sockets }] of servers.entries()) {
         await end(sockets[0]!);
@@ -133,7 +135,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       }
     });
 
-    it('gives the next connections to a new member, until it has as many', async () => {
+    it('gives the next connections to a new member until it has as many as the others', async () => {
       const two = servers.slice(0, 2);
       publish(two.map(backendOf));
       await serve(6);
@@ -145,7 +147,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([4, 4, 4]);
     });
 
-    it('lets the connections of a member that leaves live, and still counts them when it comes back', async () => {
+    it('keeps the connections of a member that leaves, and still counts them when it comes back', async () => {
       await serve(6);
       const [first, ...others] = servers as [TestServer, TestServer, TestServer];
       publish(others.map(backendOf));
@@ -159,12 +161,12 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([4, 4, 4]);
     });
 
-    it('tries the next when one cannot be reached, tells of it, and then asks it last', async () => {
+    it('tries the next member when one cannot be reached, reports the failure, and then tries that member last', async () => {
       const gone = await closed();
       publish([gone, ...servers.map(backendOf)]);
       const begunMs = performance.now();
       await serve(9);
-      // Once, and on a machine that takes its time once more whenever it would be asked first again.
+      // One failure, plus one for each AVOID_MS that passes on a slow machine, because the member is then tried first again.
       const most = 1 + Math.floor((performance.now() - begunMs) / AVOID_MS);
       expect(counts()).toEqual([3, 3, 3]);
       expect(new Set(await policy.nextDialFailures(1))).toEqual(new Set(['ECONNREFUSED']));
@@ -177,7 +179,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(policy.dialFailures).toHaveLength(failed.length);
     });
 
-    it('says farewell when all have been tried, each once, and counts nobody for it', async () => {
+    it('sends the farewell after it has tried each member once, and counts no connection for it', async () => {
       const gone = [await closed(), await closed(), await closed()];
       publish([...gone]);
       for (const round of [1, 2]) {
@@ -192,7 +194,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       }
     });
 
-    it('goes to a member that is alone, and to nobody where there is none', async () => {
+    it('uses the only member, and refuses the client when there is no member', async () => {
       publish([backendOf(servers[2]!)]);
       await serve(3);
       expect(counts()).toEqual([0, 0, 3]);
@@ -203,7 +205,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect((await policy.nextReport()).outcome).toBe('refused-dials');
     });
 
-    it('passes over one that so many are waiting for', async () => {
+    it('passes over a member that has reached its bound of pending dials', async () => {
       await engine.close();
       await open({ maxPendingDialsPerBackend: 0 });
       publish(servers.map(backendOf));
@@ -213,14 +215,14 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(await policy.nextReport()).toMatchObject({ outcome: 'refused-dials', attempts: [] });
     });
 
-    it('balances IPv6 and IPv4 as one', async () => {
+    it('balances IPv6 and IPv4 members together', async () => {
       servers = [await server('::1'), await server('127.0.0.1')];
       publish(servers.map(backendOf));
       await serve(4);
       expect(counts()).toEqual([2, 2]);
     });
 
-    it('spreads over thousands, and takes no longer for the last than for the first', async () => {
+    it('spreads over thousands of members, and the last connection takes no longer than the first', async () => {
       const wide = await server('0.0.0.0');
       const members = Array.from({ length: 5000 }, (_, i) =>
         backendOf({ address: `127.1.${i >> 8}.${i & 255}`, port: wide.port }),
@@ -231,7 +233,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(reached.size).toBe(100);
     });
 
-    it('reaches members inside a netns, and fails over when it is gone', async () => {
+    it('reaches members inside a netns, and fails over when the netns is gone', async () => {
       const netns = makeNetns({ addresses: ['10.0.0.5/32'] });
       cleanups.push(() => ip('netns', 'delete', netns.name));
       const inside = await NetnsServer.start(netns.name, 'source', '10.0.0.5', '6443', '7');

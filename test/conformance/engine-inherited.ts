@@ -1,5 +1,5 @@
-// The part of the conformance suite about listening sockets that more than one process holds: taken over from another, handed to
-// another, and left to it. Two engines stand for the two processes.
+// The conformance suite for listening sockets that more than one process holds: inherited from a process, handed over to a process, and
+// left open for it. Two engines act as the two processes.
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -12,7 +12,7 @@ import { readBytes, type TestServer, tcpClient, tcpServer, until } from '../supp
 import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
 
 export function engineInheritedConformance(name: string, create: (limits: EngineLimits) => Engine): void {
-  describe(`engine ${name}: sockets that others hold too`, () => {
+  describe(`engine ${name}: listening sockets that another process also holds`, () => {
     let engine: Engine;
     let successor: Engine;
     let backend: TestServer;
@@ -40,7 +40,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
         policy: routed(),
         ...(fd !== undefined && { fd }),
       });
-    /** A connection through whoever accepts there, both ends in hand. */
+    /** A connection through the engine that accepts on this port, with both ends. */
     const established = async (port: number): Promise<{ near: Socket; far: Socket }> => {
       const near = await tcpClient(port);
       cleanups.push(() => near.destroy());
@@ -58,7 +58,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       return { server, port, fd: fd as number };
     };
 
-    it('serves on a socket that listens already, and says where', async () => {
+    it('serves on an inherited listening socket, and reports its address', async () => {
       const { server, port, fd } = await others();
       server.close();
       const listener = await open(engine, fd);
@@ -66,7 +66,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       await established(port);
     });
 
-    it('does not inherit the dead-peer timeout of who held it before: 0 is none', async () => {
+    it('does not inherit the dead-peer timeout of the previous process: 0 means no timeout', async () => {
       const [before, after] = [1000, 0].map((deadPeerTimeoutMs) =>
         create({ ...TEST_LIMITS, deadPeerTimeoutMs }),
       );
@@ -79,7 +79,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       await open(after!, fd as number);
       await first.close({ leaveOpen: true });
       const { near, far } = await established(first.port);
-      near.pause(); // its window closes, and stays so for longer than the timeout
+      near.pause(); // its window closes, and stays closed for longer than the timeout
       let ended = false;
       far
         .on('error', () => {})
@@ -91,7 +91,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(ended).toBe(false);
     });
 
-    it('does not end the listening of those who hold it too', async () => {
+    it('keeps a socket listening for the other process when it closes its own copy', async () => {
       const { server, port, fd } = await others();
       const listener = await open(engine, fd);
       await listener.close();
@@ -102,7 +102,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       cleanups.push(() => socket.destroy());
     });
 
-    it('hands its own over: what was accepted before lives on, what comes later goes to the other, nobody is refused', async () => {
+    it('hands its socket over: it keeps accepted connections, the successor gets later ones, and no client is refused', async () => {
       const listener = await open(engine);
       const before = await established(listener.port);
       const [fd] = await handedOver(listener.fd);
@@ -124,7 +124,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(await drained).toEqual({ finished: 1, reset: 0 });
     });
 
-    it('closes one of its own that another has meanwhile, for itself alone', async () => {
+    it('closes its own copy of a socket that the successor also holds, and the successor keeps serving', async () => {
       const listener = await open(engine);
       const [fd] = await handedOver(listener.fd);
       await open(successor, fd);
@@ -133,7 +133,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(successor.stats().connections).toBe(1);
     });
 
-    it('loses nobody of a crowd that comes while one lets go and the other takes over', async () => {
+    it('loses no client of a crowd that connects during a handover', async () => {
       let listener = await open(engine);
       const { port } = listener;
       let visiting = true;
@@ -168,11 +168,11 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(new Set(outcomes)).toEqual(new Set(['hello']));
     });
 
-    it('refuses what is no socket that listens, and keeps no descriptor of it', async () => {
+    it('refuses a descriptor that is not a listening socket, and closes it', async () => {
       const idle = await tcpClient(backend.port);
       cleanups.push(() => idle.destroy());
       const [connected] = await handedOver(descriptorOf(idle));
-      // Their threads open something at their start: what has closed a listener runs.
+      // The engine threads open descriptors when they start. After one closed listener they all run.
       for (const each of [engine, successor]) await (await open(each)).close();
       const open0 = openDescriptors();
       const file = openSync('/dev/null', 'r');

@@ -1,4 +1,4 @@
-// The part of the conformance suite that needs real network namespaces: every engine passes it too.
+// The conformance suite that needs real network namespaces. Every engine passes it.
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
@@ -77,7 +77,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect((await readBytes(near, 3)).toString()).toBe('six');
     });
 
-    it('keeps a connection whose netns is deleted, fails new ones, and never mistakes a new netns for the old', async () => {
+    it('keeps a connection whose netns is deleted, fails new ones, and never mistakes a new netns for the old one', async () => {
       const old = await netnsWith('echo');
       const stale = backendIn(old.netns.path);
       const policy = new RecordingPolicy(() => candidates(stale));
@@ -126,7 +126,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
     });
 
     describe('a backend that swallows packets', () => {
-      /** SYNs go out to a neighbour that does not exist. */
+      /** SYNs go to a neighbour that does not exist. */
       const blackHole = (): Backend => {
         const netns = makeNetns();
         cleanups.push(() => netns.remove());
@@ -141,8 +141,8 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         engine = create({ ...TEST_LIMITS, ...limits });
       };
 
-      it('costs the connect timeout, then the next candidate is tried', async () => {
-        await recreate({ connectTimeoutMs: 1500 }); // the next one has no more
+      it('costs the connect timeout, then the engine tries the next candidate', async () => {
+        await recreate({ connectTimeoutMs: 1500 }); // the next candidate gets the same timeout
         const { netns } = await netnsWith('echo');
         const policy = new RecordingPolicy(() => candidates(blackHoleBackend, backendIn(netns.path)));
         const blackHoleBackend = blackHole();
@@ -152,7 +152,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect(await policy.nextDialFailures(1)).toEqual(['ETIMEDOUT']);
       });
 
-      it('takes no more than its share of the pending dials, so that others are served', async () => {
+      it('takes no more than its share of the pending dials, and other backends are served', async () => {
         await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 10, maxPendingDialsPerBackend: 3 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -170,7 +170,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(other, 4)).toString()).toBe('good');
       });
 
-      it('with its share of the pending dials used up is passed over for the next candidate', async () => {
+      it('is passed over for the next candidate when its share of the pending dials is used up', async () => {
         await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 10, maxPendingDialsPerBackend: 1 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -185,7 +185,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(lucky, 4)).toString()).toBe('good');
       });
 
-      it('leaves each backend its reserve when all pending dials wait for it', async () => {
+      it('leaves each other backend its reserve when it holds all pending dials', async () => {
         await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 2, reservedDialsPerBackend: 1 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -203,7 +203,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(other, 4)).toString()).toBe('good');
       });
 
-      it('found down fails the dials that wait for it, and the next candidate is tried', async () => {
+      it('fails its waiting dials as soon as it is found down, and the engine tries the next candidate', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -226,7 +226,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect(engine.stats().pendingDials).toBe(0);
       });
 
-      it('does not hold up the end of the engine', async () => {
+      it('does not delay the close of the engine', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const policy = new RecordingPolicy(() => candidates(hole));
         const hole = blackHole();
@@ -236,7 +236,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect(engine.stats()).toMatchObject({ connections: 0, pendingDials: 0 });
       });
 
-      it('is given up when the client has gone meanwhile', async () => {
+      it('is no longer dialled after the client has left', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const policy = new RecordingPolicy(() => candidates(hole));
         const hole = blackHole();
@@ -249,7 +249,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       });
     });
 
-    it('notices a backend that is gone without a word', async () => {
+    it('ends a connection whose backend disappears without a FIN or a reset', async () => {
       await engine.close();
       engine = create({ ...TEST_LIMITS, deadPeerTimeoutMs: 1500 });
       const [here, there] = [makeNetns(), makeNetns()];
@@ -279,13 +279,13 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect((await end).reset).toBe(true);
     });
 
-    it('passes on a backend that resets right after it got the hello', async () => {
+    it('passes on the reset of a backend that resets right after the hello', async () => {
       const { netns, server } = await netnsWith('hold');
       const policy = new RecordingPolicy(() => candidates(backendIn(netns.path)));
       const near = await client(await open(policy));
       near.write('hello');
       expect(await server.nextLine()).toBe('accepted');
-      // Not before: a reset that comes before the engine has noticed the connect is a dial that failed, and that is right too.
+      // An earlier reset can arrive before the engine notices the connect. That is a failed dial, which is also correct.
       expect(await server.nextLine()).toBe('got 5');
       const end = readAll(near);
       server.send('reset');
@@ -342,7 +342,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect(threadNetns()).toHaveLength(1);
     });
 
-    it('is not disturbed by a process that lives in the netns and dies', async () => {
+    it('is not disturbed when a process in the netns dies', async () => {
       const { netns, server } = await netnsWith('echo');
       const policy = new RecordingPolicy(() => candidates(backendIn(netns.path)));
       const listener = await open(policy);

@@ -1,5 +1,5 @@
-// The conformance suite of prepared answers: whether an engine asks or answers by itself, nobody can tell from outside. Each
-// story is played twice, and the second time what the policy would say has been prepared.
+// The conformance suite for prepared answers: a client sees no difference between an engine that asks the policy and one that answers by
+// itself. Each test runs twice, the second time with the policy's answer prepared.
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type {
@@ -33,7 +33,7 @@ export const helloFor = (name: string): Buffer =>
   Buffer.from(records(helloMessage({ extensions: [hostNameExtension(name)] })));
 const HELLO = helloFor(NAME);
 
-/** `answersUnasked`: whether the engine makes use of what is prepared. */
+/** `answersUnasked`: whether the engine uses prepared answers. */
 export function enginePreparedConformance(
   name: string,
   create: (limits: EngineLimits) => Engine,
@@ -65,7 +65,7 @@ export function enginePreparedConformance(
       note: `to ${to.map(({ key }) => key)}`,
       ...parts,
     });
-    /** From now on, as when routes are published. */
+    /** Publishes these answers, as a new route table does. */
     const publish = (entries: Iterable<[string, PreparedAnswer]>) => {
       answers = new Map(entries);
       if (prepares) listener.prepare(answers);
@@ -123,7 +123,7 @@ export function enginePreparedConformance(
       expect((await readAll(near)).bytes.toString()).toBe('the answer');
       const to = backendOf(backend);
       const report = await policy.nextReport();
-      // An engine may spell the address out only when it is asked for.
+      // An engine may format the address only on first access.
       const { address, port } = report.client;
       expect({ ...report, client: { address, port } }).toEqual({
         listener: 'test',
@@ -138,7 +138,7 @@ export function enginePreparedConformance(
       } satisfies ConnectionReport);
     });
 
-    it('serves a hello that comes in two pieces, cut anywhere', async () => {
+    it('serves a hello that arrives in two pieces, cut at any byte', async () => {
       for (let cut = 1; cut < HELLO.length; cut += 9) {
         const near = await client();
         near.write(HELLO.subarray(0, cut));
@@ -151,7 +151,7 @@ export function enginePreparedConformance(
       if (unasked) expect(policy.questions).toEqual([]);
     });
 
-    it('serves a hello that comes byte by byte, and what is written right behind it', async () => {
+    it('serves a hello that arrives byte by byte, and the bytes that follow it', async () => {
       const near = await client();
       const bytes = Buffer.concat([HELLO, Buffer.from('early')]);
       for (const byte of bytes) {
@@ -162,14 +162,14 @@ export function enginePreparedConformance(
       expect((await readBytes(far, bytes.length)).equals(bytes)).toBe(true);
     });
 
-    it('serves a hello that somebody has more to say behind, or that is written another way', async () => {
+    it('serves a hello with bytes behind it, in another letter case, or in several records', async () => {
       await served(Buffer.concat([HELLO, Buffer.from('early data')]));
       await served(helloFor('Demo-Cluster.MAGNUM-system.'));
       await served(Buffer.from(records(helloMessage({ extensions: [hostNameExtension(NAME)] }), [20, 30])));
       expect(policy.questions.length).toBeGreaterThanOrEqual(3);
     });
 
-    it('refuses what the policy refuses, by its answer', async () => {
+    it("refuses a hello that the policy refuses, with the policy's answer", async () => {
       for (const bytes of [helloFor('other.magnum-system'), Buffer.from('GET / HTTP/1.1\r\n\r\n')]) {
         const near = await client();
         near.write(bytes);
@@ -180,7 +180,7 @@ export function enginePreparedConformance(
       expect(policy.reports.map(({ note }) => note)).toEqual(['refused', 'refused']);
     });
 
-    it('has one deadline for the whole of it', async () => {
+    it('has one deadline for the whole hello', async () => {
       await engine.close();
       await open({ helloTimeoutMs: 150 });
       publishOne([backendOf(backend)]);
@@ -190,14 +190,14 @@ export function enginePreparedConformance(
       expect((await policy.nextReport()).outcome).toBe('hello-timeout');
     });
 
-    it('reports a client that leaves in the middle of it', async () => {
+    it('reports a client that leaves in the middle of its hello', async () => {
       const near = await client();
       near.end(HELLO.subarray(0, 50));
       await readAll(near);
       expect(await policy.nextReport()).toMatchObject({ outcome: 'client-left', bytesFromClient: 50 });
     });
 
-    it('tries the candidates in order, tells of those that fail at once, and reports each', async () => {
+    it('tries the candidates in order, reports a failed dial at once, and lists each attempt', async () => {
       const dead = await closed();
       publishOne([dead, dead, backendOf(backend)]);
       const { near, far } = await served();
@@ -209,7 +209,7 @@ export function enginePreparedConformance(
       expect(report).toMatchObject({ outcome: 'finished', backend: backendOf(backend) });
     });
 
-    it('says farewell when none can be reached', async () => {
+    it('sends the farewell when no candidate can be reached', async () => {
       const dead = await closed();
       publishOne([dead]);
       const near = await client();
@@ -224,11 +224,11 @@ export function enginePreparedConformance(
       });
     });
 
-    it('counts and bounds its share, together with those that are asked about', async () => {
+    it('counts and bounds a share over prepared and asked answers together', async () => {
       const share = { key: 'demo', limit: 2 };
       publishOne([backendOf(backend)], { share, note: 'shared' });
       const first = await served();
-      const second = await served(helloFor('DEMO-cluster.magnum-system')); // asked about in any case
+      const second = await served(helloFor('DEMO-cluster.magnum-system')); // this spelling always goes to the policy
       expect([...engine.shares()]).toEqual([['demo', 2]]);
       for (const count of [1, 2]) {
         const third = await client();
@@ -241,7 +241,7 @@ export function enginePreparedConformance(
       await until('there is room', () => engine.shares().get('demo') === 1);
       const fourth = await served();
       for (const { near } of [second, fourth]) near.resetAndDestroy();
-      await until('nobody is left', () => engine.shares().size === 0);
+      await until('no connection is left', () => engine.shares().size === 0);
     });
 
     it('passes resets on from either side', async () => {
@@ -257,7 +257,7 @@ export function enginePreparedConformance(
       expect((await policy.nextReport(2)).outcome).toBe('backend-reset');
     });
 
-    it('follows what is published; connections go on, and are reported, as they were decided', async () => {
+    it('follows each new table, while connections go on and are reported as they were decided', async () => {
       const old = await served();
       const moved = await another();
       publishOne([backendOf(moved)], { note: 'moved' });
@@ -266,7 +266,7 @@ export function enginePreparedConformance(
       const refused = await client();
       refused.write(HELLO);
       expect((await readAll(refused)).bytes.toString()).toBe('alert');
-      // Many tables later they are still known.
+      // Their reports survive many later tables.
       for (let i = 0; i < 50; i += 1)
         publish([[NAME, answer([backendOf(i % 2 ? moved : backend)], { note: i })]]);
       for (const { near, far } of [old, fresh]) {
@@ -287,7 +287,7 @@ export function enginePreparedConformance(
       );
     });
 
-    it('never serves by a table that was replaced before the client came', async () => {
+    it('never serves from a table that was replaced before the client connected', async () => {
       const [one, two] = [backend, await another()];
       for (let i = 0; i < 30; i += 1) {
         const at = i % 2 === 0 ? two : one;
@@ -301,7 +301,7 @@ export function enginePreparedConformance(
       );
     });
 
-    it('ends with the engine: drained, and reset when the time is over', async () => {
+    it('drains its connections, and resets them when the drain time is over', async () => {
       const { near, far } = await served();
       const ends = [readAll(near), readAll(far)];
       expect(await engine.drain(50)).toEqual({ finished: 0, reset: 1 });
@@ -312,7 +312,7 @@ export function enginePreparedConformance(
       });
     });
 
-    it('takes a table for a listener that is closed, and for one that is closing', async () => {
+    it('accepts a table for a listener that is closed or closing', async () => {
       const { near, far } = await served();
       await listener.close();
       publishOne([backendOf(backend)], { note: 'too late' });
@@ -320,7 +320,7 @@ export function enginePreparedConformance(
       expect((await readBytes(far, 1)).toString()).toBe('x');
     });
 
-    it('keeps the handle on a netns that is retained, and none on one that is not', async () => {
+    it('keeps the handle on a retained netns, and no handle on another netns', async () => {
       const netns = makeNetns({ addresses: ['10.0.0.5/32'] });
       cleanups.push(() => ip('netns', 'delete', netns.name));
       const server = await NetnsServer.start(netns.name, 'source', '10.0.0.5', '6443', '7');
@@ -342,12 +342,12 @@ export function enginePreparedConformance(
       }
       engine.retainNetns([]);
       expect(engine.stats().netnsHandles).toBe(0);
-      // By a table that should be gone: dialled, but not kept.
+      // A stale table still leads to the netns: the engine dials it but keeps no handle.
       if (unasked) {
         expect(await fetched()).toBe(7);
         expect(engine.stats().netnsHandles).toBe(0);
       }
-      // Routed to once more: dialled, and kept again, although nobody asks for it.
+      // A new route leads to the netns again: the engine dials it and keeps its handle, without a call of retainNetns.
       publishOne([to]);
       expect(await fetched()).toBe(7);
       expect(engine.stats().netnsHandles).toBe(1);

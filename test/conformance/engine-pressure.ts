@@ -1,4 +1,4 @@
-// The conformance suite of pressure: which connection makes way when slots run out, and what is kept for each group of shares.
+// The conformance suite for pressure: which connection the engine evicts when slots run out, and how many slots each group of shares keeps.
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Decision, Engine, EngineLimits, Listener } from '../../src/proxy/engine.ts';
@@ -8,14 +8,14 @@ import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts
 export function enginePressureConformance(
   name: string,
   create: (limits: EngineLimits) => Engine,
-  /** Several threads choose each among their own connections first. */
+  /** With several threads, each thread evicts from its own connections first. */
   oneThread: boolean,
 ): void {
   describe(`engine ${name} under pressure`, () => {
     let engine: Engine;
     let backend: TestServer;
     let clients: Socket[];
-    /** A closed socket does not know it any more. */
+    /** A closed socket no longer has its local port. */
     const portOf = new Map<Socket, number | undefined>();
 
     beforeEach(async () => {
@@ -37,7 +37,7 @@ export function enginePressureConformance(
       const socket = await tcpClient(listener.port, '127.0.0.1', from);
       clients.push(socket);
       portOf.set(socket, socket.localPort);
-      // At the bound the count stays as it is: another one left.
+      // At the bound the count does not change, because the engine evicts another connection.
       await until('the connection is accepted', () => {
         const { connections } = engine.stats();
         return connections > before || connections >= 4;
@@ -57,7 +57,7 @@ export function enginePressureConformance(
       expect((await readBytes(far, 5)).toString()).toBe('hello');
     };
 
-    it('takes a newcomer as long as any connection is silent', async () => {
+    it('accepts a newcomer as long as any connection is silent', async () => {
       const policy = new RecordingPolicy(routed);
       const listener = await start(policy, { maxConnections: 4 });
       for (let i = 0; i < 4; i += 1) await connect(listener);
@@ -85,7 +85,7 @@ export function enginePressureConformance(
       },
     );
 
-    it('evicts a client that was refused and does not close, and reports it as it was refused', async () => {
+    it('evicts a refused client that does not close, and reports the outcome of the refusal', async () => {
       const policy = new RecordingPolicy(({ bytes }) =>
         bytes[0] === 0x78 ? { kind: 'alert', bytes: Buffer.from('no'), note: null } : routed(),
       );
@@ -100,7 +100,7 @@ export function enginePressureConformance(
       expect((await policy.nextReport()).outcome).toBe('alert-sent');
     });
 
-    it('never evicts a connection that is routed, and refuses the newcomer when all are', async () => {
+    it('never evicts a routed connection, and refuses the newcomer when all connections are routed', async () => {
       const policy = new RecordingPolicy(routed);
       const listener = await start(policy, { maxConnections: 2 });
       const [one, two] = [await connect(listener), await connect(listener)];
@@ -111,7 +111,7 @@ export function enginePressureConformance(
       expect(engine.stats().connections).toBe(2);
     });
 
-    it('keeps slots for each group of shares, whatever the others hold, and says when there are none', async () => {
+    it('reserves slots for each group of shares, whatever the others hold, and reports when none is left', async () => {
       const policy = new RecordingPolicy(({ bytes }) => {
         const [group = ''] = Buffer.from(bytes).toString();
         const share = { key: Buffer.from(bytes).toString(), limit: 10, group };
@@ -125,7 +125,7 @@ export function enginePressureConformance(
         expect((await readBytes(await backend.nextSocket(), hello.length)).toString()).toBe(hello);
         return socket;
       };
-      // Two shares of one group have its two slots and the common one together.
+      // Two shares of one group can use its two reserved slots and the common slot.
       const first = await isServed('a1');
       await isServed('a2');
       await isServed('a2');
@@ -136,13 +136,13 @@ export function enginePressureConformance(
       await isServed('b');
       await isServed('b');
       expect((await readAll(await say('b'))).bytes.toString()).toBe('sorry');
-      // A slot that comes free is the group's again.
+      // The group can use a slot again after it comes free.
       first.resetAndDestroy();
       await until('it has ended', () => !engine.shares().has('a1'));
       await isServed('a1');
     });
 
-    it('counts the slots of former groups against the common ones, until they come free', async () => {
+    it('counts the slots of removed groups as common slots until they come free', async () => {
       const policy = new RecordingPolicy(({ bytes }) => {
         const key = Buffer.from(bytes).toString();
         return { ...candidates(backendOf(backend)), share: { key, limit: 10 } } as Decision;
@@ -153,7 +153,7 @@ export function enginePressureConformance(
       const formers = [await say('former'), await say('former')];
       for (const _ of formers)
         expect((await readBytes(await backend.nextSocket(), 6)).toString()).toBe('former');
-      // One group is left: its reserve and the two slots that are held leave one of five.
+      // One group remains. Its reserve and the two held slots leave one of the five slots.
       const now = { reserved: 2, common: 3, groups: new Set(['b']) };
       engine.shareSlots(now);
       for (const _ of [1, 2, 3]) {

@@ -1,4 +1,4 @@
-// The conformance suite of shares: connections that a policy counts together, and bounds.
+// The conformance suite for shares: connections that a policy counts together and bounds.
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Decision, Engine, EngineLimits, Listener, Share } from '../../src/proxy/engine.ts';
@@ -31,7 +31,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
     });
 
     const of = (share: Share | null, to = backendOf(backend)) => ({ ...candidates(to), share }) as Decision;
-    /** The share is what the client says first. */
+    /** The client's first bytes name the share. */
     const byHello = (limit: number) =>
       new RecordingPolicy(({ bytes }) => of({ key: Buffer.from(bytes).toString(), limit }));
     const open = (policy: RecordingPolicy): Promise<Listener> =>
@@ -50,7 +50,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
     };
     const counts = () => Object.fromEntries(engine.shares());
 
-    it('counts from the decision to the end, whoever ends it, and each share by itself', async () => {
+    it('counts a connection from the decision to its end, whichever side ends it, and each share separately', async () => {
       const policy = byHello(10);
       const listener = await open(policy);
       const [one, two, other] = [
@@ -69,7 +69,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       await until('all have gone', () => engine.shares().size === 0);
     });
 
-    it('refuses the one too many with the farewell, and serves the next when one has gone', async () => {
+    it('refuses a connection over the limit with the farewell, and serves the next one when a place is free', async () => {
       const policy = byHello(1);
       const listener = await open(policy);
       const first = await served(listener, 'a');
@@ -82,14 +82,14 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
         attempts: [],
         backend: null,
       });
-      expect(counts()).toEqual({ a: 1 }); // the end of a refused one makes no room
+      expect(counts()).toEqual({ a: 1 }); // the end of a refused connection frees no place
       await served(listener, 'b');
       first.near.resetAndDestroy();
       await until('there is room', () => !engine.shares().has('a'));
       await served(listener, 'a');
     });
 
-    it('closes without a word where there is no farewell', async () => {
+    it('closes without a byte when the share has no farewell', async () => {
       const policy = new RecordingPolicy(
         () =>
           ({
@@ -104,7 +104,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       expect((await policy.nextReport()).outcome).toBe('refused-share');
     });
 
-    it('takes the limit of each decision: a lowered one refuses newcomers and cuts nobody', async () => {
+    it('applies the limit of each decision: a lowered limit refuses newcomers and cuts no connection', async () => {
       let limit = 2;
       const policy = new RecordingPolicy(() => of({ key: 'a', limit }));
       const listener = await open(policy);
@@ -116,7 +116,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       expect((await readBytes(far, 10)).toString()).toBe('still here');
     });
 
-    it('gives the place back when no candidate can be reached', async () => {
+    it('frees the place when no candidate can be reached', async () => {
       const gone = backendOf({ address: '127.0.0.1', port: await freePort() });
       const policy = new RecordingPolicy(() => of({ key: 'a', limit: 1 }, gone));
       const listener = await open(policy);
@@ -129,7 +129,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       expect(counts()).toEqual({});
     });
 
-    it('counts under any key, and forgets those that nobody counts among', async () => {
+    it('counts under any key, and forgets keys without connections', async () => {
       const policy = byHello(1);
       const listener = await open(policy);
       for (const key of [
@@ -145,7 +145,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       }
     });
 
-    it('counts nothing where the policy names no share', async () => {
+    it('counts nothing when the policy names no share', async () => {
       const policy = new RecordingPolicy(() => of(null));
       await served(await open(policy), 'hello');
       expect(counts()).toEqual({});

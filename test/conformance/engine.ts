@@ -1,5 +1,5 @@
-// The conformance suite of the engine interface: every engine passes it, on real sockets. The policies here are plain
-// functions of bytes, so a failure is the engine's.
+// The conformance suite of the engine interface: every engine passes it, on real sockets. The policies here are plain functions of bytes,
+// so a failure is a fault of the engine.
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ import {
   within,
 } from '../support/tcp.ts';
 
-/** Deadlines that no test meets unless it sets one of its own: the machine may be slow. */
+/** Deadlines that no test reaches unless it sets its own: the machine can be slow. */
 export const TEST_LIMITS: EngineLimits = {
   maxConnections: 200,
   maxPendingDials: 50,
@@ -66,7 +66,7 @@ export class RecordingPolicy implements Policy {
     this.reports.push(report);
   }
 
-  /** All so far, once there are so many: an engine may tell a little later than the client notices. */
+  /** All failed dials so far, once there are `count` of them. An engine may report them a little later than the client notices. */
   async nextDialFailures(count: number): Promise<readonly string[]> {
     await until(`${count} failed dials`, () => this.dialFailures.length >= count);
     return this.dialFailures;
@@ -119,7 +119,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       await engine.close();
       engine = create({ ...TEST_LIMITS, ...limits });
     };
-    /** A connection that is relayed, both ends in hand. */
+    /** A relayed connection, with both ends. */
     const established = async (policy = new RecordingPolicy(() => candidates(backendOf(backend)))) => {
       const listener = await open(policy);
       const near = await client(listener);
@@ -130,7 +130,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
     };
 
     describe('asking', () => {
-      it('asks once when the first bytes decide, and replays them exactly once before what follows', async () => {
+      it('asks once when the first bytes decide, and replays them exactly once before later bytes', async () => {
         const { policy, near, far } = await established();
         near.write('-more');
         expect((await readBytes(far, 5)).toString()).toBe('-more');
@@ -174,7 +174,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readAll(far)).bytes.toString()).toBe('payload');
       });
 
-      it('asks before reading in immediate mode, so a backend that speaks first is heard', async () => {
+      it('asks before it reads in immediate mode, so a backend that sends first is relayed', async () => {
         const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
         const near = await client(await open(policy, { mode: 'immediate' }));
         const far = await backend.nextSocket();
@@ -185,7 +185,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(policy.questions).toEqual([{ bytes: '', note: undefined }]);
       });
 
-      it('contains a policy that throws in its own connection, and serves the next one', async () => {
+      it('limits a policy that throws to its own connection, and serves the next one', async () => {
         let thrown = false;
         const policy = new RecordingPolicy(() => {
           if (thrown) return candidates(backendOf(backend));
@@ -203,8 +203,8 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       });
     });
 
-    describe('parting', () => {
-      it('delivers the bytes of an alert before FIN although the client has sent more than was read', async () => {
+    describe('refusing a client', () => {
+      it('delivers the bytes of an alert before FIN although the client has sent more than the engine read', async () => {
         const policy = new RecordingPolicy(() => ({
           kind: 'alert',
           bytes: Buffer.from('alert!!'),
@@ -225,7 +225,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         });
       });
 
-      it('closes without a byte when told to', async () => {
+      it('closes without a byte when the policy decides so', async () => {
         const policy = new RecordingPolicy(() => ({ kind: 'close', note: 'not TLS' }));
         const near = await client(await open(policy));
         near.write('GET / HTTP/1.1\r\n\r\n');
@@ -254,10 +254,10 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await readAll(near);
         const report = await policy.nextReport();
         expect(report.outcome).toBe('hello-timeout');
-        expect(report.durationMs).toBeLessThan(10_000); // at this pace the hello would take 20 s
+        expect(report.durationMs).toBeLessThan(10_000); // at this rate the hello would take 20 s
       });
 
-      it('ends a connection that never says anything at the same deadline', async () => {
+      it('ends a connection that never sends a byte at the same deadline', async () => {
         await withLimits({ helloTimeoutMs: 100 });
         const policy = new RecordingPolicy(() => ({ kind: 'more', minBytes: 1, note: null }));
         const near = await client(await open(policy));
@@ -279,15 +279,15 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('hello-too-large');
       });
 
-      it('evicts the oldest long hello when the memory shared by all is used up, and hears short ones meanwhile', async () => {
+      it('evicts the oldest long hello when the shared memory is used up, and still serves short hellos', async () => {
         await withLimits({ maxHelloMemoryBytes: 40_000 });
         const policy = new RecordingPolicy(({ bytes }) =>
           bytes[0] === 0x78 ? { kind: 'more', minBytes: 60_000, note: null } : candidates(backendOf(backend)),
         );
         const listener = await open(policy);
         const first = await client(listener);
-        // The policy reads a hello that it was asked about, and such a hello is never evicted. So the first byte goes ahead: the engine
-        // reads the others only after the answer, and asks no more.
+        // The policy reads a hello that it was asked about, and such a hello is never evicted. So each client sends its first byte ahead.
+        // The engine reads the other bytes after the answer, and does not ask again.
         first.write('x');
         await until('the policy was asked', () => policy.questions.length === 1);
         first.write(Buffer.alloc(30_000, 'x'));
@@ -304,7 +304,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await until('the memory is given back', () => engine.stats().helloMemoryBytes === 0);
       });
 
-      it('refuses a hello that alone exceeds the memory shared by all', async () => {
+      it('refuses a hello that alone exceeds the shared memory', async () => {
         await withLimits({ maxHelloMemoryBytes: 10_000 });
         const policy = new RecordingPolicy(({ bytes }) => ({
           kind: 'more',
@@ -317,7 +317,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('refused-hello-memory');
       });
 
-      it('asks about all that a hello may be before it calls it too large, and keeps what follows', async () => {
+      it('asks about a hello of the maximum size before it calls it too large, and keeps the bytes that follow', async () => {
         await withLimits({ maxHelloBytes: 1000 });
         const policy = new RecordingPolicy(({ bytes }) =>
           bytes.length < 1000 ? { kind: 'more', minBytes: 1000, note: null } : candidates(backendOf(backend)),
@@ -330,7 +330,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).bytesFromClient).toBe(5000);
       });
 
-      it('refuses the connection over the bound at once and leaves those being served alone', async () => {
+      it('refuses a connection over the bound at once and does not disturb the served ones', async () => {
         await withLimits({ maxConnections: 1 });
         const { listener, policy, near, far } = await established();
         await tcpClient(listener.port).then(readAll, () => {}); // the reset may be faster than the connect event
@@ -344,7 +344,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
       });
 
-      it('reports a client that leaves before it has said enough', async () => {
+      it('reports a client that leaves before its hello is complete', async () => {
         const policy = new RecordingPolicy(({ bytes }) => ({
           kind: 'more',
           minBytes: bytes.length + 1,
@@ -374,7 +374,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         near.write('hello');
         const far = await backend.nextSocket();
         expect((await readBytes(far, 5)).toString()).toBe('hello');
-        expect(await policy.nextDialFailures(1)).toEqual(['ECONNREFUSED']); // told before the connection ends
+        expect(await policy.nextDialFailures(1)).toEqual(['ECONNREFUSED']); // reported before the connection ends
         near.end();
         far.end();
         const report = await policy.nextReport();
@@ -382,7 +382,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(report.backend).toEqual(backendOf(backend));
       });
 
-      it('says farewell when no candidate answers', async () => {
+      it('sends the farewell when no candidate answers', async () => {
         const policy = new RecordingPolicy(() => candidates({ ...dead }, { ...dead }));
         const dead = await refusedPort();
         const near = await client(await open(policy));
@@ -394,7 +394,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(await policy.nextDialFailures(2)).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
       });
 
-      it('reports an address that is no address, and goes on with the next candidate', async () => {
+      it('reports an invalid address, and tries the next candidate', async () => {
         const nonsense: Backend = { key: 'x', address: 'api.example', port: 1, netns: null };
         const policy = new RecordingPolicy(() => candidates(nonsense, backendOf(backend)));
         const near = await client(await open(policy));
@@ -403,7 +403,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(await policy.nextDialFailures(1)).toHaveLength(1);
       });
 
-      it('reports a netns that is not there, and goes on with the next candidate', async () => {
+      it('reports a missing netns, and tries the next candidate', async () => {
         const netns = { path: '/run/netns/there-is-no-such-netns', identity: 'cookie:1' };
         const lost = { ...backendOf(backend), netns, key: 'lost' };
         const policy = new RecordingPolicy(() => candidates(lost, backendOf(backend)));
@@ -454,14 +454,14 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       });
 
       it.each(['client', 'backend'] as const)(
-        'passes a reset on that a %s sends after its FIN',
+        'passes on a reset that a %s sends after its FIN',
         async (who) => {
           const { policy, near, far } = await established();
           const [rude, other] = who === 'client' ? [near, far] : [far, near];
           rude.end();
           expect((await readAll(other)).reset).toBe(false);
           rude.resetAndDestroy();
-          // A Node socket that has seen FIN is told of a reset only when it writes.
+          // A Node socket that has seen FIN notices a reset only when it writes.
           await until('the other side is reset', () => {
             if (!other.destroyed) other.write('still there?');
             return other.destroyed;
@@ -478,17 +478,17 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await readAll(near);
         const pushing = setInterval(() => near.writable && near.write(Buffer.alloc(10_000, 'x')), 2);
         cleanups.push(() => clearInterval(pushing));
-        far.destroy(); // unread bytes: the kernel says reset
+        far.destroy(); // unread bytes: the kernel sends a reset
         expect((await policy.nextReport()).outcome).toBe('backend-reset');
         await until('it is not counted any more', () => engine.stats().connections === 0);
       });
 
-      it('delivers what a backend said before it reset the connection', async () => {
+      it('delivers the bytes that a backend sent before it reset the connection', async () => {
         const { near, far } = await established();
         const said = Buffer.alloc(100_000, 'w');
         const end = readAll(near);
         far.write(said);
-        // A reset destroys what the kernel has not handed over: until then it was not said.
+        // A reset discards bytes that the kernel has not yet delivered, so the test waits for them.
         await until('it is said', () => {
           const queued = native.tcpState(descriptorOf(far))?.queuedBytes ?? 0;
           return queued + far.writableLength === 0;
@@ -498,7 +498,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect([bytes.length, reset]).toEqual([said.length, true]);
       });
 
-      it('does not take a reader that stalls for a dead one', async () => {
+      it('does not treat a stalled reader as a dead peer', async () => {
         await withLimits({ deadPeerTimeoutMs: 1200 });
         const { policy, near, far } = await established();
         near.pause();
@@ -510,13 +510,13 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readAll(near)).bytes.length).toBe(sent);
       });
 
-      it('stops reading from a sender whose receiver has stalled, and loses nothing when it goes on', async () => {
+      it('stops reading from a sender whose receiver stalls, and loses no byte when the receiver continues', async () => {
         const { near, far } = await established();
         near.pause();
         const chunk = Buffer.alloc(1024 * 1024, 'z');
         let sent = 0;
         let stalled = false;
-        // A sender that is never held back within 256 MiB is being buffered without bound.
+        // A sender that can write 256 MiB without a pause is being buffered without bound.
         for (let i = 0; i < 256 && !stalled; i += 1) {
           sent += chunk.length;
           if (!far.write(chunk)) {
@@ -533,7 +533,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(bytes.every((byte) => byte === 0x7a)).toBe(true);
       });
 
-      it('carries a client that says everything and closes its side before the backend is connected', async () => {
+      it('carries a client that sends everything and half-closes before the backend is connected', async () => {
         const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
         const near = await client(await open(policy));
         near.end('hello and goodbye');
@@ -553,8 +553,8 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       });
     });
 
-    describe('listeners and the end', () => {
-      it('opens and closes listeners while connections of theirs go on', async () => {
+    describe('listeners and shutdown', () => {
+      it('opens and closes listeners while their connections go on', async () => {
         const { listener, near, far } = await established();
         const other = await open(new RecordingPolicy(() => candidates(backendOf(backend))));
         await listener.close();
@@ -566,12 +566,12 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
       });
 
-      it('names the address that is busy when a listener cannot open', async () => {
+      it('names the busy address when a listener cannot open', async () => {
         const { listener, policy } = await established();
         await expect(open(policy, { port: listener.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
       });
 
-      it('drains: accepts nothing new, waits for what is there, and says so', async () => {
+      it('drains: it accepts no new connection, waits for the existing ones, and reports the result', async () => {
         const { listener, policy, near, far } = await established();
         const drained = engine.drain(60_000);
         await expect(tcpClient(listener.port)).rejects.toThrow();
@@ -582,7 +582,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
-      it('resets what is left when the drain time is over', async () => {
+      it('resets the remaining connections when the drain time is over', async () => {
         const { policy, near, far } = await established();
         const [nearEnd, farEnd] = [readAll(near), readAll(far)];
         expect(await engine.drain(100)).toEqual({ finished: 0, reset: 1 });
@@ -590,7 +590,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('drain-expired');
       });
 
-      it('ends at once when closed while it says goodbye', async () => {
+      it('ends at once when it is closed while it sends an alert', async () => {
         await withLimits({ lingerMs: 60_000 });
         const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
         const near = await client(await open(policy));
@@ -601,7 +601,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(policy.reports).toHaveLength(1);
       });
 
-      it('opens no listener from the moment that it is closed', async () => {
+      it('opens no listener after it is closed', async () => {
         const policy = new RecordingPolicy(() => ({ kind: 'close', note: null }));
         const opening = open(policy).catch(() => null);
         const closing = engine.close();
@@ -612,7 +612,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await expect(open(policy)).rejects.toMatchObject({ code: 'ERR_ENGINE_STOPPED' });
       });
 
-      it('ends at once when closed during a drain', async () => {
+      it('ends at once when it is closed during a drain', async () => {
         const { policy } = await established();
         const drained = engine.drain(60_000);
         await within(30_000, 'close', engine.close());

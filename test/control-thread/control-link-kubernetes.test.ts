@@ -1,4 +1,4 @@
-// What the control thread says about Kubernetes, as the main thread's end passes it on. A script stands in for the thread.
+// The messages of the control thread about Kubernetes, as the main thread's link passes them on. A script replaces the control thread.
 import { afterEach, expect, test } from 'vitest';
 import type { RunConfig } from '../../src/cli/config/config.ts';
 import { ControlLink } from '../../src/control-thread/control-link.ts';
@@ -8,7 +8,7 @@ const HANDLERS = { onPublished: () => {}, onHealthChanged: () => {}, onTurns: ()
 let link: ControlLink | null = null;
 afterEach(() => link?.stop());
 
-/** `answers`: by kind of question, what it does; `port` is in reach. */
+/** `answers`: the code to run for each kind of message; `port` is in its scope. */
 function linked(answers: Readonly<Record<string, string>>, withdrawalDeadlineMs?: number): ControlLink {
   const cases = Object.entries(answers).map(([kind, code]) => `${JSON.stringify(kind)}: () => { ${code} }`);
   const script = `import { parentPort as port } from 'node:worker_threads';
@@ -23,7 +23,7 @@ port.on('message', ({ kind }) => answers[kind]?.());`;
   return link;
 }
 
-test('a withdrawal ends when the control thread says so', async () => {
+test('a withdrawal ends when the control thread reports it', async () => {
   const asked = linked({ withdraw: `port.postMessage({ kind: 'withdrawn' });` });
   await within(WAIT_MS, 'the withdrawal', asked.withdraw());
 });
@@ -35,13 +35,13 @@ test('a withdrawal ends although the control thread is stuck, or has ended', asy
   await within(WAIT_MS, 'nothing', stuck.withdraw());
 });
 
-test('a successor is named', async () => {
+test('the link names the process that superseded this one', async () => {
   const lost = linked({ start: `port.postMessage({ kind: 'succeeded', holder: 'net-1/b' });` });
   void lost.start(HANDLERS);
   expect(await within(WAIT_MS, 'the successor', lost.succeeded)).toBe('net-1/b');
 });
 
-test('a refusal ends the start, and is told as what an operator can mend', async () => {
+test('a refusal ends the start, and becomes an error that an operator can fix', async () => {
   const refused = linked({
     start: `port.postMessage({ kind: 'refused', reason: 'no kubeconfig' }); port.close();`,
   });
@@ -52,7 +52,7 @@ test('a refusal ends the start, and is told as what an operator can mend', async
   });
 });
 
-test('how it stands with the API is what the last beat said', async () => {
+test('the Kubernetes status is the one in the last heartbeat', async () => {
   const status = { instance: 'net-1', lease: 'held' };
   const well = linked({
     beat: `port.postMessage({ kind: 'beat', turnsMs: [], kubernetes: ${JSON.stringify(status)} });`,

@@ -1,3 +1,5 @@
+// Runs every conformance suite on the native engine, with one thread and with three.
+
 import { native } from '../../src/netns/native.ts';
 import type { Engine, EngineLimits } from '../../src/proxy/engine.ts';
 import { NativeEngine } from '../../src/proxy/native/native-engine.ts';
@@ -20,7 +22,7 @@ for (const threads of [1, 3]) {
   enginePreparedConformance(`native, ${threads} threads`, create, true);
 }
 
-/** Every listener has a table, of which no hello of the suite is in: it must make no difference. */
+/** Every listener has a table that matches no hello of the suite. The table must make no difference. */
 function withTables(limits: EngineLimits): Engine {
   const engine = new NativeEngine(limits, native, 1);
   const openListener = engine.openListener.bind(engine);

@@ -1,5 +1,5 @@
-// Listeners come and go for months: of one that is closed nothing may stay behind, here or in the addon, once the last of its
-// connections was told of; and until then everything, or a report would reach nobody.
+// Listeners open and close for months. After the last report of a closed listener's connections, the engine and the addon keep nothing of
+// it. Until then they keep everything, because the report needs it.
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
@@ -41,12 +41,12 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
       return here === 0 && inAddon === 0;
     });
 
-  it('are forgotten one after the other, with their descriptors, and each policy hears of its connection', {
+  it('are forgotten one after the other, with their descriptors, and each policy gets the report of its connection', {
     timeout: 300_000,
   }, async () => {
     const before = openDescriptors();
     let most = 0;
-    /** Closed while the connection waits for an answer, is being told no, or has been told of. */
+    /** Closes the listener while its connection waits for an answer, is being closed, or has been reported. */
     const comeAndGo = async (turn: number): Promise<void> => {
       const policy = new RecordingPolicy(() => ({ kind: 'close', note: turn }));
       const listener = await open(policy, turn % 2 === 0 ? 'hello' : 'immediate');
@@ -65,7 +65,7 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
     await until('their descriptors are closed', () => openDescriptors() <= before + AT_ONCE);
   });
 
-  it('are remembered until their last connection has ended, which its policy hears of', async () => {
+  it('are remembered until their last connection has ended and its policy has the report', async () => {
     const policy = routed();
     const listener = await open(policy);
     const first = await visit(listener.port);
@@ -83,7 +83,7 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
     await nothingKnown();
   });
 
-  it('are forgotten at once without any connection, and not before they are closed', async () => {
+  it('are forgotten at once when they have no connection, and never before they are closed', async () => {
     const policy = new RecordingPolicy(() => ({ kind: 'close', note: null }));
     const [first, second] = [await open(policy), await open(policy)];
     const near = await visit(first.port);

@@ -1,5 +1,5 @@
-// JavaScript that stalls (a long computation, a garbage collection) never delays established connections, nor new ones whose answer
-// is prepared: only those that it must be asked about.
+// A stall of JavaScript (a long computation, a garbage collection) never delays established connections, nor new ones whose answer is
+// prepared. It delays only connections that the policy must decide.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import type { Listener } from '../../src/proxy/engine.ts';
@@ -8,7 +8,7 @@ import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from '../conforma
 import { helloFor, NAME } from '../conformance/engine-prepared.ts';
 import { clockMs, EchoPair } from '../support/echo-pair.ts';
 
-/** Long enough for many turns of others on a machine that is busy with other things. */
+/** Long enough for many round trips of the other process on a busy machine. */
 const STALL_MS = 3000;
 
 let engine: NativeEngine;
@@ -39,7 +39,7 @@ const stands = (): void => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
 };
 
-/** Objects that live on for a while: collections that copy them, and collections of all there is. */
+/** Allocates objects that survive for a while, which causes both scavenges and full collections. */
 const collectsGarbage = (): void => {
   const end = performance.now() + STALL_MS;
   const kept: object[][] = [];
@@ -48,8 +48,8 @@ const collectsGarbage = (): void => {
 };
 
 /**
- * This thread, the one that answers the engine, does nothing else meanwhile. Resolves with the turns that the others made meanwhile, and
- * the longest time in which there was none.
+ * Stalls this thread, which answers the engine. Resolves with the round trips of the other process in that period, and with the longest gap
+ * between them.
  */
 async function turnsMeanwhile(stall = stands): Promise<{ turns: number; within: number; gapMs: number }> {
   const fromMs = clockMs();
@@ -61,15 +61,15 @@ it.each([
   ['stands still', stands],
   ['collects garbage', collectsGarbage],
 ])('established connections go on while JavaScript %s', async (_what, stall) => {
-  // The other process sends a byte to and fro through us, all the time.
+  // The other process continuously sends a byte back and forth through the engine.
   await pair.pingThrough(listener.port);
   const { within, gapMs } = await turnsMeanwhile(stall);
   expect(within).toBeGreaterThan(5);
-  // A bound for a busy machine: one that waits for JavaScript waits for all of it.
+  // A generous bound for a busy machine. A connection that waits for JavaScript waits for the entire stall.
   expect(gapMs).toBeLessThan(STALL_MS / 2);
 });
 
-it('new connections whose answer is prepared are not even delayed', async () => {
+it('new connections whose answer is prepared are not delayed while JavaScript stands still', async () => {
   listener.prepare(
     new Map([[NAME, { backends: [backend()], farewell: null, share: { key: 'a', limit: 100 }, note: 'n' }]]),
   );
@@ -81,9 +81,9 @@ it('new connections whose answer is prepared are not even delayed', async () => 
   expect(report).toMatchObject({ note: 'n', backend: backend() });
 });
 
-it('those that it is asked about wait, so that the test above means something', async () => {
+it('connections that the policy must decide wait while JavaScript stands still', async () => {
   await pair.visitThrough(listener.port, helloFor(NAME));
   const { within } = await turnsMeanwhile();
   expect(policy.questions.length).toBeGreaterThan(0);
-  expect(within).toBeLessThanOrEqual(1); // the one that was answered when it began
+  expect(within).toBeLessThanOrEqual(1); // the connection that was answered when the stall began
 });

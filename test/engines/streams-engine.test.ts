@@ -1,3 +1,5 @@
+// Runs every conformance suite on the streams engine.
+
 import { native } from '../../src/netns/native.ts';
 import { StreamsEngine } from '../../src/proxy/streams/streams-engine.ts';
 import { engineConformance } from '../conformance/engine.ts';

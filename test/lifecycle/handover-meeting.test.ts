@@ -1,4 +1,4 @@
-// The two ends of a hand-over in one process, over a real unix socket: many sockets, and peers that do not keep to the protocol.
+// Both ends of a handover in one process, over a real unix socket: many sockets, and peers that break the protocol.
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -49,7 +49,7 @@ async function serve(
   return changes;
 }
 
-it('more sockets than the kernel takes at once go over, each by its name', async () => {
+it('more sockets than the kernel accepts in one message are handed over, each by its name', async () => {
   const tcp = await tcpServer();
   cleanups.push(() => tcp.close());
   const fd = descriptorOf(tcp.server);
@@ -65,7 +65,7 @@ it('more sockets than the kernel takes at once go over, each by its name', async
   await until('nothing is left open', () => openDescriptors() <= before);
 });
 
-it('a socket that closes while the others go over is not replaced by what gets its number', async () => {
+it('a socket that closes during the handover is not replaced by another file with the same descriptor number', async () => {
   const tcp = await tcpServer();
   cleanups.push(() => tcp.close());
   const fd = descriptorOf(tcp.server);
@@ -81,7 +81,7 @@ it('a socket that closes while the others go over is not replaced by what gets i
   await predecessor?.serving();
 });
 
-describe('a predecessor that does not keep to the protocol gets nobody to wait for it', () => {
+describe('a successor does not wait for a predecessor that breaks the protocol with', () => {
   const endless = async (chunk: string): Promise<void> => {
     const server = createServer((socket) => {
       socket.on('error', () => {});
@@ -95,7 +95,7 @@ describe('a predecessor that does not keep to the protocol gets nobody to wait f
     cleanups.push(() => server.close());
   };
 
-  /** Only for those who are waited for to no purpose. */
+  /** Only for rows that end by this deadline. */
   const SOON_MS = 500;
   it.each<[title: string, chunk: string, message: RegExp, deadlineMs?: number]>([
     ['a line without an end', 'x'.repeat(50_000), /has no end/],
@@ -105,7 +105,7 @@ describe('a predecessor that does not keep to the protocol gets nobody to wait f
       /does not answer/,
       SOON_MS,
     ],
-    ['nothing', '', /does not answer/, SOON_MS],
+    ['silence', '', /does not answer/, SOON_MS],
   ])('%s', async (_title, chunk, message, deadlineMs) => {
     await endless(chunk);
     const before = openDescriptors();
@@ -114,7 +114,7 @@ describe('a predecessor that does not keep to the protocol gets nobody to wait f
   });
 });
 
-it('one that asks and never reads the answers is sent away', async () => {
+it('a peer that asks and never reads the answers is disconnected', async () => {
   await serve(() => []);
   const asker: Socket = connect(meetingPath(directory)).pause();
   cleanups.push(() => asker.destroy());
@@ -127,13 +127,13 @@ it('one that asks and never reads the answers is sent away', async () => {
     if (!isAway) asker.write('\n'.repeat(1000));
     return isAway;
   });
-  // Others are still heard.
+  // Other peers are still answered.
   const predecessor = await ask();
   expect(predecessor?.version).toBe('1');
   await predecessor?.serving();
 });
 
-/** Whoever serves; what it says of its successors, to the log and to those who ask at its health port. */
+/** A serving process, with what it reports about its successors to the log and to its health port. */
 async function service(startLimitMs: number, pid = process.pid) {
   const log: string[] = [];
   const told: (string | null)[] = [];
@@ -157,7 +157,7 @@ async function service(startLimitMs: number, pid = process.pid) {
   return { running, log, told, released: () => released };
 }
 
-it('the first process of a container starts no successor in it, which would end with it; another may come', async () => {
+it('the first process of a container starts no successor, because it would end with the container, but accepts another', async () => {
   const { running, log, released } = await service(60_000, 1);
   expect(await running.upgrade(null)).toEqual({
     kind: 'failed',
@@ -170,13 +170,13 @@ it('the first process of a container starts no successor in it, which would end 
 });
 
 describe('a successor that takes the sockets and hangs', () => {
-  /** For what must come before it, on a slow machine too. */
+  /** Long enough for the steps before it, also on a slow machine. */
   const LIMIT_MS = 4000;
 
   const isTold = (log: readonly string[], what: RegExp, times = 1) =>
     until(String(what), () => log.filter((message) => what.test(message)).length === times);
 
-  /** Asks for the sockets, and neither reads nor says anything more. */
+  /** Asks for the sockets, then neither reads nor sends anything more. */
   async function hanging(): Promise<Socket> {
     const socket = connect(meetingPath(directory)).pause();
     cleanups.push(() => socket.destroy());
@@ -186,7 +186,7 @@ describe('a successor that takes the sockets and hangs', () => {
     return socket;
   }
 
-  it('has its time, and then the next one is served', async () => {
+  it('is dismissed after the start limit, and the next successor is served', async () => {
     const { running, log, told, released } = await service(LIMIT_MS);
     await hanging();
     await isTold(log, /has our sockets, and starts/);
@@ -200,7 +200,7 @@ describe('a successor that takes the sockets and hangs', () => {
     expect(told).toEqual(['9', '9', '3']);
   });
 
-  it('is not ready while it lives, also when the next one has failed: a kubelet asks one port about both', async () => {
+  it('keeps the health port not ready while it lives, also after the next successor failed', async () => {
     const { log, told } = await service(LIMIT_MS);
     const first = await hanging();
     await isTold(log, /did not come to serve/);
@@ -214,7 +214,7 @@ describe('a successor that takes the sockets and hangs', () => {
     expect(told.at(-1)).toBeNull();
   });
 
-  it('does not keep us from starting one ourselves', async () => {
+  it('does not prevent an upgrade after the start limit', async () => {
     const { running, log } = await service(LIMIT_MS);
     await hanging();
     await isTold(log, /has our sockets/);
@@ -227,7 +227,7 @@ describe('a successor that takes the sockets and hangs', () => {
     });
   });
 
-  it('hears of it when it wakes, serves nobody, and changes nothing', async () => {
+  it('gets an error when it continues, serves no client, and changes nothing', async () => {
     const { log, told, released } = await service(LIMIT_MS);
     const late = await ask();
     await isTold(log, /did not come to serve/);

@@ -1,4 +1,4 @@
-// No descriptor leaks and no thread stays abroad: counted over ten thousand calls of each kind, and with none left to give.
+// No descriptor leaks and no thread stays in a foreign netns: counted over ten thousand calls of each kind, and at the descriptor limit.
 import { closeSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
@@ -40,7 +40,7 @@ describe(`over ${ROUNDS} calls`, () => {
   });
 });
 
-it('without a free descriptor each failure is a clean EMFILE, at whichever system call it comes', () => {
+it('without a free descriptor each failing system call gives a clean EMFILE', () => {
   const { path } = makeNetns();
   const script = `
     const path = ${JSON.stringify(path)};
@@ -56,7 +56,7 @@ it('without a free descriptor each failure is a clean EMFILE, at whichever syste
       same.push(caught(() => netns.createTcpSocket(6))?.code, caught(() => native.openNetns(path))?.code);
     }
     fs.closeSync(taken.pop());
-    errors.identity = caught(() => native.openNetns(path)); // open() has its descriptor, the socket inside has none
+    errors.identity = caught(() => native.openNetns(path)); // open() gets its descriptor, the socket inside gets none
     const stillFree = caught(() => taken.push(netns.createTcpSocket(4)));
     for (const fd of taken) fs.closeSync(fd);
     report({ errors, same: [...new Set(same)], stillFree, leaked: descriptors() - before,

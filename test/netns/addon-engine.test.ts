@@ -1,6 +1,6 @@
-// The engine without Node: what native/test plays on it. The fault walk lets every system call fail once in every way it can; the
-// cells it reaches are compared with the table in native/engine/connection.h. Under `npm run test:sanitize` the same with ASan
-// and UBSan, and with threads that stress it under TSan.
+// The engine without Node, driven by the programs of native/test. The fault walk makes every system call fail once in every possible way.
+// Its reached cells are compared with the table in native/engine/connection.h. `npm run test:sanitize` runs the same with ASan and UBSan,
+// and stresses threads under TSan.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { inNetns, makeNetns } from '../support/network/netns.ts';
 import { root, sanitized } from './addon-process.ts';
 
 const execute = promisify(execFile);
-/** Bounds, for a machine that is busy with other things: both take less than a minute here. */
+/** Generous bounds for a busy machine: both take less than a minute here. */
 const [COMPILE_MS, PLAY_MS] = [900_000, 600_000];
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
     await buildPrograms(variant);
 }, COMPILE_MS);
 
-/** In a netns of its own: a port that one run has closed must not be another's. */
+/** Runs in its own netns, because another run must not reuse a port that this run has closed. */
 async function play(variant: Variant, program: Program, ...args: string[]): Promise<string> {
   const path = (await buildPrograms(variant))[program];
   const netns = makeNetns();
@@ -42,7 +42,7 @@ async function play(variant: Variant, program: Program, ...args: string[]): Prom
   }
 }
 
-/** The cells of the table in connection.h: `State × event`, and what is written there. */
+/** The cells of the table in connection.h: `State × event`, with their text. */
 function table(): Map<string, string> {
   const source = readFileSync(join(root, 'native/engine/connection.h'), 'utf8');
   const rows = source
@@ -73,7 +73,7 @@ const possible = [...cells]
   .sort();
 
 describe.runIf(!sanitized)('fault walk', () => {
-  it('every cell of the table in connection.h is reached, and none that cannot be', {
+  it('every possible cell of the table in connection.h is reached, and no impossible one', {
     timeout: PLAY_MS,
   }, async () => {
     expect(cells.size).toBe(63);
@@ -82,7 +82,7 @@ describe.runIf(!sanitized)('fault walk', () => {
     expect(reached(output)).toEqual(possible);
   });
 
-  it('every system call fails once in every way, and nothing is lost, leaked or left waiting', {
+  it('every system call fails once in every way, and no connection is lost, leaked or stuck', {
     timeout: PLAY_MS,
   }, async () => {
     const shares = 24;
@@ -103,7 +103,7 @@ describe.runIf(!sanitized)('fault walk', () => {
 });
 
 describe.runIf(sanitized)('sanitizers', () => {
-  it('ASan and UBSan: every state, every event, the traps of the prototype, whole lives with faults', {
+  it('ASan and UBSan find no error in every state, every event, the traps of the prototype, and whole connections with faults', {
     timeout: PLAY_MS,
   }, async () => {
     const shares = 6;
@@ -115,11 +115,11 @@ describe.runIf(sanitized)('sanitizers', () => {
     ]);
   });
 
-  it('ASan and UBSan: stress', { timeout: PLAY_MS }, async () => {
+  it('ASan and UBSan find no error under stress', { timeout: PLAY_MS }, async () => {
     expect(await play('asan', 'engine_stress', '4000')).toMatch(/, 0 left\n$/);
   });
 
-  it('TSan: stress, and every scenario', { timeout: PLAY_MS }, async () => {
+  it('TSan finds no error under stress and in every scenario', { timeout: PLAY_MS }, async () => {
     expect(await play('tsan', 'engine_stress', '12000')).toMatch(/, 0 left\n$/);
     expect(await play('tsan', 'engine_faults', 'plain')).toMatch(/, 0 failures\n$/);
   });

@@ -1,5 +1,5 @@
-// Memory of the addon inside Node, by LeakSanitizer: it also reports what Node itself never frees, so only the records whose
-// stack passes through the addon count. Runs in `npm run test:sanitize` alone.
+// Memory of the addon inside Node, checked by LeakSanitizer. It also reports memory that Node never frees, so only records whose stack
+// passes through the addon count. Runs only in `npm run test:sanitize`.
 import { describe, expect, it } from 'vitest';
 import { makeNetns } from '../support/network/netns.ts';
 import { prologue, runNode, sanitized } from './addon-process.ts';
@@ -22,7 +22,7 @@ describe.runIf(sanitized)('LeakSanitizer', () => {
     require('node:worker_threads').parentPort.postMessage('busy');
     for (;;) { native.openNetns(${PATH}); caught(() => native.openNetns('/run/netns/missing')); }`);
 
-  it('finds nothing of the addon’s: handles closed, forgotten, kept to the end, and of workers ended and terminated', () => {
+  it('finds no leak of the addon: handles closed, forgotten, kept to the end, and of workers ended and terminated', () => {
     const script = `${use}
       const ended = (worker) => new Promise((resolve) => worker.on('exit', resolve));
       await Promise.all([1, 2, 3].map(() => ended(new Worker(${worker}, { eval: true }))));
@@ -40,7 +40,7 @@ describe.runIf(sanitized)('LeakSanitizer', () => {
       },
     });
     expect(ended).toMatchObject({ status: 0, signal: null, stdout: '"done"' });
-    // Node's own leaks prove that it looked.
+    // Node's own leaks prove that LeakSanitizer ran.
     expect(ended.stderr).toContain('LeakSanitizer: detected memory leaks');
     const ours = ended.stderr.split('\n\n').filter((record) => /linux_netns|isthmus::/.test(record));
     expect(ours).toEqual([]);

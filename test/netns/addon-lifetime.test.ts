@@ -1,5 +1,5 @@
-// Handles that nobody closes: the garbage collector, the end of a worker, its termination in the middle of a call, and the
-// end of the process each give the descriptors back.
+// Handles that are never closed explicitly: the garbage collector, the end of a worker, its termination in the middle of a call, and the
+// end of the process each release the descriptors.
 import { describe, expect, it } from 'vitest';
 import { makeNetns } from '../support/network/netns.ts';
 import { prologue, reportOf, runNode } from './addon-process.ts';
@@ -8,7 +8,7 @@ const { path } = makeNetns();
 const PATH = JSON.stringify(path);
 const WORKER = JSON.stringify(`${prologue}\nconst { parentPort } = require('node:worker_threads');\n`);
 
-// A first worker makes what Node keeps for all later ones, so that the counts after it are exact.
+// A first worker creates what Node keeps for all later workers, which makes the later counts exact.
 const startWorkers = `
   const work = (source) => new Worker(${WORKER} + source, { eval: true });
   const ended = (worker) => new Promise((resolve) => worker.on('exit', resolve));
@@ -20,7 +20,7 @@ const startWorkers = `
   };`;
 
 describe('the finaliser', () => {
-  it('closes the handles that were forgotten', () => {
+  it('closes forgotten handles', () => {
     const script = `
       const before = descriptors();
       (() => { for (let index = 0; index < 200; index++) native.openNetns(${PATH}); })();
@@ -34,7 +34,7 @@ describe('the finaliser', () => {
     expect(left).toBe(0);
   });
 
-  it('does not close again what close() closed: its number may be somebody else’s by then', () => {
+  it('does not close a handle again after close(), because its number may belong to another file', () => {
     const script = `
       const before = descriptors();
       let others = [];
@@ -90,7 +90,7 @@ describe('worker threads', () => {
     expect(result).toMatchObject({ leaked: 0, threads: 1 });
   });
 
-  it('terminated in the middle of calls and failures take no descriptor and not the process along', () => {
+  it('that are terminated in the middle of calls and failures leak no descriptor and do not end the process', () => {
     const script = `${startWorkers}
       const busy = \`
         const kept = [];
@@ -118,7 +118,7 @@ describe('worker threads', () => {
     expect(reportOf(runNode(script))).toEqual({ terminated: 72, codes: [1], leaked: 0, threads: 1 });
   });
 
-  it('know their own netns even when they load the addon while the main thread is inside another', () => {
+  it('identify their own netns even when they load the addon while the main thread is inside another', () => {
     const reload = `
       const { workerData } = require('node:worker_threads');
       const own = native.ownIdentity();
@@ -140,7 +140,7 @@ describe('worker threads', () => {
     expect(reportOf(runNode(script))).toEqual({ ended: 2, astray: 0 });
   });
 
-  it('may be the only ones that load it: it is unloaded with the last of them, and loaded again', () => {
+  it('can be the only threads that load the addon: it is unloaded with the last of them, and loaded again', () => {
     const script = `
       const { Worker } = require('node:worker_threads');
       const fs = require('node:fs');
@@ -149,7 +149,7 @@ describe('worker threads', () => {
       for (let round = 0; round < 6; round++) {
         await new Promise((resolve) => new Worker(source, { eval: true }).on('exit', resolve));
         const count = () => fs.readdirSync('/proc/self/fd').length;
-        // The first is counted when nothing more can come; the others when they are as many, or never will be.
+        // The first round waits a fixed time. Later rounds wait until the count is the same, up to a bound.
         for (let turn = 0; turn < 400 && (round === 0 ? turn < 40 : count() !== counts[0]); turn++)
           await new Promise((resolve) => setTimeout(resolve, 5));
         counts.push(count());

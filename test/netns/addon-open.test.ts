@@ -1,4 +1,4 @@
-// Opening a netns: what identifies it, what is refused and in which words, and what a closed handle does.
+// Opening a netns: its identity, the rejected paths with their errors, and the behaviour of a closed handle.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const shapeOf = ({ message, code, errno, syscall, path }: NodeJS.ErrnoException)
 });
 
 describe('the identity of a netns', () => {
-  it('differs between two, and from our own', () => {
+  it('differs between two netns, and from that of our own', () => {
     const identities = [
       open(makeNetns().path).identity,
       open(makeNetns().path).identity,
@@ -48,7 +48,7 @@ describe('the identity of a netns', () => {
     for (const identity of identities) expect(identity).toMatch(/^cookie:[1-9]\d*$/);
   });
 
-  it('is the same for two handles of one, by whatever path', () => {
+  it('is the same for two handles of one netns, by any path', () => {
     const { path } = makeNetns();
     const link = join(directory, 'link');
     symlinkSync(path, link);
@@ -57,7 +57,7 @@ describe('the identity of a netns', () => {
     expect(open('/proc/self/ns/net').identity).toBe(native.ownIdentity());
   });
 
-  it('changes when a netns is deleted and made again under its name, though the inode may not', () => {
+  it('changes when a netns is deleted and recreated under its name, though the inode may not', () => {
     const seen = new Set<string>();
     const inodes: number[] = [];
     for (let round = 0; round < 5; round++) {
@@ -125,7 +125,7 @@ describe('what is not a netns', () => {
     ['a name that is too long', at('n'.repeat(256)), 'ENAMETOOLONG'],
     ['a path that is too long', `/${'n/'.repeat(3000)}`, 'ENAMETOOLONG'],
     ['a path with letters beyond ASCII', at('netz-ä-\u{1F600}'), 'ENOENT'],
-  ])('%s gives the very error that fs.openSync gives', (_title, path, code) => {
+  ])('%s gives the same error as fs.openSync', (_title, path, code) => {
     const ours = errorOf(() => native.openNetns(path));
     expect(ours).toBeInstanceOf(Error);
     expect(ours.code).toBe(code);
@@ -156,7 +156,7 @@ describe('a handle', () => {
     expect(netns.path).toBe(path);
   });
 
-  it('closes once, and once more without harm; then it makes no sockets', () => {
+  it('closes once, and a second close does no harm; then it makes no sockets', () => {
     const { path } = makeNetns();
     const netns = open(path);
     expect(netns.closed).toBe(false);
@@ -178,7 +178,7 @@ describe('a handle', () => {
     },
   );
 
-  it('does not work on an object that is no handle', () => {
+  it('does not work on an object that is not a handle', () => {
     const netns = open(makeNetns().path);
     const { prototype } = netns.constructor as { prototype: object };
     const closed = Object.getOwnPropertyDescriptor(prototype, 'closed')!.get!;

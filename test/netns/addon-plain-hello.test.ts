@@ -1,11 +1,11 @@
-// The addon's reader of plain hellos (native/engine/plain_hello.h) against the parser, which is the judge: whatever the one says of
-// any bytes, the other says too. Under `npm run test:sanitize` the same bytes with ASan and UBSan.
+// The addon's reader of plain hellos (native/engine/plain_hello.h) against the parser, which is the reference: both must give the same
+// result for any bytes. `npm run test:sanitize` runs the same bytes with ASan and UBSan.
 //
 // | the reader says | the parser must say, of the same bytes                          |
 // | --------------- | ---------------------------------------------------------------- |
 // | `name n`        | `server-name` n; and of all but the last byte, `incomplete`        |
 // | `incomplete`    | `incomplete`                                                     |
-// | `no`            | anything: it is asked                                            |
+// | `no`            | anything: the engine asks JavaScript                             |
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ import { sanitized } from './addon-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-plain-'));
 const program = join(directory, 'plain_hellos');
-/** A bound, for a machine that is busy with other things. */
+/** A generous bound for a busy machine. */
 const COMPILE_MS = 600_000;
 beforeAll(async () => {
   const sources = ['native/test/plain_hellos.cc', 'native/engine/plain_hello.cc'];
@@ -40,7 +40,7 @@ beforeAll(async () => {
 }, COMPILE_MS);
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** What the reader says of each. */
+/** The reader's result for each hello. */
 function readings(hellos: readonly Uint8Array[]): string[] {
   const input = hellos.flatMap((hello) => {
     const length = Buffer.alloc(4);
@@ -60,7 +60,7 @@ function readings(hellos: readonly Uint8Array[]): string[] {
   return lines;
 }
 
-/** Why these two do not go together; null when they do. */
+/** Why the two results disagree; null when they agree. */
 function disagreement(hello: Uint8Array, reading: string): string | null {
   if (reading === 'no') return null;
   const judged = parseClientHello(hello);
@@ -68,12 +68,12 @@ function disagreement(hello: Uint8Array, reading: string): string | null {
   if (text !== reading)
     return `${reading}, but ${JSON.stringify(judged)}: ${Buffer.from(hello).toString('hex')}`;
   if (reading === 'incomplete') return null;
-  // Not a byte is left that the parser had not asked for.
+  // The reader uses no byte that the parser does not need.
   const shorter = parseClientHello(hello.subarray(0, -1));
   return shorter.kind === 'incomplete' ? null : `${reading}, and without its last byte too`;
 }
 
-/** How often it said what, after making sure that none of it is wrong. */
+/** Counts the reader's results, after a check that none of them is wrong. */
 function compared(hellos: readonly Uint8Array[]): { names: number; incomplete: number } {
   const lines = readings(hellos);
   const wrong = lines.flatMap((line, index) => disagreement(hellos[index]!, line) ?? []);
@@ -90,7 +90,7 @@ const plain = (name: string | Uint8Array = NAME) => helloMessage({ extensions: [
 describe('of captured hellos', () => {
   const ODD = ['openssl-3.0-no-server-name', 'openssl-3.0-four-records'];
 
-  test('all are plain but the two that are made to be odd', () => {
+  test('the reader finds all plain except the two that are made to be odd', () => {
     const lines = readings(CAPTURES.map(({ bytes }) => bytes));
     const said = Object.fromEntries(CAPTURES.map(({ name }, index) => [name, lines[index]]));
     const expected = CAPTURES.map(({ name }) => [name, ODD.includes(name) ? 'no' : `name ${NAME}`]);
@@ -98,7 +98,7 @@ describe('of captured hellos', () => {
     expect(CAPTURES.length - ODD.length).toBe(15);
   });
 
-  test('every prefix is incomplete, and with one byte more behind it none is plain', () => {
+  test('every prefix is incomplete, and with one extra byte no hello is plain', () => {
     for (const { name, bytes } of CAPTURES.filter((each) => !ODD.includes(each.name))) {
       const prefixes = Array.from({ length: bytes.length - 1 }, (_, index) => bytes.subarray(0, index + 1));
       expect(new Set(readings(prefixes)), name).toEqual(new Set(['incomplete']));
@@ -107,7 +107,7 @@ describe('of captured hellos', () => {
     }
   });
 
-  test('each byte changed in turn never makes the two disagree', () => {
+  test('a change of any byte never makes reader and parser disagree', () => {
     for (const change of [1, 0x80, 0xff]) {
       const changed = CAPTURES.flatMap(({ bytes }) =>
         Array.from(bytes.subarray(0, 700), (value, index) => {
@@ -121,14 +121,14 @@ describe('of captured hellos', () => {
   });
 });
 
-test('of thousands of nearly right hellos, and of each cut short, it never says what the parser does not', () => {
+test('of thousands of nearly valid hellos, whole and cut short, the reader never contradicts the parser', () => {
   const hellos = mutatedHellos(sanitized ? 20_000 : 60_000, 0x0a_cc_e1);
   expect(compared(hellos).names).toBeGreaterThan(2000);
   const cut = hellos.map((hello, index) => hello.subarray(0, (index * 7919) % (hello.length + 1)));
   expect(compared(cut).incomplete).toBeGreaterThan(5000);
 });
 
-describe('of hellos made up at random', () => {
+describe('of random hellos', () => {
   const body = (maxLength: number) => fc.uint8Array({ maxLength });
   const mostly = (usual: number, ...odd: number[]) =>
     fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, fc.constantFrom(...odd));
@@ -148,7 +148,7 @@ describe('of hellos made up at random', () => {
     entry.map((each) => serverNameExtension(each)),
     body(12).map((bytes) => extension(0, bytes)),
   );
-  /** One name among whatever else. */
+  /** One name among other extensions. */
   const other = fc
     .tuple(fc.integer({ min: 1, max: 0xffff }), body(60))
     .map(([type, bytes]) => extension(type, bytes));
@@ -169,7 +169,7 @@ describe('of hellos made up at random', () => {
     .map(({ type, recordVersion, behind, ...parts }) =>
       bytesOf(record(helloMessage(parts), type, recordVersion), behind),
     );
-  /** What it is told of, and a few lengths in it that no longer add up. */
+  /** A hello with a few changed bytes, which often makes its lengths inconsistent. */
   const nudged = fc
     .tuple(hello, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 2 }))
     .map(([bytes, changes]) => {
@@ -181,7 +181,7 @@ describe('of hellos made up at random', () => {
   test.each([
     ['well-formed or nearly so', hello, 1500],
     ['with a byte or two changed', nudged, 800],
-  ])('%s, the two agree', (_title, arbitrary, least) => {
+  ])('%s, reader and parser agree', (_title, arbitrary, least) => {
     const hellos = fc.sample(arbitrary, { numRuns: 20_000, seed: 7 });
     expect(compared(hellos).names).toBeGreaterThan(least);
     fc.assert(
@@ -193,7 +193,7 @@ describe('of hellos made up at random', () => {
   });
 });
 
-describe('what is unusual in any way is not plain', () => {
+describe('an unusual hello is not plain:', () => {
   const names = hostNameExtension('demo');
   const rows: [title: string, hello: Uint8Array][] = [
     ['a hello over two records', records(plain(), [100])],
@@ -246,7 +246,7 @@ describe('what is unusual in any way is not plain', () => {
     expect(readings([hello])).toEqual(['no']);
   });
 
-  test('while the same with nothing odd about it is', () => {
+  test('while the same hello without an oddity is plain', () => {
     const good = [NAME, 'a', 'x'.repeat(63), 'a-1_b.2', `${'abcdefg.'.repeat(31)}abcde`];
     expect(readings(good.map((name) => records(plain(name))))).toEqual(good.map((name) => `name ${name}`));
     expect(messageIn(records(plain()))).toEqual(plain());

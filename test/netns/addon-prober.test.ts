@@ -1,5 +1,5 @@
-// The prober: without Node (native/test/prober_cases.cc), and as JavaScript holds it, up to the end of its thread in the middle of
-// probes. What a probe says of a backend is tested in test/health/tcp-probe.test.ts.
+// The prober: without Node (native/test/prober_cases.cc), and as JavaScript uses it, up to the end of its thread in the middle of probes.
+// test/health/tcp-probe.test.ts tests the verdict of a probe on a backend.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,10 +11,10 @@ import { inNetns, ip, makeNetns } from '../support/network/netns.ts';
 import { prologue, reportOf, root, runNode, sanitized } from './addon-process.ts';
 
 const execute = promisify(execFile);
-/** Bounds, for a machine that is busy with other things. */
+/** Generous bounds for a busy machine. */
 const [COMPILE_MS, PLAY_MS] = [600_000, 300_000];
 
-/** Loopback hands a packet for somebody else straight back, and a host that does not forward drops it without a word. */
+/** Loopback returns a packet for a foreign address, and a host that does not forward drops it silently. */
 const SILENT = '10.7.0.2';
 const netns = makeNetns();
 ip('-n', netns.name, 'route', 'add', '10.7.0.0/24', 'dev', 'lo');
@@ -49,14 +49,14 @@ async function play(variant: Variant, ...args: string[]): Promise<string> {
 }
 
 describe('without Node', () => {
-  it('a system call that fails ends the one probe, with its name, or does no harm', {
+  it('a failing system call ends only its probe, with the name of the call, or does no harm', {
     timeout: PLAY_MS,
   }, async () => {
     expect(await play(sanitized ? 'asan' : 'plain', 'faults')).toBe('9 faults, 0 wrong\n');
   });
 
   it.each<Variant>(VARIANTS)(
-    'every probe ends once, whatever is called off and however the prober ends: %s',
+    'every probe ends once, whatever is cancelled and however the prober ends: %s',
     { timeout: PLAY_MS },
     async (variant) => {
       expect(await play(variant, 'stress', sanitized ? '6000' : '2000', SILENT)).toMatch(/, 0 wrong\n$/);
@@ -72,7 +72,7 @@ describe('in JavaScript', () => {
     handle.close();
     const probeInto = (prober, place) => prober.start(place, path, identity, '${SILENT}', 6443);`;
 
-  it('keeps the process alive while a probe is under way, and not longer', () => {
+  it('keeps the process alive while a probe runs, and not longer', () => {
     const script = `${open}
       const told = [];
       const prober = native.createProber({ most: 2, timeoutMs: 200 }, (place, error) => {
@@ -90,7 +90,7 @@ describe('in JavaScript', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(200);
   });
 
-  it('tells nothing after stop(), which may be called again, and gives everything back', () => {
+  it('reports nothing after stop(), which can be called again, and releases everything', () => {
     const script = `${open}
       const before = descriptors();
       let told = 0;
@@ -100,7 +100,7 @@ describe('in JavaScript', () => {
       prober.stop();
       prober.stop();
       prober.cancel(0);
-      // A thread that has ended is in /proc a moment longer.
+      // An ended thread stays in /proc for a moment.
       for (let turn = 0; turn < 400 && fs.readdirSync('/proc/self/task').length >= threads; turn += 1) await tick();
       const after = fs.readdirSync('/proc/self/task').length;
       const refused = caught(() => probeInto(prober, 0)).code;
@@ -109,7 +109,7 @@ describe('in JavaScript', () => {
     expect(reportOf(runNode(script))).toEqual({ told: 0, ended: 1, refused: 'ERR_PROBE_PLACE', left: 0 });
   });
 
-  it('may be stopped by what it tells', () => {
+  it('can be stopped from its own callback', () => {
     const script = `
       let told = 0;
       const prober = native.createProber({ most: 9, timeoutMs: 100 }, () => {
@@ -121,7 +121,7 @@ describe('in JavaScript', () => {
     expect(reportOf(runNode(script))).toBe(1);
   });
 
-  it('takes no place twice, none that it does not have, and no settings out of range', () => {
+  it('rejects a busy place, a missing place, and settings out of range', () => {
     const script = `
       const ended = () => {};
       const prober = native.createProber({ most: 2, timeoutMs: 100 }, ended);
@@ -152,7 +152,7 @@ describe('in JavaScript', () => {
     ]);
   });
 
-  it('an exception of what it calls is uncaught, like any other of an event', () => {
+  it('lets an exception of its callback become an uncaught exception', () => {
     const script = `
       process.on('uncaughtException', ({ message }) => report(message));
       const prober = native.createProber({ most: 1, timeoutMs: 100 }, () => { throw new Error('a bug'); });
@@ -163,7 +163,7 @@ describe('in JavaScript', () => {
   it.each([
     ['ends by itself', 'process.exit();'],
     ['is terminated', 'setInterval(() => {}, 1000);'],
-  ])('a worker that %s in the middle of probes takes all of them along', (_title, ending) => {
+  ])('a worker that %s in the middle of probes ends all of them', (_title, ending) => {
     const worker = JSON.stringify(`${prologue}${open}
       const prober = native.createProber({ most: 100, timeoutMs: 50 }, (place) => probeInto(prober, place));
       for (let place = 0; place < 100; place += 1) probeInto(prober, place);

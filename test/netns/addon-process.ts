@@ -1,5 +1,5 @@
-// Runs pieces of JavaScript with the addon in a process of their own: those that die, run out of descriptors, or count them
-// exactly. Inside, `native`, `descriptors()`, `threadNetns()`, `caught(fn)`, `tick()` and Node's modules are at hand.
+// Runs JavaScript with the addon in a separate process: code that crashes, runs out of descriptors, or counts them exactly. The code can
+// use `native`, `descriptors()`, `threadNetns()`, `caught(fn)`, `tick()` and Node's modules.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -43,7 +43,7 @@ export interface Caught {
   path: string;
 }
 
-/** `wrap` is a command that starts its arguments, `['unshare', '-Ur']`; `bare` leaves all of the above out. */
+/** `wrap` is a command that starts its arguments, such as `['unshare', '-Ur']`; `bare` omits all of the above. */
 export function runNode(
   script: string,
   options: {
@@ -53,7 +53,7 @@ export function runNode(
     env?: NodeJS.ProcessEnv;
   } = {},
 ): Ended {
-  // Statements at the top level may await; the process ends by itself or by what the script does.
+  // Top-level statements may await. The process ends by itself or through the script.
   const source = `${options.bare ? '' : prologue}\n(async () => {\n${script}\n})();`;
   const [command, ...args] = [
     ...(options.wrap ?? []),
@@ -72,7 +72,7 @@ export function runNode(
   return { status, signal, stdout, stderr };
 }
 
-/** What the script reported; whatever else happened to it than a clean end is an error. */
+/** The report of the script. Any end other than a clean one is an error. */
 export function reportOf<T>(ended: Ended): T {
   if (ended.status !== 0 || ended.stdout === '') {
     throw new Error(`the child ended with ${ended.signal ?? ended.status}: ${ended.stdout}\n${ended.stderr}`);

@@ -1,5 +1,5 @@
-// The way back to the thread's own netns: refused beforehand as a clear error where it is known to be closed, and the death
-// of the process where it closes behind us.
+// The return to the thread's own netns. If the return is known to be impossible, the addon refuses with a clear error. If it fails after
+// the entry, the process aborts.
 import { readlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { makeNetns } from '../support/network/netns.ts';
@@ -11,7 +11,7 @@ const NO_WAY_BACK =
   'user namespace that owns the network namespace in which it was started)';
 
 describe('without the right to return', () => {
-  // Root of a child user namespace owns the netns it makes, and may enter it; the one it came from belongs to its parent.
+  // Root of a child user namespace owns the netns that it creates and may enter it. Its original netns belongs to the parent namespace.
   const inUserNamespace = [
     'unshare',
     '--user',
@@ -60,8 +60,8 @@ describe('without the right to return', () => {
     });
   });
 
-  // The sanitizer's runtime needs a /proc of its own accord: its options come from there.
-  it.skipIf(sanitized)('a process without /proc is told so, and may still set socket options', () => {
+  // The sanitizer's runtime reads its options from /proc.
+  it.skipIf(sanitized)('a process without /proc gets a clear error, and can still set socket options', () => {
     const { path } = makeNetns();
     const script = `
       const errors = [caught(() => native.openNetns(${JSON.stringify(path)})), caught(() => native.ownIdentity())];
@@ -84,8 +84,8 @@ describe('without the right to return', () => {
   });
 });
 
-describe('a way back that closes behind us', () => {
-  // The addon's descriptor of its own netns is pulled away from under it, as a descriptor closed twice somewhere would.
+describe('a return that fails after the entry', () => {
+  // Closes the addon's descriptor of its own netns, as a double close elsewhere in the process would.
   const pullAway = `
     const home = fs.readlinkSync('/proc/thread-self/ns/net');
     for (const fd of fs.readdirSync('/proc/self/fd')) {
@@ -100,7 +100,7 @@ describe('a way back that closes behind us', () => {
       'netns.createTcpSocket(4);',
       'cannot return to its own network namespace: EINVAL (errno 22)',
     ],
-    // Its open() gets the very number: the way back leads to where we are.
+    // Its open() gets the same number, so the return leads to the netns that the thread is already in.
     [
       'openNetns',
       `native.openNetns(${PATH});`,
@@ -121,7 +121,7 @@ describe('a way back that closes behind us', () => {
     );
   });
 
-  it('in a worker aborts the whole process too, listeners for SIGABRT or not', () => {
+  it('in a worker also aborts the whole process, with or without listeners for SIGABRT', () => {
     const worker = `${prologue}
       const netns = native.openNetns(${PATH});
       ${pullAway}
@@ -135,7 +135,7 @@ describe('a way back that closes behind us', () => {
     expect(ended.stderr).toContain('FATAL');
   });
 
-  it('did not happen to us', () => {
+  it('did not happen to the test process', () => {
     expect(threadNetns()).toEqual([readlinkSync('/proc/thread-self/ns/net')]);
   });
 });

@@ -1,4 +1,5 @@
-// What the addon has for life under a supervisor: datagrams to it, descriptors over a unix socket, who is at its other end.
+// The addon's functions for a supervised process: datagrams to the supervisor, descriptors over a unix socket, and the credentials of the
+// peer.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +22,7 @@ describe('a notification', () => {
   it.each([
     ['to a path', join(tmpdir(), `isthmus-notify-${process.pid}.sock`)],
     ['to an abstract name', `@isthmus-notify-${process.pid}`],
-  ])('%s arrives whole, from us', async (_title, address) => {
+  ])('%s arrives complete, with this process as the sender', async (_title, address) => {
     const receiver = await NotifyReceiver.start(address);
     cleanups.push(() => receiver.stop());
     native.notify(address, 'READY=1\nSTATUS=two lines, ünd more');
@@ -29,15 +30,15 @@ describe('a notification', () => {
   });
 
   it.each([
-    ['nobody is there', join(tmpdir(), 'isthmus-nobody.sock'), 'ENOENT'],
-    ['an abstract name that nobody has', '@isthmus-nobody', 'ECONNREFUSED'],
-    ['a name longer than the kernel takes', `/${'x'.repeat(120)}`, 'EINVAL'],
-    ['no name', '', 'EINVAL'],
-  ])('fails by a code: %s', (_title, address, code) => {
+    ['to a path without a socket', join(tmpdir(), 'isthmus-nobody.sock'), 'ENOENT'],
+    ['to an abstract name without a socket', '@isthmus-nobody', 'ECONNREFUSED'],
+    ['to a name longer than the kernel accepts', `/${'x'.repeat(120)}`, 'EINVAL'],
+    ['to an empty name', '', 'EINVAL'],
+  ])('fails with an error code: %s', (_title, address, code) => {
     expect(() => native.notify(address, 'READY=1')).toThrow(expect.objectContaining({ code }));
   });
 
-  it('takes strings only, and leaves no descriptor', () => {
+  it('accepts strings only, and leaves no descriptor', () => {
     const before = openDescriptors();
     expect(() => native.notify(undefined as unknown as string, '')).toThrow(TypeError);
     expect(() => native.notify('@x', 1 as unknown as string)).toThrow(TypeError);
@@ -73,7 +74,7 @@ describe('descriptors over a unix socket', () => {
     }
   });
 
-  it('come one message at a time, 253 at most, and nothing leaks', async () => {
+  it('arrive one message at a time, 253 at most, and nothing leaks', async () => {
     const { near, far } = await pair();
     const before = openDescriptors();
     const send = (text: string, count: number) =>
@@ -94,7 +95,7 @@ describe('descriptors over a unix socket', () => {
     expect(openDescriptors()).toBe(before);
   });
 
-  it('end with the other end', async () => {
+  it('end when the peer closes', async () => {
     const { near, far } = await pair();
     far.destroy();
     await once(far, 'close');
@@ -107,19 +108,19 @@ describe('descriptors over a unix socket', () => {
     );
   });
 
-  it('know who connected', async () => {
+  it('come with the credentials of the peer', async () => {
     const { near } = await pair();
     expect(native.peerOf(descriptorOf(near))).toEqual({ pid: process.pid, uid: process.getuid?.() });
   });
 });
 
-describe('a socket that was handed to us', () => {
-  it('is said to listen, and where; and is not passed on by accident', async () => {
+describe('an inherited socket', () => {
+  it('is reported as listening, with its address, and is not passed on by accident', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     cleanups.push(() => server.close());
     const { port } = server.address() as { port: number };
-    // The child gets it as descriptor 3, blocking or not, and without close-on-exec, as systemd gives it.
+    // The child gets it as descriptor 3, blocking or not, and without close-on-exec, like a socket from systemd.
     const script = `
       const { native } = await import(${JSON.stringify(new URL('../../src/netns/native.ts', import.meta.url).href)});
       const { execFileSync } = await import('node:child_process');
@@ -137,7 +138,7 @@ describe('a socket that was handed to us', () => {
     expect(JSON.parse(text)).toEqual({ address: '127.0.0.1', port, inherited: false });
   });
 
-  it('is refused if it is something else', () => {
+  it('is rejected if it is not a listening socket', () => {
     expect(() => native.adoptListening(0)).toThrow(expect.objectContaining({ code: 'ENOTLISTENING' }));
     expect(() => native.adoptListening(9999)).toThrow(expect.objectContaining({ code: 'EBADF' }));
   });

@@ -1,4 +1,4 @@
-// Sockets made in a netns: that they live there, with the right flags, and what the socket options do on the wire.
+// Sockets made in a netns: they belong to it, have the right flags, and their options act on the wire.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs';
@@ -21,7 +21,7 @@ afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
 });
 
-/** A server inside a netns that sends its banner; what it tells about its connections gathers in `events`. */
+/** A server inside a netns that sends its banner. Its reports about connections collect in `events`. */
 async function serve(
   name: string,
   banner: string,
@@ -65,7 +65,7 @@ async function bannerFrom(netns: Netns, family: 4 | 6 = 4): Promise<string> {
 }
 
 describe('a socket made in a netns', () => {
-  it('lives there: one address in two netns is two servers, over IPv4 and IPv6', async () => {
+  it('belongs to that netns: one address in two netns is two servers, over IPv4 and IPv6', async () => {
     const [red, blue] = [0, 1].map(() => makeNetns({ addresses: [`${ADDRESS}/32`, `${ADDRESS_6}/128`] }));
     await Promise.all([serve(red!.name, 'red'), serve(blue!.name, 'blue')]);
     const [inRed, inBlue] = [open(red!.path), open(blue!.path)];
@@ -98,7 +98,7 @@ describe('a socket made in a netns', () => {
     closeSync(fd);
   });
 
-  it('a child process inherits neither handle nor socket', async () => {
+  it('is not inherited by a child process, and neither is its handle', async () => {
     const netns = open(makeNetns().path);
     const fd = netns.createTcpSocket(4);
     const child = spawn('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -112,7 +112,7 @@ describe('a socket made in a netns', () => {
 });
 
 describe('the socket options', () => {
-  it('TCP_USER_TIMEOUT ends a connect that nobody answers', async () => {
+  it('TCP_USER_TIMEOUT ends a connect without an answer', async () => {
     const { name, path } = makeNetns({ addresses: [`${ADDRESS}/32`] });
     const { child } = await serve(name, 'x');
     child.kill('SIGSTOP'); // the kernel fills its backlog of one, then drops every SYN
@@ -128,7 +128,7 @@ describe('the socket options', () => {
     for (const socket of waiting) socket.destroy();
   });
 
-  it('linger 0 resets on close, null takes it back', async () => {
+  it('linger 0 resets on close, and null reverts it', async () => {
     const { name, path } = makeNetns({ addresses: [`${ADDRESS}/32`] });
     const { events } = await serve(name, 'x');
     const netns = open(path);
@@ -143,7 +143,7 @@ describe('the socket options', () => {
       const fd = netns.createTcpSocket(4);
       for (const seconds of settings) native.setLinger(fd, seconds);
       const socket = dial(fd);
-      await once(socket, 'data'); // read, or the kernel resets for the unread bytes
+      await once(socket, 'data'); // read first, otherwise the kernel resets because of the unread bytes
       socket.destroy();
       await until('it is closed', () => events.includes('closed'));
       expect(events).toEqual(expected);
@@ -154,7 +154,7 @@ describe('the socket options', () => {
     setUserTimeout: (fd: number) => native.setUserTimeout(fd, 1),
     setLinger: (fd: number) => native.setLinger(fd, 1),
   };
-  it.each(Object.entries(calls))('%s names EBADF and ENOTSOCK as setsockopt does', (_name, call) => {
+  it.each(Object.entries(calls))('%s reports EBADF and ENOTSOCK as setsockopt does', (_name, call) => {
     const error = {
       errno: -9,
       code: 'EBADF',
@@ -169,7 +169,7 @@ describe('the socket options', () => {
     closeSync(file);
   });
 
-  it.each(Object.entries(calls))('%s takes no descriptor that is not one', (_name, call) => {
+  it.each(Object.entries(calls))('%s rejects an invalid descriptor', (_name, call) => {
     const type = { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' };
     for (const fd of [undefined, null, '3', 3n, {}])
       expect(() => call(fd as number)).toThrow(expect.objectContaining(type));
@@ -179,7 +179,7 @@ describe('the socket options', () => {
     }
   });
 
-  it('take no value out of range, and leave the descriptor count alone', () => {
+  it('reject values out of range, and leave the descriptor count unchanged', () => {
     const netns = open(makeNetns().path);
     const before = openDescriptors();
     const fd = netns.createTcpSocket(4);

@@ -1,4 +1,4 @@
-// The syscall layer without Node: the cases of native/test/sys_cases.cc, which it compiles first.
+// The syscall layer without Node: compiles and runs the cases of native/test/sys_cases.cc.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,13 +10,13 @@ import { root, sanitized } from './addon-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-sys-'));
 const program = join(directory, 'sys_cases');
-/** A bound, for a machine that is busy with other things. */
+/** A generous bound for a busy machine. */
 const COMPILE_MS = 600_000;
 const compiler = ['c++', 'g++', 'clang++'].find(
   (name) => spawnSync(name, ['--version'], { env: withoutPreload() }).status === 0,
 );
 
-/** The program brings its own sanitizer runtime, and the compiler shall run without one. */
+/** The program has its own sanitizer runtime, and the compiler must run without one. */
 function withoutPreload(): NodeJS.ProcessEnv {
   const { LD_PRELOAD: _, ASAN_OPTIONS: __, ...env } = process.env;
   return env;
@@ -48,13 +48,13 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 function run(name: string, path = '') {
-  // Here LeakSanitizer works: no V8 between the roots and what they hold.
+  // LeakSanitizer works here, because no V8 stands between the roots and the objects that they hold.
   const env = { ...withoutPreload(), ASAN_OPTIONS: 'detect_leaks=1:handle_abort=0' };
   const { status, signal, stdout, stderr } = spawnSync(program, [name, path], { env, encoding: 'utf8' });
   return { status, signal, stdout: stdout.trim(), stderr: stderr.trim() };
 }
 
-it('names errors as Node does: every one that Node names on this system, in the same words', () => {
+it('errors have the names and messages that Node gives them, for every error that Node names on this system', () => {
   const lines = run('errnos').stdout.split('\n');
   expect(lines.pop()).toBe("Unknown system error -250, socket '/x'");
   const nodes = [...getSystemErrorMap()]
@@ -74,11 +74,11 @@ describe('in a real netns', () => {
     expect(run('old-kernel', path)).toEqual({ ...ok, stdout: `inode:${dev}:${ino}` });
   });
 
-  it('each call enters and returns once; the way back is tried once before all', () => {
+  it('each call enters and returns once, and the return is tested once before the first call', () => {
     expect(run('sockets', path)).toEqual({ ...ok, stdout: 'setns was called 2003 times' });
   });
 
-  it('a failed entry is an error, with nothing to return from', () => {
+  it('a failed entry is an error that needs no return', () => {
     const message = `EPERM: operation not permitted, setns '${path}'`;
     expect(run('no-entry', path)).toMatchObject({ status: 1, stdout: message });
     expect(run('no-way-back', path)).toMatchObject({
@@ -97,7 +97,7 @@ describe('in a real netns', () => {
     expect(ended.stderr).toContain(message);
   });
 
-  it.runIf(sanitized)('LeakSanitizer is awake: a planted leak is found', () => {
+  it.runIf(sanitized)('LeakSanitizer is active: it finds a planted leak', () => {
     const ended = run('leak');
     expect(ended.status).not.toBe(0);
     expect(ended.stderr).toContain('LeakSanitizer: detected memory leaks');

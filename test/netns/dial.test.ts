@@ -1,5 +1,5 @@
-// Dialling in real network namespaces: that it reaches the right one of two with the same address, and that no handle or
-// descriptor stays behind, whatever goes wrong.
+// Dialling in real network namespaces: it reaches the right one of two with the same address, and leaves no handle or descriptor behind
+// after any failure.
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -19,13 +19,13 @@ const ADDRESS_6 = 'fd00:21::23';
 const PORT = 6443;
 const OPTIONS: DialOptions = { allowHalfOpen: true };
 
-/** Descriptors of this process on network namespaces by name (the addon keeps one on its own, without a name). */
+/** Descriptors of this process on named network namespaces (the addon keeps one on its own netns, without a name). */
 function netnsDescriptors(): number {
   return readdirSync('/proc/self/fd').filter((fd) => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).startsWith('/run/netns/');
     } catch {
-      return false; // the one that read the directory
+      return false; // the descriptor that read the directory
     }
   }).length;
 }
@@ -48,7 +48,7 @@ function start(target: DialTarget, options: DialOptions = OPTIONS): Socket {
   return socket;
 }
 
-/** Sends its word to an echo and returns what came back. */
+/** Sends a word to an echo server and returns the answer. */
 async function echo(target: DialTarget): Promise<string> {
   const socket = start(target);
   await within(WAIT_MS, 'connect', once(socket, 'connect'));
@@ -89,7 +89,7 @@ describe('a dial', () => {
   );
 
   it.each(['example.org', 'localhost', '10.0.0', '10.0.0.1:80', '[::1]', ''])(
-    'of %j, which is no numeric address, opens nothing',
+    'of %j, which is not a numeric address, opens nothing',
     (address) => {
       const before = openDescriptors();
       for (const netnsRef of [ref, null]) {
@@ -102,8 +102,8 @@ describe('a dial', () => {
     },
   );
 
-  it('leaves no descriptor behind where the port is none', async () => {
-    await echo({ address: ADDRESS, port: PORT, netns: ref }); // the handle is open, and stays
+  it('leaves no descriptor behind when the port is invalid', async () => {
+    await echo({ address: ADDRESS, port: PORT, netns: ref }); // the handle is open, and stays open
     const before = openDescriptors();
     for (let i = 0; i < 10; i += 1) {
       expect(() => dial(handles, { address: ADDRESS, port: 70_000, netns: ref }, OPTIONS)).toThrow();
@@ -112,14 +112,14 @@ describe('a dial', () => {
     expect(openDescriptors()).toBe(before);
   });
 
-  it('without a netns is one in our own', async () => {
+  it('without a netns uses our own', async () => {
     const server = await tcpServer((socket) => socket.pipe(socket));
     expect(await echo({ address: server.address, port: server.port, netns: null })).toBe('word');
     expect(handles.size).toBe(0);
     await server.close();
   });
 
-  it('goes on when its handle is closed meanwhile', async () => {
+  it('continues when its handle is closed during the connect', async () => {
     const socket = start({ address: ADDRESS, port: PORT, netns: ref });
     handles.close();
     expect(netnsDescriptors()).toBe(0);
@@ -128,7 +128,7 @@ describe('a dial', () => {
     expect((await readBytes(socket, 4)).toString()).toBe('word');
   });
 
-  it('a hundred times leaves nothing but the one handle', async () => {
+  it('repeated a hundred times leaves only the one handle', async () => {
     await echo({ address: ADDRESS, port: PORT, netns: ref });
     await within(WAIT_MS, 'close', once((sockets.pop() as Socket).destroy(), 'close'));
     const before = openDescriptors();
@@ -144,7 +144,7 @@ describe('a dial', () => {
 });
 
 describe('handles', () => {
-  it('on what is retained stay open, all others close', () => {
+  it('on retained namespaces stay open, and all others close', () => {
     const refs = [1, 2, 3].map(() => netnsRefOf(makeNetns({ addresses: [`${ADDRESS}/32`] }).path)) as [
       NetnsRef,
       NetnsRef,
@@ -159,7 +159,7 @@ describe('handles', () => {
     expect(netnsDescriptors()).toBe(0);
   });
 
-  it('refuse a netns made again under the same name, until the route names the new one', async () => {
+  it('refuse a netns that was recreated under the same name, until the route names the new one', async () => {
     const old = makeNetns({ addresses: [`${ADDRESS}/32`] });
     const oldRef = netnsRefOf(old.path);
     old.remove();
@@ -183,7 +183,7 @@ describe('handles', () => {
     await server.stop();
   });
 
-  it('name a netns that is gone as open() does', () => {
+  it('report a missing netns with the error of open()', () => {
     const gone = makeNetns();
     const netns = netnsRefOf(gone.path);
     gone.remove();

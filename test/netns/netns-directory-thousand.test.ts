@@ -8,7 +8,7 @@ import { ip } from '../support/network/netns.ts';
 const batch = '/run/netns-batch';
 
 describe('the netns directory', () => {
-  // A bound: the kernel takes its time for a thousand, and more of it when others make some, too.
+  // A generous bound: the kernel is slow to create a thousand, and slower when other tests create some too.
   const BOUND = { timeout: 600_000 };
   it('reads 1000 namespaces without blocking the event loop, and sees one more at once', BOUND, async () => {
     const add = [...Array(1000).keys()].map((index) => `netns add n${index}`);
@@ -16,7 +16,7 @@ describe('the netns directory', () => {
     ip('-batch', batch);
     const watched = new NetnsDirectory({ directory: '/run/netns', addon: native, onChange: () => {} });
     const names = () => watched.snapshot().entries.map(({ name }) => name);
-    // In time of this thread on a core: others may have the cores for long, and that is not our doing.
+    // CPU time of this thread: other processes can occupy the cores for long, which is not a fault of the directory.
     const workedMs = () => {
       const { user, system } = process.threadCpuUsage();
       return (user + system) / 1000;
@@ -31,7 +31,7 @@ describe('the netns directory', () => {
       const startMs = performance.now();
       await watched.start();
       const tookMs = performance.now() - startMs;
-      await new Promise((resolve) => setTimeout(resolve, 5)); // one more beat
+      await new Promise((resolve) => setTimeout(resolve, 5)); // one more heartbeat
       clearInterval(beat);
       expect(names().filter((name) => /^n\d+$/.test(name))).toHaveLength(1000);
       expect(longestMs).toBeLessThan(100); // 15 ms at rest

@@ -1,4 +1,4 @@
-// The netns directory against real namespaces: what `ip netns` and the accidents of an operator's night do to it.
+// The netns directory against real namespaces: the effects of `ip netns` and of an operator's mistakes.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -21,7 +21,7 @@ import { openDescriptors, threadNetns } from '../support/process.ts';
 const run = (command: string, ...args: string[]) =>
   execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Mounts the own netns of a new process on a file, as `ip netns add` does, but wherever we like. */
+/** Mounts the netns of a new process on a file, as `ip netns add` does, but at any path. */
 function mountNewNetns(path: string): void {
   writeFileSync(path, '');
   run('unshare', `--net=${path}`, 'true');
@@ -77,7 +77,7 @@ describe('the netns directory', () => {
     expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
   });
 
-  it('lists what is there, sorted, each with the identity that the kernel gives it', async () => {
+  it('lists the namespaces, sorted, each with its kernel identity', async () => {
     const identities = ['qdhcp-b', 'ovnmeta-a'].map((name) => {
       const netns = native.openNetns(add(name));
       netns.close();
@@ -116,7 +116,7 @@ describe('the netns directory', () => {
     expect(watched.snapshot().problems).toEqual([]);
   });
 
-  it('sees a namespace recreated under the same name as another one, every time', async () => {
+  it('sees a recreated namespace as another one, every time', async () => {
     const watched = await start();
     const seen = new Set<string>();
     for (let round = 0; round < 10; round++) {
@@ -133,7 +133,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).toEqual([]);
   });
 
-  it('finds at the next rescan what was mounted over a namespace without an event', async () => {
+  it('finds at the next rescan a namespace that was mounted over another without an event', async () => {
     const path = add('qdhcp-x');
     const watched = await start();
     const [before] = watched.snapshot().entries;
@@ -154,7 +154,7 @@ describe('the netns directory', () => {
     expect(threadNetns()).toHaveLength(1);
   });
 
-  it('reports what is no namespace with a reason, and the others are undisturbed', async () => {
+  it('reports an entry that is not a namespace with a reason, and the others are undisturbed', async () => {
     add('good');
     writeFileSync(join(directory, 'file'), 'hello');
     writeFileSync(join(directory, 'leftover'), '');
@@ -196,7 +196,7 @@ describe('the netns directory', () => {
     expect(names(watched)).toEqual([]);
   });
 
-  it('says nothing when nothing changed', async () => {
+  it('reports nothing when nothing changed', async () => {
     add('a');
     const watched = await start();
     expect(changes).toBe(1);
@@ -207,13 +207,13 @@ describe('the netns directory', () => {
     expect(changes).toBe(1);
   });
 
-  it('calls a missing directory empty, and sees it appear, go and come back', async () => {
+  it('treats a missing directory as empty, and sees it appear, vanish and come back', async () => {
     const deep = join(directory, 'x', 'y', 'netns');
     const watched = await start({ directory: deep });
     expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
     expect(problems).toEqual([`the netns directory ${deep} does not exist: no netns is seen until it does`]);
     watched.rescan();
-    expect(problems).toHaveLength(1); // said once
+    expect(problems).toHaveLength(1); // reported once
     directory = deep;
     for (let round = 0; round < 3; round++) {
       mkdirSync(deep, { recursive: true });
@@ -228,7 +228,7 @@ describe('the netns directory', () => {
     }
   });
 
-  it('follows the name when another directory takes the place of the watched one', async () => {
+  it('follows the name when another directory replaces the watched one', async () => {
     const watched = await start();
     renameSync(directory, `${directory}-old`);
     mkdirSync(directory);
@@ -236,7 +236,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).toEqual(['a']);
   });
 
-  it('follows what is mounted over the directory, from the next rescan on', async () => {
+  it('follows a mount over the directory from the next rescan on', async () => {
     const watched = await start();
     run('mount', '-t', 'tmpfs', 'over', directory);
     watched.rescan();
@@ -247,7 +247,7 @@ describe('the netns directory', () => {
     run('umount', '-l', directory);
   });
 
-  it('is incomplete, and says why once, while the directory cannot be read', async () => {
+  it('is incomplete, and reports why once, while the directory cannot be read', async () => {
     const path = join(directory, 'netns');
     writeFileSync(path, 'a file where the directory should be');
     const watched = await start({ directory: path });
@@ -262,7 +262,7 @@ describe('the netns directory', () => {
     await expect.poll(() => watched.snapshot().complete && names(watched), soon).toEqual(['a']);
   });
 
-  it('looks every second where inotify is used up, says so once, and returns to inotify', async () => {
+  it('polls every second when inotify is used up, reports it once, and returns to inotify', async () => {
     let exhausted = true;
     let watches = 0;
     let events = 0;
@@ -294,7 +294,7 @@ describe('the netns directory', () => {
     expect(events).toBeGreaterThan(0);
   });
 
-  it('stops: no change is told any more, and nothing keeps running', async () => {
+  it('reports no change after it is stopped, and nothing keeps running', async () => {
     const watched = await start();
     watched.stop();
     add('a');

@@ -1,4 +1,4 @@
-// Much data, slow readers: every byte arrives, once, in order, and memory stays where it was.
+// Much data and slow readers: every byte arrives once and in order, and memory stays bounded.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -73,12 +73,12 @@ it('1 GiB from backend to client arrives byte for byte', { timeout: 400_000 }, a
   expect(hash.digest('hex')).toBe(patternHash(GIB));
 });
 
-it('a hundred readers that stall while a GiB each waits for them cost bounded memory, and disturb nobody', async () => {
+it('a hundred stalled readers with a GiB waiting for each cost bounded memory, and disturb no other client', async () => {
   const before = { resident: residentBytes(), open: openSocketsAndPipes(isthmus.pid) };
   const stalled = await Promise.all(Array.from({ length: 100 }, () => routed('source')));
   for (const { socket } of stalled) socket.pause();
   await new Promise((resolve) => setTimeout(resolve, 3000));
-  // 100 GiB want to come; what may be held is a few socket buffers each.
+  // 100 GiB wait to be sent. The proxy may hold a few socket buffers for each reader.
   expect(residentBytes() - before.resident).toBeLessThan(100 * 1024 * 1024);
 
   const { socket } = await routed('hash');
@@ -87,7 +87,7 @@ it('a hundred readers that stall while a GiB each waits for them cost bounded me
   expect(answer.length).toBe(64);
 
   for (const each of stalled) each.socket.destroy();
-  // Two more for a health check. Pipes that are empty stay for the next who need one; how many do depends on how far each had come.
+  // Two more for a health check. Empty pipes stay in the pool for later connections; their number depends on each reader's progress.
   await until('all sockets back', () => openSocketsAndPipes(isthmus.pid).sockets <= before.open.sockets + 2);
   expect(openSocketsAndPipes(isthmus.pid).pipes).toBeLessThanOrEqual(before.open.pipes + PIPES_KEPT * 2);
 });

@@ -1,4 +1,4 @@
-// Real clients reach two clusters with one address by name, through the built program, in real namespaces.
+// Real clients reach two clusters with the same address by name, through the built program, in real namespaces.
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
   await isthmus.start('--hello-timeout', '60s');
 });
-/** A bound: where nothing is cached the compiler compiles all of Go's TLS first. */
+/** A generous bound: without a cache the compiler first compiles all of Go's TLS. */
 const COMPILE_MS = 900_000;
 beforeAll(async () => {
   if (!clients.go?.there) return;
@@ -164,7 +164,7 @@ describe.each(Object.entries(clients))('%s', (_name, { there, ask }) => {
     }
   });
 
-  it.skipIf(!there)('is told unrecognized_name for a name that nobody has', async () => {
+  it.skipIf(!there)('gets unrecognized_name for a name without a route', async () => {
     const { code, output } = await ask(clusters.alpha, 'nobody.magnum-system');
     expect(output.toLowerCase()).toMatch(/unrecognized[ _]name/);
     expect(code).not.toBe(0);
@@ -178,14 +178,14 @@ describe('names', () => {
     'ALPHA.Magnum-System',
     'alpha.magnum-system.svc',
     'alpha.magnum-system.svc.cluster.local',
-  ])('%s is alpha', async (serverName) => {
+  ])('%s leads to alpha', async (serverName) => {
     const answer = await clients.node?.ask(clusters.alpha, serverName);
     expect(answer?.output).toBe('I am alpha\n');
   });
 });
 
-describe('what is not a routed TLS client', () => {
-  it('a client without a server name is told unrecognized_name', async () => {
+describe('a client that is not a routed TLS client', () => {
+  it('gets unrecognized_name when it sends no server name', async () => {
     const { output } = await run('openssl', [
       's_client',
       '-connect',
@@ -200,13 +200,13 @@ describe('what is not a routed TLS client', () => {
   it.each([
     ['plain HTTP', 'GET / HTTP/1.1\r\nHost: alpha.magnum-system\r\n\r\n', 'plain-http'],
     ['SSH', 'SSH-2.0-OpenSSH_9.2\r\n', 'ssh'],
-    ['a PROXY header that nobody trusts', 'PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n', 'proxy-protocol'],
+    ['a PROXY header from an untrusted address', 'PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n', 'proxy-protocol'],
     [
       'an SSLv2 hello',
       Buffer.from('802e0100020015000000100100800300800700c0', 'hex').toString('latin1'),
       'sslv2',
     ],
-  ])('%s is closed at once without a byte', async (_what, bytes, reason) => {
+  ])('that sends %s is closed at once without a byte', async (_what, bytes, reason) => {
     const started = performance.now();
     const socket = await tcpClient(isthmus.port);
     socket.write(bytes, 'latin1');
@@ -219,7 +219,7 @@ describe('what is not a routed TLS client', () => {
     });
   });
 
-  it('a connection that is opened and closed leaves a record and nothing else', async () => {
+  it('that connects and closes leaves one record and nothing else', async () => {
     const socket = connect(isthmus.port, '127.0.0.1');
     const from = await new Promise<string>((resolve) => {
       socket.on('connect', () => resolve(`127.0.0.1:${socket.localPort}`));
@@ -232,7 +232,7 @@ describe('what is not a routed TLS client', () => {
   });
 });
 
-/** Reads to the end and then says goodbye. (https.get() closes once it has the body; what comes after that is answered with a reset.) */
+/** Reads to the end and then sends its close_notify. (https.get() closes once it has the body, and later bytes cause a reset.) */
 function askToTheEnd({ certificate }: TestCluster, servername: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({ host: '127.0.0.1', port: isthmus.port, servername, ca: certificate.cert });
@@ -243,8 +243,8 @@ function askToTheEnd({ certificate }: TestCluster, servername: string): Promise<
   });
 }
 
-describe('what is told about a connection', () => {
-  it('is one record with where it came from, where it went, how much, and how it ended', async () => {
+describe('the report of a connection', () => {
+  it('is one record with its source, its destination, its bytes, and its outcome', async () => {
     await askToTheEnd(clusters.beta, 'beta.magnum-system.svc');
     const record = await isthmus.record((line) => line.serverName === 'beta.magnum-system.svc');
     expect(record).toMatchObject({
@@ -257,7 +257,7 @@ describe('what is told about a connection', () => {
       backend: `${ADDRESS}:6443`,
       failedDials: [],
     });
-    // A server that closes before it has read the client's goodbye answers that with a reset: either is a good end.
+    // A server that closes before it reads the client's close_notify answers with a reset. Both are correct ends.
     expect(['finished', 'backend-reset']).toContain(record.outcome);
     expect(record.reason).toBe(record.outcome);
     expect(record.client).toMatch(/^127\.0\.0\.1:\d+$/);
@@ -267,7 +267,7 @@ describe('what is told about a connection', () => {
     expect(isthmus.log.filter((line) => line.client === record.client)).toHaveLength(1);
   });
 
-  it('is in the metrics too', async () => {
+  it('is also in the metrics', async () => {
     const { body } = await isthmus.get('/metrics');
     expect(body).toMatch(/isthmus_connections_ended_total\{outcome="finished",reason="finished"\} [1-9]/);
     expect(body).toMatch(

@@ -1,4 +1,4 @@
-// The control thread inside the built program: while it computes clients are served, and if it fails all of the program ends.
+// The control thread inside the built program: clients are served while it computes, and the whole program ends if it fails.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => isthmus.stop());
 
-/** One cluster, and over 2 MiB of who changed what: a second of parsing or so, for a single line in the log. */
+/** One cluster with over 2 MiB of managedFields: about a second of parsing, for a single log line. */
 function hugeManifest(name: string): string {
   const fields = Array.from(
     { length: 25_000 },
@@ -30,7 +30,7 @@ function hugeManifest(name: string): string {
   return plain.replace('spec:\n', `  managedFields:\n${fields.join('\n')}\nspec:\n`);
 }
 
-it('clients connect while a huge manifest is parsed, as if nothing was', async () => {
+it('clients connect without delay while a huge manifest is parsed', async () => {
   await isthmus.start();
   const hello = await clientHello('alpha.magnum-system');
   const served: { readonly fromMs: number; readonly toMs: number }[] = [];
@@ -57,9 +57,9 @@ it('clients connect while a huge manifest is parsed, as if nothing was', async (
     const askedMs = performance.now();
     const { body } = await isthmus.get('/metrics');
     const lag = Number(/^isthmus_control_loop_lag_seconds (.*)$/m.exec(body)?.[1]);
-    if (lag <= lagSeconds) continue; // it stays what it was once the silence is over
+    if (lag <= lagSeconds) continue; // the lag keeps its value after the stall
     lagSeconds = lag;
-    // Silent since then at the latest: those that came and were served while it was.
+    // The control thread is silent since `sinceMs` at the latest. Selects the clients that connected and were served in that time.
     const sinceMs = performance.now() - lag * 1000;
     meanwhile = served
       .filter(({ fromMs, toMs }) => fromMs >= sinceMs && toMs <= askedMs)
@@ -71,7 +71,7 @@ it('clients connect while a huge manifest is parsed, as if nothing was', async (
       `p50 ${meanwhile[meanwhile.length >> 1]?.toFixed(1)} ms, slowest ${meanwhile.at(-1)?.toFixed(1)} ms`,
   );
   expect(lagSeconds).toBeGreaterThan(0.3); // it was really blocked
-  // Counted, not timed: whoever had to wait for it would be one, at the end.
+  // Counted, not timed: if clients had to wait for the control thread, only one would complete, at the end.
   expect(meanwhile.length).toBeGreaterThan(5);
 });
 
@@ -82,16 +82,16 @@ it('every thread is in its own netns after probes and connections through others
   expect(threadNetns(isthmus.pid)).toHaveLength(1);
 });
 
-it('every thread of ours is told by its name, so that an operator sees which one is busy', async () => {
+it('every thread that the program starts has its own name, so an operator sees which one is busy', async () => {
   await isthmus.start('--threads', '2');
   const names = threadNames(isthmus.pid);
   expect(names).toEqual(expect.arrayContaining(['control', 'prober', 'relay-0', 'relay-1']));
-  // The others are Node's: of its own name there is only the one that runs JavaScript.
+  // The others are Node's threads. Only the thread that runs JavaScript has Node's own name.
   expect(names.filter((name) => name === 'MainThread')).toHaveLength(1);
 });
 
-it('a bug in it ends the program with a fatal line and exit code 1, rather than half of it', async () => {
-  // The sanitizer's way to name another addon serves here to put a bug into the control thread alone.
+it('a bug in the control thread ends the whole program with a fatal line and exit code 1', async () => {
+  // The variable that names the sanitizer's addon serves here to put a bug into the control thread alone.
   const addon = join(isthmus.directory, 'addon.cjs');
   const real = JSON.stringify(new URL('../../build/Release/linux_netns.node', import.meta.url).pathname);
   writeFileSync(
@@ -119,7 +119,7 @@ it('a bug in it ends the program with a fatal line and exit code 1, rather than 
   });
 });
 
-it('a thread in the middle of a huge manifest does not make the end a failure', async () => {
+it('a stop during the parsing of a huge manifest is not a failure', async () => {
   await isthmus.start();
   isthmus.writeManifest('huge.yaml', hugeManifest('huge'));
   const lag = async () =>

@@ -1,4 +1,4 @@
-// The life of a running proxy: clusters come, fail, move and go; it is configured in its various ways; it is told to stop.
+// A running proxy: clusters come, fail, move and go; its flags take effect; it stops on a signal.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => isthmus.stop());
 
-/** What a client sees first when it sends a hello with this name: the alert, or the start of a ServerHello. */
+/** The first bytes that a client gets after a hello with this name: the alert, or the start of a ServerHello. */
 async function firstBytes(serverName: string): Promise<Buffer> {
   const socket = await tcpClient(isthmus.port);
   socket.write(await clientHello(serverName));
@@ -50,7 +50,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  it('are not disturbed by a file that is broken, which is named in log and status', async () => {
+  it('are not disturbed by a broken file, which log and status name', async () => {
     await isthmus.start();
     isthmus.writeManifest('broken.yaml', 'kind: OpenStackCluster\n  indented: wrong\n');
     await until('the log names it', () =>
@@ -63,15 +63,15 @@ describe('clusters', () => {
     await until('the log names alpha.yaml', () =>
       isthmus.log.some((line) => String(line.origin).includes('alpha.yaml')),
     );
-    expect(await isServed('alpha.magnum-system')).toBe(true); // the last good content stands
+    expect(await isServed('alpha.magnum-system')).toBe(true); // the last valid content stays in effect
   });
 
-  it('whose backend dies are answered with internal_error until it is back', async () => {
+  it('whose backend dies get internal_error until it is back', async () => {
     await isthmus.start('--health-interval', '200ms');
     await clusters.servers.get('alpha')?.stop();
     const down = await isthmus.untilState('alpha', 'unhealthy');
     expect(down.reason).not.toBe('');
-    // What the probes found is asked of the control thread, which may be late.
+    // The control thread provides the probe results, and it may be late.
     await expect
       .poll(async () => (await isthmus.untilState('alpha', 'unhealthy')).lastProbe)
       .toMatchObject({ ok: false, error: 'ECONNREFUSED' });
@@ -86,7 +86,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  it('whose backend dies between two checks are found dead by the first client, which is told', async () => {
+  it('whose backend dies between two checks are found dead by the first client, which gets an alert', async () => {
     await isthmus.start('--health-interval', '1h');
     await clusters.servers.get('alpha')?.stop();
     expect(await firstBytes('alpha.magnum-system')).toEqual(ALERT(INTERNAL_ERROR));
@@ -98,7 +98,7 @@ describe('clusters', () => {
     await clusters.serve(clusters.alpha);
   });
 
-  it('whose netns is recreated under the same name are served from the new one', async () => {
+  it('whose netns is recreated under the same name are served from the new netns', async () => {
     await isthmus.start();
     await clusters.servers.get('alpha')?.stop();
     ip('netns', 'delete', clusters.alpha.netns);
@@ -114,7 +114,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  it('without netns, with broken facts or not proxied each have a state and a reason, and serve nobody', async () => {
+  it('without netns, with invalid facts or not proxied each have a state and a reason, and serve no client', async () => {
     isthmus.writeManifest(
       'lost.yaml',
       manifest({ name: 'lost', networkId: '5e6f0000-0000-4000-8000-00000000aaaa', address: ADDRESS }),
@@ -171,7 +171,7 @@ describe('configuration', () => {
     expect(await isthmus.record((line) => line.cluster === 'alpha')).toMatchObject({ serverName: null });
   });
 
-  it('--health tls takes a backend that accepts but speaks no TLS for dead', async () => {
+  it('--health tls treats a backend that accepts but speaks no TLS as dead', async () => {
     isthmus.writeManifest(
       'mute.yaml',
       clusters.alpha.manifest.replaceAll('alpha', 'mute').replace('6443', '7000'),
@@ -210,7 +210,7 @@ describe('configuration', () => {
     }
   });
 
-  it('--max-connections-per-cluster refuses the one too many and leaves the other cluster alone', async () => {
+  it('--max-connections-per-cluster refuses the connection over the limit and leaves the other cluster alone', async () => {
     isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
     await isthmus.start('--max-connections-per-cluster', '1');
     await isthmus.untilState('beta', 'serving');
@@ -236,7 +236,7 @@ describe('configuration', () => {
     expect([await answer('/status'), await answer('/')]).toEqual([404, 404]);
   });
 
-  it('PROXY_PORT and PROXY_BIND of the program we replace are honoured', async () => {
+  it('PROXY_PORT and PROXY_BIND of magnum-cluster-api-proxy are honoured', async () => {
     isthmus.listen = null;
     Object.assign(isthmus.environment, { PROXY_PORT: '16443', PROXY_BIND: '127.0.0.2' });
     await isthmus.start();
@@ -245,14 +245,14 @@ describe('configuration', () => {
 });
 
 describe('stopping', () => {
-  it('on SIGTERM: not ready, nothing new accepted, what is open goes on, then it exits 0', async () => {
+  it('on SIGTERM turns not ready, accepts no new connection, keeps open ones, and then exits 0', async () => {
     await isthmus.start('--drain-timeout', '10m');
     const open = await tcpClient(isthmus.port);
     open.write(await clientHello('alpha.magnum-system'));
     await readBytes(open, 1);
     isthmus.signal('SIGTERM');
     await until('it drains', () => isthmus.log.some((line) => line.msg.startsWith('stopping')));
-    // It says so first: who comes in the moment before the port is closed is still taken.
+    // It logs the drain first. A client that connects just before the port closes is still accepted.
     await until('the port is closed', async () => (await connectError(isthmus.port)) !== null);
     expect(await connectError(isthmus.port)).toContain('ECONNREFUSED');
     expect(await isthmus.get('/readyz')).toEqual({ status: 503, body: 'not ready: draining\n' });
@@ -265,7 +265,7 @@ describe('stopping', () => {
     expect(finished?.finished).toBeGreaterThanOrEqual(1);
   });
 
-  it('after the drain timeout resets what is left and exits 0', async () => {
+  it('after the drain timeout resets the remaining connections and exits 0', async () => {
     await isthmus.start('--drain-timeout', '300ms');
     const open = await tcpClient(isthmus.port);
     open.write(await clientHello('alpha.magnum-system'));

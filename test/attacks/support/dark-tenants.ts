@@ -1,5 +1,5 @@
-// Many clusters whose backends can go dark at one moment: a SYN is never answered. Each cluster has a netns of its own, with a link to
-// one further netns where a single server stands for all backends.
+// Many clusters whose backends can go dark at one moment: their SYNs get no answer. Each cluster has its own netns, with a link to a shared
+// netns where one server acts as every backend.
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { manifest } from '../../support/isthmus.ts';
@@ -41,7 +41,7 @@ export class DarkTenants {
           `address add 10.1.${index}.2/24 dev eth0`,
           'link set lo up',
           'link set eth0 up',
-          // Known for good: what is lost is a SYN, and never the question for an address.
+          // A permanent neighbour entry: the network drops only SYNs, never ARP requests.
           `neighbour replace 10.1.${index}.1 lladdr ${mac} dev eth0 nud permanent`,
           `route add ${ADDRESS}/32 via 10.1.${index}.1`,
         ],
@@ -58,7 +58,7 @@ export class DarkTenants {
     this.#server = await NetnsServer.start(SERVERS, 'silent', ADDRESS, String(TENANT_PORT));
   }
 
-  /** The first so many lose every answer of their backend from now on; all others are as before. */
+  /** From now on the first `count` clusters lose every answer of their backend. The others do not change. */
   darken(count: number): void {
     if (this.#dark > 0) this.#rules('delete', this.#dark);
     if (count > 0) this.#rules('add', count);

@@ -1,4 +1,4 @@
-// How many connections the program counts as ended, by outcome, read off its metrics.
+// Reads from the metrics how many connections have ended, by outcome.
 import type { Isthmus } from '../../support/isthmus.ts';
 
 export async function endedConnections(isthmus: Isthmus): Promise<Record<string, number>> {

@@ -1,5 +1,5 @@
-// The attacker that Flood starts, in a process of its own. It keeps many plain TCP connections to one port, and tells ten times a second
-// how many. The first line of its standard input are its options; after the second line all of them send their hello.
+// The attacker process that Flood starts. It keeps many plain TCP connections to one port and prints its counts ten times a second. The
+// first line of its standard input contains the options. After the second line all connections send their hello.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setPriority } from 'node:os';
@@ -21,7 +21,7 @@ const counts: FloodCounts = { open: 0, connects: 0, spoken: 0, endings: 0, bytes
 interface Attacker {
   readonly source: string;
   readonly hello: Buffer;
-  /** Chosen here: where thousands are bound to one address already, the kernel needs milliseconds to find a free one. */
+  /** Chosen here: with thousands of sockets bound to one address, the kernel needs milliseconds to find a free port. */
   port: number;
   socket: Socket | null;
   saidBytes: number;
@@ -51,7 +51,7 @@ function openMore(): void {
 function open(attacker: Attacker): void {
   connecting += 1;
   let isOpen = false;
-  // Half-open: a FIN is no reason for an attacker to close.
+  // The socket stays half-open, because an attacker does not close after a FIN.
   const socket = connect({
     port: options.port,
     host: '127.0.0.1',
@@ -80,7 +80,7 @@ function open(attacker: Attacker): void {
     if (isOpen) counts.open -= 1;
     else connecting -= 1;
     attacker.socket = null;
-    // The next one of its own: this one may not be free for a while.
+    // Takes the next port of this attacker. The old port can stay busy for a while.
     attacker.port += perSource;
     if (attacker.port > LAST_PORT) attacker.port = FIRST_PORT + ((attacker.port - FIRST_PORT) % perSource);
     counts.endings += 1;
@@ -89,14 +89,14 @@ function open(attacker: Attacker): void {
       waiting.push(attacker);
       openMore();
     };
-    // Not at once where not even connecting works: the port may not be free again yet.
+    // If the connect failed, retry after a delay: the port may still be busy.
     const delayMs = isOpen ? options.reopensAfterMs : Math.max(RETRY_MS, options.reopensAfterMs);
     if (delayMs === 0) setImmediate(again);
     else setTimeout(again, delayMs);
   });
 }
 
-/** The first that happens to a connection counts: an alert's description, `data`, `end` or the code of an error. */
+/** Counts only the first event of a connection: an alert's description, `data`, `end` or an error code. */
 function answered(attacker: Attacker, answer: string): void {
   if (attacker.answered) return;
   attacker.answered = true;
@@ -124,7 +124,7 @@ function send(socket: Socket): void {
   if (!socket.destroyed) socket.once('drain', () => send(socket));
 }
 
-/** One more byte of each hello, never the last one. */
+/** Sends one more byte of each hello, but never the last byte. */
 function trickle(): void {
   for (const attacker of attackers) {
     const { socket, hello, saidBytes } = attacker;
@@ -142,6 +142,6 @@ lines
   .on('close', () => process.exit(0));
 setInterval(() => process.stdout.write(`${JSON.stringify(counts)}\n`), 100);
 if (options.speaks === 'byte-by-byte') setInterval(trickle, 1000);
-// Attackers are other machines: they leave the cores of this one to the proxy and to its clients.
+// Real attackers run on other machines, so this process leaves the cores to the proxy and its clients.
 setPriority(5);
 openMore();

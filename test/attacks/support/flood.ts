@@ -1,4 +1,4 @@
-// Many hostile connections from a process of their own: what they do, how many there are, and what they were answered.
+// Many hostile connections from a separate process: their behaviour, their number, and the answers that they got.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -11,31 +11,31 @@ const script = fileURLToPath(new URL('./flood-main.ts', import.meta.url));
 export interface FloodOptions {
   readonly port: number;
   readonly count: number;
-  /** Used in turn. */
+  /** The connections use these in turn. */
   readonly sources: readonly string[];
-  /** Used in turn. */
+  /** The connections use these in turn. */
   readonly hellosHex: readonly string[];
-  /** When the hello is sent; `on-command` waits for `Flood.speak`. */
+  /** When a connection sends its hello; `on-command` waits for `Flood.speak`. */
   readonly speaks: 'never' | 'at-once' | 'on-command' | 'byte-by-byte';
-  /** null: a connection that has ended stays so. */
+  /** null: an ended connection is not reopened. */
   readonly reopensAfterMs: number | null;
-  /** How long a connection stays half-open after the proxy's FIN; null: not at all. */
+  /** How long a connection stays half-open after the proxy's FIN; null: it closes at once. */
   readonly holdsAfterEndMs: number | null;
-  /** Reading stops after so many bytes; null: never. */
+  /** A connection stops reading after this many bytes; null: it never stops. */
   readonly readsBytes: number | null;
-  /** After the hello. */
+  /** Each connection sends data without end after its hello. */
   readonly sendsForever: boolean;
 }
 
 export interface FloodCounts {
-  /** As the attacker sees them: some of these may still wait in the listener's queue. */
+  /** As the attacker sees them: some can still wait in the listener's queue. */
   open: number;
   connects: number;
-  /** Whole hellos that were sent. */
+  /** Complete hellos that the attacker sent. */
   spoken: number;
   endings: number;
   bytesRead: number;
-  /** What happened first to a connection: `alert-<description>`, `data`, `end` or the code of an error. */
+  /** The first event of a connection: `alert-<description>`, `data`, `end` or an error code. */
   readonly answers: Record<string, number>;
 }
 
@@ -80,7 +80,7 @@ export class Flood {
     }
   }
 
-  /** Every open connection sends its hello now, and every later one as soon as it is open. */
+  /** Every open connection sends its hello now, and every later connection as soon as it is open. */
   speak(): void {
     this.#child.stdin.write('speak\n');
   }
@@ -94,7 +94,7 @@ export class Flood {
 
 let addressesGiven = 0;
 
-/** Addresses of loopback that no other client has or had: ports of an attacker that was killed stay taken for a minute. */
+/** Loopback addresses that no other client uses or used: the ports of a killed attacker stay busy for a minute. */
 export function loopbackAddresses(count: number): string[] {
   return Array.from({ length: count }, () => {
     addressesGiven += 1;

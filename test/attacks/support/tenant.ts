@@ -1,4 +1,4 @@
-// One cluster in a netns of its own, with a backend of the mode that an attack needs (the modes of netns-server-main.ts).
+// One cluster in its own netns, with a backend in the mode that an attack needs (a mode of netns-server-main.ts).
 import { randomUUID } from 'node:crypto';
 import { type Certificate, selfSigned } from '../../support/certificates.ts';
 import { manifest } from '../../support/isthmus.ts';
@@ -22,7 +22,7 @@ export class Tenant implements TestCluster {
     this.manifest = manifest({ name, networkId: this.networkId, address: ADDRESS, port: TENANT_PORT });
   }
 
-  /** With a TLS server, or one of this mode. */
+  /** Starts the tenant with a TLS server, or with a server of this mode. */
   static async start(name: string, ...mode: readonly string[]): Promise<Tenant> {
     const tenant = new Tenant(name);
     const { netns, certificate } = tenant;
@@ -34,7 +34,7 @@ export class Tenant implements TestCluster {
     return tenant;
   }
 
-  /** One more server, on an address that its netns gets. */
+  /** Starts one more server, on an address that it adds to the netns. */
   async addServer(mode: string, address: string, port: number): Promise<void> {
     ip('-n', this.netns, 'address', 'add', `${address}/32`, 'dev', 'lo');
     this.#servers.push(await NetnsServer.start(this.netns, mode, address, String(port)));

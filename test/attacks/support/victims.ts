@@ -1,16 +1,16 @@
-// Honest clients during an attack. Served is a complete TLS handshake within 3 s, as the client sees it.
+// Honest clients during an attack. A client is served if it completes a TLS handshake within 3 s.
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { until, WAIT_MS, within } from '../../support/tcp.ts';
 import type { TestCluster } from '../../support/two-clusters.ts';
 
 const SERVED_WITHIN_MS = 3000;
-/** No attacker comes from here. */
+/** No attacker uses this address. */
 const VICTIM_ADDRESS = '127.0.0.9';
 
 export interface Visits {
   served: number;
-  /** Why the others were not, and how often. */
+  /** The reasons why the other clients were not served, with their counts. */
   readonly failures: Record<string, number>;
 }
 
@@ -26,7 +26,7 @@ function enter({ port, cluster }: Door): TLSSocket {
   });
 }
 
-/** Why this client was not served; null: it was. */
+/** Why this client was not served; null if it was. */
 function failure(door: Door): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = enter(door);
@@ -42,7 +42,7 @@ function failure(door: Door): Promise<string | null> {
   });
 }
 
-/** So many clients, one every `everyMs`, none of which waits for another. */
+/** Starts `count` clients, one every `everyMs`. No client waits for another. */
 export async function visits(door: Door, count: number, everyMs: number): Promise<Visits> {
   const results: Promise<string | null>[] = [];
   for (let i = 0; i < count; i += 1) {
@@ -59,7 +59,7 @@ export async function visits(door: Door, count: number, everyMs: number): Promis
 
 const ASK_EVERY_MS = 500;
 
-/** A client that was there before the attack, keeps its connection, and asks through it again and again. */
+/** A client that connects before the attack, keeps its connection, and sends requests through it repeatedly. */
 export class Resident {
   #answers = 0;
   #end: string | null = null;

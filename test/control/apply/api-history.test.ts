@@ -1,5 +1,5 @@
-// An API that changes its past or its shape: CRDs that come later or in other versions, a namespace that is missing, tokens that
-// expire, and a store that is taken back to a backup.
+// An API that changes its past or its shape: CRDs that appear late or in other versions, a missing namespace, expired tokens, and a store
+// that is restored from a backup.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => site.stop());
 
 describe('a CRD', () => {
-  it('that is not installed is named, and followed once it is', async () => {
+  it('that is not installed is reported, and followed once it is installed', async () => {
     expect(await site.problem(isthmus, /openstackclusters/)).toContain('is not installed');
     site.api.store.create(
       openStackClusterDefinition({ conversion: 'Webhook', served: ['v1alpha7', 'v1beta1'] }),
@@ -28,7 +28,7 @@ describe('a CRD', () => {
     await site.untilWell(isthmus);
   });
 
-  it('that is served in other versions only is followed, and nothing is published anew', async () => {
+  it('that is served only in other versions is followed, and no object is recreated', async () => {
     const before = site.slice('alpha-net-1')?.metadata.resourceVersion;
     site.api.store.update(
       openStackClusterDefinition({ conversion: 'Webhook', served: ['v1beta2'], storage: 'v1beta2' }),
@@ -36,7 +36,7 @@ describe('a CRD', () => {
     await until('it is watched in the new version', () => site.api.openWatches === 5);
     await site.untilWell(isthmus);
     expect((await isthmus.status()).clusters).toMatchObject([{ name: 'alpha', state: 'serving' }]);
-    // Its owner is referred to in the version that is served now: that may be written, but it is the same object.
+    // The owner reference names the served version. The proxy may write that change, but the slice stays the same object.
     expect(site.isReady('alpha-net-1')).toBe(true);
     expect(Number(site.slice('alpha-net-1')?.metadata.resourceVersion)).toBeGreaterThanOrEqual(
       Number(before),
@@ -47,8 +47,8 @@ describe('a CRD', () => {
   });
 });
 
-describe('a store that is taken back to a backup', () => {
-  it('loses nothing of ours, and nothing of others is deleted for it', async () => {
+describe('a store that is restored from a backup', () => {
+  it('gets back all objects of this instance, and no object of others is deleted', async () => {
     const stranger = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'stranger' };
     site.api.store.create({
       apiVersion: 'v1',
@@ -66,14 +66,14 @@ describe('a store that is taken back to a backup', () => {
           holderIdentity?: string;
         }
       )?.holderIdentity;
-    // A write that is under way would make beta's slice anew after the backup is back, and nobody would see that beta is gone for a while.
+    // A pending write could recreate beta's slice after the restore, and the test could not see that beta is gone.
     await site.atRest(1500, 'net-1');
     const before = holder();
     site.api.restore(backup);
     await until('it is watched again', () => site.api.openWatches >= 5);
     await site.untilWell(isthmus);
     await site.published('alpha-net-1');
-    // Beta came after the backup: it is no more. The stranger is back, and stays.
+    // Beta is newer than the backup, so it is gone. The foreign Service is back and stays.
     await until('beta is gone', () => site.management.services().join() === 'alpha,stranger');
     expect(site.management.slices()).toEqual(['alpha-net-1']);
     expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
@@ -97,7 +97,7 @@ describe('a token', () => {
     await site.published('alpha-net-2');
     site.api.tokens.delete('first-token');
     site.api.faults.cutWatches({ user: 'system:isthmus:net-2' });
-    // Its Lease may be refused before.
+    // A request for the Lease may be rejected first.
     await site.problem(second, /unauthorized: cannot (list|watch)|cannot (list|watch).*unauthorized/);
     expect(await site.ask(second, site.clusters.alpha)).toContain('alpha');
     site.api.tokens.set('second-token', 'system:isthmus:net-2');
@@ -109,8 +109,8 @@ describe('a token', () => {
   });
 });
 
-describe('a namespace that is missing', () => {
-  it('is named; clients are served; once it is there everything is published', async () => {
+describe('a missing namespace', () => {
+  it('is reported while clients are served, and everything is published once it exists', async () => {
     const other = site.management.instance('net-3');
     await other.start(...FAST, '--namespace', 'elsewhere', '--cluster-namespace', NAMESPACE);
     expect(await site.problem(other, /elsewhere/)).toContain('not-found');

@@ -1,4 +1,5 @@
-// Odd clusters beside a good one: renamed, moved to another network, doubled, malformed, or gone all at once. The good one never notices.
+// Faulty clusters beside a good one: renamed, moved to another network, duplicated, malformed, or all deleted at once. The good cluster is
+// never affected.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
@@ -39,7 +40,7 @@ const stateOf = async (origin: string) =>
   (await isthmus.status()).clusters.find((each) => JSON.stringify(each).includes(origin));
 const LABEL = 'cluster.x-k8s.io/cluster-name';
 
-describe('one odd OpenStackCluster', () => {
+describe('one faulty OpenStackCluster', () => {
   it.each<[string, string, Parameters<typeof odd>[1], string]>([
     ['without its label', 'no-label', {}, 'invalid'],
     ['with a name that no Service can have', 'dotted', { labels: { [LABEL]: 'a.b' } }, 'invalid'],
@@ -61,7 +62,7 @@ describe('one odd OpenStackCluster', () => {
       'invalid',
     ],
     [
-      'with a network that is nowhere',
+      'with a network that does not exist here',
       'no-netns',
       {
         labels: { [LABEL]: 'no-netns' },
@@ -70,7 +71,7 @@ describe('one odd OpenStackCluster', () => {
       },
       'no-netns',
     ],
-  ])('%s has a state with a reason, and touches no other', async (_title, name, changes, state) => {
+  ])('%s has a state with a reason, and affects no other cluster', async (_title, name, changes, state) => {
     odd(name, changes);
     await expect.poll(async () => (await stateOf(name))?.state).toBe(state);
     const status = await stateOf(name);
@@ -80,7 +81,7 @@ describe('one odd OpenStackCluster', () => {
     remove(name);
   });
 
-  it('that claims the name of another does not get it', async () => {
+  it('that claims the name of another cluster does not get it', async () => {
     odd('alpha-usurper', {
       labels: { [LABEL]: 'alpha' },
       spec: { apiServerFixedIP: '10.9.9.9' },
@@ -94,7 +95,7 @@ describe('one odd OpenStackCluster', () => {
 });
 
 describe('a cluster', () => {
-  it('that is renamed is published under its new name, and nothing of the old one stays', async () => {
+  it('that is renamed is published under its new name, and no object of the old name remains', async () => {
     site.add(site.clusters.beta);
     await site.published('beta-net-1');
     site.management.patchCluster('beta', { metadata: { labels: { [LABEL]: 'gamma' } } });
@@ -107,7 +108,7 @@ describe('a cluster', () => {
     await alphaIsUntouched();
   });
 
-  it('that is made again with another network follows it', async () => {
+  it('that is recreated with another network follows that network', async () => {
     await site.published('beta-net-1');
     site.management.deleteCluster('beta');
     site.api.store.delete({
@@ -131,7 +132,7 @@ describe('a cluster', () => {
     await alphaIsUntouched();
   });
 
-  it('whose objects others delete or edit gets them back', async () => {
+  it('gets its objects back when others delete or edit them', async () => {
     const service = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'beta' };
     const slice = {
       apiVersion: 'discovery.k8s.io/v1',
@@ -157,8 +158,8 @@ describe('a cluster', () => {
   });
 });
 
-describe('all OpenStackClusters gone at once', () => {
-  it('change nothing for clients, are told loudly, and are welcome when they are back', async () => {
+describe('all OpenStackClusters deleted at once', () => {
+  it('change nothing for clients, are reported as a problem, and are adopted when they are back', async () => {
     const names = Array.from({ length: 4 }, (_, i) => `extra-${i}`);
     for (const name of names)
       site.management.addCluster({ name, networkId: site.clusters.alpha.networkId, address: ADDRESS });
@@ -166,11 +167,11 @@ describe('all OpenStackClusters gone at once', () => {
     const all = ['alpha', 'beta', ...names];
     for (const name of all) site.management.deleteCluster(name);
     expect(await site.problem(isthmus, /mass delete/)).toContain('--allow-mass-delete');
-    // The garbage collector has taken what they owned: it is made again, and owned by nobody who is not there.
+    // The garbage collector has deleted the owned objects. The proxy recreates them without references to missing owners.
     await site.published(...all.map((name) => `${name}-net-1`));
     await until('all Services are there', () => site.management.services().length === all.length);
     expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
-    // Their kubeconfigs may still be under way; but it comes to rest, and nothing is written again and again.
+    // Kubeconfig writes may still be pending. But the writes stop, and no object is written repeatedly.
     await site.atRest(1500, 'net-1');
     for (const name of all)
       site.api.store.delete({

@@ -1,4 +1,4 @@
-// Two sets of instances on the built program: one namespace for what they publish, two where their clusters are.
+// Two sets of instances on the built program: they publish into one namespace, and their clusters are in two.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
@@ -37,15 +37,15 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
-it('neither takes the clusters of the other for gone, also while nobody serves them', async () => {
+it('neither set of instances deletes the Services of the other, not even while they have no endpoint', async () => {
   await site.published('alpha-net-1', 'beta-net-2');
-  // Deleted, it would be made again at once.
+  // A deleted Service would be recreated at once, with another uid.
   const uids = () =>
     ['alpha', 'beta'].map((name) => site.management.get('v1', 'Service', name)?.metadata.uid);
   const before = uids();
   await site.clusters.servers.get('beta')?.stop();
   await until('the slice is gone', () => site.slice('beta-net-2') === null);
-  // Collecting waits a second for each instance before one, and looks at the next tick at the latest.
+  // An instance waits one second for each instance before it, and collects at its next tick at the latest.
   await new Promise((resolve) => setTimeout(resolve, 6000));
   expect(uids()).toEqual(before);
   await site.clusters.serve(site.clusters.beta);

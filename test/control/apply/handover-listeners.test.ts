@@ -1,4 +1,4 @@
-// A TCP listener through an upgrade: its port goes to the successor by name, as the clients' own does, and its slice does not change.
+// A TCP listener during an upgrade: the successor gets its port by name, like the main port, and its slice does not change.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Who answers there, or what went wrong. */
+/** The machine that answers, or the error. */
 function who(port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -48,7 +48,7 @@ function who(port: number): Promise<string> {
   });
 }
 
-it('refuses nobody, and keeps its port and its slice', async () => {
+it('an upgrade refuses no client of a TCP listener, and keeps its port and its slice', async () => {
   const flags = ['--handover', directory, '--listener-ports', '17400-17409'];
   const old = await site.instance('net-1', ...flags);
   await site.published(SLICE);

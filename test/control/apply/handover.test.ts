@@ -1,5 +1,5 @@
-// Two Pods of one DaemonSet with surge, on one host's network: the new one gets the listening sockets from the old one, clients notice
-// nothing, and what is published in Kubernetes does not change. The built program, the embedded management API, real namespaces.
+// Two Pods of one DaemonSet with surge, on one host's network. The new Pod gets the listening sockets from the old one, clients see no
+// interruption, and the published objects do not change. The built program, the embedded management API, real namespaces.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ interface Stage {
   readonly old: Isthmus;
   readonly traffic: Traffic;
   readonly health: number;
-  /** Every state in which the slice was seen: its version, or that it was not there or not ready. */
+  /** Every observed state of the slice: its version, or that it was missing or not ready. */
   readonly seen: readonly string[];
   successor(environment?: Record<string, string>): { pod: Isthmus; serving: Promise<void> };
 }
@@ -59,7 +59,7 @@ async function stage(): Promise<Stage> {
       const pod = site.management.instance(NODE);
       Object.assign(pod.environment, environment);
       const serving = pod.start(...FAST, ...flags);
-      serving.catch(() => {}); // a test may end it before
+      serving.catch(() => {}); // a test may end it earlier
       return { pod, serving };
     },
   };
@@ -71,7 +71,7 @@ const lease = ({ site }: Stage) =>
     leaseTransitions?: number;
   };
 
-it('an upgrade is noticed by no client and by no watcher of the slice', async () => {
+it('an upgrade interrupts no client and does not change the slice', async () => {
   const here = await stage();
   const { site, old, traffic, seen } = here;
   const writes = site.writesOf(NODE);
@@ -81,11 +81,11 @@ it('an upgrade is noticed by no client and by no watcher of the slice', async ()
   expect(pod.port).toBe(old.port);
   await until('the Lease changes hands', () => lease(here).holderIdentity !== holder);
   expect(lease(here).leaseTransitions).toBe(1);
-  // What the kubelet does once the new Pod is ready.
+  // The kubelet does this once the new Pod is ready.
   old.signal('SIGTERM');
   await traffic.goesOn(10);
   expect(traffic.residing).toBe(4);
-  // Told by its control thread, which may be busy.
+  // The control thread reports this, and it may be busy.
   await expect
     .poll(async () => await pod.status())
     .toMatchObject({ ready: true, kubernetes: { lease: 'held' } });
@@ -97,7 +97,7 @@ it('an upgrade is noticed by no client and by no watcher of the slice', async ()
   expect(site.writesOf(NODE)).toEqual(writes);
 });
 
-it('the health port is not ready while the successor starts, and SIGTERM meanwhile withdraws nothing', async () => {
+it('the health port is not ready while the successor starts, and a SIGTERM in that time withdraws nothing', async () => {
   const here = await stage();
   const { old, traffic, seen, health } = here;
   const readyz = async () => {
@@ -105,7 +105,7 @@ it('the health port is not ready while the successor starts, and SIGTERM meanwhi
     return { status: response.status, text: await response.text() };
   };
   expect((await readyz()).status).toBe(200);
-  // Slow to serve: it wants twenty passed checks first, and stands still while we look.
+  // A slow successor: it needs twenty passed checks first, and is paused during the assertions.
   const { pod, serving } = here.successor({ ISTHMUS_HEALTH_RISE: '20' });
   let answer = await readyz();
   await until('the probe meets the successor', async () => {
@@ -129,7 +129,7 @@ it('the health port is not ready while the successor starts, and SIGTERM meanwhi
   expect(new Set(seen)).toHaveLength(1);
 });
 
-it('a successor that is killed while it starts changes nothing; the next one takes over', async () => {
+it('a successor that is killed while it starts changes nothing, and the next one takes over', async () => {
   const here = await stage();
   const { old, traffic, seen } = here;
   const first = here.successor({ ISTHMUS_HEALTH_RISE: '50' });
@@ -147,7 +147,7 @@ it('a successor that is killed while it starts changes nothing; the next one tak
   expect(new Set(seen)).toHaveLength(1);
 });
 
-it('the old one is killed in the midst: clients wait, the slice stays, and the new one takes the Lease', async () => {
+it('when the old process is killed during a handover, clients wait, the slice stays, and the successor takes the Lease', async () => {
   const here = await stage();
   const { site, old, seen } = here;
   await here.traffic.stop();

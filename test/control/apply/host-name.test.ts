@@ -1,4 +1,4 @@
-// Two hosts that go by one name. A host is known by its boot id: the second process sees another one, by a file mounted in its place.
+// Two hosts with the same name. The boot id identifies a host: the second process sees another boot id through a bind-mounted file.
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ afterAll(async () => {
   await site.stop();
 });
 
-/** It may find a problem, and says so by its exit code too. */
+/** The doctor can find a problem, and then its exit code is not 0. */
 function doctorBeside(KUBECONFIG: string, within: readonly string[]): Promise<{ stdout: string }> {
   const flags = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--advertise-address', '192.0.2.1'];
   const [command, ...args] = [
@@ -53,7 +53,7 @@ function doctorBeside(KUBECONFIG: string, within: readonly string[]): Promise<{ 
 
 const holder = () => (site.api.store.get(LEASE)?.spec as { holderIdentity?: string })?.holderIdentity;
 
-it('the second says so, and takes nothing from the first', async () => {
+it('the second host of the same name reports the conflict, and takes nothing from the first', async () => {
   first = await site.instance('net-1');
   await site.published('alpha-net-1');
   const [lease, slice] = [holder(), site.slice('alpha-net-1')?.metadata.resourceVersion];
@@ -72,7 +72,7 @@ it('the second says so, and takes nothing from the first', async () => {
   await expect.poll(async () => (await first.status()).kubernetes?.lease).toBe('held');
   expect(holder()).toBe(lease);
   expect(site.slice('alpha-net-1')?.metadata.resourceVersion).toBe(slice);
-  // Clients that come are served all the same.
+  // Clients that connect are still served.
   expect(await site.ask(second, site.clusters.alpha)).toContain('alpha');
 });
 
@@ -85,9 +85,9 @@ it('the doctor on the second host says what to change', async () => {
   expect(stdout).toContain('Give each host a host name, or a --node-name, of its own');
 });
 
-it('two on one host: the doctor beside the one that lost says so too, and what to change', async () => {
+it('the doctor beside a superseded process on the same host reports the conflict and what to change', async () => {
   const rival = await site.instance('net-1');
-  // In the log: it drains then, and answers no longer than that takes.
+  // The log shows it. The process then drains and stops answering when the drain ends.
   await until('the first has lost the Lease', () =>
     first.log.some(({ msg }) => msg.startsWith('another process holds the Lease of this node now')),
   );
@@ -103,16 +103,16 @@ it('two on one host: the doctor beside the one that lost says so too, and what t
   first = await site.instance('net-1');
 });
 
-it('a restart of the first is none: it has its Lease again at once', async () => {
+it('a restart on the first host is no conflict: the process gets its Lease back at once', async () => {
   const before = holder();
   first.signal('SIGKILL');
   await first.ended();
   first = await site.instance('net-1');
-  await until('it holds the Lease', () => holder() !== before, 20_000); // a Lease is another's for 30 s
+  await until('it holds the Lease', () => holder() !== before, 20_000); // another host would have to wait 30 s for the Lease
   await until('and says so', async () => (await first.status()).kubernetes?.lease === 'held');
 });
 
-it('when the first is gone in order, the second takes its place', async () => {
+it('when the first host stops gracefully, the second takes its place', async () => {
   first.signal('SIGTERM');
   expect(await first.ended()).toBe(0);
   await until('it holds the Lease', async () => (await second.status()).kubernetes?.lease === 'held');

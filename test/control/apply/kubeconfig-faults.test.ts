@@ -1,4 +1,4 @@
-// Kubeconfig Secrets that are not ours to change, or change under our hands; and that nothing of what is in them ever gets out.
+// Kubeconfig Secrets that the proxy must not change, or that change concurrently; and proof that their content never leaks.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { kubeconfigText, NAMESPACE } from '../../support/kubernetes/management.ts';
@@ -34,16 +34,16 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 describe('a kubeconfig', () => {
   it.each([
-    ['of a user’s own', { type: 'Opaque', data: { value: base64(kubeconfigText('alpha', DIRECT)) } }, 'user'],
+    ['of a user', { type: 'Opaque', data: { value: base64(kubeconfigText('alpha', DIRECT)) } }, 'user'],
     ['without its key', { type: 'cluster.x-k8s.io/secret', data: { other: 'eA==' } }, 'no key value'],
-    ['that is no YAML', { type: 'cluster.x-k8s.io/secret', data: { value: base64('a: [b') } }, 'left alone'],
+    ['that is not YAML', { type: 'cluster.x-k8s.io/secret', data: { value: base64('a: [b') } }, 'left alone'],
     [
-      'that is no kubeconfig',
+      'that is not a kubeconfig',
       { type: 'cluster.x-k8s.io/secret', data: { value: base64('- 1') } },
       'left alone',
     ],
-    ['that is no text', { type: 'cluster.x-k8s.io/secret', data: { value: '/////w==' } }, 'UTF-8'],
-  ])('%s is left alone, with a reason, and the endpoint stays', async (_title, secret, reason) => {
+    ['that is not text', { type: 'cluster.x-k8s.io/secret', data: { value: '/////w==' } }, 'UTF-8'],
+  ])('%s is left unchanged, with a reason, and the endpoint stays', async (_title, secret, reason) => {
     replace(secret);
     await expect
       .poll(publication)
@@ -51,10 +51,10 @@ describe('a kubeconfig', () => {
     expect(site.api.store.get(SECRET)?.data).toEqual(secret.data);
   });
 
-  it('that is rotated between our read and our write keeps what was rotated', async () => {
+  it('that is rotated between read and write keeps the rotated content', async () => {
     replace({ type: 'cluster.x-k8s.io/secret', data: { value: base64(kubeconfigText('alpha', DIRECT)) } });
     await leadsHere();
-    // Our write is held back until somebody else was faster.
+    // The write is delayed until another client has written first.
     const late = site.api.faults.inject(
       { resource: 'secrets', verb: 'patch' },
       { kind: 'delay', ms: 400 },
@@ -68,7 +68,7 @@ describe('a kubeconfig', () => {
     expect(site.management.kubeconfig('alpha')).toContain('# made by the control plane provider');
   });
 
-  it('is given back as it was when the cluster is no longer proxied', async () => {
+  it('gets its original server back when the cluster is no longer proxied', async () => {
     site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
     await until('it leads to the API server itself', () =>
       site.management.kubeconfig('alpha').includes(DIRECT),
@@ -81,12 +81,12 @@ describe('a kubeconfig', () => {
   });
 });
 
-describe('what is in a kubeconfig', () => {
-  it('is in no line of the log, in no page, and in no Event', async () => {
+describe('the content of a kubeconfig', () => {
+  it('appears in no log line, on no page, and in no Event', async () => {
     const key = 'VmVyeVNlY3JldEtleU1hdGVyaWFs';
     const certificate = 'VmVyeVNlY3JldENlcnRpZmljYXRl';
     const text = kubeconfigText('alpha', DIRECT).replace('S0VZ', key).replace('Q0VSVA==', certificate);
-    // A server that sends back what it was sent, in its refusal.
+    // An API server that echoes the request in its error.
     const refusal = site.api.faults.inject(
       { resource: 'secrets', verb: 'patch' },
       { kind: 'status', code: 422, message: `invalid: ${text} ${base64(text)}` },

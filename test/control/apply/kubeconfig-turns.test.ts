@@ -1,4 +1,4 @@
-// The instance that should write the kubeconfigs lives and may not: the next one does it, in its turn, and neither goes on writing.
+// The first instance should write the kubeconfigs but lacks the right. The next instance does it in its turn, and neither keeps writing.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -13,17 +13,17 @@ afterAll(() => site.stop());
 
 const leadsHere = () => site.management.kubeconfig('alpha').includes('https://alpha.magnum-system:6443');
 
-it('a kubeconfig that the first may not change is led here, and given back, by the second', async () => {
+it('a kubeconfig that the first instance may not change is redirected, and restored, by the second', async () => {
   const first = site.management.instance('net-1');
   site.api.access.set('system:isthmus:net-1', rules({ verb: 'patch', resource: 'secrets' }));
   await first.start(...FAST);
   await site.published('alpha-net-1');
-  // It says so until somebody else has done it.
+  // The first instance reports the problem until another instance has made the change.
   await site.problem(first, forbidden('patch', 'secrets'));
   await site.instance('net-2');
   await site.published('alpha-net-2');
   await until('the kubeconfig leads here', leadsHere);
-  // It reads it once more, and finds it as it should be.
+  // The first instance reads the kubeconfig again and finds it correct.
   await site.untilWell(first);
   expect(site.writesOf('net-2')).toMatchObject({ 'patch secrets': 1 });
   site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });

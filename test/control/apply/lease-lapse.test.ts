@@ -1,4 +1,5 @@
-// An instance that may make its Lease and not renew it: to the others it is dead, and what it published would come and go for ever.
+// An instance that may create its Lease but not renew it. The others take it for dead, and its objects would be deleted and recreated
+// forever.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -12,15 +13,15 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
-it('does not publish again what the others took away, says why, and is back once it can renew', async () => {
+it('an instance that cannot renew its Lease does not republish collected slices, reports why, and recovers once it can renew', async () => {
   const lapsed = site.management.instance('net-1');
   site.api.access.set(USER, rules({ verb: 'patch', resource: 'leases' }));
   await lapsed.start(...FAST);
   await site.instance('net-2');
   await site.published('alpha-net-1', 'alpha-net-2');
   const isTaken = () => (site.writesOf('net-2')['delete endpointslices'] ?? 0) > 0;
-  await until('the others took it away', isTaken, 120_000); // it is taken for dead after 30 s and more
-  // It would be back within a turn.
+  await until('the others took it away', isTaken, 120_000); // the others take it for dead after 30 s or more
+  // A wrong instance would republish it within one turn.
   await new Promise((resolve) => setTimeout(resolve, 1500));
   expect(site.slice('alpha-net-1')).toBeNull();
   expect(site.writesOf('net-1')).toMatchObject({ 'create endpointslices': 1 });

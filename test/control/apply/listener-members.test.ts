@@ -1,5 +1,5 @@
-// The members of a TCP listener on the built program, and what an operator sees of them: two machines in a real namespace, among which
-// clients are spread, one of which dies; a range that is full, and a port that is the same after the process was killed.
+// The members of a TCP listener on the built program, and what an operator sees of them. Clients are spread over two machines in a real
+// namespace, and one machine dies. A port range is full, and a port stays the same after the process is killed.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { ip } from '../../support/network/netns.ts';
 import { NetnsServer } from '../../support/network/netns-server.ts';
 import { readAll, until } from '../../support/tcp.ts';
 
-/** By how many bytes it says. */
+/** The number of bytes that a machine sends identifies it. */
 const MACHINES = {
   blue: { address: '10.0.0.11', bytes: 1 },
   green: { address: '10.0.0.12', bytes: 2 },
@@ -34,7 +34,7 @@ const servers: NetnsServer[] = [];
 const portOf = (slice = SLICE): number | undefined =>
   (site.slice(slice)?.ports as { port: number }[] | undefined)?.[0]?.port;
 
-/** Who answers on that port, and why not, where nobody does. */
+/** The machine that answers on that port, or the reason why none does. */
 async function ask(port = portOf()): Promise<string> {
   const socket = connect({ port: port!, host: '127.0.0.1', allowHalfOpen: true });
   const failed = once(socket, 'error').then(([error]) => (error as NodeJS.ErrnoException).code ?? 'error');
@@ -65,7 +65,7 @@ afterAll(async () => {
 });
 
 describe('a TCP listener', () => {
-  it('has a port, a Service and a slice of its own, and leads to the machine that it selects', async () => {
+  it('has its own port, Service and slice, and leads to the machine that it selects', async () => {
     site.management.addListener('redis', SPEC);
     await site.published(SLICE);
     expect(portOf()).toBe(RANGE.from);
@@ -73,7 +73,7 @@ describe('a TCP listener', () => {
       spec: { ports: [{ port: 6379 }] },
     });
     expect(await ask()).toBe('blue');
-    // Green has been asked, too.
+    // Green has been probed too.
     await expect
       .poll(() => listenerView())
       .toMatchObject({
@@ -99,7 +99,7 @@ describe('a TCP listener', () => {
     expect(traffic).toMatchObject({ ended: 1, bytesFromBackend });
   });
 
-  it('spreads over both when both are of the generation, one after the other', async () => {
+  it('spreads connections in turn over both machines of the generation', async () => {
     site.management.labelMachine('green', { generation: 'blue' });
     await until('both are ready', async () => (await listenerView())?.counts.ready === 2);
     const answers: string[] = [];
@@ -107,13 +107,13 @@ describe('a TCP listener', () => {
     for (let i = 0; i < 8; i += 1) {
       const before = ended();
       answers.push(await ask());
-      // Until then it counts as one of its machine's connections.
+      // Until its end the connection counts for its machine.
       await until('its end is told', () => ended() > before);
     }
     expect(answers.sort()).toEqual([...Array(4).fill('blue'), ...Array(4).fill('green')]);
   });
 
-  it('loses nobody when a machine dies: the next one is dialled, and the status knows soon', async () => {
+  it('loses no client when a machine dies: it dials the next one, and the status soon shows the death', async () => {
     await servers[1]!.stop();
     for (let i = 0; i < 6; i += 1) expect(await ask()).toBe('blue');
     await until('it is not ready', async () => (await listenerView())?.counts.notReady === 1);
@@ -123,7 +123,7 @@ describe('a TCP listener', () => {
     expect(site.isReady(SLICE)).toBe(true);
   });
 
-  it('that finds no free port waits with a reason, and gets the one that is given back', async () => {
+  it('that finds no free port waits with a reason, and gets a port that comes free', async () => {
     site.management.addListener('second', { ...SPEC, port: 7000, targetPort: TARGET_PORT });
     await site.published('alpha-second-net-1');
     expect(portOf('alpha-second-net-1')).toBe(RANGE.to);
@@ -139,7 +139,7 @@ describe('a TCP listener', () => {
     await until('the first is gone', () => !site.management.services().includes(SERVICE));
   });
 
-  it('has its port again after the process was killed, although it is not the first of the range', async () => {
+  it('gets its port back after the process was killed, although it is not the first of the range', async () => {
     site.management.deleteListener('third');
     await until('it is gone', () => !site.management.services().includes('alpha-third'));
     isthmus.signal('SIGKILL');

@@ -1,5 +1,5 @@
-// Additional listeners on the built program: a TLS one, whose clients name its Service, through real namespaces to two machines while
-// machines and labels come and go, and while the cluster's own API server is dead.
+// Additional TLS listeners on the built program, whose clients name the Service of the listener. They lead through real namespaces to two
+// machines while machines and labels change, and while the cluster's own API server is dead.
 import { get } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
@@ -33,7 +33,7 @@ async function serve(name: keyof typeof MACHINES): Promise<void> {
   servers.set(name, await NetnsServer.start(netns, ...args));
 }
 
-/** Which machine answers; why, where none does. */
+/** The machine that answers, or the reason why none does. */
 const ask = (service = SERVICE): Promise<string> =>
   new Promise((resolve) => {
     const servername = `${service}.${NAMESPACE}`;
@@ -72,7 +72,7 @@ afterAll(async () => {
 });
 
 describe('a TLS listener', () => {
-  it('becomes a Service and a slice of its own, and leads to the machine that it selects', async () => {
+  it('gets its own Service and slice, and leads to the machine that it selects', async () => {
     site.management.addListener('web', SPEC);
     await site.published(SLICE);
     expect(site.management.get('v1', 'Service', SERVICE)).toMatchObject({
@@ -89,7 +89,7 @@ describe('a TLS listener', () => {
     expect(await ask()).toBe('blue');
   });
 
-  it('says of itself how it stands, and then nothing more', async () => {
+  it('reports its conditions once, and then writes nothing more', async () => {
     await until('its status says so', () => ready()?.status === 'True');
     expect(site.management.get('isthmus.dev/v1alpha1', 'AdditionalListener', 'web')?.status).toMatchObject({
       observedGeneration: 1,
@@ -102,7 +102,7 @@ describe('a TLS listener', () => {
     await site.atRest(3000, 'net-1');
   });
 
-  it('works while the API server of its cluster does not', async () => {
+  it('works while the API server of its cluster is down', async () => {
     await site.clusters.servers.get('alpha')?.stop();
     await isthmus.untilState('alpha', 'unhealthy');
     expect(await ask()).toBe('blue');
@@ -111,7 +111,7 @@ describe('a TLS listener', () => {
     await isthmus.untilState('alpha', 'serving');
   });
 
-  it('is promoted without a failed request, by its own label and by that of a machine', async () => {
+  it('is promoted without a failed request, by its own label and by a label of a machine', async () => {
     const answers: string[] = [];
     let going = true;
     const load = Array.from({ length: 4 }, async () => {
@@ -143,7 +143,7 @@ describe('a TLS listener', () => {
     expect(site.isReady(SLICE)).toBe(true);
   });
 
-  it('bears a hundred changes of labels a second: turns are few, and the last one counts', async () => {
+  it('handles a hundred label changes a second with few turns, and the last change counts', async () => {
     const turns = async () =>
       Number(/isthmus_control_turn_seconds_count (\d+)/.exec((await isthmus.get('/metrics')).body)?.[1]);
     await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -159,14 +159,14 @@ describe('a TLS listener', () => {
     await untilAnswered('green');
     await new Promise((resolve) => setTimeout(resolve, 1500));
     console.log(`200 changes of labels made ${(await turns()) - before} turns`);
-    // Changes of 50 ms are told together: 40 turns, where the storm takes its two seconds and no longer.
+    // Changes within 50 ms are handled together: 40 turns if the storm takes exactly its two seconds.
     expect((await turns()) - before).toBeLessThan(80 + stormMs / 50);
     site.management.labelMachine('blue', { generation: 'blue' });
     site.management.labelMachine('green', { generation: 'green' });
     await untilAnswered('blue');
   });
 
-  it('leaves its last machine when that is deleted, and its slice goes', async () => {
+  it('loses its slice when its last machine is deleted', async () => {
     site.management.deleteMachine('blue');
     await until('the slice is gone', () => site.slice(SLICE) === null);
     expect(site.management.services()).toContain(SERVICE);
@@ -176,7 +176,7 @@ describe('a TLS listener', () => {
     expect(await ask()).toBe('blue');
   });
 
-  it('that asks for what nobody allowed is told so, and goes on as before', async () => {
+  it('that asks for a value that is not allowed gets a condition, and serves as before', async () => {
     site.management.patchListener('web', { rolloutLabels: { app: 'other' } });
     await until('it is refused', () => site.management.conditions('web').Accepted?.status === 'False');
     expect(site.management.conditions('web').Accepted?.message).toContain('--ignored-selector-labels');
@@ -193,7 +193,7 @@ describe('a TLS listener', () => {
     await until('it is accepted', () => site.management.conditions('web').Accepted?.status === 'True');
   });
 
-  it('waits for a cluster that is not there yet', async () => {
+  it('waits for a cluster that does not exist yet', async () => {
     site.management.addListener('early', {
       ...SPEC,
       clusterName: 'beta',
@@ -208,7 +208,7 @@ describe('a TLS listener', () => {
     await until('and none', () => !site.management.services().includes('beta-early'));
   });
 
-  it('is taken back in order when it is deleted', async () => {
+  it('is removed in order when it is deleted', async () => {
     const seen = site.watch(() => {
       const slice = site.slice(SLICE);
       const state = slice === null ? 'no slice' : site.isReady(SLICE) ? 'ready' : 'terminating';

@@ -1,4 +1,4 @@
-// Several instances side by side, the built program: they share nothing but the API, and each can go without the others' doing.
+// Several instances of the built program side by side. They share only the API, and each can stop without help from the others.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ describe('instances that reach the same clusters', () => {
   });
 
   it('do not write against each other', async () => {
-    // Kubeconfigs are the last thing to be written.
+    // Kubeconfigs are written last.
     await until('both kubeconfigs lead here', () =>
       ['alpha', 'beta'].every((name) => site.management.kubeconfig(name).includes(`https://${name}.magnum`)),
     );
@@ -47,7 +47,7 @@ describe('a restart on the same node', () => {
     const uid = site.slice('alpha-net-1')?.metadata.uid;
     first.signal('SIGKILL');
     await first.ended();
-    // Or the next one might be given it again.
+    // Otherwise the kernel could give the same port to the next process.
     const squatter = createServer().listen(port, '127.0.0.1');
     await once(squatter, 'listening');
     first = await site.instance('net-1');
@@ -58,7 +58,7 @@ describe('a restart on the same node', () => {
         JSON.stringify(site.slice(name)?.ports).includes(String(first.port)),
       ),
     );
-    // Not even between two looks: it is the same object.
+    // The slice is the same object, so it was not missing between two observations either.
     expect(site.slice('alpha-net-1')?.metadata.uid).toBe(uid);
     expect(gaps).toEqual([]);
     expect(notReady).toEqual([]);
@@ -67,7 +67,7 @@ describe('a restart on the same node', () => {
 });
 
 describe('two processes with one node name', () => {
-  it('end with one: the older drains by itself and writes nothing more', async () => {
+  it('end with one process: the older drains by itself and writes nothing more', async () => {
     const older = first;
     const younger = await site.instance('net-1');
     expect(await older.ended()).toBe(0);
@@ -77,7 +77,7 @@ describe('two processes with one node name', () => {
     await until('the slice leads to the younger', () =>
       JSON.stringify(site.slice('alpha-net-1')?.ports).includes(String(younger.port)),
     );
-    // Of what the older logged after it knew, nothing is a write.
+    // After the older process logged the new holder, it logged no write.
     const knew = older.log.findIndex(({ msg }) => msg.startsWith('another process'));
     const wrote = older.log.slice(knew).filter(({ msg }) => /^(published|changed|withdrawn)/.test(msg));
     expect(wrote).toEqual([]);
@@ -89,9 +89,9 @@ describe('two processes with one node name', () => {
 });
 
 describe('a graceful stop', () => {
-  it('leaves no moment without a ready endpoint, and nothing of itself', async () => {
+  it('leaves no moment without a ready endpoint, and none of its own objects', async () => {
     const gaps = site.watch(() =>
-      ['alpha', 'beta'].every((cluster) => site.isReachable(cluster)) ? null : 'nobody is ready',
+      ['alpha', 'beta'].every((cluster) => site.isReachable(cluster)) ? null : 'no endpoint is ready',
     );
     second.signal('SIGTERM');
     expect(await second.ended()).toBe(0);
@@ -104,7 +104,7 @@ describe('a graceful stop', () => {
 });
 
 describe('an instance that dies', () => {
-  it('is collected by the others once its Lease has run out: slices, then the Lease', async () => {
+  it('is collected by the others once its Lease has expired: slices first, then the Lease', async () => {
     second.signal('SIGKILL');
     await second.ended();
     await until('its slices are gone', () => site.management.slices().length === 2, 120_000);

@@ -1,4 +1,4 @@
-// The node selector on the built program, with the commands of docs/node-selector.md: labels of the Node change while it runs.
+// The node selector on the built program, with the commands of docs/node-selector.md. Labels of the Node change at run time.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -72,13 +72,13 @@ async function started(rights: object | null, ...flags: readonly string[]): Prom
 }
 
 describe('an instance with a node selector', () => {
-  it('stays out while its Node is not selected, and says why; clients that come are served', async () => {
+  it('stays out while its Node is not selected, reports why, and still serves clients that connect', async () => {
     management.api.store.create({ ...NODE, metadata: { name: 'net-1', labels: { 'node-role': 'compute' } } });
     isthmus = management.instance('net-1', { nodeSelector: {} });
     await isthmus.start(...FAST, '--node-selector', SELECTOR);
     await isthmus.untilState('alpha', 'serving');
     await until('the Lease is there', () => management.names('coordination.k8s.io/v1', 'Lease').length === 1);
-    // Told with the next beat of the control thread.
+    // The next heartbeat of the control thread reports this.
     await expect
       .poll(async () => (await isthmus.status()).kubernetes)
       .toMatchObject({
@@ -102,7 +102,7 @@ describe('an instance with a node selector', () => {
     );
   });
 
-  it('leaves in order when it no longer is, without failing anybody, and joins again', async () => {
+  it('leaves in order when its Node is no longer selected, fails no client, and joins again', async () => {
     const seen = new Map<string, Set<string>>(management.slices().map((name) => [name, new Set()]));
     const end = management.api.store.subscribe(() => {
       for (const [name, of] of seen) of.add(stateOf(name));
@@ -130,7 +130,7 @@ describe('an instance with a node selector', () => {
     await until('both are published again', () => states() === 'ready,ready');
   });
 
-  it('takes no notice of what else happens to its Node', async () => {
+  it('ignores other changes of its Node', async () => {
     const writes = () => management.requestsOf('net-1')['patch endpointslices'] ?? 0;
     const before = writes();
     label({ unrelated: 'x' });
@@ -140,7 +140,7 @@ describe('an instance with a node selector', () => {
     expect(writes()).toBe(before);
   });
 
-  it('reads the selector from a file, and takes part with a warning when there is no such Node', async () => {
+  it('reads the selector from a file, and takes part with a warning when the Node does not exist', async () => {
     const file = join(directory, 'node-selector.json');
     writeFileSync(file, SELECTOR);
     management.api.store.delete(NODE);
@@ -152,7 +152,7 @@ describe('an instance with a node selector', () => {
     await until('it is logged', () => isthmus.log.some(({ origin }) => origin === '--node-selector'));
   });
 
-  it('stays out when it is told to, where it may not read its Node', async () => {
+  it('stays out with --unknown-node stay-out when it may not read its Node', async () => {
     await restarted(null, '--node-selector', SELECTOR, '--unknown-node', 'stay-out');
     await expect.poll(takesPart).toBe(false);
     await expect
@@ -162,9 +162,9 @@ describe('an instance with a node selector', () => {
     await expect.poll(async () => (await isthmus.status()).kubernetes?.staleSince).toBeNull();
   });
 
-  it('asks for no Node where there is no selector', async () => {
+  it('does not read its Node without a selector', async () => {
     const asked = () => management.requestsOf('net-1')['list nodes'] ?? 0;
-    await ended(); // until then the one before may ask
+    await ended(); // the previous process may still ask before its end
     const before = asked();
     await started(null, '--node-selector', '[]');
     await until('alpha is published', () => states() === 'ready');

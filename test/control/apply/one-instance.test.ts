@@ -1,4 +1,4 @@
-// One instance, the built program, against the embedded management API and real namespaces: what it publishes and takes back.
+// One instance of the built program against the embedded management API and real namespaces: what it publishes and withdraws.
 import { get } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigText, Management } from '../../support/kubernetes/management.ts';
@@ -43,7 +43,7 @@ const ask = ({ name, certificate }: TestCluster): Promise<string> =>
   });
 
 describe('an isolated cluster', () => {
-  it('becomes a Service, a slice that leads here, and a kubeconfig that leads to the Service', async () => {
+  it('gets a Service, a slice that leads here, and a kubeconfig that leads to the Service', async () => {
     const { uid } = add(clusters.alpha).metadata;
     await until('the kubeconfig leads here', () =>
       management.kubeconfig('alpha').includes('server: https://alpha.magnum-system:6443'),
@@ -73,14 +73,14 @@ describe('an isolated cluster', () => {
     expect(await ask(clusters.alpha)).toContain('alpha');
   });
 
-  it('has nothing but the server of its kubeconfig changed', () => {
+  it('keeps its kubeconfig unchanged except for the server', () => {
     const text = management.kubeconfig('alpha');
     expect(text.replace('https://alpha.magnum-system:6443', `https://${ADDRESS}:6443`)).toBe(
       kubeconfigText('alpha', `https://${ADDRESS}:6443`),
     );
   });
 
-  it('costs nothing at rest', async () => {
+  it('causes no writes at rest', async () => {
     const writes = () => {
       const counts = management.requestsOf('net-1');
       return Object.entries(counts)
@@ -89,7 +89,7 @@ describe('an isolated cluster', () => {
     };
     const { calls } = (await isthmus.status()).kubernetes ?? { calls: {} };
     expect(calls).toBeDefined();
-    // An Event of what was just done may still be under way; whoever goes on writing never comes to rest.
+    // An Event of the last change may still be pending. An instance that keeps writing never comes to rest.
     await until('nothing is asked for three seconds', async () => {
       const before = writes();
       await new Promise((resolve) => setTimeout(resolve, 3000));
@@ -126,7 +126,7 @@ describe('an isolated cluster', () => {
     await until('the slice is back', () => management.slices().length === 1);
   });
 
-  it('is given back when it is no longer proxied: kubeconfig, slice, Service, route, in this order', async () => {
+  it('is released when it is no longer proxied: kubeconfig, slice, Service, route, in this order', async () => {
     management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
     await until('the kubeconfig is direct again', () =>
       management.kubeconfig('alpha').includes(`server: https://${ADDRESS}:6443`),
@@ -140,7 +140,7 @@ describe('an isolated cluster', () => {
     await until('it is published again', () => management.slices().length === 1);
   });
 
-  it('leaves nothing behind when it is deleted', async () => {
+  it('leaves no object behind when it is deleted', async () => {
     add(clusters.beta);
     await until('both are published', () => management.slices().length === 2);
     management.deleteCluster('alpha');
@@ -150,7 +150,7 @@ describe('an isolated cluster', () => {
 });
 
 describe('SIGTERM', () => {
-  it('withdraws every slice first, serves until then, gives the Lease up, and ends well', async () => {
+  it('withdraws every slice first, serves until then, releases the Lease, and exits 0', async () => {
     isthmus.signal('SIGTERM');
     await until('the slice is terminating', () => {
       const slice = management.get('discovery.k8s.io/v1', 'EndpointSlice', 'beta-net-1');
@@ -159,7 +159,7 @@ describe('SIGTERM', () => {
     expect(await isthmus.ended()).toBe(0);
     expect(management.slices()).toEqual([]);
     expect(management.names('coordination.k8s.io/v1', 'Lease')).toEqual([]);
-    // The others, or we ourselves after the restart, need it.
+    // The Service stays: other instances, or this one after the restart, need it.
     expect(management.services()).toEqual(['beta']);
   });
 });

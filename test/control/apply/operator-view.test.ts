@@ -1,4 +1,4 @@
-// What an operator sees of a running instance: status, explain, metrics and doctor, of the built program against the embedded API.
+// What an operator sees of a running instance: status, explain, metrics and doctor of the built program against the embedded API.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -38,7 +38,7 @@ beforeAll(async () => {
         kubeconfig: 'proxied',
       });
       expect(problems).toEqual([]);
-      // How it stands with Kubernetes is told once a second: later than a client is served.
+      // The Kubernetes status arrives once a second, which is later than the first served client.
       expect(kubernetes).toMatchObject({ lease: 'held', instances: 1 });
       expect(await metric('isthmus_kubernetes_lease_held')).toBe(1);
       expect(await metric('isthmus_kubernetes_instances')).toBe(1);
@@ -51,7 +51,7 @@ afterAll(async () => {
   await clusters.stop();
 });
 
-/** Not spawnSync: the API that it asks is in this process. */
+/** Not spawnSync: the API server that the command calls runs in this process. */
 function run(...args: string[]): Promise<{ code: number | null; out: string }> {
   return new Promise((resolve, reject) => {
     const [command, ...rest] = traced(process.execPath, mainScript, ...args);
@@ -74,7 +74,7 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(body)?.[1]);
 }
 
-it('isthmus status shows the way to Kubernetes, and how each cluster is published', async () => {
+it('isthmus status shows the connection to Kubernetes, and how each cluster is published', async () => {
   const { code, out } = await run('status', ...admin());
   expect(code).toBe(0);
   expect(out).toMatch(
@@ -88,7 +88,7 @@ it('isthmus status shows the way to Kubernetes, and how each cluster is publishe
   for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(100);
 });
 
-it('isthmus top says how we stand with Kubernetes, and which clusters come from here', async () => {
+it('isthmus top shows the Kubernetes status, and which clusters this instance publishes', async () => {
   const { code, out } = await run('top', '--interval', '200ms', '--sort', 'name', ...admin());
   expect(code).toBe(0);
   expect(out).toMatch(/^Kubernetes: Lease held, 1 live instance, 1 cluster published here$/m);
@@ -99,7 +99,7 @@ it('isthmus top says how we stand with Kubernetes, and which clusters come from 
 });
 
 describe('isthmus explain', () => {
-  it('finds every link of a published cluster well', async () => {
+  it('finds every link of a published cluster ok', async () => {
     const { code, out } = await run('explain', 'alpha', ...admin());
     expect(out).not.toContain('BROKEN');
     expect(out).toMatch(/^ {2}ok +kubeconfig +Secret alpha-kubeconfig leads to the Service$/m);
@@ -116,7 +116,7 @@ describe('isthmus explain', () => {
     expect(await isthmus.get(`/explain/${name}?format=json`)).toMatchObject({ status: 200, body: out });
   });
 
-  it('answers an unknown name with 404 and the nearest', async () => {
+  it('answers an unknown name with 404 and the nearest name', async () => {
     const { status, body } = await isthmus.get('/explain/alhpa');
     expect(status).toBe(404);
     expect(body).toContain('did you mean alpha?');
@@ -125,7 +125,7 @@ describe('isthmus explain', () => {
   });
 });
 
-it('metrics tell how we stand with Kubernetes', async () => {
+it('metrics show the Kubernetes status', async () => {
   expect(await metric('isthmus_kubernetes_lease_held')).toBe(1);
   expect(await metric('isthmus_kubernetes_instances')).toBe(1);
   expect(await metric('isthmus_kubernetes_stale_seconds')).toBe(0);
@@ -135,7 +135,7 @@ it('metrics tell how we stand with Kubernetes', async () => {
   expect(await metric('isthmus_kubernetes_requests_total{verb="watch"}')).toBeGreaterThan(3);
 });
 
-it('the log says once that nobody listens at the address of the slices', () => {
+it('the log warns once that this instance does not listen at the address of its slices', () => {
   expect(isthmus.log.filter(({ msg }) => msg.startsWith('clients are sent to'))).toEqual([
     expect.objectContaining({
       level: 'warn',
@@ -145,7 +145,7 @@ it('the log says once that nobody listens at the address of the slices', () => {
   ]);
 });
 
-it('isthmus doctor beside it finds its ports and its Lease in the right hands', async () => {
+it('isthmus doctor finds that the running isthmus holds its ports and its Lease', async () => {
   const flags = ['--listen', `127.0.0.1:${isthmus.port}`, '--advertise-address', '192.0.2.1', ...admin()];
   const { out } = await run('doctor', ...flags);
   expect(out).toMatch(/^ok +listen +127\.0\.0\.1:\d+ is taken by the isthmus that runs here$/m);
@@ -154,7 +154,7 @@ it('isthmus doctor beside it finds its ports and its Lease in the right hands', 
   expect(out).toMatch(/^ok +rights +all \d+ that are needed$/m);
 });
 
-it('an API that is gone shows in status, explain and metrics, and the cluster stays reachable', async () => {
+it('an unreachable API shows in status, explain and metrics, and the cluster stays reachable', async () => {
   await management.api.stop();
   await expect.poll(() => metric('isthmus_kubernetes_stale_seconds')).toBeGreaterThan(0);
   await expect.poll(() => metric('isthmus_problems')).toBeGreaterThan(0);

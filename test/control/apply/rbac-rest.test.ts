@@ -1,5 +1,5 @@
-// The rights that rbac.test.ts and rbac-writes.test.ts do not take away: of listeners, of Nodes, of Events that repeat, of the Lease
-// at the end. Together they are the whole table: whoever adds a right adds what happens without it.
+// The rights that rbac.test.ts and rbac-writes.test.ts do not remove: for listeners, Nodes, repeated Events, and the Lease at the end.
+// Together the three files cover the whole table. A new right in the table needs a test of its absence.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
 import type { Isthmus } from '../../support/isthmus.ts';
@@ -20,7 +20,7 @@ const LISTENER = {
   selector: { matchLabels: { app: 'redis' } },
 };
 
-/** Those of the other two files. */
+/** The rights that the other two files remove. */
 const ELSEWHERE = [
   ...['list', 'watch'].flatMap((verb) =>
     ['openstackclusters', 'secrets', 'services', 'endpointslices', 'leases'].map((what) => `${verb} ${what}`),
@@ -91,13 +91,13 @@ const told = async (verb: string, resource: string) => {
       ({ level, reason, error }) => level === 'warn' && forbidden(verb, resource).test(`${reason} ${error}`),
     ),
   );
-  // Everything else goes on.
+  // All other work continues.
   await site.published('alpha-net-1');
-  await isthmus.untilState('alpha', 'serving'); // the slice may be of the one before
+  await isthmus.untilState('alpha', 'serving'); // the slice may come from the previous process
   expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
 };
 
-it('every right of the table is taken away somewhere', () => {
+it('the tests remove every right of the table once', () => {
   const here = [...LISTENERS.map((each) => each.join(' ')), ...OTHERS];
   const all = TABLE.flatMap(({ resource, verbs }) => verbs.map((verb) => `${verb} ${resource}`));
   expect([...ELSEWHERE, ...here].sort()).toEqual(all.sort());
@@ -109,7 +109,7 @@ describe('without the right to', () => {
     await isthmus.ended();
   });
 
-  it.each(LISTENERS)('%s %s it is named, and made up for once it is granted', async (verb, resource) => {
+  it.each(LISTENERS)('%s %s, the problem names it until it is granted', async (verb, resource) => {
     await start(`${verb} ${resource}`);
     site.management.addListener('web', LISTENER);
     await told(verb, resource);
@@ -121,12 +121,12 @@ describe('without the right to', () => {
     await until('its slice is gone', () => site.slice('alpha-web-net-1') === null);
   });
 
-  it.each(['list', 'watch'])('%s nodes it takes part, and says that it does not know', async (verb) => {
+  it.each(['list', 'watch'])('%s nodes, the instance takes part and reports it', async (verb) => {
     await start(`${verb} nodes`, '--node-selector', '[{"key":"a","operator":"DoesNotExist"}]');
     await told(verb, 'nodes');
   });
 
-  it('change Events: one that repeats is told by the log alone', async () => {
+  it('patch Events, a repeated Event appears only in the log', async () => {
     await start('patch events');
     await site.published('alpha-net-1');
     const flap = async () => {
@@ -140,7 +140,7 @@ describe('without the right to', () => {
     await told('patch', 'events');
   });
 
-  it('delete its Lease it ends in order all the same, and the Lease runs out', async () => {
+  it('delete its Lease, the instance still stops in order, and the Lease expires', async () => {
     await start('delete leases');
     await until('it holds its Lease', async () => (await isthmus.status()).kubernetes?.lease === 'held');
     await site.published('alpha-net-1');

@@ -1,4 +1,4 @@
-// A right to change or delete that is missing: named exactly, everything else goes on, and it is made up for once it is granted.
+// A missing right to change or delete: it is named exactly, all other work continues, and the change is made once the right is granted.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
@@ -77,7 +77,7 @@ describe('without the right to', () => {
     ],
   ];
 
-  it('change or delete what has to be: named for each, and made up for', async () => {
+  it('change or delete an object, the problem names each right, and the change is made once it is granted', async () => {
     isthmus = await site.instance('net-1');
     await site.published('alpha-net-1');
     await until('the kubeconfig leads here', () =>
@@ -87,7 +87,7 @@ describe('without the right to', () => {
       site.api.access.set(USER, rules({ verb, resource }));
       provoke();
       if (verb === 'delete' && resource === 'services') {
-        // It goes only when the cluster is given back.
+        // The Service is deleted only when the cluster is no longer proxied.
         await site.published('alpha-net-1');
         site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
       }
@@ -103,7 +103,7 @@ describe('without the right to', () => {
     await site.published('alpha-net-1');
   });
 
-  it('tell in Events: that is all that is lost', async () => {
+  it('create Events, only the Events are missing', async () => {
     const running = await start('create', 'events');
     await site.published('alpha-net-1');
     await site.clusters.servers.get('alpha')?.stop();
@@ -113,7 +113,7 @@ describe('without the right to', () => {
     await site.published('alpha-net-1');
   });
 
-  it('renew the Lease: nothing is published, clients are served', async () => {
+  it('renew the Lease, nothing is published and clients are served', async () => {
     for (const name of site.management.slices()) site.api.store.delete({ ...SLICE, name });
     const running = await start('patch', 'leases');
     await site.problem(running, forbidden('patch', 'leases'));

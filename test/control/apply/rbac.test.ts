@@ -1,5 +1,5 @@
-// A right that is missing: status and log say exactly which verb on which resource, everything else goes on, and it is made up for
-// as soon as it is granted.
+// A missing right: status and log name the exact verb and resource, all other work continues, and the change is made as soon as the right
+// is granted.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => site.stop());
 
 describe('with the rights of the chart and no other', () => {
-  it('everything is published, given back, and cleaned up', async () => {
+  it('everything is published, withdrawn, and cleaned up', async () => {
     site.add(site.clusters.alpha);
     const isthmus = await site.instance('net-1');
     await site.published('alpha-net-1');
@@ -68,7 +68,7 @@ describe('without the right to', () => {
     ['create', 'endpointslices'],
     ['create', 'services'],
     ['create', 'leases'],
-  ])('%s %s', async (verb, resource) => {
+  ])('%s %s, the problem names it and clients are served', async (verb, resource) => {
     for (const name of site.management.services())
       site.api.store.delete({ apiVersion: 'v1', kind: 'Service', namespace: 'magnum-system', name });
     for (const name of site.management.slices())
@@ -91,7 +91,7 @@ describe('without the right to', () => {
       await logged(verb, resource);
       expect((await running.get('/readyz')).status).toBe(200);
       if (resource !== 'openstackclusters') {
-        // Clients that come are served whatever cannot be written.
+        // Clients that connect are served, whatever cannot be written.
         await running.untilState('alpha', 'serving');
         expect(await site.ask(running, site.clusters.alpha)).toContain('alpha');
       }

@@ -1,5 +1,5 @@
-// A rolling upgrade from magnum-cluster-api-proxy, instance by instance: at no moment is a reachable cluster without a ready endpoint, and
-// afterwards everything is ours. The old instances are simulated, faster than they are, by their own rules.
+// A rolling upgrade from magnum-cluster-api-proxy, instance by instance. A reachable cluster always has a ready endpoint, and at the end
+// Isthmus owns every object. The old instances are simulated by their own rules, but faster.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -34,7 +34,7 @@ const modes = async () =>
   Promise.all(started.map(async (each) => (await each.status()).kubernetes?.liveness ?? null));
 
 describe('a rolling upgrade', () => {
-  it('begins beside the old ones, with slices that they keep', async () => {
+  it('begins beside the old instances, with slices that they keep', async () => {
     old[0]?.stop();
     started.push(await site.instance('net-1'));
     await until('the first is replaced', () =>
@@ -42,7 +42,7 @@ describe('a rolling upgrade', () => {
     );
     await expect.poll(modes).toEqual(['timestamp']);
     for (const cluster of CLUSTERS) {
-      // The old one's is there under the plain name until it expires: ours is told by its label.
+      // The old instance's slice has the plain name until it expires. The label identifies the slice of Isthmus.
       const own = () =>
         site.management
           .slices()
@@ -71,7 +71,7 @@ describe('a rolling upgrade', () => {
     expect(site.writesOf('net-1')['patch services']).toBe(writes);
   });
 
-  it('goes on, one by one', async () => {
+  it('continues one instance at a time', async () => {
     for (const [i, node] of ['net-2', 'net-3'].entries()) {
       old[i + 1]?.stop();
       started.push(await site.instance(node));
@@ -90,7 +90,7 @@ describe('a rolling upgrade', () => {
     expect(old.every((each) => each.crash === null)).toBe(true);
   });
 
-  it('ends with everything ours: Services adopted, no time stamp left, and nothing of the old ones', async () => {
+  it('ends with all objects owned by Isthmus: Services adopted, no timestamp, and no object of the old instances', async () => {
     await until(
       'the old slices are collected, and ours are plain',
       () =>
@@ -98,7 +98,7 @@ describe('a rolling upgrade', () => {
           const { labels, annotations } = site.slice(name)?.metadata ?? {};
           return labels?.['isthmus.dev/instance'] !== undefined && annotations?.[annotation] === undefined;
         }),
-      120_000, // the old ones are taken for gone after 30 s and more
+      120_000, // the old instances count as gone after 30 s or more
     );
     expect(site.management.slices()).toHaveLength(6);
     await until('the Services are adopted', () =>

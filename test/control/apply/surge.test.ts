@@ -1,4 +1,4 @@
-// Two processes of one node that share no socket, as a DaemonSet with surge has them where each Pod has an address of its own.
+// Two processes of one node that share no socket, like a DaemonSet with surge where each Pod has its own address.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FAST_TIMES, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -12,10 +12,10 @@ beforeAll(async () => {
 afterAll(() => site.stop());
 
 const TIMES = ['--health-interval', '200ms', '--propagation-wait', '4s'];
-/** How late a kube-proxy is. */
+/** The delay of a kube-proxy. */
 const LATE_MS = 1000;
 
-it('the older serves whoever hears late where to go, and then ends', async () => {
+it('the superseded process serves clients of a slow kube-proxy, and then ends', async () => {
   const older = site.management.instance('net-1');
   const younger = site.management.instance('net-1');
   await older.start('--advertise-address', '192.0.2.1', ...TIMES);
@@ -24,7 +24,7 @@ it('the older serves whoever hears late where to go, and then ends', async () =>
     const [first] = (site.slice('alpha-net-1')?.ports ?? []) as { port: number }[];
     return first === undefined ? null : { at: performance.now(), port: first.port };
   });
-  const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'nobody is ready'));
+  const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'no endpoint is ready'));
   const answers: string[] = [];
   let done = false;
   const client = (async () => {
@@ -53,7 +53,7 @@ it('the older serves whoever hears late where to go, and then ends', async () =>
   expect(site.slice('alpha-net-1')).toMatchObject({ endpoints: [{ addresses: ['192.0.2.2'] }] });
 });
 
-it('as the first process of a container the older waits to be ended, and is alive to kubelet until then', async () => {
+it('a superseded process that is the first of its container waits for its signal, and stays live for the kubelet until then', async () => {
   const older = site.management.instance('net-2');
   const younger = site.management.instance('net-2');
   older.within = ['unshare', '--pid', '--fork', '--kill-child'];

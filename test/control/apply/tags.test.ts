@@ -44,7 +44,7 @@ function metadataOf(kind: keyof typeof KINDS) {
   const [apiVersion, name, object] = KINDS[kind];
   return management.get(apiVersion, name, object)?.metadata;
 }
-/** What is on it beside our own marks; the same as label and as annotation, or neither is right. */
+/** The tags on the object without the proxy's own keys. Labels and annotations must be equal. */
 function tagsOn(kind: keyof typeof KINDS): string {
   const { labels = {}, annotations = {} } = metadataOf(kind) ?? {};
   const free = (texts: Record<string, string>) =>
@@ -57,8 +57,8 @@ function tagsOn(kind: keyof typeof KINDS): string {
 }
 const sorted = (...tags: string[]) => tags.join().split(',').sort().join();
 
-describe('tags, as docs/tags.md tells', () => {
-  it('of the flag are on what belongs to the instance, those of the annotation on all of the cluster', async () => {
+describe('tags, as docs/tags.md describes them', () => {
+  it('from the flag are on objects of the instance, and tags from the annotation on all objects of the cluster', async () => {
     const isthmus = management.instance('net-1');
     await isthmus.start(...FAST, '--resource-tags', INSTANCE_TAGS);
     management.addCluster({ ...clusters.alpha, address: ADDRESS });
@@ -73,7 +73,7 @@ describe('tags, as docs/tags.md tells', () => {
     expect(tagsOn('Lease')).toBe(sorted(INSTANCE_TAGS));
   });
 
-  it('are found by the command that lists what a cluster owns', () => {
+  it('are found by the command that lists the objects of a cluster', () => {
     const selector = documented(/get services,endpointslices -l (\S+)/);
     expect(selector).toBe('isthmus.dev/resource-owner=kube-1');
     for (const kind of ['Service', 'EndpointSlice'] as const) {
@@ -83,7 +83,7 @@ describe('tags, as docs/tags.md tells', () => {
     }
   });
 
-  it('that are wrong are told of their cluster, and only of it', async () => {
+  it('that are invalid are reported for their cluster only', async () => {
     management.addCluster({ ...clusters.beta, address: ADDRESS });
     management.patchCluster('alpha', { metadata: { annotations: { [ANNOTATION]: 'kubernetes.io/a=b' } } });
     const [isthmus] = management.instances;
@@ -98,7 +98,7 @@ describe('tags, as docs/tags.md tells', () => {
       .toEqual(['serving', 'serving']);
   });
 
-  it('go when nobody wants them any more, also after a restart without the flag; what others put there stays', async () => {
+  it('are removed when they are no longer configured, also after a restart without the flag, and foreign keys stay', async () => {
     management.api.store.patch(
       { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'alpha' },
       { metadata: { labels: { theirs: 'x' }, annotations: { theirs: 'x' } } },

@@ -1,5 +1,5 @@
-// TCP listeners on the built program: the manifests of deploy/examples/listeners as they stand, through a port of their own to real
-// machines in a real namespace. Ports that stay through a restart, that are taken, or run out; a rollout under load.
+// TCP listeners on the built program: the unchanged manifests of deploy/examples/listeners, through their own ports to real machines in a
+// real namespace. Ports that survive a restart, that are taken, or run out; a rollout under load.
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ const EXAMPLES = new URL('../../../deploy/examples/listeners/', import.meta.url)
 const RANGE = [17_300, 17_305] as const;
 const FLAGS = ['--listener-ports', RANGE.join('-'), '--ignored-selector-labels', 'generation'];
 
-/** Name, address, the port it listens on, labels. */
+/** Name, address, listening port, labels. */
 const MACHINES = [
   ['boot', '10.0.0.10', 22, { 'infrastructure.cluster.x-k8s.io/machine-name': 'bootstrap' }],
   ['worker-1', '10.0.0.11', 30_080, { 'node-role': 'worker' }],
@@ -35,7 +35,7 @@ const busy: Server[] = [];
 beforeAll(async () => {
   site = await PublishSite.start();
   const { netns, networkId } = site.clusters.alpha;
-  // The examples name it so.
+  // The examples use this name.
   site.management.addCluster({ name: 'kube-1', networkId, address: ADDRESS });
   for (const [name, address, port, labels] of MACHINES) {
     const isV6 = address.includes(':');
@@ -67,7 +67,7 @@ function apply(file: string): void {
   }
 }
 
-/** Of this instance, as its slice says; 0 while there is none. */
+/** The port of this instance in its slice; 0 while there is no slice. */
 function portOf(service: string): number {
   const ports = (site.slice(`${service}-net-1`)?.ports ?? []) as { port?: number }[];
   return ports[0]?.port ?? 0;
@@ -80,7 +80,10 @@ function open(service: string): Promise<Socket> {
   });
 }
 
-/** A connection that has reached its machine, and what it said line by line. Connected alone is the kernel's word: nobody has chosen yet. */
+/**
+ * A connection that has reached its machine, with the lines that it received. A TCP connect alone proves nothing: the kernel accepts before
+ * the proxy has chosen a machine.
+ */
 async function through(service: string): Promise<{ socket: Socket; lines: string[] }> {
   const socket = await open(service);
   const lines: string[] = [];
@@ -89,7 +92,7 @@ async function through(service: string): Promise<{ socket: Socket; lines: string
   return { socket, lines };
 }
 
-/** Who answers there; the empty text where nobody does. */
+/** The machine that answers, or the empty text. */
 async function who(service: string): Promise<string> {
   const socket = await open(service).catch(() => null);
   if (socket === null) return '';
@@ -109,9 +112,9 @@ const seen = async (service: string, times: number) =>
   [...new Set(await Promise.all(Array.from({ length: times }, () => who(service))))].sort();
 
 describe('the examples', () => {
-  it('reach the one machine that is labelled bootstrap, on port 22', async () => {
+  it('reach the one machine with the label bootstrap, on port 22', async () => {
     apply('bootstrap-ssh.yaml');
-    // 127.0.0.1 is none of those that it lets in.
+    // 127.0.0.1 is not in the allowed CIDRs of the example.
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: ['127.0.0.0/8'] });
     await site.published('kube-1-bootstrap-ssh-net-1');
     expect(portOf('kube-1-bootstrap-ssh')).toBeGreaterThanOrEqual(RANGE[0]);
@@ -123,7 +126,7 @@ describe('the examples', () => {
     await until('it says so', () => ready('bootstrap-ssh')?.status === 'True');
   });
 
-  it('refuse clients from elsewhere', async () => {
+  it('refuse clients from other addresses', async () => {
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: ['192.0.2.0/24'] });
     await expect.poll(() => who('kube-1-bootstrap-ssh')).toBe('');
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: null });
@@ -140,7 +143,7 @@ describe('the examples', () => {
         (socket) => new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk).trim()))),
       ),
     );
-    // The one with the fewest connections is next.
+    // The next connection goes to the machine with the fewest connections.
     expect(names.sort()).toEqual(['worker-1', 'worker-2', 'worker-6']);
     for (const socket of open3) socket.destroy();
   });
@@ -157,7 +160,7 @@ describe('a port', () => {
     expect([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]).toEqual(before);
   });
 
-  it('that somebody else has is left to them, and a range without a free one is told', async () => {
+  it('that another process holds is left to it, and a range without a free port is reported', async () => {
     const taken = new Set([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]);
     for (let port: number = RANGE[0]; port <= RANGE[1]; port += 1) {
       if (taken.has(port)) continue;
@@ -170,7 +173,7 @@ describe('a port', () => {
       'both are told',
       () => ready('web')?.reason === 'Pending' && ready('web-preview')?.reason === 'Pending',
     );
-    // Before its machine has been asked, none of them answers.
+    // A machine counts as answering only after its first probe.
     await expect.poll(() => ready('web')?.message).toMatch(/17300.*: 1 of 1 machines answers/);
     expect([site.slice('kube-1-web-net-1'), site.slice('kube-1-web-preview-net-1')]).toEqual([null, null]);
     for (const server of busy.splice(0)) server.close();
@@ -179,7 +182,7 @@ describe('a port', () => {
 });
 
 describe('a rollout', () => {
-  it('moves clients to the next generation without one failed connection; who is connected stays', async () => {
+  it('moves clients to the next generation without a failed connection, and keeps established connections', async () => {
     expect([await who('kube-1-web'), await who('kube-1-web-preview')]).toEqual(['blue', 'green']);
     const { socket: old, lines } = await through('kube-1-web');
     const answers: string[] = [];
@@ -206,7 +209,7 @@ describe('a rollout', () => {
     old.destroy();
   });
 
-  it('shows in /status who is what', async () => {
+  it('shows the state of each member in /status', async () => {
     const shown = async () => {
       const { listeners } = (await isthmus.status()) as unknown as {
         listeners: { name: string; state: string; members: { machine: string; state: string }[] }[];
@@ -220,8 +223,8 @@ describe('a rollout', () => {
 
 const isOpen = async (port: number): Promise<boolean> => (await connectError(port)) === null;
 
-describe('an edit of its protocol', () => {
-  it('closes the old port only when nobody is sent there any more, and leaves who is connected', async () => {
+describe('an edit of the protocol of a TCP listener', () => {
+  it('closes the old port only when no slice leads to it any more, and keeps established connections', async () => {
     const { socket, lines } = await through('kube-1-http');
     const port = portOf('kube-1-http');
     const answers: boolean[] = [];
@@ -244,8 +247,8 @@ describe('an edit of its protocol', () => {
   });
 });
 
-describe('its end', () => {
-  it('takes slice, Service and port away, and leaves who is connected', async () => {
+describe('the end of a TCP listener', () => {
+  it('removes its slice, Service and port, and keeps established connections', async () => {
     const { socket, lines } = await through('kube-1-http');
     const port = portOf('kube-1-http');
     site.management.deleteListener('workers-http');
@@ -257,9 +260,9 @@ describe('its end', () => {
     expect(site.management.names('discovery.k8s.io/v1', 'EndpointSlice')).not.toContain('kube-1-http-net-1');
   });
 
-  it('while nobody was here leaves its port to nobody: clients may still be sent there', async () => {
+  it('during a downtime of the program leaves its port unused, because clients may still connect to it', async () => {
     const port = portOf('kube-1-bootstrap-ssh');
-    expect(port).toBe(RANGE[0]); // the first that another would get
+    expect(port).toBe(RANGE[0]); // the first port that another listener would get
     isthmus.signal('SIGKILL');
     await isthmus.ended();
     site.management.deleteListener('bootstrap-ssh');
@@ -272,7 +275,7 @@ describe('its end', () => {
     expect(await isOpen(port)).toBe(false);
   });
 
-  it('of the program withdraws all of them', async () => {
+  it('together with the program withdraws all slices', async () => {
     isthmus.signal('SIGTERM');
     expect(await isthmus.ended()).toBe(0);
     expect(site.management.slices()).toEqual([]);

@@ -1,4 +1,4 @@
-// Watches that talk nonsense, break off or fall silent: they are opened again, and nobody's endpoint suffers.
+// Watches that send invalid data, break off or fall silent. They are opened again, and no endpoint is affected.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -20,7 +20,7 @@ const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.
 /** OpenStackClusters, AdditionalListeners, Services, slices, Leases, Secrets. */
 const WATCHES = 6;
 const allOpen = () => until('all are open', () => site.api.openWatches === WATCHES);
-/** How often one was asked for. */
+/** How many watches the instance has requested. */
 const asked = () =>
   Object.entries(site.management.requestsOf('net-1'))
     .filter(([what]) => what.startsWith('watch '))
@@ -29,7 +29,7 @@ const asked = () =>
 describe('watches', () => {
   it.each([
     ['that send garbage', () => site.api.faults.writeToWatches('garbage\n')],
-    ['that send events that are none', () => site.api.faults.writeToWatches('{"type":"NEWS","object":{}}\n')],
+    ['that send invalid events', () => site.api.faults.writeToWatches('{"type":"NEWS","object":{}}\n')],
     [
       'that end in the middle of a line',
       () => {
@@ -38,13 +38,13 @@ describe('watches', () => {
       },
     ],
     ['that are cut', () => site.api.faults.cutWatches()],
-  ])('%s are opened again, and what happened meanwhile is seen', async (_title, break_) => {
+  ])('%s are opened again, and changes in between are seen', async (_title, break_) => {
     await site.untilWell(isthmus);
     await allOpen();
     const [before, opened] = [versions(), asked()];
     expect(break_()).toBe(WATCHES);
     site.management.patchCluster('alpha', { metadata: { annotations: { 'a-note': _title } } });
-    // Each of them: who has not noticed yet that his is broken would do so in the midst of the next test.
+    // Waits for every watch. A break that is noticed late would disturb the next test.
     await until('each is asked for again', () => asked() >= opened + WATCHES);
     await site.untilWell(isthmus);
     await allOpen();
@@ -52,7 +52,7 @@ describe('watches', () => {
     await serves();
   });
 
-  it('that hang silently take nothing away: a withdrawal needs none of them', async () => {
+  it('that hang silently remove nothing, and a withdrawal needs none of them', async () => {
     expect(site.api.faults.silenceWatches()).toBe(WATCHES);
     await site.clusters.servers.get('alpha')?.stop();
     await until('the slice is gone', () => site.slice('alpha-net-1') === null);

@@ -1,4 +1,5 @@
-// Writes that are refused, cut off, answered by nonsense or never: each is tried again, and none holds up a withdrawal or the end.
+// Writes that are rejected, cut off, answered with invalid data or never answered. Each is retried, and none delays a withdrawal or the
+// shutdown.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -26,8 +27,8 @@ describe('writes', () => {
     ['503', { kind: 'status', code: 503 }],
     ['a cut connection', { kind: 'cut' }],
     ['garbage', { kind: 'body', text: '<html>' }],
-    ['something that is no object', { kind: 'body', text: '{}' }],
-  ] as const)('answered by %s are tried again until they are done', async (_title, answer) => {
+    ['a body that is not a Kubernetes object', { kind: 'body', text: '{}' }],
+  ] as const)('answered by %s are retried until they succeed', async (_title, answer) => {
     const fault = site.api.faults.inject({ resource: 'endpointslices', verb: 'create' }, answer, {
       times: 2,
     });
@@ -39,7 +40,7 @@ describe('writes', () => {
     await expect.poll(async () => (await isthmus.status()).problems).toEqual([]);
   });
 
-  it('that hang hold up no withdrawal, nor the end', async () => {
+  it('that hang delay neither a withdrawal nor the shutdown', async () => {
     for (const resource of ['secrets', 'services', 'leases', 'events'])
       site.api.faults.inject({ resource }, { kind: 'hang' });
     await withdrawAndBack();

@@ -46,7 +46,7 @@ spec: { clusterName: a }
 status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
 `;
 
-  test('are read beside clusters, whichever file they are in', async () => {
+  test('are read beside clusters, from whichever file contains them', async () => {
     write('a.yaml', `${manifest('a')}---\n${LISTENER}`);
     write('m.yaml', MACHINE);
     const { source } = await started();
@@ -61,7 +61,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     });
   });
 
-  test('as kubectl get writes them have a uid, which counts for nothing: a file may be edited in all its parts', async () => {
+  test('have no uid even if the file names one, as kubectl get output does, so every field of a file can be edited', async () => {
     write('ssh.yaml', LISTENER.replace('name: ssh', 'name: ssh, uid: 5d2c'));
     const { source } = await started();
     expect(source.listeners.snapshot().listeners).toMatchObject([{ problems: [], object: { uid: null } }]);
@@ -74,7 +74,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
       /^spec has a field "allowedCidrs": known are .*allowedCIDRs/,
     ],
     ['v1alpha1', 'v2', /^apiVersion is "isthmus.dev\/v2": known is isthmus.dev\/v1alpha1/],
-  ])('what an API would not take is refused: %s → %s', async (right, wrong, problem) => {
+  ])('are refused when an API would reject them: %s → %s', async (right, wrong, problem) => {
     write('ssh.yaml', LISTENER.replace(right, wrong));
     const { source } = await started();
     const [read] = source.listeners.snapshot().listeners;
@@ -82,7 +82,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     expect(read?.problems).toEqual([expect.stringMatching(problem)]);
   });
 
-  test('follow their files: a label that changes is one change, a file that is touched is none', async () => {
+  test('follow their files: a changed label is one change, and a touched file is none', async () => {
     write('m.yaml', MACHINE);
     write('ssh.yaml', LISTENER);
     const { source, changes } = await started();
@@ -100,7 +100,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     await until('it is gone', () => source.listeners.snapshot().listeners.length === 0);
   });
 
-  test('a file that cannot be read any more keeps its own, and nothing is concluded', async () => {
+  test('stay known while their file cannot be read, and nothing is concluded from that', async () => {
     write('ssh.yaml', LISTENER);
     const { source } = await started();
     write('ssh.yaml', 'a: [');
@@ -108,7 +108,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     expect(source.listeners.snapshot().listeners).toHaveLength(1);
   });
 
-  test('two of one name: the first by file counts, and that is told', async () => {
+  test('with the same name: the first by file name counts, and a problem names the other', async () => {
     write('1.yaml', LISTENER);
     write('2.yaml', LISTENER.replace('port: 22', 'port: 23'));
     const { source } = await started();

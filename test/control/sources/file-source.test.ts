@@ -1,4 +1,4 @@
-// The file source on real directories, changed the way people and programs change them.
+// The file source on real directories, with the changes that people and programs make.
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -61,7 +61,7 @@ async function started(options: Partial<FileSourceOptions> = {}) {
   const source = new FileSource({
     directory,
     settings: { proxyAlways: false },
-    // Events alone must do, unless a test is about the interval.
+    // Events alone must suffice, unless a test covers the interval.
     intervalMs: 3_600_000,
     debounceMs: 20,
     ...options,
@@ -99,7 +99,7 @@ function attempt(check: () => void): unknown {
 }
 
 describe('a directory of manifests', () => {
-  test('is read as it is at the start: *.yaml, *.yml and *.json, nothing hidden, nothing below', async () => {
+  test('is read at the start: *.yaml, *.yml and *.json, no hidden files and no subdirectories', async () => {
     write('a.yaml', `${manifest('a')}---\n${manifest('b')}`);
     write('c.yml', manifest('c'));
     write('d.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [] }));
@@ -121,7 +121,7 @@ describe('a directory of manifests', () => {
     expect(seen.changes).toBe(0);
   });
 
-  test('is followed: a file comes, changes, is replaced by a rename, goes', async () => {
+  test('is followed when a file is added, changed, replaced by a rename, or deleted', async () => {
     const { source, seen } = await started();
     expect(source.snapshot()).toEqual({ complete: true, clusters: [], problems: [] });
     write('a.yaml', manifest('a', '10.0.0.1'));
@@ -137,7 +137,7 @@ describe('a directory of manifests', () => {
     expect(source.snapshot().complete).toBe(true);
   });
 
-  test('is not parsed again where it did not change', async () => {
+  test('is not parsed again while it is unchanged', async () => {
     write('a.yaml', manifest('a'));
     utimesSync(join(directory, 'a.yaml'), 1, 1);
     const { source } = await started();
@@ -147,7 +147,7 @@ describe('a directory of manifests', () => {
     expect(source.snapshot().clusters[0]).toBe(a);
   });
 
-  test('that stays the same says nothing, interval after interval', async () => {
+  test('that stays the same reports no change, interval after interval', async () => {
     write('a.yaml', manifest('a'));
     write('bad.yaml', 'a: [');
     const { source, seen } = await started({ intervalMs: 10 });
@@ -158,7 +158,7 @@ describe('a directory of manifests', () => {
     expect(seen.problems).toHaveLength(1);
   });
 
-  test('that never comes to rest is read all the same', async () => {
+  test('that changes without a pause is still read', async () => {
     const { source } = await started({ debounceMs: 400 });
     write('a.yaml', manifest('a'));
     const noise = setInterval(() => write('noise.txt', `${Math.random()}`), 20);
@@ -171,7 +171,7 @@ describe('a directory of manifests', () => {
 });
 
 describe('a bad file', () => {
-  test('is named with line and column, keeps what it last said, and disturbs no other', async () => {
+  test('is reported with line and column, keeps its last valid content, and disturbs no other file', async () => {
     write('a.yaml', `${manifest('a1')}---\n${manifest('a2')}`);
     write('b.yaml', manifest('b'));
     const { source, seen } = await started();
@@ -184,7 +184,7 @@ describe('a bad file', () => {
     expect(source.snapshot()).toMatchObject({ complete: false, problems: [problem] });
     expect(keys(source)).toEqual(['a1', 'a2', 'b']);
 
-    // Others still come, change and go.
+    // Other files can still be added, changed and deleted.
     write('b.yaml', manifest('b', '10.0.0.9'));
     write('c.yaml', manifest('c'));
     await eventually(() => {
@@ -201,7 +201,7 @@ describe('a bad file', () => {
     expect(seen.recovered).toEqual(['a.yaml document 2']);
   });
 
-  test('goes with its last clusters when it is deleted', async () => {
+  test('loses its last clusters when it is deleted', async () => {
     write('a.yaml', manifest('a'));
     const { source } = await started();
     write('a.yaml', '{');
@@ -211,7 +211,7 @@ describe('a bad file', () => {
     await eventually(() => expect(source.snapshot()).toEqual({ complete: true, clusters: [], problems: [] }));
   });
 
-  test('from the start gives the documents that can be read', async () => {
+  test('at the start provides the documents that can be read', async () => {
     write('a.yaml', `${manifest('a1')}---\nkind: [\n---\n${manifest('a3')}`);
     write('b.json', '{"kind":');
     const { source, seen } = await started();
@@ -220,7 +220,7 @@ describe('a bad file', () => {
     expect(seen.problems.map(({ origin }) => origin)).toEqual(['a.yaml document 2', 'b.json']);
   });
 
-  test('of one bad object is a bad object, not a bad file', async () => {
+  test('whose only fault is one bad object is a bad object, not a bad file', async () => {
     write(
       'a.yaml',
       `${manifest('a')}---\n${manifest('b', '127.0.0.1')}---\nkind: Secret\nmetadata:\n  name: s\n`,
@@ -249,7 +249,7 @@ describe('a bad file', () => {
     expect(source.snapshot().complete).toBe(true);
   });
 
-  test('written in small pieces never loses the cluster in it', async () => {
+  test('written in small pieces never loses its cluster', async () => {
     write('a.yaml', manifest('a', '10.0.0.1'));
     const { source, seen } = await started({ debounceMs: 2000 });
     const states = new Set<string>();
@@ -265,10 +265,10 @@ describe('a bad file', () => {
     expect(seen.problems).toEqual([]);
   });
 
-  test('that is never at rest, in a directory that is never quiet, keeps what it last said; others are read', async () => {
+  test('that changes without a pause, in a directory that does too, keeps its last content, and others are read', async () => {
     write('a.yaml', manifest('a', '10.0.0.1'));
     const { source, seen } = await started({ debounceMs: 500 });
-    // Valid YAML, and not what its author is about to say.
+    // This is valid YAML but not the content that the author is about to write.
     const half = manifest('a', '10.0.0.2').slice(0, 150);
     const writer = setInterval(() => write('a.yaml', half), 5);
     try {
@@ -290,7 +290,7 @@ describe('a bad file', () => {
       () => write('big.yaml', '#'.repeat(2000)),
       /^2000 bytes are more than the 1000/,
     ],
-    ['is no text', 'bytes.yaml', () => write('bytes.yaml', Buffer.from([0x61, 0xff, 0xfe])), /^not UTF-8/],
+    ['is not text', 'bytes.yaml', () => write('bytes.yaml', Buffer.from([0x61, 0xff, 0xfe])), /^not UTF-8/],
     ['is a directory', 'dir.yaml', () => mkdirSync(join(directory, 'dir.yaml')), /^not a regular file/],
     [
       'is a FIFO',
@@ -299,7 +299,7 @@ describe('a bad file', () => {
       /^not a regular file/,
     ],
     [
-      'is a link to nothing',
+      'is a dangling link',
       'link.yaml',
       () => symlinkSync('nowhere', join(directory, 'link.yaml')),
       /^a symbolic link to a file that is not there/,
@@ -321,11 +321,11 @@ describe('a bad file', () => {
     });
   });
 
-  test('too many is a problem that names the first that is not read', async () => {
+  test('beyond the limit is a problem that names the first file that is not read', async () => {
     for (const name of ['a', 'b', 'c', 'd']) write(`${name}.yaml`, manifest(name));
     const { source } = await started({ limits: { files: 2 } });
     expect(keys(source)).toEqual(['a', 'b']);
-    // One that sorts before them pushes none of them out.
+    // A new file that sorts before them evicts none of them.
     write('Z.yaml', manifest('z'));
     await sleep(100);
     await source.rescan();
@@ -339,7 +339,7 @@ describe('a bad file', () => {
   });
 });
 
-test('one object in two files: the first by file name counts, and the other is named', async () => {
+test('for one object in two files the first by file name counts, and a problem names the other', async () => {
   write('b.yaml', manifest('x', '10.0.0.2'));
   write('a.yaml', manifest('x', '10.0.0.1'));
   const { source } = await started();
@@ -379,7 +379,7 @@ test('a ConfigMap volume is followed through its swapped link', async () => {
   });
 });
 
-test('a change behind a link, of which no event tells, is found at the interval', async () => {
+test('a change behind a link, which causes no event, is found at the interval', async () => {
   writeFileSync(join(parent, 'elsewhere'), manifest('a', '10.0.0.1'));
   symlinkSync(join(parent, 'elsewhere'), join(directory, 'a.yaml'));
   const { source } = await started({ intervalMs: 30 });
@@ -389,7 +389,7 @@ test('a change behind a link, of which no event tells, is found at the interval'
 });
 
 describe('the directory itself', () => {
-  test('vanishes: what was last read stands; comes back: it is followed again', async () => {
+  test('keeps its last content when it vanishes, and is followed again when it is back', async () => {
     write('a.yaml', manifest('a'));
     const { source, seen } = await started();
     renameSync(directory, join(parent, 'away'));
@@ -407,7 +407,7 @@ describe('the directory itself', () => {
     await eventually(() => expect(keys(source)).toEqual(['b', 'c']));
   });
 
-  test('is another and empty one, as when a volume is unmounted: what was last read stands', async () => {
+  test('keeps its last content when an empty directory replaces it, as after an unmount', async () => {
     write('a.yaml', manifest('a'));
     const { source } = await started({ intervalMs: 20 });
     mkdirSync(join(parent, 'empty'));
@@ -420,20 +420,20 @@ describe('the directory itself', () => {
     expect(source.snapshot().complete).toBe(false);
   });
 
-  test('is another one with other manifests: it is the one that is followed from then on', async () => {
+  test('is followed when another directory with other manifests replaces it', async () => {
     write('a.yaml', manifest('a'));
     const { source } = await started();
     renameSync(directory, join(parent, 'away'));
     mkdirSync(directory);
     write('b.yaml', manifest('b'));
     await eventually(() => expect(keys(source)).toEqual(['b']));
-    // Until the events of the old one have had their say.
+    // Waits for the pending events of the old directory.
     await sleep(200);
     write('c.yaml', manifest('c'));
     await eventually(() => expect(keys(source)).toEqual(['b', 'c']));
   });
 
-  test('is not there at the start: that is a problem, and mended by creating it', async () => {
+  test('is a problem when it is missing at the start, and creating it solves the problem', async () => {
     rmSync(directory, { recursive: true });
     const { source } = await started();
     expect(source.snapshot()).toMatchObject({
@@ -448,7 +448,7 @@ describe('the directory itself', () => {
   });
 });
 
-test('a stopped source holds no descriptor, says nothing more, and can be stopped twice', async () => {
+test('a stopped source holds no descriptor, reports nothing more, and can be stopped twice', async () => {
   const descriptors = () => readdirSync('/proc/self/fd').length;
   await started().then(({ source }) => source.stop());
   const before = descriptors();
@@ -465,7 +465,7 @@ test('a stopped source holds no descriptor, says nothing more, and can be stoppe
   expect(descriptors()).toBe(before);
 });
 
-test('the examples we hand out are read as their comments say', async () => {
+test('the shipped examples are read as their comments say', async () => {
   const { source } = await started({
     directory: join(import.meta.dirname, '../../../deploy/examples/file-source'),
   });

@@ -1,5 +1,5 @@
-// The source of additional listeners against the embedded API: definitions that come late, machines that are watched only when they
-// are wanted, rights that are missing.
+// The source of additional listeners against the embedded API: CRDs that are installed late, machines that are watched only when needed,
+// missing rights.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,7 +78,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test('without the definition there are none, and nothing is wrong; it may come at any time', async () => {
+test('without the CRD there are no listeners and no problem, and the CRD can be installed at any time', async () => {
   await open([machineDefinition()]);
   expect(source.snapshot()).toMatchObject({ complete: true, kindAbsent: true, listeners: [], problems: [] });
   api.store.create(additionalListenerDefinition());
@@ -98,13 +98,13 @@ test('machines are watched only while there is a listener', async () => {
   addMachine('m-2', '10.0.0.2');
   await until('the second too', () => machines().length === 2);
   api.store.delete({ ...LISTENER, namespace: NAMESPACE, name: 'ssh' });
-  await until('nobody is interested', () => machines().length === 0 && names().length === 0);
+  await until('no listener is left', () => machines().length === 0 && names().length === 0);
   await until('the watch is closed', () => api.openWatches === 1);
   addListener('again');
   await until('they are back', () => machines().length === 2);
 });
 
-test('a write that changes nothing we read is no change', async () => {
+test('a write that changes no field that the source reads is no change', async () => {
   await open([additionalListenerDefinition(), machineDefinition()]);
   addListener('ssh');
   addMachine('m-1', '10.0.0.1');
@@ -117,13 +117,13 @@ test('a write that changes nothing we read is no change', async () => {
   expect(source.snapshot().listeners[0]).toBe(before.listeners[0]);
 });
 
-describe('a right that is missing', () => {
+describe('a missing right', () => {
   const without = (resource: string) =>
     neededRules({ namespace: null, clusterNamespace: null }).filter(
       ({ resources }) => resources?.includes(resource) !== true,
     );
 
-  test('to machines: the listeners are known, and the reason is', async () => {
+  test('to machines leaves the listeners known and reports the reason', async () => {
     await open([additionalListenerDefinition(), machineDefinition()], without('machines'));
     addListener('ssh');
     await until('it is told', () => source.snapshot().machinesProblem !== null);
@@ -134,14 +134,14 @@ describe('a right that is missing', () => {
     await until('nothing is wrong', () => source.snapshot().problems.length === 0);
   });
 
-  test('to listeners: nothing is concluded from seeing none', async () => {
+  test('to listeners does not make an empty list count as complete', async () => {
     await open([additionalListenerDefinition(), machineDefinition()], without('additionallisteners'));
     expect(source.snapshot().complete).toBe(false);
     expect(source.snapshot().problems[0]?.reason).toMatch(/forbidden: cannot list .*additionallisteners/);
   });
 });
 
-describe('a definition that is taken away', () => {
+describe('a CRD that is deleted', () => {
   const takeAway = () =>
     api.store.delete({
       apiVersion: 'apiextensions.k8s.io/v1',
@@ -154,7 +154,7 @@ describe('a definition that is taken away', () => {
     source.snapshot().listeners.length === 0 &&
     source.snapshot().problems.length === 0;
 
-  test('takes its listeners along, and then all is as at a start without it; it may come back', async () => {
+  test('removes its listeners, returns to the state of a start without it, and can be installed again', async () => {
     await open([additionalListenerDefinition(), machineDefinition()]);
     addListener('ssh');
     addMachine('m-1', '10.0.0.1');
@@ -169,7 +169,7 @@ describe('a definition that is taken away', () => {
     expect(source.snapshot()).toMatchObject({ complete: true, kindAbsent: false, problems: [] });
   });
 
-  test('while nobody could hear of it keeps them for a minute, says so, and then believes it', async () => {
+  test('while its watch is down keeps its listeners for a minute with a problem, and then removes them', async () => {
     let laterMs = 0;
     await open([additionalListenerDefinition(), machineDefinition()], undefined, () => laterMs);
     addListener('ssh');
