@@ -1,4 +1,4 @@
-// The command line as a user meets it: help, mistakes, exit codes.
+// The command line from the user's point of view: help, mistakes, exit codes.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -23,7 +23,7 @@ function isthmusWith(environment: Record<string, string>, ...args: string[]) {
 }
 
 describe('help', () => {
-  it('is shown without arguments, which is a mistake, and with --help, which is not', () => {
+  it('prints help and exits with an error without arguments, and exits with 0 for --help', () => {
     expect(isthmus()).toMatchObject({
       status: 2,
       stdout: expect.stringContaining('Usage: isthmus <command>'),
@@ -34,30 +34,27 @@ describe('help', () => {
     });
   });
 
-  it.each(['run', 'status', 'top', 'explain', 'doctor', 'demo'])(
-    '%s --help teaches by examples',
-    (command) => {
-      const { status, stdout } = isthmus(command, '--help');
-      expect(status).toBe(0);
-      expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} `);
-    },
-  );
+  it.each(['run', 'status', 'top', 'explain', 'doctor', 'demo'])('%s --help shows examples', (command) => {
+    const { status, stdout } = isthmus(command, '--help');
+    expect(status).toBe(0);
+    expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} `);
+  });
 
-  it('names the version', () => {
+  it('prints the version', () => {
     expect(isthmus('version').stdout).toMatch(/^isthmus \d+\.\d+\.\d+ \(Node \d+/);
     expect(isthmus('--version').stdout).toBe(isthmus('version').stdout);
   });
 });
 
-describe('mistakes', () => {
-  it('in the command are answered with the one that was probably meant', () => {
+describe('the answer to a mistake', () => {
+  it('suggests the most similar command for an unknown command', () => {
     expect(isthmus('runn')).toMatchObject({
       status: 2,
       stderr: expect.stringContaining("did you mean 'run'?"),
     });
   });
 
-  it('in the configuration are listed all at once, with exit code 2', () => {
+  it('lists all mistakes in the configuration at once and exits with code 2', () => {
     const { status, stderr, stdout } = isthmusWith(
       { ISTHMUS_HEALTH_RISE: 'two' },
       'run',
@@ -77,7 +74,7 @@ describe('mistakes', () => {
     expect(stderr).toContain('ISTHMUS_HEALTH_RISE: "two" is not valid; wanted a whole number from 1 to 100');
   });
 
-  it('names each thing that is wrong with labels, and with the file that a selector is read from', () => {
+  it('names each mistake in labels, and names the file of an invalid selector', () => {
     const { status, stderr } = isthmusWith(
       { ISTHMUS_NODE_SELECTOR: '@/nowhere/selector.json' },
       'run',
@@ -95,16 +92,16 @@ describe('mistakes', () => {
   });
 
   it.each([
-    ['a directory that is not there', '/nonexistent/clusters', 'a directory that exists'],
+    ['a missing directory', '/nonexistent/clusters', 'a directory that exists'],
     ['a file', '/etc/hostname', 'a directory, this is a file'],
-  ])('%s as source is a mistake of configuration', (_what, path, wanted) => {
+  ])('%s as source is a configuration error', (_what, path, wanted) => {
     expect(isthmus('run', '--source', `file:${path}`)).toMatchObject({
       status: 2,
       stderr: expect.stringContaining(wanted),
     });
   });
 
-  it('a Kubernetes API that nothing leads to is named, with what to do', () => {
+  it('reports a missing path to a Kubernetes API, and what to do', () => {
     const { status, stdout } = isthmus('run', '--log-format', 'json', '--listen', '127.0.0.1:0');
     expect(status).toBe(1);
     expect(stdout).toContain('no way to a Kubernetes API');
@@ -112,7 +109,7 @@ describe('mistakes', () => {
     expect(stdout).not.toContain('stack');
   });
 
-  it('a busy port is named, with what to do', async () => {
+  it('names a busy port, and what to do', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as { port: number };
@@ -136,7 +133,7 @@ describe('mistakes', () => {
     expect(last.msg).toContain('choose another --listen');
   });
 
-  it('status without a proxy says so and exits 1', () => {
+  it('status reports that no proxy runs and exits with 1', () => {
     expect(isthmus('status', '--admin', '127.0.0.1:1')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('no proxy answers at 127.0.0.1:1 (connect ECONNREFUSED'),
@@ -144,7 +141,7 @@ describe('mistakes', () => {
     expect(isthmus('status', '--admn', 'x').status).toBe(2);
   });
 
-  it('explain without a proxy, or without a name, says so', () => {
+  it('explain reports a missing proxy or a missing name', () => {
     expect(isthmus('explain', 'alpha', '--admin', '127.0.0.1:1')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('answers at 127.0.0.1:1 (connect ECONNREFUSED'),
@@ -156,13 +153,13 @@ describe('mistakes', () => {
     expect(isthmus('explain', 'alpha', '--admin', 'x').stderr).toContain('--admin: "x" is not valid');
   });
 
-  it('doctor takes the flags of run, and lists mistakes in them as run does', () => {
+  it('doctor accepts the flags of run and lists mistakes in them as run does', () => {
     const { status, stdout, stderr } = isthmus('doctor', '--json', '--helth', 'tls');
     expect([status, stdout]).toEqual([2, '']);
     expect(stderr).toContain('--helth: no such flag; did you mean --health?');
   });
 
-  it('demo says how to start the demo from a clone', () => {
+  it('demo explains how to start the demo from a clone', () => {
     const told = { status: 2, stdout: '', stderr: expect.stringMatching(/git clone .*npm run demo/s) };
     expect(isthmus('demo')).toMatchObject(told);
     expect(isthmus('demo', '--once')).toMatchObject(told);

@@ -1,4 +1,4 @@
-// What a run loads and need not would stay resident in every thread: each of these once cost a megabyte or more.
+// Unneeded modules would stay resident in every thread: each module here once cost a megabyte or more.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const isthmus = new Isthmus();
 const loaded: Record<string, string> = {};
 
 beforeAll(async () => {
-  // Every thread runs this first, and at its end writes down what it has loaded.
+  // Every thread runs this first, and writes its loaded modules when it ends.
   const script = join(directory, 'at-exit.cjs');
   writeFileSync(
     script,
@@ -43,7 +43,7 @@ test.each(['main', 'control'])('the %s thread loads no TLS, no cryptography, no 
   expect(loaded[thread]).not.toMatch(/^NativeModule (?:tls|crypto|http2|internal\/deps\/undici\/undici)$/m);
 });
 
-test('nothing is loaded to make a log pretty that nobody watches, nor for metrics that we do not have', () => {
+test('no thread loads a log formatter without a terminal, nor modules for metrics that do not exist', () => {
   expect(loaded.main).toContain('node_modules/pino/');
   expect(loaded.main).toContain('node_modules/prom-client/lib/counter.js');
   expect(loaded.main).not.toMatch(/pino-pretty|opentelemetry|prom-client\/index\.js/);

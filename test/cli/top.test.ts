@@ -1,4 +1,4 @@
-// `isthmus top` as an operator meets it: beside a running proxy with real traffic, in a pipe and on a real terminal.
+// `isthmus top` from the operator's point of view: beside a running proxy with real traffic, in a pipe and on a real terminal.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
@@ -51,7 +51,7 @@ async function piped(...args: string[]): Promise<{ code: number | null; out: str
 }
 
 describe('in a pipe', () => {
-  it('is one table of what happens, without a single escape sequence', async () => {
+  it('prints one table without escape sequences', async () => {
     const { code, out, err } = await piped(...admin(), '--interval', '2s');
     expect([code, err]).toEqual([0, '']);
     expect(out).not.toContain('\x1b');
@@ -60,14 +60,14 @@ describe('in a pipe', () => {
     expect(out).toMatch(/^! .*broken\.yaml/m);
     expect(out).toMatch(/^cluster +state +open\* +new\/s +fail\/s +in\/s +out\/s +up +netns$/m);
     const [beta, alpha] = out.trim().split('\n').slice(-2);
-    // Two stay, and one comes again and again: those of its connections that are over may not all be known to be.
+    // Two connections stay open and one client reconnects. The proxy may not have recorded the end of every connection yet.
     const [, open = ''] =
       /^beta +serving +(\d+) +\S+ +0 +\S+ +\S+ +1\/1 +ovnmeta-[-0-9a-f]{36}$/.exec(beta ?? '') ?? [];
     expect([beta, Number(open) >= 2]).toEqual([beta, true]);
     expect(alpha).toMatch(/^alpha +serving +0 +0 +0 +0 +0 +1\/1 +qdhcp-/);
   });
 
-  it('is JSON with --json: connections come, and carry bytes', async () => {
+  it('prints JSON with --json, with new connections and their bytes', async () => {
     const { code, out } = await piped(...admin(), '--json', '--interval=2s');
     expect(code).toBe(0);
     const view = JSON.parse(out) as TopView;
@@ -85,7 +85,7 @@ describe('in a pipe', () => {
     });
   });
 
-  it('without a proxy says so and exits 1, as status does', async () => {
+  it('reports that no proxy runs and exits with 1, as status does', async () => {
     const { code, out, err } = await piped('--admin', '127.0.0.1:1');
     expect([code, out]).toEqual([1, '']);
     expect(err).toBe(
@@ -94,7 +94,7 @@ describe('in a pipe', () => {
     expect(err).toContain('no proxy answers at 127.0.0.1:1 (connect ECONNREFUSED');
   });
 
-  it('takes nothing that it does not know', async () => {
+  it('rejects unknown arguments', async () => {
     expect(await piped('--interval', '1ms')).toMatchObject({
       code: 2,
       err: expect.stringContaining('--interval: "1ms" is not valid; wanted a duration from 200ms to 1m'),
@@ -106,14 +106,14 @@ describe('in a pipe', () => {
   });
 });
 
-/** The program on a terminal of its own, of which everything that is written to it is kept. */
+/** The program on its own pseudo-terminal. All output is kept. */
 class Terminal {
   written = '';
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
 
   constructor(args: readonly string[], environment: Record<string, string> = {}) {
-    // Its shell says which terminal it is, and in the end whether the modes of the line are what they were.
+    // The shell prints the name of its terminal, and at the end whether the line modes are restored.
     const command = [
       'stty cols 100 rows 20',
       'echo "tty $(tty)"',
@@ -132,7 +132,7 @@ class Terminal {
     });
   }
 
-  /** Of the program itself. */
+  /** The pid of the program itself. */
   get pid(): number {
     return Number(/^pid (\d+)\r$/m.exec(this.written)?.[1]);
   }
@@ -146,7 +146,7 @@ class Terminal {
     spawnSync('stty', ['-F', tty, 'cols', String(columns), 'rows', String(rows)]);
   }
 
-  /** The last screen that was drawn whole, as text. */
+  /** The last completely drawn screen, as text. */
   get screen(): string[] {
     const whole = this.written.slice(0, this.written.lastIndexOf('\x1b[J'));
     return stripVTControlCharacters(whole.slice(whole.lastIndexOf('\x1b[H'))).split(/\r+\n/);
@@ -160,7 +160,7 @@ class Terminal {
     }
   }
 
-  /** What is written once the program has given the terminal back. */
+  /** Output after the program has restored the terminal. */
   async ended(): Promise<string> {
     await within(WAIT_MS, 'the end', this.#closed);
     const at = this.written.lastIndexOf(GIVEN_BACK);
@@ -186,42 +186,37 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   it.each([
     ['q', 'q'],
     ['Ctrl-C', '\x03'],
-  ])(
-    'shows and goes on, follows keys and size, and %s leaves the terminal as it was',
-    async (_name, quit) => {
-      const terminal = new Terminal([...admin(), '--interval', '300ms']);
-      try {
-        await terminal.shows('rates', (screen) =>
-          /^beta +serving +\d+ +\d/.test(rowOf(screen, 'beta') ?? ''),
-        );
-        expect(terminal.written).toContain(TAKEN);
-        expect(terminal.written).toContain('\x1b[32mserving');
-        expect(terminal.screen.length).toBeLessThanOrEqual(20);
-        expect(terminal.screen.at(-1)).toMatch(/^by connections; .*q quit$/);
-        terminal.press('\x1b[B');
-        terminal.press('n');
-        await terminal.shows('another order', (screen) => screen.at(-1)?.startsWith('by name;') === true);
-        expect(terminal.screen.findIndex((line) => line.startsWith('alpha '))).toBeLessThan(
-          terminal.screen.findIndex((line) => line.startsWith('beta ')),
-        );
-        terminal.resize(60, 7);
-        await terminal.shows(
-          'the new size',
-          (screen) => screen.length <= 7 && screen.every((line) => line.length <= 60),
-        );
-        terminal.press(quit);
-        expect(await terminal.ended()).toBe('code 0\r\nmodes restored\r\n');
-      } finally {
-        await terminal.stop();
-      }
-    },
-  );
+  ])('updates, reacts to keys and resizing, and %s restores the terminal', async (_name, quit) => {
+    const terminal = new Terminal([...admin(), '--interval', '300ms']);
+    try {
+      await terminal.shows('rates', (screen) => /^beta +serving +\d+ +\d/.test(rowOf(screen, 'beta') ?? ''));
+      expect(terminal.written).toContain(TAKEN);
+      expect(terminal.written).toContain('\x1b[32mserving');
+      expect(terminal.screen.length).toBeLessThanOrEqual(20);
+      expect(terminal.screen.at(-1)).toMatch(/^by connections; .*q quit$/);
+      terminal.press('\x1b[B');
+      terminal.press('n');
+      await terminal.shows('another order', (screen) => screen.at(-1)?.startsWith('by name;') === true);
+      expect(terminal.screen.findIndex((line) => line.startsWith('alpha '))).toBeLessThan(
+        terminal.screen.findIndex((line) => line.startsWith('beta ')),
+      );
+      terminal.resize(60, 7);
+      await terminal.shows(
+        'the new size',
+        (screen) => screen.length <= 7 && screen.every((line) => line.length <= 60),
+      );
+      terminal.press(quit);
+      expect(await terminal.ended()).toBe('code 0\r\nmodes restored\r\n');
+    } finally {
+      await terminal.stop();
+    }
+  });
 
   it.each([
     ['SIGTERM', 143],
     ['SIGINT', 0],
     ['SIGHUP', 129],
-  ] as const)('gives the terminal back on %s', async (signal, code) => {
+  ] as const)('restores the terminal on %s', async (signal, code) => {
     const terminal = new Terminal(admin());
     try {
       await terminal.shows('clusters', (screen) => rowOf(screen, 'beta') !== undefined);
@@ -232,7 +227,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }
   });
 
-  it('ends when the terminal is gone', async () => {
+  it('ends when the terminal closes', async () => {
     const terminal = new Terminal(admin());
     await terminal.shows('clusters', (screen) => rowOf(screen, 'beta') !== undefined);
     const { pid } = terminal;
@@ -240,7 +235,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     await until('it has ended', () => !isAlive(pid));
   });
 
-  it('has no colours where NO_COLOR is set', async () => {
+  it('prints no colours if NO_COLOR is set', async () => {
     const terminal = new Terminal(admin(), { NO_COLOR: '1' });
     try {
       await terminal.shows('clusters', (screen) => rowOf(screen, 'beta') !== undefined);
@@ -254,8 +249,8 @@ describe.skipIf(!hasScript)('on a terminal', () => {
 
   it.each([
     ['with --once', ['--once'], {}],
-    ['that can do nothing', [], { TERM: 'dumb' }],
-  ])('%s it prints as into a pipe', async (_title, args, environment) => {
+    ['with TERM=dumb', [], { TERM: 'dumb' }],
+  ])('%s it prints the same output as in a pipe', async (_title, args, environment) => {
     const terminal = new Terminal([...admin(), '--interval', '200ms', ...args], environment);
     try {
       await until('the end', () => terminal.written.includes('code 0'));
@@ -266,10 +261,10 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }
   });
 
-  it('says that the proxy has gone, goes on trying, and claims no rate of the next one too early', async () => {
+  it('reports that the proxy is gone, retries, and shows no rate of the next proxy too early', async () => {
     const other = new Isthmus();
     other.writeManifest('alpha.yaml', clusters.alpha.manifest);
-    // At a port that no connection can have: also while nobody is there it is asked, and the next one wants it again.
+    // A port outside the ephemeral range: top asks it while no proxy listens, and the next proxy binds it again.
     const port = `127.0.0.1:${await freePort()}`;
     const { launch } = other;
     other.launch = (args) => launch(args.map((each, index) => (args[index - 1] === '--admin' ? port : each)));

@@ -1,4 +1,4 @@
-// `npm run demo` as its users see it: the story is true, and what it invites to do works from outside of its sandbox.
+// `npm run demo` from the user's point of view: the story is true, and the suggested commands work outside its sandbox.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { until, within } from '../support/tcp.ts';
 
 const task = fileURLToPath(new URL('../../scripts/task.mjs', import.meta.url));
-/** A bound, for a machine that is busy with other things: here it takes some ten seconds. */
+/** An upper bound for a busy machine; the story normally takes about ten seconds. */
 const STORY_MS = 300_000;
 
 class Demo {
@@ -54,12 +54,12 @@ describe('npm run demo', () => {
   }, STORY_MS + 10_000);
   afterAll(() => demo.ended('SIGKILL'));
 
-  it('tells all of its story', () => {
+  it('tells its complete story', () => {
     expect(demo.output).toMatch(/\d+ checks, all true/);
     expect(demo.output).not.toContain('✗');
   });
 
-  it('hands out a kubeconfig by which the management API is reached from outside, under its certificate', async () => {
+  it('writes a kubeconfig that reaches the management API from outside, with its certificate', async () => {
     const { clusters, users } = parse(readFileSync(kubeconfigFile, 'utf8'));
     const { server, 'certificate-authority-data': ca } = clusters[0].cluster;
     const path = '/apis/discovery.k8s.io/v1/namespaces/magnum-system/endpointslices';
@@ -79,7 +79,7 @@ describe('npm run demo', () => {
     expect(names.sort()).toEqual(['alpha-net-1', 'alpha-web-net-1', 'beta-net-1', 'gamma-net-1']);
   });
 
-  it('shows status and a cluster with the very commands that it prints', () => {
+  it('shows status and a cluster with the commands that it prints', () => {
     const shell = (command: string) => execFileSync('sh', ['-c', command], { encoding: 'utf8' });
     const status = demo.matched(/^ {2}(curl -s http:.+)$/m);
     expect(JSON.parse(shell(status))).toMatchObject({ ready: true, problems: [] });
@@ -87,7 +87,7 @@ describe('npm run demo', () => {
     expect(JSON.parse(shell(version))).toMatchObject({ cluster: 'alpha', user: 'system:anonymous' });
   });
 
-  it('ends well on Ctrl-C, and leaves nothing behind', { timeout: STORY_MS }, async () => {
+  it('ends cleanly on Ctrl-C and leaves nothing behind', { timeout: STORY_MS }, async () => {
     expect(existsSync(kubeconfigFile)).toBe(true);
     expect(await demo.ended('SIGINT')).toBe(0);
     expect(demo.output).toContain('withdrawn: EndpointSlice magnum-system/alpha-net-1');

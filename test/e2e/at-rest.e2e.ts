@@ -1,5 +1,5 @@
-// What an instance asks of the API server while nothing happens, counted in the audit log: the same for 5 clusters as for 50.
-// With ISTHMUS_WRITE_RESULTS=1 the old proxy is counted too, and the table in bench/results/ is written anew.
+// The requests of an idle instance to the API server, counted in the audit log: the same for 5 clusters as for 50.
+// With ISTHMUS_WRITE_RESULTS=1 the old proxy is counted too, and the table in bench/results/ is rewritten.
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,16 +13,16 @@ import type { Workload } from './workload.ts';
 const RESULTS = fileURLToPath(new URL('../../bench/results/kubernetes-at-rest.md', import.meta.url));
 const WRITE = process.env.ISTHMUS_WRITE_RESULTS === '1';
 const WINDOW_S = 60;
-/** After the last change: what belongs to it is over. */
+/** The wait after the last change, until its effects are over. */
 const SETTLE_S = 20;
 const INSTANCES = 2;
 const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
-/** Calls per minute and instance, by what they are. */
+/** Calls per minute and instance, by verb and resource. */
 type Counts = Readonly<Record<string, number>>;
 const rows: string[] = [];
 
-/** Many clusters of one tenant: each has a network id of its own, and all of them lead to one namespace. */
+/** Many clusters of one tenant: each has its own network id, and all of them lead to one namespace. */
 class CrowdedSite {
   readonly site: Site;
   readonly #shared: Workload;
@@ -55,17 +55,17 @@ class CrowdedSite {
     await site.proxiedKubeconfig(`c${count - 1}`);
   }
 
-  /** Of Isthmus, its Leases aside. */
+  /** The time of the last write of Isthmus, without its Leases. */
   #lastWriteMs(): number {
     return auditedRequests(this.site.management.controlPlane.auditLog)
       .filter((each) => each.user === ISTHMUS_USER && isWrite(each) && each.resource !== 'leases')
       .reduce((last, { at }) => Math.max(last, at), 0);
   }
 
-  /** What this user asks for in a minute, by each of `publishers`, once everything has settled. */
+  /** The requests of this user in a minute, per publisher in `publishers`, after everything has settled. */
   async atRest(user: string): Promise<Counts> {
     await pause(SETTLE_S);
-    // Of the last kubeconfigs and Events some may be under way for longer: what is counted begins when nothing was written for so long.
+    // Writes of the last kubeconfigs and Events may take longer. Counting starts after this time without any write.
     await this.site.until(
       'Isthmus has come to rest',
       async () => {
@@ -115,7 +115,7 @@ describe('Isthmus', () => {
   afterAll(async () => await crowded?.site.stop());
 
   test.each([5, 50])(
-    'with %i clusters at rest writes nothing but its Lease, and asks next to nothing',
+    'with %i clusters at rest writes only its Lease, and makes few requests',
     async (count) => {
       await crowded.growTo(count);
       const counts = await crowded.atRest(ISTHMUS_USER);
@@ -127,9 +127,9 @@ describe('Isthmus', () => {
     },
   );
 
-  test('costs with 50 clusters what it costs with 5', () => {
+  test('makes the same number of requests for 50 clusters as for 5', () => {
     const [few, many] = measured as [Counts, Counts];
-    // A watch that the server ends, as it does every 5 to 10 minutes, may fall into one window and not into the other.
+    // The server ends each watch after 5 to 10 minutes. This may happen in one window and not in the other.
     expect(Math.abs(sum(many) - sum(few))).toBeLessThan(6);
     expect(Math.abs(writes(many) - writes(few))).toBeLessThan(1.5);
   });
@@ -153,7 +153,7 @@ describe.runIf(WRITE && upstreamMissing() === null)('magnum-cluster-api-proxy', 
     await crowded?.site.stop();
   });
 
-  test.each([5, 50])('with %i clusters at rest asks for each of them, again and again', async (count) => {
+  test.each([5, 50])('with %i clusters at rest makes repeated requests for each cluster', async (count) => {
     await crowded.growTo(count);
     const counts = await crowded.atRest(UPSTREAM_USER);
     tell('magnum-cluster-api-proxy 0.38.2', count, counts);

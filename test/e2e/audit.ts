@@ -1,4 +1,4 @@
-// What the API server's audit log says that somebody asked of it.
+// Reads the requests of a user from the API server's audit log.
 import { readFileSync } from 'node:fs';
 
 export interface AuditedRequest {
@@ -27,9 +27,9 @@ interface AuditLine {
   readonly responseStatus?: { readonly code?: number };
 }
 
-/** Finished requests in the order in which they were logged; a watch counts once, when it starts. */
+/** Completed requests in log order; a watch counts once, at its start. */
 export function auditedRequests(file: string): AuditedRequest[] {
-  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1); // the last one may be half-written
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1); // the last line may be incomplete
   return lines
     .map((line) => JSON.parse(line) as AuditLine)
     .filter(({ verb, stage }) => stage === (verb === 'watch' ? 'ResponseStarted' : 'ResponseComplete'))

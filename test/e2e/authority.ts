@@ -1,4 +1,4 @@
-// A certificate authority as kubeadm makes one for a cluster: it signs the API server's certificate and those of its clients.
+// A certificate authority as kubeadm makes one for a cluster: it signs the certificates of the API server and its clients.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -25,7 +25,7 @@ export class Authority {
     return readFileSync(this.certFile);
   }
 
-  /** `subject` as openssl writes it (`/O=system:masters/CN=admin`), `names` are DNS names and addresses. */
+  /** `subject` in openssl notation (`/O=system:masters/CN=admin`); `names` are DNS names and addresses. */
   issue(subject: string, names: readonly string[] = []): Certificate {
     this.#issued += 1;
     const base = join(this.directory, `issued-${this.#issued}`);

@@ -1,6 +1,6 @@
-// What Client starts on its machine: `loop <kubeconfig> <milliseconds>` opens a new connection at that pace and asks one question
-// on each; `hold <kubeconfig> <count>` opens that many, keeps them, and asks on each once a second: a line of JSON per answer.
-// `upgrade <kubeconfig> <path>` upgrades a connection and sees what it sends come back. All end with their standard input.
+// The program that Client starts on its machine. `loop <kubeconfig> <milliseconds>` opens a new connection at that interval and sends one
+// request on each. `hold <kubeconfig> <count>` keeps that many connections open and sends a request on each once a second; it prints
+// a line of JSON per answer. `upgrade <kubeconfig> <path>` upgrades a connection and expects an echo. All end with their standard input.
 import { readFileSync } from 'node:fs';
 import { Agent, type AgentOptions, request } from 'node:https';
 import { parse } from 'yaml';
@@ -20,7 +20,7 @@ const tls: AgentOptions = {
   ...(user['client-key-data'] && { key: decoded(user['client-key-data']) }),
 };
 
-/** Of one question: a lost packet is sent again after 1, 3 and 7 s, a lost question to the DNS after 5 s. */
+/** The timeout of one request. TCP retransmits a lost packet after 1, 3 and 7 s; the resolver retries a lost DNS query after 5 s. */
 const PATIENCE_MS = 30_000;
 
 let over = false;

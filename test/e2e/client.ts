@@ -1,5 +1,5 @@
-// A machine of the management cluster on which clients run: a real kube-proxy turns Service addresses into Isthmus instances, and
-// names go to CoreDNS through its Service, with the search list of a Pod. Nothing here knows of Isthmus.
+// A machine of the management cluster that runs clients. A real kube-proxy translates Service addresses to Isthmus instances, and names
+// resolve with CoreDNS through its Service, with the search list of a Pod. Nothing here depends on Isthmus.
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const RESOLV_CONF = `search magnum-system.svc.cluster.local svc.cluster.local cl
 nameserver ${DNS_SERVICE}
 options ndots:5
 `;
-/** Where it is a link into a /run that the sandbox does not have, its target is made first. */
+/** If the file is a link into a /run that the sandbox lacks, this creates its target first. */
 const WITH_RESOLVER =
   't=$(readlink -m /etc/resolv.conf) && { [ -e "$t" ] || { mkdir -p "$(dirname "$t")" && : >"$t"; }; } && ' +
   'mount --bind "$1" "$t" && shift && exec "$@"';
@@ -41,7 +41,7 @@ export interface ClientOptions {
   readonly managementKubeconfig: string;
 }
 
-/** One line of client-main.ts. */
+/** One line of client-main.ts output. */
 export interface Try {
   readonly ok: boolean;
   readonly ms: number;
@@ -72,7 +72,7 @@ export class Client {
     this.#kubeProxy = this.#startKubeProxy();
   }
 
-  /** The rules by which connections are sent on, as the kernel has them. */
+  /** The forwarding rules of kube-proxy, as the kernel has them. */
   rules(): string {
     const command = this.mode === 'nftables' ? ['nft', 'list', 'ruleset'] : ['iptables-save', '-t', 'nat'];
     return execFileSync('ip', ['netns', 'exec', this.netns, ...command], {
@@ -82,7 +82,7 @@ export class Client {
     });
   }
 
-  /** Whether connections are sent to this address. */
+  /** Whether the rules send connections to this address. */
   leadsTo(address: string, port = 6443): boolean {
     const rules = this.rules();
     return (
@@ -90,7 +90,7 @@ export class Client {
     );
   }
 
-  /** kubectl with this kubeconfig; its output. */
+  /** Runs kubectl with this kubeconfig and returns its output. */
   async kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
     const [command, all] = this.#command(this.#kubectl(kubeconfig, args));
     try {
@@ -101,36 +101,36 @@ export class Client {
     }
   }
 
-  /** What a server that speaks first says there, such as an SSH server; empty when nobody says anything. */
+  /** The first bytes of a server that speaks first, such as an SSH server; empty if it sends nothing. */
   async firstWords(host: string, port: number): Promise<string> {
     const [command, args] = this.#command([process.execPath, '-e', FIRST_WORDS, host, `${port}`]);
     const { stdout } = await promisify(execFile)(command, args, { timeout: 60_000 });
     return stdout.trim();
   }
 
-  /** A kubectl that goes on: its lines, one after the other. */
+  /** A kubectl that keeps running: its output lines. */
   startKubectl(kubeconfig: string, ...args: readonly string[]): Lines {
     return new Lines(...this.#command(this.#kubectl(kubeconfig, args)));
   }
 
-  /** New connections, one every `everyMs`, until it is stopped. */
+  /** Opens a new connection every `everyMs` until it is stopped. */
   loop(kubeconfig: string, everyMs: number): Loop {
     const file = this.#save(kubeconfig);
     return new Loop(...this.#command([process.execPath, script, 'loop', file, `${everyMs}`]));
   }
 
-  /** Connections that stay open; each is used again every second. */
+  /** Connections that stay open, with a request on each every second. */
   hold(kubeconfig: string, count: number): Loop {
     const file = this.#save(kubeconfig);
     return new Loop(...this.#command([process.execPath, script, 'hold', file, `${count}`]));
   }
 
-  /** New TCP connections, one every `everyMs`; who answers on each. */
+  /** Opens a new TCP connection every `everyMs` and records the server that answers. */
   greet(host: string, port: number, everyMs: number): Lines {
     return new Lines(...this.#command([process.execPath, greeter, host, `${port}`, `${everyMs}`]));
   }
 
-  /** A connection to this path that is upgraded, and then echoes. */
+  /** Upgrades a connection to this path, which then echoes. */
   upgrade(kubeconfig: string, path: string): Lines {
     const file = this.#save(kubeconfig);
     return new Lines(...this.#command([process.execPath, script, 'upgrade', file, path]));
@@ -182,7 +182,7 @@ export class Client {
   }
 }
 
-/** A process that says something from time to time. */
+/** A process that prints lines while it runs. */
 export class Lines {
   readonly all: string[] = [];
   readonly #child: ChildProcess;
@@ -209,7 +209,7 @@ export class Lines {
     return this.#errors.join('\n');
   }
 
-  /** Until it has said a line that fits, now or later. */
+  /** Waits for a matching line, past or future. */
   async heard(fits: (line: string) => boolean, milliseconds = 120_000): Promise<string> {
     const found = () => this.all.find(fits);
     const wait = new Promise<void>((resolve) => {
@@ -224,7 +224,7 @@ export class Lines {
     return found() as string;
   }
 
-  /** Its standard input ends: ours then finish what they are at. */
+  /** Ends its standard input; client-main.ts and greet-main.ts then finish their current work. */
   async finish(milliseconds = 60_000): Promise<void> {
     this.#child.stdin?.end();
     await within(milliseconds, 'the end of a client', this.#closed);
@@ -245,14 +245,14 @@ export class Loop extends Lines {
     return this.tries.filter(({ ok }) => !ok);
   }
 
-  /** Until `count` more have succeeded than by now. */
+  /** Waits for `count` more successes. */
   async more(count: number, milliseconds = 120_000): Promise<void> {
     const wanted = this.tries.filter(({ ok }) => ok).length + count;
     await this.heard(() => this.tries.filter(({ ok }) => ok).length >= wanted, milliseconds);
   }
 }
 
-/** nft and iptables of the machine, or those that were unpacked for the tests. */
+/** nft and iptables of the machine, or the copies that were unpacked for the tests. */
 function packetFilter(): Record<string, string> {
   const {
     ISTHMUS_PACKET_FILTER: programs,

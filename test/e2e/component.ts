@@ -1,5 +1,5 @@
-// One process of the real Kubernetes: started from the testbed's binary (or KUBEBUILDER_ASSETS), with a log file of its own, and
-// gone when the test is over. The sandbox takes along whatever a killed test leaves behind.
+// One process of the real Kubernetes, started from the testbed's binary (or KUBEBUILDER_ASSETS) with its own log file. It ends with the
+// test. The sandbox ends processes that a killed test leaves behind.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ export type ComponentName =
   | 'selector-judge'
   | 'coredns';
 
-/** Where the logs of a run stay: outside the sandbox, so that they can be read after a failure. */
+/** The logs of a run. They are outside the sandbox and stay readable after a failure. */
 export const LOGS =
   process.env.ISTHMUS_E2E_LOGS ?? fileURLToPath(new URL('../../.cache/e2e-logs', import.meta.url));
 
@@ -28,15 +28,15 @@ export function componentCommand(name: ComponentName, args: readonly string[]): 
 }
 
 let serial = 0;
-/** Of this file of tests, in the order of their start. */
+/** The processes of this test file, in start order. */
 const started: LoggedProcess[] = [];
 
 const newest = (): LoggedProcess[] => [...new Map(started.map((each) => [each.name, each])).values()];
 
-/** Whether somebody ended whom nobody asked to: what is awaited then will not come. */
+/** Whether a process ended unexpectedly: then the awaited condition cannot come true. */
 export const somebodyHasFallen = (): boolean => newest().some((each) => each.hasFallen);
 
-/** What to read first when a test has failed: who ended unasked, and what every Isthmus said last; in this suite it is judged. */
+/** The first text to read after a failed test: processes that ended unexpectedly, and the last log lines of every running Isthmus. */
 export function lastWords(count = 12): string {
   const relevant = newest().filter(
     (each) => each.hasFallen || (each.name.startsWith('isthmus-') && each.running),
@@ -47,12 +47,12 @@ export function lastWords(count = 12): string {
 }
 
 export interface ProcessOptions {
-  /** Names its log. */
+  /** The name of the log. */
   readonly label: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A process whose output is a file that outlives the sandbox. */
+/** A process that writes its output to a file outside the sandbox. */
 export class LoggedProcess {
   readonly name: string;
   readonly logFile: string;
@@ -62,7 +62,7 @@ export class LoggedProcess {
 
   constructor(command: string, args: readonly string[], { label, env = {} }: ProcessOptions) {
     mkdirSync(LOGS, { recursive: true });
-    serial += 1; // a second start under the same label does not hide the first
+    serial += 1; // a second start with the same label gets a separate log
     this.name = label;
     this.logFile = join(LOGS, `${String(serial).padStart(2, '0')}-${label}.log`);
     const log = openSync(this.logFile, 'a');
@@ -71,7 +71,7 @@ export class LoggedProcess {
       env: { ...process.env, ...env },
     });
     closeSync(log);
-    this.#exited = once(this.#child, 'exit').catch(() => {}); // `error`: it never started, and `running` says so
+    this.#exited = once(this.#child, 'exit').catch(() => {}); // `error`: the process never started, and `running` is false
     started.push(this);
   }
 
@@ -79,7 +79,7 @@ export class LoggedProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null && this.#child.pid !== undefined;
   }
 
-  /** It has ended, and nobody here wanted it to. */
+  /** The process ended, and the test did not stop it. */
   get hasFallen(): boolean {
     return !this.running && !this.#asked;
   }
@@ -92,7 +92,7 @@ export class LoggedProcess {
     return this.#child.exitCode;
   }
 
-  /** For failure messages: what it said last. */
+  /** The last output, for failure messages. */
   lastLines(count = 15): string {
     const lines = readFileSync(this.logFile, 'utf8').trimEnd().split('\n');
     return `the last lines of ${this.logFile}:\n${lines.slice(-count).join('\n')}`;
@@ -119,7 +119,7 @@ export class LoggedProcess {
 
 export interface ComponentOptions {
   readonly label?: string;
-  /** The network namespace in which it runs; that of the test by default. */
+  /** The network namespace of the process; by default that of the test. */
   readonly netns?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
 }

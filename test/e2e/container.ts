@@ -1,5 +1,5 @@
-// A container as a node's runtime starts it: a root filesystem, and user, capabilities, seccomp and mounts of the Pod's template,
-// word for word. crun carries it out; what this file does not know of a template it refuses, so that nothing is left out in silence.
+// A container as a node's runtime starts it: a root filesystem, with exactly the user, capabilities, seccomp and mounts of the Pod
+// template. crun runs it. Template fields that this file does not support cause an error, so none is silently ignored.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,7 +14,7 @@ interface SeccompProfile {
   readonly type: 'RuntimeDefault' | 'Localhost' | 'Unconfined';
 }
 
-/** Of a Pod's template what decides how its container runs. */
+/** The fields of a Pod template that determine how its container runs. */
 export interface PodTemplate {
   readonly spec: {
     readonly securityContext?: { readonly seccompProfile?: SeccompProfile };
@@ -46,35 +46,35 @@ export interface PodTemplate {
 }
 
 export interface ContainerOptions {
-  /** Names it; one of a name at a time. */
+  /** The name of the container, unique among running containers. */
   readonly name: string;
   readonly rootfs: string;
   readonly pod: PodTemplate;
-  /** The node's: a Pod on the host's network has it, too. */
+  /** The netns of the node, which a Pod on the host network shares. */
   readonly netns: string;
   /** The values of the downward API: `spec.nodeName`, `status.podIP`. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Where the paths of the host are found in the sandbox: `/run/netns` of this node. */
+  /** Where the sandbox has the paths of the host: `/run/netns` of this node. */
   readonly hostPaths: Readonly<Record<string, string>>;
-  /** What kubelet mounts by itself: the directory with token and certificate of the ServiceAccount. */
+  /** The mount that kubelet adds: the directory with token and certificate of the ServiceAccount. */
   readonly serviceAccount: string;
-  /** `linux.seccomp` of the OCI specification: the profile of the type Localhost, or what the runtime's default would be. */
+  /** `linux.seccomp` of the OCI specification: the profile of type Localhost, or the equivalent of the runtime's default. */
   readonly seccomp?: object;
-  /** What the image says runs in it, where the template does not. */
+  /** The command of the image, used if the template has none. */
   readonly entrypoint?: readonly string[];
   readonly extraEnv?: Readonly<Record<string, string>>;
   readonly extraArgs?: readonly string[];
-  /** Directories of the test that the root filesystem lacks, read-only. */
+  /** Directories of the test that the root filesystem lacks, mounted read-only. */
   readonly extraMounts?: Readonly<Record<string, string>>;
 }
 
-/** Why no container can be started here; null where one can. */
+/** Why this machine cannot start containers; null if it can. */
 export function containersMissing(): string | null {
   const { ISTHMUS_E2E_CRUN: crun, ISTHMUS_E2E_CRUN_MISSING: reason } = process.env;
   return crun === undefined ? (reason ?? 'no crun') : null;
 }
 
-/** crun refuses a machine whose cgroups are of both versions, also when it is to use none. */
+/** crun rejects a machine with cgroups of both versions, even if it uses none. */
 const WITHOUT_CGROUPS = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"';
 const PROPAGATION = { None: 'rprivate', HostToContainer: 'rslave', Bidirectional: 'rshared' } as const;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -107,7 +107,7 @@ function mountsOf({ pod, hostPaths, serviceAccount, extraMounts = {} }: Containe
 function capabilitiesOf({ pod }: ContainerOptions): object {
   const { capabilities, privileged } = pod.spec.containers[0]?.securityContext ?? {};
   if (privileged === true) throw new Error('a privileged container is not what this is for');
-  // What a runtime leaves to a container that does not ask is up to the runtime.
+  // Without an explicit setting the capabilities depend on the runtime.
   if (capabilities?.drop?.includes('ALL') !== true) throw new Error('the template does not drop ALL');
   const kept = (capabilities.add ?? []).map((name) => `CAP_${name}`);
   return { bounding: kept, effective: kept, permitted: kept, inheritable: [], ambient: [] };
@@ -118,7 +118,7 @@ function seccompOf({ pod, seccomp }: ContainerOptions): { seccomp?: object } {
   const profile = own ?? pod.spec.securityContext?.seccompProfile;
   if (profile === undefined || profile.type === 'Unconfined') return {};
   if (seccomp !== undefined) return { seccomp };
-  if (profile.type === 'RuntimeDefault') return {}; // of crun there is none
+  if (profile.type === 'RuntimeDefault') return {}; // crun has no default profile
   throw new Error('the template names a profile of its own, and none was given');
 }
 
@@ -126,14 +126,14 @@ function environmentOf({ pod, fields, extraEnv = {} }: ContainerOptions): string
   const given = (pod.spec.containers[0]?.env ?? []).map(({ name, value, valueFrom }) => {
     const path = valueFrom?.fieldRef?.fieldPath;
     const found = path === undefined ? (value ?? '') : fields[path];
-    if (found === undefined) throw new Error(`nobody knows ${path} for ${name}`);
+    if (found === undefined) throw new Error(`no value for ${path}, which ${name} needs`);
     return `${name}=${found}`;
   });
   const added = Object.entries(extraEnv).map((each) => each.join('='));
   return ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...given, ...added];
 }
 
-/** The configuration of the OCI runtime specification for the template's first container. */
+/** The OCI runtime configuration for the template's first container. */
 export function ociConfig(options: ContainerOptions): object {
   const { pod, rootfs, netns, entrypoint = [], extraArgs = [] } = options;
   const [container] = pod.spec.containers;
@@ -156,20 +156,20 @@ export function ociConfig(options: ContainerOptions): object {
         ...['pid', 'ipc', 'uts', 'mount'].map((type) => ({ type })),
         { type: 'network', path: `/run/netns/${netns}` },
       ],
-      // The root of this mount namespace receives what the host mounts below /run/netns, as HostToContainer promises.
+      // The root of this mount namespace receives the host's mounts below /run/netns, as HostToContainer requires.
       rootfsPropagation: 'rslave',
       ...seccompOf(options),
     },
   };
 }
 
-/** The command that runs the container in the foreground, and passes signals on to it. */
+/** The command that runs the container in the foreground and forwards signals to it. */
 export function containerCommand(options: ContainerOptions): [command: string, args: string[]] {
   const { ISTHMUS_E2E_CRUN: program = 'crun' } = process.env;
   const bundle = `/run/containers/${options.name}`;
   mkdirSync(bundle, { recursive: true });
   writeFileSync(join(bundle, 'config.json'), JSON.stringify(ociConfig(options)));
-  // No cgroup: nothing is limited here, and the sandbox has none to give.
+  // No cgroup: the tests need no limits, and the sandbox has no cgroup.
   const crun = [program, '--root=/run/crun', '--cgroup-manager=disabled'];
   const all = [...crun, 'run', `--bundle=${bundle}`, options.name];
   return ['unshare', ['--mount', '--propagation=slave', 'sh', '-c', WITHOUT_CGROUPS, 'sh', ...all]];

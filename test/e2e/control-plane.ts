@@ -1,5 +1,5 @@
-// A real control plane: etcd and kube-apiserver, with RBAC, tokens, a certificate of its own and an audit log; on loopback, or in
-// a network namespace and on an address that others reach.
+// A real control plane: etcd and kube-apiserver with RBAC, tokens, its own certificate and an audit log. It runs on loopback, or in a
+// network namespace with an address that other machines reach.
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { Component, componentCommand, LOGS } from './component.ts';
 
 export const ADMIN = 'admin';
 
-/** Metadata of every request but the watches' own progress: who, which verb, on what. */
+/** Audit metadata of every request except watch progress: user, verb, object. */
 const AUDIT_POLICY = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -22,32 +22,32 @@ rules:
 - level: Metadata
 `;
 
-/** Never ports of the range from which clients get theirs: one of those may be taken when a server comes back to it. */
+/** Ports outside the ephemeral range. An ephemeral port may be taken when a server restarts on it. */
 const API_SERVER_PORT = 6443;
 const ETCD_PORTS = [2379, 2380] as const;
 
 let audited = 0;
 
 export interface ControlPlaneOptions {
-  /** Beside the admin; what they may do is up to RBAC objects. */
+  /** Users beside the admin; RBAC objects define their rights. */
   readonly users?: readonly string[];
-  /** In the names of logs. */
+  /** Part of the log names. */
   readonly label?: string;
   readonly netns?: string;
-  /** Where the API server listens; loopback by default. One control plane at a time in one netns. */
+  /** The address of the API server; loopback by default. One control plane at a time per netns. */
   readonly address?: string;
   readonly port?: number;
   readonly certificate?: Certificate;
-  /** Who signed it; itself by default. */
+  /** The issuer of the certificate; by default the certificate is self-signed. */
   readonly ca?: Buffer;
-  /** Signs certificates of clients. */
+  /** Signs client certificates. */
   readonly clientCa?: string;
   readonly serviceRange?: string;
 }
 
 export class ControlPlane {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-control-plane-'));
-  /** Among the logs, since it often is what explains a failure. */
+  /** In the log directory, because the audit log often explains a failure. */
   readonly auditLog: string;
   readonly certificate: Certificate;
   readonly address: string;
@@ -109,7 +109,7 @@ export class ControlPlane {
         `--etcd-servers=http://127.0.0.1:${ETCD_PORTS[0]}`,
         `--bind-address=${this.address}`,
         `--secure-port=${this.port}`,
-        // No machine of the sandbox has an address that could be advertised, and nobody needs one.
+        // No machine of the sandbox has an address to advertise, and no test needs one.
         '--advertise-address=192.0.2.1',
         '--endpoint-reconciler-type=none',
         `--cert-dir=${at('certificates')}`,
@@ -143,7 +143,7 @@ export class ControlPlane {
       throw new Error(`the control plane ended\n${this.lastLines()}`);
   }
 
-  /** kube-controller-manager with these controllers and no others. */
+  /** kube-controller-manager with only these controllers. */
   startControllers(...controllers: readonly string[]): void {
     const kubeconfig = join(this.directory, 'controllers.kubeconfig');
     writeFileSync(kubeconfig, this.kubeconfig(), { mode: 0o600 });
@@ -161,7 +161,7 @@ export class ControlPlane {
     );
   }
 
-  /** RBAC reaches the authoriser through a watch of its own, a moment after the write. */
+  /** RBAC reaches the authoriser through its own watch, shortly after the write. */
   async untilRulesOf(client: RawClient, rules: readonly AccessRule[]): Promise<void> {
     const [rule] = rules;
     if (rule?.resources === undefined) return;
@@ -190,7 +190,7 @@ export class ControlPlane {
     await this.#apiServer?.stop('SIGKILL');
   }
 
-  /** As a backup does it that is taken by night: etcd stands still for a moment, and the API server waits for it. */
+  /** A cold backup: etcd stops briefly, and the API server waits for it. */
   async backUp(): Promise<void> {
     await this.#etcd?.stop();
     cpSync(this.#etcdDirectory, this.#backup, { recursive: true });
@@ -198,7 +198,7 @@ export class ControlPlane {
     await this.untilReady();
   }
 
-  /** What was there when it was backed up, and nothing since. */
+  /** Restores exactly the state of the backup. */
   async restore(): Promise<void> {
     await this.stopApiServer();
     await this.#etcd?.stop();
@@ -234,7 +234,7 @@ export class ControlPlane {
     });
   }
 
-  /** The API server's process: for what only the process itself tells. */
+  /** The API server's process, for facts that only the process shows. */
   get apiServer(): Component {
     if (this.#apiServer === null) throw new Error('the API server was not started');
     return this.#apiServer;
@@ -245,7 +245,7 @@ export class ControlPlane {
   }
 
   async stop(): Promise<void> {
-    // Killed: whatever an API server wants to finish is of no interest to anybody any more.
+    // SIGKILL: the test does not need an orderly shutdown of the API server.
     await this.#controllers?.stop('SIGKILL');
     await this.#apiServer?.stop('SIGKILL');
     await this.#etcd?.stop('SIGKILL');
@@ -265,7 +265,7 @@ export class ControlPlane {
     return { label: label === undefined ? name : `${label}-${name}`, netns };
   }
 
-  /** Asked from where it can be reached: in a netns only a process inside of it gets an answer. */
+  /** Queried from a reachable place: in a netns only a process inside it gets an answer. */
   async #isReady(): Promise<boolean> {
     const { netns } = this.#options;
     if (netns === undefined) {

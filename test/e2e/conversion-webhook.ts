@@ -1,4 +1,4 @@
-// The conversion webhook of the OpenStack provider, as far as the fields go that are read here, on the management cluster's address.
+// The conversion webhook of the OpenStack provider, for the fields that Isthmus reads, on the management cluster's address.
 import { createServer, type Server } from 'node:https';
 import { groupVersionOf, type KubeObject } from '../fake-kube-api/kube-object.ts';
 import { convertOpenStackCluster } from '../fake-kube-api/types/openstack-cluster-conversion.ts';
@@ -20,7 +20,7 @@ export class ConversionWebhook {
   #server: Server | null = null;
   conversions = 0;
 
-  /** For `spec.conversion` of the definition. */
+  /** The value for `spec.conversion` of the definition. */
   get conversion(): object {
     const caBundle = this.#certificate.cert.toString('base64');
     const url = `https://${MANAGEMENT_ADDRESS}:${PORT}/convert`;
@@ -48,7 +48,7 @@ export class ConversionWebhook {
     });
   }
 
-  /** It is away, as while its Deployment is upgraded: nobody listens. */
+  /** Stops the webhook, as during an upgrade of its Deployment: connections are refused. */
   stop(): void {
     this.#server?.closeAllConnections();
     this.#server?.close();

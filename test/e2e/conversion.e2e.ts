@@ -1,5 +1,5 @@
-// The OpenStack provider is upgraded under load: its definition serves and stores another version, a webhook converts, and for a
-// while the webhook is away. Nothing is withdrawn because of any of it.
+// The OpenStack provider is upgraded under load: its definition serves and stores another version, a webhook converts, and the webhook
+// is unavailable for a while. Isthmus withdraws nothing because of it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
@@ -39,14 +39,14 @@ afterAll(async () => {
   await site?.stop();
 });
 
-/** What our instances wrote since then, Leases aside: while nothing changes for a cluster that is nothing. */
+/** The writes of our instances since this time, without Leases. It is empty while no cluster changes. */
 const writesSince = (at: number) =>
   auditedRequests(site.management.controlPlane.auditLog)
     .filter((each) => each.user === ISTHMUS_USER && isWrite(each) && each.resource !== 'leases')
     .filter((each) => each.at >= at)
     .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
 
-/** The versions of OpenStackCluster that our instances follow at the moment. */
+/** Whether an instance has started a watch of this version since the given time. */
 const follows = (version: string, since: number) =>
   auditedRequests(site.management.controlPlane.auditLog).some(
     ({ user, verb, resource, at, path }) =>
@@ -57,7 +57,7 @@ const follows = (version: string, since: number) =>
       path.includes(`/${version}/`),
   );
 
-test('the definition is upgraded from v1beta1 to v1beta2: the instances follow, and nothing is written', async () => {
+test('the instances follow a definition upgrade from v1beta1 to v1beta2 and write nothing', async () => {
   const { client } = site.management;
   const started = Date.now();
   await webhook.start();
@@ -77,15 +77,15 @@ test('the definition is upgraded from v1beta1 to v1beta2: the instances follow, 
   expect(loop.failures).toEqual([]);
 });
 
-test('a cluster that is then made through the old version is published', async () => {
+test('a cluster that is then created through the old version is published', async () => {
   await site.management.addCluster(site.workload('gamma'));
   await site.proxiedKubeconfig('gamma');
 });
 
-test('the webhook is away for a minute: nothing is withdrawn, and clients are served', async () => {
+test('while the webhook is unavailable for a minute, nothing is withdrawn and clients are served', async () => {
   const started = Date.now();
   webhook.stop();
-  // The API server forgets what it has converted: watches end, and lists fail.
+  // The API server drops its converted objects: watches end, and lists fail.
   await site.management.controlPlane.stopApiServer();
   await site.management.controlPlane.startApiServer();
   const clusters = '/apis/infrastructure.cluster.x-k8s.io/v1beta2/openstackclusters';
@@ -99,7 +99,7 @@ test('the webhook is away for a minute: nothing is withdrawn, and clients are se
   expect(await site.instance('net-1').ask('explain', 'alpha')).toMatch(/^alpha is reachable/);
 });
 
-test('when it is back a deletion is followed, and the others stay', async () => {
+test('after the webhook returns, a deletion is processed and the other clusters stay', async () => {
   const started = Date.now();
   await webhook.start();
   await site.until('OpenStackClusters can be read', async () =>

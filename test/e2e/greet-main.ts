@@ -1,5 +1,5 @@
-// What Client.greet starts on its machine: `<host> <port> <milliseconds>` opens a new connection at that pace, by name, waits for the
-// first line that comes, and says who it was: a line of JSON each. Ends with its standard input.
+// The program that Client.greet starts on its machine: `<host> <port> <milliseconds>` opens a new connection by name at that interval,
+// waits for the first line, and prints it as JSON. It ends with its standard input.
 import { connect } from 'node:net';
 
 const [host, port, everyMs] = process.argv.slice(2) as [string, string, string];

@@ -1,5 +1,5 @@
-// Isthmus on a network node, as users run it: the built program with the privileges that a Pod or a systemd unit gives it, the
-// node's own /run/netns, and a ServiceAccount with the rights that deploy/ ships.
+// Isthmus on a network node, as users run it: the built program with the privileges of a Pod or a systemd unit, the node's own
+// /run/netns, and a ServiceAccount with the rights that deploy/ ships.
 import { execFile } from 'node:child_process';
 import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -10,7 +10,7 @@ import { LoggedProcess } from './component.ts';
 import { type ContainerOptions, containerCommand } from './container.ts';
 
 export type Privileges = 'pod' | 'systemd';
-/** A root filesystem instead of the work tree, started by crun as this Pod template says: the image as the DaemonSet runs it. */
+/** A root filesystem that replaces the work tree. crun starts it according to this Pod template: the image as the DaemonSet runs it. */
 export type Image = Pick<
   ContainerOptions,
   'rootfs' | 'pod' | 'seccomp' | 'entrypoint' | 'extraArgs' | 'extraMounts'
@@ -20,7 +20,7 @@ export interface InstanceOptions {
   readonly node: string;
   readonly address: string;
   readonly privileges: Privileges;
-  /** What is /run/netns on that node. */
+  /** The directory that is /run/netns on that node. */
   readonly netnsDirectory: string;
   readonly api: { readonly host: string; readonly port: number; readonly ca: Buffer; readonly token: string };
   readonly flags?: readonly string[];
@@ -28,7 +28,7 @@ export interface InstanceOptions {
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** The work tree, where a user without any rights can read it: it may be in somebody's home. */
+/** A copy of the work tree that an unprivileged user can read: the original may be in a home directory. */
 export const INSTALLED = '/run/isthmus';
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const SYSTEMD_UID = 64_999;
@@ -52,7 +52,7 @@ const DROPPED: Readonly<Record<Privileges, readonly string[]>> = {
   ],
 };
 
-/** `ip netns exec` has made a mount namespace that follows ours: what Neutron mounts later is seen, as with HostToContainer. */
+/** `ip netns exec` has created a mount namespace that receives our mounts. Later mounts of Neutron are visible, as with HostToContainer. */
 const ON_THE_NODE =
   'mount --rbind "$1" /run/netns && ' +
   `if [ -n "$2" ]; then mkdir -p ${SERVICE_ACCOUNT} && mount --bind "$2" ${SERVICE_ACCOUNT}; fi && ` +
@@ -102,12 +102,12 @@ export class Instance {
     return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine);
   }
 
-  /** Connections that it has finished for a cluster. */
+  /** The number of finished connections of a cluster. */
   served(cluster: string): number {
     return this.log().filter((line) => line.backend != null && line.cluster === cluster).length;
   }
 
-  /** A command of the program on this node, such as `explain alpha`. */
+  /** Runs a command of the program on this node, such as `explain alpha`. */
   async ask(...args: readonly string[]): Promise<string> {
     const [command, ...rest] = this.#command(args);
     const { stdout } = await promisify(execFile)(command as string, rest, { timeout: 60_000 }).catch(
@@ -127,7 +127,7 @@ export class Instance {
     const mounts = [netnsDirectory, privileges === 'pod' ? this.#directory : ''];
     const inside = ['ip', 'netns', 'exec', this.node, 'sh', '-c', ON_THE_NODE, 'sh', ...mounts];
     const environment = privileges === 'pod' ? this.#inPod() : this.#inUnit();
-    // Nothing of the test's own environment: whoever reads these variables would find settings that do not exist.
+    // Without the environment of the test: its ISTHMUS_ variables would be unknown settings to the program.
     const bare = ['env', '-i', ...Object.entries({ PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ...environment })];
     return [
       ...inside,
@@ -137,7 +137,7 @@ export class Instance {
     ];
   }
 
-  /** The template says which command; the flags are those that a test adds to it. */
+  /** The template defines the command; `flags` are the additions of a test. */
   #container(image: Image, flags: readonly string[]): string[] {
     const { KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT } = this.#inPod() as Record<string, string>;
     const [command, args] = containerCommand({
@@ -163,13 +163,13 @@ export class Instance {
     return `/run/isthmus-${this.node}`;
   }
 
-  /** Its credentials go, too: they belong to another user when the next site has a node of this name. */
+  /** Also removes the credentials: on the next site a node of this name may run as another user. */
   async remove(): Promise<void> {
     await this.stop();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  /** As kubelet mounts it: found without a word of configuration. */
+  /** The ServiceAccount as kubelet mounts it: the program finds it without configuration. */
   #inPod(): Record<string, string> {
     const { api } = this.#options;
     const directory = this.#directory;
@@ -185,7 +185,7 @@ export class Instance {
     };
   }
 
-  /** A kubeconfig with a token file, both readable by the unit's user alone; the address is that of the default route. */
+  /** A kubeconfig with a token file, both readable by the unit's user only; the address is that of the default route. */
   #inUnit(): Record<string, string> {
     const { api } = this.#options;
     const directory = this.#directory;

@@ -1,4 +1,4 @@
-// Two instances reach one cluster: kube-proxy sends clients to both, and neither a crash nor a stop of one is more than it must be.
+// Two instances reach one cluster: kube-proxy sends clients to both, and a crash or a stop of one has only the unavoidable effects.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Loop } from './client.ts';
 import { Site } from './site.ts';
@@ -33,7 +33,7 @@ async function bothAreUsed(): Promise<void> {
 }
 const sliceNames = async () => (await site.management.slices('alpha')).map(({ name }) => name).sort();
 
-test('clients are sent to both, and never to the one that cannot reach the cluster', async () => {
+test('clients are sent to both instances, and never to the instance that cannot reach the cluster', async () => {
   expect(await sliceNames()).toEqual(['alpha-net-1', 'alpha-net-2']);
   loop = site.client().loop(kubeconfig, 50);
   await loop.more(100);
@@ -44,7 +44,7 @@ test('clients are sent to both, and never to the one that cannot reach the clust
   expect(site.instance('net-3').served('alpha')).toBe(0);
 });
 
-test('one is killed: its slice is collected, and until then the share of the other succeeds', async () => {
+test('after a crash of one instance its slice is collected, and until then connections to the other succeed', async () => {
   const before = loop.tries.length;
   await site.instance('net-1').stop('SIGKILL');
   const collected = await site.until(
@@ -66,11 +66,11 @@ test('one is killed: its slice is collected, and until then the share of the oth
   });
   const calm = loop.tries.length;
   await loop.more(60);
-  // The first few were already under way.
+  // The first few connections had already started.
   expect(loop.tries.slice(calm + 10).filter(({ ok }) => !ok)).toEqual([]);
 });
 
-test('one is stopped in order: no new connection fails, and those that are open finish', async () => {
+test('during an orderly stop of one instance no new connection fails, and open connections finish', async () => {
   site.instance('net-1').start();
   await site.until('it is back', async () => (await sliceNames()).length === 2);
   await bothAreUsed();

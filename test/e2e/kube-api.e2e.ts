@@ -1,4 +1,4 @@
-// The behaviour suite on a real kube-apiserver, with the real garbage collector behind it: the judge of the embedded API.
+// The behaviour suite on a real kube-apiserver with the real garbage collector: the reference for the embedded API.
 import type { AccessRule } from '../fake-kube-api/http/access.ts';
 import { apiBehaviour } from '../kube-api/behaviour.ts';
 import { definitionsToTry } from '../kube-api/definitions.ts';
@@ -9,7 +9,7 @@ import { ControlPlane } from './control-plane.ts';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const USERS = Array.from({ length: 20 }, (_, index) => `restricted-${index}`);
 
-/** A Role for each namespace that the rules name, bound to that user alone. */
+/** A Role for each namespace in the rules, bound to this user only. */
 async function bind(admin: RawClient, user: string, rules: readonly AccessRule[]): Promise<void> {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   for (const [index, { namespace, ...rule }] of rules.entries()) {

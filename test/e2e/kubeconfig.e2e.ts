@@ -1,5 +1,5 @@
-// The kubeconfig in the management cluster belongs to others: we change one word of it once, keep out of the way of whoever renews
-// it, and put the word back.
+// The kubeconfig in the management cluster belongs to other controllers. Isthmus changes its server once, does not interfere with
+// renewals, and restores the server at the end.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditedRequests, ISTHMUS_USER } from './audit.ts';
 import { Site } from './site.ts';
@@ -25,15 +25,15 @@ const ours = () =>
 const certificateOf = (text: string) => /client-certificate-data: (\S+)/.exec(text)?.[1];
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test('two instances rewrite it once, and change nothing but the server', async () => {
+test('two instances rewrite the kubeconfig once, and change only the server', async () => {
   const text = await site.proxiedKubeconfig('alpha');
   expect(text).toBe(given.replace(DIRECT_SERVER, proxiedServer('alpha')));
   await site.until('both serve', async () => (await site.management.slices('alpha')).length === 2);
-  await pause(15_000); // longer than a look at everything
+  await pause(15_000); // longer than a full resync
   expect(ours()).toHaveLength(1);
 });
 
-test('a certificate that somebody else renews is kept, and nobody fights over it', async () => {
+test('a certificate renewed by another controller is kept, and no instance writes again', async () => {
   const renewed = alpha.kubeconfig(proxiedServer('alpha'));
   await site.management.changeKubeconfig('alpha', () => renewed);
   await pause(15_000);
@@ -43,17 +43,17 @@ test('a certificate that somebody else renews is kept, and nobody fights over it
   expect(names).toContain('namespace/default');
 });
 
-test('one that is made anew with the direct server leads to the Service again, with its new certificate', async () => {
+test('a kubeconfig that is recreated with the direct server leads to the Service again, with its new certificate', async () => {
   const anew = alpha.kubeconfig();
   await site.management.changeKubeconfig('alpha', () => anew);
   const text = await site.proxiedKubeconfig('alpha');
   expect(text).toBe(anew.replace(DIRECT_SERVER, proxiedServer('alpha')));
-  // A request is in the audit log a moment after it was answered.
+  // The audit log records a request shortly after its answer.
   await site.until('the second write is in the audit log', () => ours().length >= 2);
   expect(ours()).toHaveLength(2);
 });
 
-test('renewals one after the other are never overwritten by what was read before them', async () => {
+test('consecutive renewals are never overwritten with older content', async () => {
   let last = '';
   for (let round = 0; round < 12; round += 1) {
     last = alpha.kubeconfig(round % 2 === 0 ? DIRECT_SERVER : proxiedServer('alpha'));
@@ -64,9 +64,9 @@ test('renewals one after the other are never overwritten by what was read before
   expect(certificateOf(text)).toBe(certificateOf(last));
 });
 
-test('it is put back when the cluster is proxied no more, with the certificate of the last renewal', async () => {
+test('the direct server is restored when the cluster is no longer proxied, with the certificate of the last renewal', async () => {
   const certificate = certificateOf(await site.management.kubeconfig('alpha'));
-  // A request is in the audit log a moment after it was answered, and that of the other instance a little later.
+  // The audit log records a request shortly after its answer. The request of the other instance comes a little later.
   await site.until('all that was written is in the audit log', async () => {
     const known = ours().length;
     await pause(3000);

@@ -1,4 +1,4 @@
-// The same kubectl, the same commands, the same outcome on the embedded API as on a real one: the demo invites people to look.
+// The same kubectl commands have the same result on the embedded API as on a real one, because the demo invites users to run kubectl.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -80,7 +80,7 @@ describe.each([
   beforeAll(async () => {
     api = await start();
     writeFileSync(kubeconfig, api.kubeconfig);
-    // Not `create namespace`: that speaks protobuf, which the embedded one does not.
+    // Not `create namespace`: it uses protobuf, which the embedded API does not support.
     writeFileSync(manifest, 'apiVersion: v1\nkind: Namespace\nmetadata: {name: magnum-system}\n');
     await kubectl('apply', '-f', manifest);
     await kubectl('apply', '-f', CRDS);
@@ -103,7 +103,7 @@ describe.each([
     'openstackcluster.infrastructure.cluster.x-k8s.io/alpha-x7k2p',
   ];
 
-  test('applies, applies again, and applies a change, with its own validation on', async () => {
+  test('applies, applies again, and applies a change, with its own validation enabled', async () => {
     writeFileSync(manifest, MANIFEST('one'));
     expect(await kubectl('apply', '-f', manifest)).toBe(NAMES.map((name) => `${name} created`).join('\n'));
     expect(await kubectl('apply', '-f', manifest)).toBe(NAMES.map((name) => `${name} unchanged`).join('\n'));

@@ -1,4 +1,4 @@
-// Loaded before each file of the suite: a failed test's message ends with the last lines of the logs that matter.
+// Loaded before each file of the suite: the message of a failed test ends with the last lines of the relevant logs.
 import { afterEach } from 'vitest';
 import { LOGS, lastWords } from './component.ts';
 

@@ -1,5 +1,5 @@
-// The life of one cluster, from its first object to its last, as everybody around it sees it: Service, slices, kubeconfig, Events,
-// and the rules by which kube-proxy sends connections on. What each step takes is printed.
+// The life cycle of one cluster from creation to deletion, as external observers see it: Service, slices, kubeconfig, Events, and the
+// forwarding rules of kube-proxy. Each step prints its duration.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from './client.ts';
 import { Site } from './site.ts';
@@ -13,7 +13,7 @@ let kubeconfig: string;
 
 beforeAll(async () => {
   site = await Site.start({ modes: ['nftables', 'iptables'] });
-  // net-2 has no port on this network: what happens here is net-1's doing alone.
+  // net-2 has no port on this network: all effects in this file come from net-1.
   alpha = await site.addWorkload({ name: 'alpha', prefix: 'ovnmeta' }, ['net-1']);
   for (const each of site.instances.values()) each.start();
   await site.until('both instances are there', async () => {
@@ -23,14 +23,14 @@ beforeAll(async () => {
 });
 afterAll(async () => await site?.stop());
 
-/** Short of patience: a connection that was begun before kube-proxy had the rules for it never gets anywhere. */
+/** A short timeout: a connection that starts before kube-proxy has its rules never succeeds. */
 const answers = async (client: Client) => {
   const asked = client.kubectl(kubeconfig, 'get', '--raw', '/', '--request-timeout=5s');
   return (await asked.catch(() => '')) === 'I am alpha';
 };
 const both = () => [...site.clients.values()];
 
-/** Several things that follow from one, each with the time since then. */
+/** Several effects of one cause, each with its delay. */
 async function follows(what: string, expected: Readonly<Record<string, () => boolean | Promise<boolean>>>) {
   const times = await Promise.all(
     Object.entries(expected).map(
@@ -41,7 +41,7 @@ async function follows(what: string, expected: Readonly<Record<string, () => boo
   console.log(`${what}\n${lines.join('\n')}`);
 }
 
-test('a cluster that is created becomes a Service, a slice, rules, and a kubeconfig that works', async () => {
+test('a new cluster gets a Service, a slice, forwarding rules, and a kubeconfig that works', async () => {
   await site.management.addCluster(alpha);
   kubeconfig = (await site.management.kubeconfig('alpha')).replace(DIRECT_SERVER, proxiedServer('alpha'));
   await follows('created', {
@@ -61,7 +61,7 @@ test('a cluster that is created becomes a Service, a slice, rules, and a kubecon
   expect(spec.selector).toBeUndefined();
 });
 
-test('when its API server dies nobody is sent there any more, and Service and kubeconfig stay', async () => {
+test('after its API server dies no client is sent there, and Service and kubeconfig stay', async () => {
   await alpha.kill();
   await follows('its API server died', {
     'its slice is gone': async () => (await site.management.slices('alpha')).length === 0,
@@ -75,7 +75,7 @@ test('when its API server dies nobody is sent there any more, and Service and ku
   );
 });
 
-test('when it is back, so is everything', async () => {
+test('when its API server returns, everything is restored', async () => {
   await alpha.revive();
   await follows('its API server is back', {
     'its slice is back': async () => (await site.management.slices('alpha')).length === 1,
@@ -88,7 +88,7 @@ test('when it is back, so is everything', async () => {
   );
 });
 
-test('when its namespace is made anew under the same name it is reached again', async () => {
+test('when its namespace is recreated under the same name, the cluster is reachable again', async () => {
   site.detach(alpha, 'net-1');
   site.attach(alpha, 'net-1');
   await follows('its namespace was deleted and made again', {
@@ -97,7 +97,7 @@ test('when its namespace is made anew under the same name it is reached again', 
   });
 });
 
-test('when it is deleted nothing of ours is left, and the Events told its story', async () => {
+test('after its deletion no object of Isthmus remains, and the Events show its history', async () => {
   const events = await site.management.events('alpha');
   await site.management.deleteCluster('alpha');
   await follows('deleted', {

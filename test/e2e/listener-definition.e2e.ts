@@ -1,4 +1,4 @@
-// The definition of AdditionalListener on a real API server: its rules are CEL there, and its columns kubectl's.
+// The definition of AdditionalListener on a real API server, which evaluates its CEL rules and shows its columns in kubectl.
 import { execFile } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ describe('with kubectl', () => {
   beforeAll(() => writeFileSync(kubeconfig, controlPlane.kubeconfig()));
   afterAll(() => rmSync(kubeconfig, { force: true }));
 
-  test('the definition and every example are applied as they stand', async () => {
+  test('the definition and every example are applied unchanged', async () => {
     await kubectl('apply', '-f', join(DEPLOY, 'crds', 'additionallisteners.isthmus.dev.yaml'));
     await until(
       'it can be asked for',
@@ -76,7 +76,7 @@ describe('with kubectl', () => {
     ).toBe(true);
   });
 
-  test('a list shows what an operator wants to know', async () => {
+  test('a list shows the columns that an operator needs', async () => {
     const lines = (await kubectl('get', 'al')).split('\n');
     expect(lines[0]).toMatch(
       /^NAME +CLUSTER +PROTOCOL +PORT +SERVICE +ACCEPTED +READY +MEMBERS +IGNORED +AGE/,
@@ -89,7 +89,7 @@ describe('with kubectl', () => {
     expect(await kubectl('patch', 'al', 'web', '--type', 'merge', '-p', patch)).toContain('patched');
   });
 
-  test('every field is explained', async () => {
+  test('every field has an explanation', async () => {
     expect(await kubectl('explain', 'additionallistener.spec.rolloutLabels')).toContain('rollout');
   });
 });

@@ -1,5 +1,5 @@
-// Additional listeners on a real Kubernetes: the manifests of deploy/ applied with kubectl, connections by name through CoreDNS, the
-// Service, a real kube-proxy and two instances to machines in a tenant's network; a promotion under load, and the end of an instance.
+// Additional listeners on a real Kubernetes: the manifests of deploy/ applied with kubectl, and connections by name through CoreDNS, the
+// Service, a real kube-proxy and two instances to machines in a tenant's network. Includes a promotion under load and an instance stop.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { NAMESPACE, type Workload } from './workload.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 const MACHINES_PATH = `/apis/cluster.x-k8s.io/v1beta1/namespaces/${NAMESPACE}/machines`;
-/** Name, address, port, labels: what the examples look for. */
+/** Name, address, port, labels: the values that the examples select. */
 const MACHINES = [
   ['boot', '10.0.0.31', 22, { 'infrastructure.cluster.x-k8s.io/machine-name': 'bootstrap' }],
   ['worker-1', '10.0.0.32', 30_080, { 'node-role': 'worker' }],
@@ -79,7 +79,7 @@ function greet(service: string, port: number, everyMs: number): Lines {
   return lines;
 }
 
-/** Who answers by name, of some connections; kube-proxy may need a moment for the first. */
+/** The servers that answer by name on several connections; kube-proxy may need a moment for the first. */
 async function whoAnswers(service: string, port: number, count = 8): Promise<string[]> {
   const lines = greet(service, port, 50);
   await site.until(
@@ -90,7 +90,7 @@ async function whoAnswers(service: string, port: number, count = 8): Promise<str
   return [...new Set(greetings(lines).map(({ who }) => who))].filter((who) => who !== '').sort();
 }
 
-test('the definition may come while Isthmus runs, and every example is served', async () => {
+test('the definition can be installed while Isthmus runs, and every example is served', async () => {
   await kubectl('apply', '-f', join(DEPLOY, 'crds'));
   await site.until('listeners can be written', () =>
     kubectl('apply', '-f', join(DEPLOY, 'examples', 'listeners')).then(
@@ -98,7 +98,7 @@ test('the definition may come while Isthmus runs, and every example is served', 
       () => false,
     ),
   );
-  // Everybody may come: the example lets in the networks of an office.
+  // Allows all clients: the example allows only the networks of an office.
   await kubectl(
     'patch',
     'al',
@@ -120,7 +120,7 @@ test('the definition may come while Isthmus runs, and every example is served', 
   );
 });
 
-test('port 22 reaches the bootstrap machine alone, by name, also while the API server is dead', async () => {
+test('port 22 reaches only the bootstrap machine, by name, also while the API server is down', async () => {
   expect(await whoAnswers('kube-1-bootstrap-ssh', 22)).toEqual(['boot']);
   await cluster.kill();
   await site.until(
@@ -135,7 +135,7 @@ test('port 22 reaches the bootstrap machine alone, by name, also while the API s
   await cluster.revive();
 });
 
-test('several workers share the connections; those of the control plane get none', async () => {
+test('several workers share the connections, and control plane machines get none', async () => {
   expect(await whoAnswers('kube-1-http', 80, 30)).toEqual(['worker-1', 'worker-2']);
 });
 
@@ -182,7 +182,7 @@ test('a promotion under load loses no connection', async () => {
   expect(during.length).toBeGreaterThan(100);
 });
 
-test('an instance that ends in order takes no connection with it', async () => {
+test('an orderly stop of an instance drops no connection', async () => {
   await kubectl('label', 'machine', 'green', 'generation=green', '--overwrite');
   const load = greet('kube-1-web', 6379, 10);
   await site.until('it answers', () => greetings(load).some(({ who }) => who !== ''));
@@ -196,7 +196,7 @@ test('an instance that ends in order takes no connection with it', async () => {
   await site.until('it is back', async () => (await site.management.slices('kube-1-web')).length === 2);
 });
 
-test('the selector stays what it was, and what is asked for in vain is told', async () => {
+test('the selector is immutable, and an invalid request is reported in status and Events', async () => {
   const edit = kubectl(
     'patch',
     'al',
@@ -214,8 +214,8 @@ test('the selector stays what it was, and what is asked for in vain is told', as
   await site.until('an Event tells', async () => (await events()).includes('Invalid'));
 });
 
-test('with the listeners everything of theirs goes, and nothing of the cluster', async () => {
-  // Most of what there is, gone at once, would not be believed at first.
+test('deleting the listeners deletes all their objects, and no object of the cluster', async () => {
+  // In two steps: Isthmus delays a deletion of most objects at once.
   await kubectl('delete', 'al', 'web', 'web-preview', 'konnectivity');
   await site.until('three are gone', async () => (await site.management.names('services')).length === 3);
   await kubectl('delete', 'al', '--all');

@@ -1,20 +1,20 @@
-// A machine of a workload cluster: a program that listens in the tenant's network under an address of the machine's own, and the
-// Machine object that Cluster API keeps of it.
+// A machine of a workload cluster: a program that listens in the tenant's network on the machine's own address, and the Machine object
+// that Cluster API keeps for it.
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
 import type { Networks } from './networks.ts';
 import { NAMESPACE } from './workload.ts';
 
 export interface MachineOptions {
-  /** The workload cluster that it belongs to. */
+  /** The workload cluster of this machine. */
   readonly cluster: string;
   readonly name: string;
-  /** On the tenant's network, so 10.0.0.x; .5 is the API server's, .10 and up are the network nodes'. */
+  /** On the tenant's network 10.0.0.x: .5 is the API server, .10 and up are the network nodes. */
   readonly address: string;
-  /** Beside the label with the cluster's name. */
+  /** Labels in addition to the label with the cluster's name. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly phase?: string;
-  /** `ssh` says `SSH-2.0-<name>` and then echoes, `echo` says nothing first; without it nobody listens there. */
+  /** `ssh` sends `SSH-2.0-<name>` and then echoes, `echo` only echoes; without a value no program listens. */
   readonly serves?: 'ssh' | 'echo';
   readonly port?: number;
 }
@@ -42,20 +42,20 @@ export class Machine {
     this.#server = await NetnsServer.start(cluster, ...mode);
   }
 
-  /** What listens there dies; `start` brings it back. */
+  /** Kills the program that listens; `start` restarts it. */
   async kill(): Promise<void> {
     await this.#server?.stop();
     this.#server = null;
   }
 
-  /** The server is deleted: its address is nobody's. */
+  /** Deletes the server: its address is unused afterwards. */
   async remove(): Promise<void> {
     await this.kill();
     this.#networks.removeMachine(this.options.cluster, this.options.address);
   }
 }
 
-/** As Cluster API writes it in this version; the status is written apart. */
+/** As Cluster API writes it in this version; the status is written separately. */
 export function machineObject(
   version: string,
   options: MachineOptions,

@@ -1,5 +1,5 @@
 // The management cluster of a site: a real control plane, CoreDNS, the definitions of Cluster API, the rights that deploy/ ships, and
-// what Cluster API and its providers would write there.
+// the objects that Cluster API and its providers would write.
 import { execFile } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -23,11 +23,11 @@ import { type MachineOptions, machineObject } from './machine.ts';
 import { MANAGEMENT_ADDRESS, TENANT_ADDRESS } from './networks.ts';
 import { NAMESPACE, type Workload } from './workload.ts';
 
-/** The old proxy, with the rights of an administrator, as it is installed everywhere. */
+/** The old proxy with administrator rights, as in all its installations. */
 export const UPSTREAM_USER = 'upstream';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
-/** The rights that an instance gets unless a site says otherwise. */
+/** The default rights of an instance. */
 const RIGHTS = ['examples/kubernetes-source/rbac.yaml'];
 const MACHINES = '/apis/cluster.x-k8s.io';
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -35,7 +35,7 @@ const CLUSTERS = `/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/${NAM
 const SLICES = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
 const CORE = `/api/v1/namespaces/${NAMESPACE}`;
 
-/** The controllers that have to do with what Isthmus writes. */
+/** The controllers that act on objects of Isthmus. */
 const CONTROLLERS = [
   'garbage-collector-controller',
   'namespace-controller',
@@ -51,7 +51,7 @@ export interface SliceView {
 }
 
 export interface ManagementOptions {
-  /** Those on which a kube-proxy runs, with their addresses. */
+  /** The machines with a kube-proxy, with their addresses. */
   readonly machines: Readonly<Record<string, string>>;
   readonly definition?: KubeObject | undefined;
   readonly machineDefinition?: KubeObject | undefined;
@@ -106,7 +106,7 @@ export class ManagementCluster {
     );
   }
 
-  /** Files or directories of deploy/ as they stand, and definitions among them in force. */
+  /** Applies files or directories of deploy/ unchanged, and waits until their definitions are established. */
   async apply(...manifests: readonly string[]): Promise<void> {
     for (const each of manifests) {
       const path = join(DEPLOY, each);
@@ -116,13 +116,13 @@ export class ManagementCluster {
     await this.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s');
   }
 
-  /** The Pods that a DaemonSet of ours asks for; nobody starts them here but `Instance`, from an image. */
+  /** The Pod template of our DaemonSet. There is no kubelet: only `Instance` starts such a Pod, from an image. */
   async podTemplate(daemonSet: string): Promise<PodTemplate> {
     const path = `/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets/${daemonSet}`;
     return expectStatus(await this.client.get(path), 200).body.spec.template as PodTemplate;
   }
 
-  /** What Isthmus was never allowed: a verb that is missing in deploy/. An API server that has just started refuses much, once. */
+  /** Requests of Isthmus that were always refused: a verb missing in deploy/. An API server refuses some requests just after its start. */
   refusals(): string[] {
     if (!existsSync(this.controlPlane.auditLog)) return [];
     const what = ({ verb, resource }: AuditedRequest) => `${verb} ${resource}`;
@@ -133,7 +133,7 @@ export class ManagementCluster {
     );
   }
 
-  /** The Machine object, in the version that the API server prefers. */
+  /** The Machine object, in the preferred version of the API server. */
   async addMachine(options: MachineOptions): Promise<void> {
     const group = expectStatus(await this.client.get(MACHINES), 200).body;
     const { version } = group.preferredVersion as { version: string };
@@ -143,7 +143,7 @@ export class ManagementCluster {
     expectStatus(await this.client.patch(`${path}/${options.name}/status`, { status }), 200);
   }
 
-  /** Labels of a Machine; null takes one away. */
+  /** Changes labels of a Machine; null removes a label. */
   async labelMachine(name: string, labels: Readonly<Record<string, string | null>>): Promise<void> {
     const given = Object.entries(labels).map(([key, value]) =>
       value === null ? `${key}-` : `${key}=${value}`,
@@ -155,7 +155,7 @@ export class ManagementCluster {
     await this.kubectl('delete', 'machines', name, '-n', NAMESPACE, '--wait=false');
   }
 
-  /** A kubeconfig with which the old proxy may do everything. */
+  /** A kubeconfig that gives the old proxy all rights. */
   async upstreamKubeconfig(): Promise<string> {
     const file = join(this.controlPlane.directory, 'upstream.kubeconfig');
     writeFileSync(file, this.controlPlane.kubeconfig(UPSTREAM_USER), { mode: 0o600 });
@@ -179,14 +179,14 @@ export class ManagementCluster {
     }
   }
 
-  /** A token of the ServiceAccount that deploy/ ships, as kubelet would ask for one. */
+  /** A token of the ServiceAccount that deploy/ ships, as kubelet would request it. */
   async serviceAccountToken(): Promise<string> {
     const path = `${CORE}/serviceaccounts/isthmus/token`;
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
     return expectStatus(await this.client.post(path, request), 201).body.status.token as string;
   }
 
-  /** What Cluster API and the OpenStack provider leave behind once the cluster stands. */
+  /** The objects of Cluster API and the OpenStack provider for a complete cluster. */
   async addCluster(workload: Workload, options: { readonly floatingIp?: boolean } = {}): Promise<void> {
     await this.addKubeconfig(workload.name, workload.kubeconfig());
     await this.addClusterObject(workload.name, workload.networkId, options);
@@ -241,7 +241,7 @@ export class ManagementCluster {
     expectStatus(await this.client.delete(`${CLUSTERS}/${objectName(name)}`), 200);
   }
 
-  /** As `clusterctl move` and most backups leave it: what was written by people is there, under a new uid and without a status. */
+  /** As after `clusterctl move` and most backups: user-written fields survive, with a new uid and without a status. */
   async moveCluster(name: string): Promise<void> {
     const path = `${CLUSTERS}/${objectName(name)}`;
     const { apiVersion, kind, metadata, spec } = expectStatus(await this.client.get(path), 200).body;
@@ -257,7 +257,7 @@ export class ManagementCluster {
     return Buffer.from(secret.body.data.value as string, 'base64').toString();
   }
 
-  /** By somebody else, as the control plane provider renews it: read, changed, written back. */
+  /** A change by another writer, as the control plane provider renews it: read, change, write back. */
   async changeKubeconfig(name: string, change: (text: string) => string): Promise<void> {
     const value = Buffer.from(change(await this.kubeconfig(name))).toString('base64');
     expectStatus(await this.client.patch(`${CORE}/secrets/${name}-kubeconfig`, { data: { value } }), 200);
@@ -288,7 +288,7 @@ export class ManagementCluster {
     }));
   }
 
-  /** Reasons of the Events on a cluster, the oldest first. */
+  /** Reasons of the Events on a cluster, oldest first. */
   async events(name: string): Promise<string[]> {
     const query = `?fieldSelector=involvedObject.name%3D${objectName(name)}`;
     const { body } = expectStatus(await this.client.get(`${CORE}/events${query}`), 200);
@@ -364,5 +364,5 @@ function isDnsReady(): Promise<boolean> {
   });
 }
 
-/** Cluster API gives the infrastructure object a suffix: its name is not the cluster's. */
+/** Cluster API adds a suffix to the name of the infrastructure object: it differs from the cluster's name. */
 export const objectName = (cluster: string): string => `${cluster}-x7k2p`;

@@ -1,5 +1,5 @@
-// With the settings, privileges and rights of deploy/manifests/isthmus.yaml as they stand: a port other than the Services', probes where
-// kubelet asks, and an end within the Pod's grace period.
+// Runs with the exact settings, privileges and rights of deploy/manifests/isthmus.yaml: a port that differs from the Services', probes
+// for kubelet, and a shutdown within the Pod's grace period.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ const FILE = new URL('../../deploy/manifests/isthmus.yaml', import.meta.url);
 const OBJECTS = parseAllDocuments(readFileSync(FILE, 'utf8')).map((document) => document.toJS() as any);
 const POD = OBJECTS.find(({ kind }) => kind === 'DaemonSet').spec.template.spec;
 const [CONTAINER] = POD.containers;
-/** As flags, for an instance has no variables but a Pod's; the log is the test's own. */
+/** As flags, because an instance has only the variables of a Pod; the test sets the log flags. */
 const FLAGS = (CONTAINER.env as { name: string; value?: string }[])
   .filter(({ name, value }) => value !== undefined && !name.startsWith('ISTHMUS_LOG_'))
   .map(({ name, value }) => `--${name.replace('ISTHMUS_', '').toLowerCase().replaceAll('_', '-')}=${value}`);
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.stop());
 
-/** From another machine, as kubelet and Prometheus come. */
+/** From another machine, as kubelet and Prometheus do. */
 async function asked(path: string): Promise<string> {
   const { port } = CONTAINER.livenessProbe.httpGet;
   const curl = ['curl', '--silent', '--max-time', '10', `http://${ADDRESS}:${port}${path}`];
@@ -47,7 +47,7 @@ test('clients reach the cluster at port 6443 of its Service, through port 16443 
   });
 });
 
-test('it answers its probes, and Prometheus', async () => {
+test('the instance answers its probes and Prometheus', async () => {
   for (const probe of [CONTAINER.livenessProbe, CONTAINER.readinessProbe])
     expect(await asked(probe.httpGet.path)).toBe('ok\n');
   const metrics = await asked('/metrics');
@@ -55,7 +55,7 @@ test('it answers its probes, and Prometheus', async () => {
   expect(metrics).toContain('isthmus_cluster_serving{namespace="magnum-system",cluster="alpha"} 1');
 });
 
-test('nothing is missing: no problem in its status, no right that was refused', async () => {
+test('the instance reports no problem, and no right is missing', async () => {
   const status = JSON.parse(await site.instance('net-1').ask('status', '--json'));
   expect(status).toMatchObject({ ready: true, problems: [] });
   expect(
@@ -66,7 +66,7 @@ test('nothing is missing: no problem in its status, no right that was refused', 
   ).toEqual([]);
 });
 
-test('told to end, it has ended in order before kubelet would kill it', async () => {
+test('after SIGTERM the instance ends in order before kubelet would kill it', async () => {
   const started = performance.now();
   await site.instance('net-1').stop('SIGTERM', POD.terminationGracePeriodSeconds * 1000);
   expect(site.instance('net-1').process.exitCode).toBe(0);

@@ -1,14 +1,14 @@
-// The networks of a site, all inside the sandbox: one that every node and client is on, and one for each tenant, where all tenants
-// use the same addresses. A network node has a directory of namespaces of its own, as each real one has its /run/netns.
+// The networks of a site, all inside the sandbox: one for all nodes and clients, and one for each tenant. All tenants use the same
+// addresses. Each network node has its own directory of namespaces, like /run/netns on a real node.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ip } from '../support/network/netns.ts';
 
 const BRIDGE = 'br-site';
-/** Where the test itself, the management cluster and CoreDNS are. */
+/** The address of the test itself, the management cluster and CoreDNS. */
 export const MANAGEMENT_ADDRESS = '10.250.0.1';
-/** Every tenant's API server has this one. */
+/** Every tenant's API server has this address. */
 export const TENANT_ADDRESS = '10.0.0.5';
 const NODES = '/run/site';
 
@@ -27,7 +27,7 @@ export class Networks {
     ip('link', 'set', BRIDGE, 'up');
   }
 
-  /** A machine on the site's network, with a default route as every machine has one. */
+  /** A machine on the site's network, with a default route. */
   addHost(name: string, address: string): void {
     this.#addNetns(name);
     const link = this.#link(name);
@@ -37,7 +37,7 @@ export class Networks {
     ip('-n', name, 'route', 'add', 'default', 'via', MANAGEMENT_ADDRESS);
   }
 
-  /** What stands for /run/netns on this node; namespaces appear in it while a program on the node looks. */
+  /** The directory that is /run/netns on this node; namespaces appear in it while programs run. */
   netnsDirectory(node: string): string {
     const directory = join(NODES, node);
     if (!this.#mounts.includes(directory)) {
@@ -49,7 +49,7 @@ export class Networks {
     return directory;
   }
 
-  /** A tenant's network with one machine on it, on which its API server runs. Nothing leads from here to any other network. */
+  /** A tenant's network with one machine for its API server. It has no route to any other network. */
   addTenant(name: string): void {
     this.#addNetns(name);
     ip('-n', name, 'link', 'add', 'br0', 'type', 'bridge');
@@ -57,7 +57,7 @@ export class Networks {
     ip('-n', name, 'link', 'set', 'br0', 'up');
   }
 
-  /** One more machine on a tenant's network: it is this netns, too, under an address of its own. */
+  /** Another machine on a tenant's network: another address in the same netns. */
   addMachine(tenant: string, address: string): void {
     ip('-n', tenant, 'address', 'add', `${address}/24`, 'dev', 'br0');
   }
@@ -66,7 +66,7 @@ export class Networks {
     ip('-n', tenant, 'address', 'delete', `${address}/24`, 'dev', 'br0');
   }
 
-  /** Neutron puts a port of the tenant's network into a namespace of that node. `host` is the last number of its address. */
+  /** As Neutron does: puts a port of the tenant's network into a namespace of that node. `host` is the last number of its address. */
   attach(tenant: string, node: string, name: string, host: number): void {
     const own = `${tenant}.${node}`;
     this.#addNetns(own);
@@ -79,22 +79,22 @@ export class Networks {
     mount('--bind', `/run/netns/${own}`, file);
   }
 
-  /** Another name for a namespace that is attached already: many clusters for the price of one. */
+  /** Another name for an attached namespace: many clusters at the cost of one. */
   addAlias(tenant: string, node: string, name: string): void {
     const file = join(this.netnsDirectory(node), name);
     writeFileSync(file, '', { mode: 0o444 });
     mount('--bind', `/run/netns/${tenant}.${node}`, file);
   }
 
-  /** And takes it away again. */
+  /** Removes the namespace again. */
   detach(tenant: string, node: string, name: string): void {
     const file = join(this.netnsDirectory(node), name);
-    execFileSync('umount', ['--lazy', file], { stdio: 'pipe' }); // as `ip netns delete` does: somebody may hold it open
+    execFileSync('umount', ['--lazy', file], { stdio: 'pipe' }); // as `ip netns delete` does: another process may hold it open
     rmSync(file);
     this.#deleteNetns(`${tenant}.${node}`);
   }
 
-  /** Whatever of it fails, the rest goes too: the next site wants the same names. */
+  /** Removes everything, even if one step fails: the next site needs the same names. */
   remove(): void {
     const problems: unknown[] = [];
     const attempt = (act: () => void) => {
@@ -112,7 +112,7 @@ export class Networks {
       throw new AggregateError(problems, `of the networks ${problems.length} parts stay`);
   }
 
-  /** A pair of devices: `eth0` in the namespace, and its other end, whose name is returned, in `peer` or with us. */
+  /** A veth pair: `eth0` in the namespace, and the returned other end in `peer` or in the netns of the test. */
   #link(netns: string, peer?: string): string {
     this.#links += 1;
     const name = `v${this.#links}`;

@@ -1,5 +1,5 @@
-// The management cluster goes away and comes back, once as it was and once as it was yesterday: clients notice nothing, nothing of
-// ours stays lost, and nothing of others is touched.
+// The management cluster fails and returns, once unchanged and once restored from a backup. Clients see no failure, Isthmus restores all
+// its objects, and touches no other object.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectStatus } from '../kube-api/suite.ts';
 import type { Loop } from './client.ts';
@@ -31,7 +31,7 @@ afterAll(async () => {
   await site?.stop();
 });
 
-/** What looks a little like ours, and is not. */
+/** Objects that resemble ours but belong to another owner. */
 async function makeForeignObjects(): Promise<void> {
   const { client } = site.management;
   const service = {
@@ -52,7 +52,7 @@ async function makeForeignObjects(): Promise<void> {
   expectStatus(await client.post(SLICES, slice), 201);
 }
 
-/** Name and uid of everything there is: what was deleted and made again shows. */
+/** Name and uid of every object: a recreated object has another uid. */
 async function identities(): Promise<string[]> {
   const lists = [
     `/api/v1/namespaces/${NAMESPACE}/services`,
@@ -67,7 +67,7 @@ async function identities(): Promise<string[]> {
   return found.sort();
 }
 
-/** Through the kubeconfig of the management cluster as it is now. */
+/** With the current kubeconfig of the management cluster. */
 async function answers(name: string): Promise<boolean> {
   const kubeconfig = await site.management.kubeconfig(name);
   if (!kubeconfig.includes(`server: ${proxiedServer(name)}\n`)) return false;
@@ -75,7 +75,7 @@ async function answers(name: string): Promise<boolean> {
   return (await answer.catch(() => '')) === `I am ${name}`;
 }
 
-/** Both have renewed their Leases since: whatever they wanted to do about it, they could. */
+/** Waits until both have renewed their Leases: all their pending writes were possible since then. */
 async function untilRenewed(): Promise<void> {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
   const times = async () => {
@@ -96,29 +96,29 @@ async function untilRenewed(): Promise<void> {
   }
 }
 
-test('the API server is killed and is away for 45 s: no client notices, and nothing is deleted or made anew', async () => {
+test('during a 45 s outage of the API server no client fails, and nothing is deleted or recreated', async () => {
   const before = await identities();
   await site.management.controlPlane.stopApiServer();
-  await new Promise((resolve) => setTimeout(resolve, 45_000)); // longer than a Lease lives
+  await new Promise((resolve) => setTimeout(resolve, 45_000)); // longer than a Lease duration
   await site.management.controlPlane.startApiServer();
   await untilRenewed();
   expect(await identities()).toEqual(before);
   expect(loop.failures).toEqual([]);
 });
 
-test('and a cluster that is added then is published', async () => {
+test('a cluster that is added after the outage is published', async () => {
   await site.management.addCluster(site.workload('beta'));
   await site.proxiedKubeconfig('beta');
   expect(await site.management.slices('beta')).toHaveLength(1);
 });
 
-test('etcd is restored from before a cluster was published: it is published again, and the others never were away', async () => {
+test('an etcd restore to before a publication: the cluster is published again, and the others stay available', async () => {
   const { management } = site;
   await management.addClusterObject('gamma', site.workload('gamma').networkId, { floatingIp: true });
   await management.addKubeconfig('gamma', site.workload('gamma').kubeconfig());
   await management.controlPlane.backUp();
   const before = await identities();
-  // After the backup: gamma is published, beta is deleted, and much is written by others.
+  // After the backup: gamma is published, beta is deleted, and other clients write a lot.
   await management.patchCluster('gamma', { spec: { disableAPIServerFloatingIP: true } });
   await site.proxiedKubeconfig('gamma');
   await management.deleteCluster('beta');
@@ -134,12 +134,12 @@ test('etcd is restored from before a cluster was published: it is published agai
   const served = await site.until('beta, which is there again, is served again', async () =>
     /^beta is reachable/.test(await site.instance('net-1').ask('explain', 'beta')),
   );
-  // The others watch from the future, too, and hear nothing until the restored history has caught up. They are restarted, as etcd's
-  // manual asks for; we are not.
+  // Watches of the other components also start at a future version and get no events until the restored history catches up. The test
+  // restarts them, as etcd's manual requires; Isthmus is not restarted.
   await management.restartDns();
   await site.client().restartKubeProxy();
   const beta = await site.until('beta answers again', () => answers('beta'));
-  // Not at once: whoever learns of the restored kubeconfig before it learns of the restored cluster rewrites it, and puts it back.
+  // This takes a moment: an instance that sees the restored kubeconfig before the restored cluster rewrites it and then restores it.
   await site.until('the kubeconfig of gamma, which is not proxied, is direct', async () =>
     (await management.kubeconfig('gamma')).includes(`server: ${DIRECT_SERVER}\n`),
   );
@@ -160,11 +160,11 @@ test('etcd is restored from before a cluster was published: it is published agai
   const after = await identities();
   const kept = before.filter((each) => !each.startsWith('beta'));
   expect(after).toEqual(expect.arrayContaining(kept));
-  // While CoreDNS was restarted a name could not be found.
+  // Names did not resolve while CoreDNS restarted.
   expect(loop.failures.filter(({ error }) => error !== 'EAI_AGAIN')).toEqual([]);
 });
 
-test('a cluster is moved while nobody looks: without a status its Service and kubeconfig stay, and with one it is served as before', async () => {
+test('a moved cluster without a status keeps its Service and kubeconfig, and is served as before once it has a status', async () => {
   const { management } = site;
   const kubeconfig = await management.kubeconfig('alpha');
   const uidOf = async () => (await management.service('alpha')).metadata.uid as string;

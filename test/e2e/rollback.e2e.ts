@@ -1,4 +1,4 @@
-// The way back of docs/migration.md: the old proxy is started beside Isthmus, then Isthmus goes. No request fails at any time.
+// The rollback of docs/migration.md: the old proxy starts beside Isthmus, then Isthmus stops. No request fails at any time.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Loop } from './client.ts';
@@ -37,7 +37,7 @@ describe.skipIf(missing !== null)('back to magnum-cluster-api-proxy', () => {
   const names = async () => (await site.management.slices('alpha')).map(({ name }) => name).sort();
   const failures = (since: number) => loop.tries.slice(since).filter(({ ok }) => !ok);
 
-  test('1 and 2: the old one is started, and publishes beside us', async () => {
+  test('steps 1 and 2: the old proxy starts and publishes beside Isthmus', async () => {
     const before = loop.tries.length;
     upstream = new Upstream({
       node: 'net-2',
@@ -57,7 +57,7 @@ describe.skipIf(missing !== null)('back to magnum-cluster-api-proxy', () => {
     expect(failures(before)).toEqual([]);
   });
 
-  test('docs/migration.md tells the slices of the two apart by their labels', async () => {
+  test('docs/migration.md distinguishes the slices of the two by their labels', async () => {
     const [, selector = ''] =
       /delete endpointslices -l '([^']+)'/.exec(readFileSync(MIGRATION, 'utf8')) ?? [];
     const get = ['-n', NAMESPACE, 'get', 'endpointslices', '-o', 'name', '-l'];
@@ -66,7 +66,7 @@ describe.skipIf(missing !== null)('back to magnum-cluster-api-proxy', () => {
     );
   });
 
-  test('3: Isthmus withdraws, drains and goes; Service and kubeconfig stay, and no request failed', async () => {
+  test('step 3: Isthmus withdraws, drains and stops; Service and kubeconfig stay, and no request fails', async () => {
     const before = loop.tries.length;
     await site.instance('net-1').stop('SIGTERM');
     expect(site.instance('net-1').process.exitCode).toBe(0);

@@ -1,5 +1,5 @@
-// The smallest root filesystem in which the program runs, where no image was built: Node, the libraries that it and the addon name,
-// and the places at which a container's mounts go. Not what is shipped, only what starts in the same way.
+// The smallest root filesystem that runs the program, for runs without a built image: Node, the libraries of Node and the addon, and the
+// mount points of a container. It is not the shipped image, but it starts in the same way.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,5 +1,5 @@
-// Our selectors judged by Kubernetes' own (apimachinery, component-helpers): what is valid, and what it matches, over some ten
-// thousand generated cases. A difference is a bug of ours.
+// Compares our selectors with those of Kubernetes (apimachinery, component-helpers): validity and matches, in about ten thousand
+// generated cases. A difference is a bug of ours.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import fc from 'fast-check';
@@ -56,13 +56,13 @@ function ours({ kind, labelSelector, nodeSelector, labels: sets }: Case): Verdic
   return { valid: true, matches: sets.map((each) => matches(parsed.selector, each)) };
 }
 
-// Where others brought the binaries (KUBEBUILDER_ASSETS) nobody has built the judge.
+// With binaries from KUBEBUILDER_ASSETS the judge program is not built.
 const [judge] = componentCommand('selector-judge', []);
-describe.skipIf(!existsSync(judge))('selectors, as Kubernetes itself understands them', () => {
+describe.skipIf(!existsSync(judge))('our selectors and those of Kubernetes', () => {
   it.each([
     ['label selectors', labelCases],
     ['node selectors', nodeCases],
-  ] as const)('agree on %s: what is one, and what it matches', (what, arbitrary) => {
+  ] as const)('agree on %s: their validity and their matches', (what, arbitrary) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     const cases: readonly Case[] = fc.sample(arbitrary as fc.Arbitrary<Case>, { numRuns: CASES, seed });
     const verdicts = judged(cases);
@@ -74,7 +74,7 @@ describe.skipIf(!existsSync(judge))('selectors, as Kubernetes itself understands
     expect(differing.slice(0, 5), `${differing.length} differ, with seed ${seed}`).toEqual([]);
     const valid = verdicts.filter((verdict) => verdict.valid).length;
     const matched = verdicts.flatMap((verdict) => verdict.matches).filter(Boolean).length;
-    // Cases that are all refused, or never match, would judge nothing.
+    // Guards against useless cases: not all may be invalid, and some must match.
     expect(valid).toBeGreaterThan(CASES / 3);
     expect(CASES - valid).toBeGreaterThan(CASES / 50);
     expect(matched).toBeGreaterThan(CASES / 10);

@@ -1,5 +1,5 @@
-// What the site offers to other files of this suite: machines in tenants' networks, the definitions of real releases, and Isthmus in a
-// container, from a root filesystem directory and with the privileges of a DaemonSet's template.
+// The features of the site for other files of this suite: machines in tenants' networks, the definitions of real releases, and Isthmus in
+// a container, from a root filesystem directory and with the privileges of a DaemonSet's template.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { NAMESPACE } from './workload.ts';
 const missing = containersMissing();
 if (missing !== null) console.warn(`NOT TESTED: Isthmus in a container (${missing})`);
 
-/** Enough to see that a profile is in force. */
+/** Enough to detect that a profile is active. */
 const SECCOMP = {
   defaultAction: 'SCMP_ACT_ALLOW',
   syscalls: [{ names: ['mount', 'umount2', 'ptrace', 'bpf'], action: 'SCMP_ACT_ERRNO' }],
@@ -38,7 +38,7 @@ afterAll(async () => await site?.stop());
 const nodeStatus = (pid: number | string) => readFileSync(`/proc/${pid}/status`, 'utf8');
 
 test.skipIf(missing !== null)(
-  'the DaemonSet’s Pod serves from a root filesystem, with SYS_ADMIN alone, and sees a namespace that is made later',
+  'the DaemonSet’s Pod serves from a root filesystem, with only SYS_ADMIN, and sees a namespace that is created later',
   async () => {
     site.useImage('net-1', {
       rootfs: makeRootFilesystem(join(site.directory, 'rootfs')),
@@ -66,7 +66,7 @@ test.skipIf(missing !== null)(
   },
 );
 
-test('machines answer in their tenant’s network, and Cluster API knows them', async () => {
+test('machines answer in their tenant’s network, and Cluster API has their Machine objects', async () => {
   const label = { 'infrastructure.cluster.x-k8s.io/machine-name': 'bootstrap' };
   const bootstrap = { cluster: 'kube-1', name: 'kube-1-bootstrap', address: '10.0.0.31', labels: label };
   await site.addMachine({ ...bootstrap, serves: 'ssh' });
@@ -92,7 +92,7 @@ test('machines answer in their tenant’s network, and Cluster API knows them', 
 });
 
 test.skipIf(missing !== null)(
-  'the listener of deploy/examples leads port 22 of its Service to the one machine, also while the API server is down',
+  'the listener of deploy/examples forwards port 22 of its Service to one machine, also while the API server is down',
   async () => {
     await site.workload('kube-1').kill();
     await site.management.apply('examples/listeners/bootstrap-ssh.yaml');
@@ -106,7 +106,7 @@ test.skipIf(missing !== null)(
 );
 
 test.skipIf(missing !== null)(
-  'SIGTERM to the container withdraws everything and ends it in order',
+  'after SIGTERM the container withdraws everything and ends in order',
   async () => {
     const { process } = site.instance('net-1');
     process.signal('SIGTERM');
@@ -116,6 +116,6 @@ test.skipIf(missing !== null)(
   },
 );
 
-test('a manifest that is not there is named', async () => {
+test('a missing manifest is named in the error', async () => {
   await expect(site.management.apply('nowhere.yaml')).rejects.toThrow('nowhere.yaml');
 });

@@ -12,12 +12,12 @@
 //                an SSH banner or an echo in the tenant's network, and its Machine; management.labelMachine(), .deleteMachine()
 //   definitions  Site.start({ definition, machineDefinition: realDefinition('machines-cluster-api-1.11.yaml') })
 //   manifests    Site.start({ manifests: ['manifests/isthmus.yaml', 'crds'] }), or management.apply('examples/…') later: paths below
-//                deploy/, through kubectl; `manifests` takes the place of the rights that an instance has otherwise
+//                deploy/, through kubectl; `manifests` replaces the default rights of an instance
 //   an image     nodes: [{ name: 'net-1', privileges: 'pod', image: { rootfs, pod: await management.podTemplate('isthmus'), seccomp } }],
-//                or site.useImage('net-1', image) once the site stands: a root filesystem directory with the DaemonSet's exact user,
-//                capabilities, seccomp and mounts (container.ts); `containersMissing()` says why it cannot be tried
-//   waiting      await site.until('what is awaited', condition): never a sleep; it fails with the last words of every Isthmus
-// `stop` takes everything away, and fails when Isthmus asked for something that the manifests never allow.
+//                or site.useImage('net-1', image) once the site runs: a root filesystem directory with the DaemonSet's exact user,
+//                capabilities, seccomp and mounts (container.ts); `containersMissing()` returns why this machine cannot run it
+//   waiting      await site.until('what is awaited', condition): never a sleep; a failure shows the last log lines of every Isthmus
+// `stop` removes everything, and fails if Isthmus sent a request that the manifests do not allow.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,21 +45,21 @@ interface NetworkNode {
   readonly image?: Image;
 }
 
-/** Both homes of Isthmus. */
+/** Both kinds of installation of Isthmus. */
 const USUAL_NODES: readonly NetworkNode[] = [
   { name: 'net-1', privileges: 'pod' },
   { name: 'net-2', privileges: 'systemd' },
 ];
 
 export interface SiteOptions {
-  /** Only nftables by default. */
+  /** nftables only by default. */
   readonly modes?: readonly ProxyMode[];
-  /** The network nodes, in order; by default net-1 as a Pod has it and net-2 as systemd has it. */
+  /** The network nodes, in order; by default net-1 as a Pod and net-2 as a systemd unit. */
   readonly nodes?: readonly NetworkNode[];
-  /** Of OpenStackCluster and of Machine; our reduced ones by default. */
+  /** The definitions of OpenStackCluster and Machine; our reduced definitions by default. */
   readonly definition?: KubeObject | undefined;
   readonly machineDefinition?: KubeObject | undefined;
-  /** Files or directories of deploy/, the rights of an instance among them; only the rights by default. */
+  /** Files or directories of deploy/, including the rights of an instance; only the rights by default. */
   readonly manifests?: readonly string[];
   readonly flags?: readonly string[];
 }
@@ -79,7 +79,7 @@ export class Site {
     this.#options = options;
   }
 
-  /** Everything but workload clusters; the instances are not started yet. */
+  /** Starts everything except workload clusters; the instances are not started yet. */
   static async start(options: SiteOptions = {}): Promise<Site> {
     const site = new Site(options);
     try {
@@ -136,7 +136,7 @@ export class Site {
       await this.until(`${client.mode} rules lead to CoreDNS`, () => client.leadsTo(MANAGEMENT_ADDRESS, 53));
   }
 
-  /** From now on this node's Isthmus comes from a root filesystem, in a container as the Pod template describes it. */
+  /** From now on this node's Isthmus runs from a root filesystem, in a container according to the Pod template. */
   useImage(node: string, image: Image): void {
     const options = this.#instanceOptions.get(node) as InstanceOptions;
     if (this.instance(node).wasStarted) throw new Error(`${node} runs already`);
@@ -155,7 +155,7 @@ export class Site {
     return this.workloads.get(name) as Workload;
   }
 
-  /** A workload cluster that answers, on a network with a port on each of these nodes; the management cluster knows nothing yet. */
+  /** A running workload cluster on a network with a port on each of these nodes; the management cluster has no object for it yet. */
   async addWorkload(options: WorkloadOptions, nodes: readonly string[]): Promise<Workload> {
     const workload = new Workload(options);
     this.workloads.set(workload.name, workload);
@@ -165,7 +165,7 @@ export class Site {
     return workload;
   }
 
-  /** A machine of a workload cluster that is there: what it serves, and its Machine object. */
+  /** A machine of an existing workload cluster: its server program and its Machine object. */
   async addMachine(options: MachineOptions): Promise<Machine> {
     const machine = new Machine(options, this.networks);
     this.machines.set(machine.name, machine);
@@ -193,7 +193,7 @@ export class Site {
     return this.management.kubeconfig(name);
   }
 
-  /** Until the condition holds; the time that it took in seconds. What failed is told with the last words of those concerned. */
+  /** Waits until the condition holds and returns the seconds. A failure message includes the last log lines of the relevant processes. */
   async until(
     what: string,
     condition: () => boolean | Promise<boolean>,
@@ -209,7 +209,7 @@ export class Site {
     }
   }
 
-  /** Each part of it goes, whatever happens to the others: the next site wants the same names and addresses. */
+  /** Stops each part, even if another part fails: the next site needs the same names and addresses. */
   async stop(): Promise<void> {
     const refused = this.management.refusals();
     const problems: unknown[] = [];

@@ -1,5 +1,5 @@
-// What runs beside the API server of a workload cluster for the tests of streams: a kubelet that knows one log (`/containerLogs/…`,
-// TLS on 10250), and a program in a Pod that answers an upgrade with an echo (8080). `<address> <cert> <key>`.
+// Runs beside the API server of a workload cluster for the tests of streams: a kubelet with one log (`/containerLogs/…`, TLS on 10250),
+// and a program in a Pod that answers an upgrade with an echo (8080). `<address> <cert> <key>`.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createHttps } from 'node:https';

@@ -1,5 +1,5 @@
-// The way of a connection that the project is for: kubectl, CoreDNS, the Service's address, kube-proxy, Isthmus, the tenant's
-// namespace, and a real kube-apiserver there.
+// The connection path that the project provides: kubectl, CoreDNS, the Service's address, kube-proxy, Isthmus, the tenant's namespace,
+// and a real kube-apiserver there.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await site?.stop());
 
-/** The same on a machine with either kind of kube-proxy, at the same time. */
+/** Runs the test on a machine with each kind of kube-proxy, in parallel. */
 const everywhere = (act: (client: Client) => Promise<void>) =>
   Promise.all([...site.clients.values()].map(act));
 
@@ -52,7 +52,7 @@ test.each(MODES)('kubectl reads the namespaces of the isolated cluster (kube-pro
   expect(names.split('\n')).toContain('namespace/kube-system');
 });
 
-test('two clusters have one address, and each name leads to its own', async () => {
+test('two clusters share one address, and each name leads to its own cluster', async () => {
   const beta = await site.proxiedKubeconfig('beta');
   await everywhere(async (client) => {
     await site.until('the rules lead to net-2', () => client.leadsTo('10.250.0.22'));
@@ -61,12 +61,12 @@ test('two clusters have one address, and each name leads to its own', async () =
   });
 });
 
-test('a watch that is quiet for 90 s is not cut, and the next event arrives', async () => {
+test('a watch that is silent for 90 s is not cut, and the next event arrives', async () => {
   const watches = [...site.clients.values()].map((client) => ({
     client,
     lines: client.startKubectl(kubeconfig, 'get', 'configmaps', '-n', 'default', '-o', 'name', '-w'),
   }));
-  // Nobody writes there: kube-root-ca.crt is the controllers' doing, and this cluster has none.
+  // No component writes there: the controllers create kube-root-ca.crt, and this cluster has none.
   await new Promise((resolve) => setTimeout(resolve, 90_000));
   for (const { lines } of watches) expect([lines.running, lines.all, lines.errors]).toEqual([true, [], '']);
   await site.client().kubectl(kubeconfig, 'create', 'configmap', 'after-the-silence', '-n', 'default');
@@ -137,8 +137,8 @@ describe('streams through the API server', () => {
     await lines.finish();
   });
 
-  // kubectl exec and port-forward need a kubelet that speaks SPDY: this is the same upgrade of the connection, without kubectl.
-  test('a connection that is upgraded carries bytes both ways, as exec and port-forward need it', async () => {
+  // kubectl exec and port-forward need a kubelet with SPDY. This test makes the same connection upgrade without kubectl.
+  test('an upgraded connection carries bytes in both directions, as exec and port-forward need it', async () => {
     const path = '/api/v1/namespaces/default/pods/http:program:8080/proxy/';
     const upgraded = site.client('iptables').upgrade(kubeconfig, path);
     await upgraded.heard((line) => line === 'upgraded to echo');

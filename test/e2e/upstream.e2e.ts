@@ -1,5 +1,5 @@
-// Beside the program that Isthmus replaces, on the same clusters, as during a rolling upgrade: neither deletes nor rewrites what is
-// the other's, clients are served by both, and when the old one is gone Isthmus serves alone.
+// Isthmus beside the program that it replaces, on the same clusters, as during a rolling upgrade. Neither deletes nor rewrites objects of
+// the other, both serve clients, and after the old one stops Isthmus serves alone.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectStatus } from '../kube-api/suite.ts';
 import { auditedRequests, ISTHMUS_USER, isWrite } from './audit.ts';
@@ -58,7 +58,7 @@ describe.skipIf(missing !== null)('beside magnum-cluster-api-proxy', () => {
   const names = async (cluster: string) =>
     (await site.management.slices(cluster)).map(({ name }) => name).sort();
 
-  /** Name and uid of Services and slices: what was deleted and made again shows. */
+  /** Name and uid of Services and slices: a recreated object has another uid. */
   async function identities(): Promise<string[]> {
     const found: string[] = [];
     for (const path of [`/api/v1/namespaces/${NAMESPACE}/services`, SLICES]) {
@@ -94,7 +94,7 @@ describe.skipIf(missing !== null)('beside magnum-cluster-api-proxy', () => {
     expect(loop.tries.slice(before).filter(({ ok }) => !ok)).toEqual([]);
   });
 
-  test('for 75 s, which is more than twice its expiry, neither touches what is the other’s', async () => {
+  test('for 75 s, more than twice its expiry, neither changes objects of the other', async () => {
     const before = await identities();
     const started = Date.now();
     const tries = loop.tries.length;
@@ -116,7 +116,7 @@ describe.skipIf(missing !== null)('beside magnum-cluster-api-proxy', () => {
     expect(loop.tries.slice(tries).filter(({ ok }) => !ok)).toEqual([]);
   });
 
-  test('the old one is stopped: Isthmus collects what it left behind, and serves alone', async () => {
+  test('after the old proxy stops, Isthmus collects its objects and serves alone', async () => {
     await upstream.stop();
     const seconds = await site.until(
       'only our slices are there',
@@ -137,7 +137,7 @@ describe.skipIf(missing !== null)('beside magnum-cluster-api-proxy', () => {
     expect(loop.tries.slice(before + 5).filter(({ ok }) => !ok)).toEqual([]);
   });
 
-  test('and on its node Isthmus takes its place', async () => {
+  test('Isthmus replaces the old proxy on its node', async () => {
     site.instance('net-2').start();
     for (const name of CLUSTERS)
       await site.until(

@@ -1,4 +1,4 @@
-// magnum-cluster-api-proxy on a network node, as it is run today: root, its own HAProxy, the node's name and /run/netns.
+// magnum-cluster-api-proxy on a network node, as sites run it today: root, its own HAProxy, the node's name and /run/netns.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LoggedProcess } from './component.ts';
@@ -10,13 +10,13 @@ export interface UpstreamOptions {
   readonly kubeconfig: string;
 }
 
-/** Why there is none here; null where there is. */
+/** Why it is not available here; null if it is. */
 export function upstreamMissing(): string | null {
   const { ISTHMUS_UPSTREAM: home, ISTHMUS_UPSTREAM_MISSING: reason } = process.env;
   return home === undefined ? (reason ?? 'it was not prepared') : null;
 }
 
-/** It goes by the host's name, and its HAProxy has sockets and a PID file in /run. */
+/** It uses the host's name, and its HAProxy has sockets and a PID file in /run. */
 const ON_THE_NODE = 'hostname "$1" && mount --rbind "$2" /run/netns && shift 2 && exec "$@"';
 
 export class Upstream {
@@ -39,8 +39,8 @@ export class Upstream {
       ...(libraries !== '' && { LD_LIBRARY_PATH: libraries }),
     };
     const variables = Object.entries(environment).map((each) => each.join('='));
-    // Namespaces that are made later are seen, as with HostToContainer: without it HAProxy meets empty files.
-    // Its processes end with it, as those of a container do: it leaves its HAProxy running.
+    // Later namespaces are visible, as with HostToContainer; otherwise HAProxy would find empty files.
+    // All its processes end together, as in a container: on its own it leaves its HAProxy running.
     const container = [
       'unshare',
       '--uts',
@@ -59,7 +59,7 @@ export class Upstream {
     return this.#process.lastLines();
   }
 
-  /** SIGTERM to the first process of the container, and the end of all after that. */
+  /** Sends SIGTERM to the first process of the container, and then ends all others. */
   async stop(): Promise<void> {
     const { pid } = this.#process;
     if (!this.#process.running) return;

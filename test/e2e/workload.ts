@@ -1,5 +1,5 @@
-// A workload cluster in a tenant's network, with the certificate authority and the kubeconfig that its control plane provider gave
-// it: either a real kube-apiserver with an etcd of its own, or a TLS server that says who it is.
+// A workload cluster in a tenant's network, with the certificate authority and kubeconfig of its control plane provider: either a real
+// kube-apiserver with its own etcd, or a TLS server that answers with its name.
 import { randomUUID } from 'node:crypto';
 import type { Certificate } from '../support/certificates.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
@@ -15,7 +15,7 @@ export interface WorkloadOptions {
   readonly name: string;
   /** `qdhcp` (ML2/OVS) or `ovnmeta` (OVN). */
   readonly prefix?: 'qdhcp' | 'ovnmeta';
-  /** A real API server; else a TLS server. */
+  /** A real API server; otherwise a TLS server. */
   readonly real?: boolean;
 }
 
@@ -34,7 +34,7 @@ export class Workload {
     this.netns = `${prefix}-${this.networkId}`;
     this.#real = real;
     this.authority = new Authority(`${name}-ca`);
-    // The SANs that Magnum's driver asks for, and the address that the API server's own clients use.
+    // The SANs that Magnum's driver requests, and the address for the API server's own clients.
     this.certificate = this.authority.issue('/CN=kube-apiserver', [
       name,
       `${name}.${NAMESPACE}`,
@@ -44,7 +44,7 @@ export class Workload {
     ]);
   }
 
-  /** Its machine's netns has the cluster's name. */
+  /** The netns of its machine has the cluster's name. */
   async start(): Promise<void> {
     const { name, certificate, authority } = this;
     if (this.#real) {
@@ -70,7 +70,7 @@ export class Workload {
     return this.#controlPlane;
   }
 
-  /** Its API server dies; `start` or, for a real one, `controlPlane.startApiServer` brings it back. */
+  /** Kills its API server; `start` restarts it, and `controlPlane.startApiServer` restarts a real one. */
   async kill(): Promise<void> {
     await this.#server?.stop();
     await this.#controlPlane?.stopApiServer();
@@ -81,7 +81,7 @@ export class Workload {
     else await this.#controlPlane.startApiServer();
   }
 
-  /** As the kubeadm control plane provider writes it, each time with a new certificate of the admin. */
+  /** As the kubeadm control plane provider writes it, with a new admin certificate each time. */
   kubeconfig(server = DIRECT_SERVER): string {
     const { name } = this;
     const admin = this.authority.issue('/O=system:masters/CN=kubernetes-admin');

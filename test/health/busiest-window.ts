@@ -1,4 +1,4 @@
-// How many of these moments fall into the busiest window of a length.
+// The number of these moments in the busiest window of a given length.
 
 export function busiestWindow(sortedMs: readonly number[], lengthMs: number): number {
   let busiest = 0;

@@ -1,7 +1,7 @@
-// A probe that touches no network, for tests on a clock of their own.
+// A probe without network access, for tests with a virtual clock.
 import type { Probe, ProbeOutcome, ProbeTarget } from '../../src/health/probe.ts';
 
-/** Answers after 1 ms with what `broken` says; every start is written down. */
+/** Answers after 1 ms according to `broken`, and records every start. */
 export class FakeProbe implements Probe {
   readonly starts: { key: string; atMs: number }[] = [];
   readonly broken = new Map<string, string>();

@@ -1,9 +1,9 @@
-// A listener that accepts nothing and whose accept queue is full: its kernel no longer answers a SYN.
+// A listener that never accepts and has a full accept queue: its kernel no longer answers a SYN.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { inNetns } from '../support/network/netns.ts';
 
-// The listener's process blocks its own loop once it listens, so nobody calls accept(); a worker of it fills the queue, and not before.
+// The listener's process blocks its event loop once it listens and never calls accept(). Then its worker fills the queue.
 const SERVER = `
 const net = require('node:net');
 const { Worker, isMainThread, workerData } = require('node:worker_threads');

@@ -1,5 +1,5 @@
-// The Go server whose log line we care about: net/http over TLS, the very code that writes kube-apiserver's
-// "http: TLS handshake error". Only where `go` is installed.
+// A Go server (net/http over TLS): the same code that writes kube-apiserver's "http: TLS handshake error". Runs only if `go` is
+// installed.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ func main() {
 }
 `;
 
-/** The path of the built server, or why there is none. /run is the sandbox's own and goes with it. */
+/** The path of the built server, or why it is missing. /run belongs to the sandbox and is deleted with it. */
 export function buildGoBackend(): { binary: string } | { missing: string } {
   try {
     execFileSync('go', ['version'], { stdio: 'ignore' });
@@ -64,7 +64,7 @@ export function buildGoBackend(): { binary: string } | { missing: string } {
   const source = join(directory, 'main.go');
   const binary = join(directory, 'backend');
   writeFileSync(source, SOURCE);
-  // Standard library only, no module and no network.
+  // Standard library only: no module and no network.
   const env = { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local', CGO_ENABLED: '0' };
   try {
     execFileSync('go', ['build', '-o', binary, source], {

@@ -1,4 +1,4 @@
-// The reference of a namespace that exists now.
+// The reference of an existing namespace.
 import { native } from '../../src/netns/native.ts';
 import type { NetnsRef } from '../../src/netns/netns-ref.ts';
 

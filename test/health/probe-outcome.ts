@@ -1,4 +1,4 @@
-// What came of one probe, for tests that wait for it.
+// The outcome of one probe, as a promise.
 import type { Probe, ProbeOutcome, ProbeTarget } from '../../src/health/probe.ts';
 
 export function outcomeOf(probe: Probe, target: ProbeTarget, signal?: AbortSignal): Promise<ProbeOutcome> {

@@ -1,4 +1,4 @@
-// The TCP check against real kernels: what it says, and that the server behind it never hears of it.
+// The TCP check against real kernels: its results, and that the server behind the port never sees a connection.
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClosableProbe, ProbeOutcome } from '../../src/health/probe.ts';
@@ -17,7 +17,7 @@ import { startNodeBackend, type TlsBackend } from './tls-backend.ts';
 
 const SETTINGS = { kind: 'tcp', timeoutMs: 300, maxConcurrent: 200 } as const;
 
-/** The kernel holds the last ACK back for 200 ms: a probe that was not let run for so long may be heard. */
+/** The kernel delays the last ACK by 200 ms. If the probe did not run for that long, the server may see it. */
 const isHeardAtMost = (outcomes: readonly ProbeOutcome[]): number =>
   outcomes.filter(({ durationMs }) => durationMs >= 150).length;
 
@@ -25,7 +25,7 @@ function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** What any other client does: connects, and hangs up by a reset. */
+/** What any other client does: connects and closes with a reset. */
 async function connectAndReset(target: DialTarget): Promise<void> {
   const handles = new NetnsHandles(native, 0);
   const socket = dial(handles, target, { allowHalfOpen: false });
@@ -35,7 +35,7 @@ async function connectAndReset(target: DialTarget): Promise<void> {
 
 describe('the TCP check', () => {
   const netns = makeNetns({ addresses: ['10.6.0.1/32', 'fd00:6::1/128'] });
-  // Loopback hands a packet for somebody else straight back, and a host that does not forward drops it without a word.
+  // Loopback returns a packet for a foreign address at once, and a host without forwarding drops it silently.
   ip('-n', netns.name, 'route', 'add', '10.7.0.0/24', 'dev', 'lo');
   const ref = netnsRefOf(netns.path);
   let backend: TlsBackend;
@@ -69,7 +69,7 @@ describe('the TCP check', () => {
         outcomes.push(outcome);
       }
     }
-    // The held-back ACK would escape after 200 ms at the latest.
+    // The kernel would send the delayed ACK after at most 200 ms.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(backend.count('connection')).toBeLessThanOrEqual(isHeardAtMost(outcomes));
     const durations = outcomes.map(({ durationMs }) => durationMs).sort((a, b) => a - b);
@@ -79,7 +79,7 @@ describe('the TCP check', () => {
     );
   });
 
-  it('passes 50 at the same time, and the server accepts none', async () => {
+  it('passes 50 times in parallel, and the server accepts no connection', async () => {
     const before = backend.count('connection');
     const outcomes = await Promise.all(Array.from({ length: 50 }, () => run('10.6.0.1', backend.port)));
     expect(outcomes.every(({ ok }) => ok)).toBe(true);
@@ -87,59 +87,59 @@ describe('the TCP check', () => {
     expect(backend.count('connection') - before).toBeLessThanOrEqual(isHeardAtMost(outcomes));
   });
 
-  it('would be heard by the server if it were a connection like any other: the tests above can fail', async () => {
+  it('would be accepted as an ordinary connection: this shows that the tests above can fail', async () => {
     const before = backend.count('connection');
     await connectAndReset(target('10.6.0.1', backend.port));
     await expect.poll(() => backend.count('connection')).toBe(before + 1);
   });
 
-  it('stays unheard while our own event loop is blocked, and is not called late for it', async () => {
+  it('is not accepted while the event loop is blocked, and does not time out because of it', async () => {
     const before = backend.count('connection');
     const running = run('10.6.0.1', backend.port);
-    // The kernel holds the last ACK back for 200 ms, and the deadline is at 300 ms.
+    // The kernel delays the last ACK by 200 ms, and the deadline is at 300 ms.
     block(1000);
     const outcome = await running;
     expect(outcome).toMatchObject({ ok: true, error: null });
     expect(outcome.durationMs).toBeLessThan(1000);
-    await connectAndReset(target('10.6.0.1', backend.port)); // accepted in order: ours would have been before it
+    await connectAndReset(target('10.6.0.1', backend.port)); // the server accepts in order: the probe would come before this connection
     await expect.poll(() => backend.count('connection')).toBe(before + 1);
   });
 
-  it('fails with ECONNREFUSED where nobody listens', async () => {
+  it('fails with ECONNREFUSED if no server listens', async () => {
     const outcome = await run('10.6.0.1', 1);
     expect(outcome).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
   });
 
-  it('fails with ENETUNREACH where no route leads', async () => {
+  it('fails with ENETUNREACH if there is no route', async () => {
     expect(await run('192.0.2.1', 6443)).toMatchObject({ ok: false, error: 'ENETUNREACH' });
   });
 
-  it('fails with EHOSTUNREACH where a route says unreachable', async () => {
+  it('fails with EHOSTUNREACH if the route is unreachable', async () => {
     ip('-n', netns.name, 'route', 'add', 'unreachable', '198.51.100.0/24');
     expect(await run('198.51.100.1', 6443)).toMatchObject({ ok: false, error: 'EHOSTUNREACH' });
   });
 
-  it('fails with ETIMEDOUT, at the timeout, where nobody answers', async () => {
+  it('fails with ETIMEDOUT at the timeout if no host answers', async () => {
     const outcome = await run('10.7.0.2', 6443);
     expect(outcome).toMatchObject({ ok: false, error: 'ETIMEDOUT' });
     expect(outcome.durationMs).toBeGreaterThanOrEqual(295);
-    expect(outcome.durationMs).toBeLessThan(10_000); // the kernel alone takes over two minutes
+    expect(outcome.durationMs).toBeLessThan(10_000); // the kernel's own timeout is over two minutes
   });
 
-  it('fails with ETIMEDOUT when the accept queue is full', async () => {
+  it('fails with ETIMEDOUT if the accept queue is full', async () => {
     const full = await fullListener(netns.name, '10.6.0.1');
     expect(await run('10.6.0.1', full.port)).toMatchObject({ ok: false, error: 'ETIMEDOUT' });
     await full.stop();
   });
 
-  it('fails with ENOENT when the netns is gone', async () => {
+  it('fails with ENOENT if the netns no longer exists', async () => {
     const gone = makeNetns();
     const old = netnsRefOf(gone.path);
     gone.remove();
     expect(await run('10.6.0.1', backend.port, old)).toMatchObject({ ok: false, error: 'ENOENT' });
   });
 
-  it('fails with ENETNSCHANGED when another netns has its name', async () => {
+  it('fails with ENETNSCHANGED if another netns has the name', async () => {
     const other = { path: netns.path, identity: 'cookie:1' };
     expect(await run('10.6.0.1', backend.port, other)).toMatchObject({ ok: false, error: 'ENETNSCHANGED' });
   });
@@ -150,11 +150,11 @@ describe('the TCP check', () => {
     ['10.6.0.1\0', 6443],
     ['', 6443],
     ['10.6.0.1', 65_536 + 6443],
-  ])('fails with EINVAL for an address that is none: %j port %i', async (address, port) => {
+  ])('fails with EINVAL for an invalid address: %j port %i', async (address, port) => {
     expect(await run(address, port)).toMatchObject({ ok: false, error: 'EINVAL' });
   });
 
-  it('dials in our own netns for a target without one', async () => {
+  it('dials in the netns of the process for a target without a netns', async () => {
     const server = createServer().listen(0, '::1');
     await new Promise((resolve) => server.on('listening', resolve));
     const { port } = server.address() as { port: number };
@@ -163,7 +163,7 @@ describe('the TCP check', () => {
     server.close();
   });
 
-  it('ends with ECANCELED when it is called off, at once or later', async () => {
+  it('ends with ECANCELED if it is aborted, at once or later', async () => {
     expect(await outcomeOf(probe, target('10.7.0.2', 6443), AbortSignal.abort())).toMatchObject({
       error: 'ECANCELED',
     });
@@ -177,7 +177,7 @@ describe('the TCP check', () => {
     expect(outcome.durationMs).toBeLessThan(30_000);
   });
 
-  it('takes as many at once as it may, each with its own end, and refuses one more', async () => {
+  it('runs the maximum number of probes in parallel, each with its own outcome, and rejects one more', async () => {
     const ends = Array.from({ length: 200 }, (_, index) =>
       index % 2 === 0 ? run('10.7.0.2', 6443) : run('10.6.0.1', backend.port),
     );
@@ -187,7 +187,7 @@ describe('the TCP check', () => {
     expect(await run('10.6.0.1', backend.port)).toMatchObject({ ok: true });
   });
 
-  it('leaves no descriptor behind, however it ends, and no thread in another netns', async () => {
+  it('leaves no open descriptor and no thread in another netns, whatever its outcome', async () => {
     await run('10.6.0.1', backend.port);
     const before = openDescriptors();
     const controller = new AbortController();
@@ -200,7 +200,7 @@ describe('the TCP check', () => {
     ]).flat();
     controller.abort();
     await Promise.all(ends);
-    await expect.poll(() => openDescriptors()).toBe(before); // not even a handle on the netns is kept
+    await expect.poll(() => openDescriptors()).toBe(before); // the probe keeps no handle on the netns either
     expect(threadNetns()).toHaveLength(1);
   });
 });
@@ -229,7 +229,7 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     netns.remove();
   });
 
-  it('logs nothing of 200 TCP checks and accepts none', async () => {
+  it('logs nothing for 200 TCP checks and accepts none', async () => {
     const probe = createProbe({ addon: native, settings: { ...SETTINGS, timeoutMs: 30_000 } });
     const outcomes: ProbeOutcome[] = [];
     for (let round = 0; round < 200; round++) outcomes.push(await outcomeOf(probe, target()));
@@ -241,7 +241,7 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     if (heard === 0) expect(backend.events).toHaveLength(1);
   });
 
-  it('logs nothing of 50 TLS checks', async () => {
+  it('logs nothing for 50 TLS checks', async () => {
     const before = { connections: backend.count('connection'), logged: backend.count('log') };
     const settings = { kind: 'tls', timeoutMs: 30_000, maxConcurrent: 1 } as const;
     const probe = createProbe({ addon: native, settings });
@@ -252,7 +252,7 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     expect(backend.count('log')).toBe(before.logged);
   });
 
-  it('does log a connection that is just closed: the tests above can fail', async () => {
+  it('logs a connection that closes at once: this shows that the tests above can fail', async () => {
     await connectAndReset(target());
     await expect.poll(() => backend.events.at(-1)?.line ?? '').toContain('TLS handshake error');
   });

@@ -1,4 +1,4 @@
-// A thousand clusters in real namespaces: all found up, at no more than the permitted rate, and a dead one is noticed.
+// A thousand clusters in real namespaces: all become healthy within the permitted probe rate, and a failure is detected.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HealthMonitor } from '../../src/health/health-monitor.ts';
 import { DEFAULT_HEALTH_SETTINGS } from '../../src/health/health-settings.ts';
@@ -23,13 +23,13 @@ describe('a thousand clusters', () => {
     for (const each of netns) each.remove();
   });
 
-  it('are all up after two probes each, without a burst, unheard by their servers; a dead one is seen at once', async () => {
+  it('are all up after two probes each, without a burst and without accepted connections; a dead one is seen at once', async () => {
     const before = openDescriptors();
     const starts: number[] = [];
     const started: string[] = [];
-    /** What is started in one go was allowed at one moment, whoever has the core meanwhile. */
+    /** Probes of one batch were allowed at one moment, even if another process runs in between. */
     let batchMs: number | null = null;
-    /** Of the prober, when others had the cores: the kernel holds the last ACK back for 200 ms, and these may be heard. */
+    /** Probes that lost the CPU. The kernel delays the last ACK by 200 ms, so a server may accept these. */
     let slow = 0;
     const probe = createProbe({ addon: native, settings: DEFAULT_HEALTH_SETTINGS });
     const counted: Probe = {
@@ -55,7 +55,7 @@ describe('a thousand clusters', () => {
       onChange: (key, health) => (health.up ? up.add(key) : up.delete(key)),
     });
     const refs = netns.map(({ path }) => netnsRefOf(path));
-    // The /16 on loopback makes every address of it local.
+    // With a /16 on loopback every address in it is local.
     const targets: ProbeTarget[] = Array.from({ length: 1000 }, (_, index) => ({
       key: `t${index}`,
       address: `10.6.${index >> 8}.${index & 255}`,
@@ -66,7 +66,7 @@ describe('a thousand clusters', () => {
     monitor.setTargets(targets);
     await expect.poll(() => up.size, { interval: 50 }).toBe(1000);
     const tookMs = performance.now() - starts[0]!;
-    // The limit itself is proven in pacer.test.ts; here our own clock is read a little later than the pacer's.
+    // pacer.test.ts proves the limit itself; this test reads its clock a little later than the pacer.
     expect(busiestWindow(starts, 1000)).toBeLessThanOrEqual(1.1 * (1000 + 200) + 20);
     expect(busiestWindow(starts, 100)).toBeLessThanOrEqual(2 * (100 + 20) + 20);
     const heard = backends.reduce((sum, backend) => sum + backend.count('connection'), 0);
@@ -78,7 +78,7 @@ describe('a thousand clusters', () => {
     monitor.dialFailed('t0');
     await expect.poll(() => up.has('t0'), { interval: 5 }).toBe(false);
     const noticedMs = performance.now() - killedMs;
-    // Counted, not timed: long before its turn among the thousand came.
+    // Counted, not timed: the probe ran long before its regular turn among the thousand.
     expect(started.slice(already).filter((key) => key !== 't0').length).toBeLessThan(500);
     expect(monitor.snapshot().get('t0')!.lastProbe).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
 

@@ -1,5 +1,5 @@
-// A TLS server for tests, in a process of its own so that it can live in a netns. It says every accepted connection and every
-// handshake on stdout, one JSON object a line.
+// A TLS server for tests, in a separate process that can run in a netns. It prints every accepted connection and every handshake to
+// stdout, one JSON object per line.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ export interface TlsBackend {
 
 let certificate: { key: string; cert: string } | null = null;
 
-/** Self-signed, made once per process; /run is the sandbox's own and goes with it. */
+/** A self-signed certificate, made once per process. /run belongs to the sandbox and is deleted with it. */
 export function testCertificate(): { key: string; cert: string } {
   if (certificate !== null) return certificate;
   const directory = mkdtempSync('/run/isthmus-health-');
@@ -55,7 +55,7 @@ export function testCertificate(): { key: string; cert: string } {
   return certificate;
 }
 
-/** Runs the command in the netns; each line it prints is an event, and the first must be `listening`. */
+/** Runs the command in the netns. Each printed line is an event, and the first must be `listening`. */
 export async function startBackend(netns: string, command: readonly string[]): Promise<TlsBackend> {
   const child: ChildProcess = spawn(...inNetns(netns, ...command), { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise<void>((resolve) => child.on('close', () => resolve()));

@@ -19,17 +19,17 @@ describe('the TLS check', () => {
   const accepted = new Set<Socket>();
   let backend: TlsBackend;
   let probe: ClosableProbe;
-  /** For what never ends by itself: nothing that shall pass has so little time. */
+  /** For probes that never end by themselves. No probe that must pass uses this short timeout. */
   let hasty: ClosableProbe;
   const run = (port: number, signal = never, serverName = 'a.magnum-system') =>
     outcomeOf(probe, { key: 'k', address: '10.6.0.1', port, netns: ref, serverName }, signal);
 
-  /** A server in our own netns that speaks no TLS; the check of a target without netns is the same code. */
+  /** A server without TLS in the netns of the process; the check of a target without a netns is the same code. */
   async function plainServer(onConnection: (socket: Socket) => void): Promise<number> {
     const server = createServer((socket) => {
       accepted.add(socket.on('error', () => {}).on('close', () => accepted.delete(socket)));
       onConnection(socket);
-      socket.resume(); // or it would never see us close
+      socket.resume(); // otherwise the server would never see the close
     });
     plain.push(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -57,7 +57,7 @@ describe('the TLS check', () => {
     netns.remove();
   });
 
-  it('passes, names the cluster and hangs up politely, though the certificate is signed by nobody we know', async () => {
+  it('passes, sends the cluster name and closes cleanly, although the certificate has an unknown issuer', async () => {
     expect(await run(backend.port)).toMatchObject({ ok: true, error: null });
     await expect.poll(() => backend.count('end')).toBe(1);
     expect(backend.events.slice(1)).toEqual([
@@ -67,14 +67,14 @@ describe('the TLS check', () => {
     ]);
   });
 
-  it('sends no server name when all it has is an address', async () => {
+  it('sends no server name if the target has only an address', async () => {
     expect(await run(backend.port, never, '10.6.0.1')).toMatchObject({ ok: true });
     await expect
       .poll(() => backend.events.findLast(({ event }) => event === 'secure'))
       .toMatchObject({ servername: false });
   });
 
-  it('passes a hundred times without an error on the server or a descriptor left on ours', async () => {
+  it('passes a hundred times without a server error and without a leaked descriptor', async () => {
     await run(backend.port);
     const before = openDescriptors();
     const durations: number[] = [];
@@ -88,18 +88,18 @@ describe('the TLS check', () => {
     console.log(`TLS check: median ${durations.sort((a, b) => a - b)[50]!.toFixed(2)} ms`);
   });
 
-  it('fails with ECONNREFUSED where nobody listens', async () => {
+  it('fails with ECONNREFUSED if no server listens', async () => {
     expect(await run(1)).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
   });
 
-  it('fails where the server speaks something else', async () => {
+  it('fails if the server does not speak TLS', async () => {
     const port = await plainServer((socket) => socket.end('HTTP/1.0 400 Bad Request\r\n\r\n'));
     const outcome = await runPlain(port);
     expect(outcome.ok).toBe(false);
     expect(outcome.error).toMatch(/^ERR_SSL_/);
   });
 
-  it('is not made of a target that asks for the TCP check: a machine of a listener may speak anything', async () => {
+  it('is not used for a target with the TCP check, because a machine of a listener may speak any protocol', async () => {
     const port = await plainServer(() => {});
     const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
     expect(await outcomeOf(probe, { ...target, check: 'tcp' }, never)).toMatchObject({
@@ -112,12 +112,12 @@ describe('the TLS check', () => {
     expect(await outcomeOf(hasty, target, never)).toMatchObject({ error: 'ETIMEDOUT' });
   });
 
-  it('fails with ECONNRESET where the server hangs up in the middle of the handshake', async () => {
+  it('fails with ECONNRESET if the server closes during the handshake', async () => {
     const port = await plainServer((socket) => socket.once('data', () => socket.destroy()));
     expect(await runPlain(port)).toMatchObject({ ok: false, error: 'ECONNRESET' });
   });
 
-  it('fails with ETIMEDOUT where a server accepts and then is silent, which the TCP check cannot see', async () => {
+  it('fails with ETIMEDOUT if a server accepts and stays silent, which the TCP check cannot detect', async () => {
     const port = await plainServer(() => {});
     const before = openDescriptors();
     const outcome = await runPlain(port, hasty);
@@ -127,7 +127,7 @@ describe('the TLS check', () => {
     await expect.poll(() => openDescriptors()).toBe(before);
   });
 
-  it('ends with ECANCELED when it is aborted in the middle of the handshake', async () => {
+  it('ends with ECANCELED if it is aborted during the handshake', async () => {
     const controller = new AbortController();
     const port = await plainServer(() => setTimeout(() => controller.abort(), 20));
     const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
@@ -137,12 +137,12 @@ describe('the TLS check', () => {
     });
   });
 
-  it('does not call a backend dead because our own event loop was blocked beyond the timeout', async () => {
+  it('does not fail a healthy backend if the event loop was blocked longer than the timeout', async () => {
     const settings = { kind: 'tls', timeoutMs: 2000, maxConcurrent: 1 } as const;
     const own = createProbe({ addon: native, settings });
     const target = { key: 'k', address: '10.6.0.1', port: backend.port, netns: ref, serverName: 'a' };
     const running = outcomeOf(own, target, never);
-    process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500)); // right after connect()
+    process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500)); // directly after connect()
     expect(await running).toMatchObject({ ok: true, error: null });
     own.close();
   });

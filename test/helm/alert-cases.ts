@@ -1,24 +1,24 @@
-// When each alert of the chart fires, and when it does not: series as Prometheus would have scraped them, a minute between samples.
-// `1x10` is ten times 1 after the first, `0+60x10` grows by 60 each time, `_` is no sample.
+// When each alert of the chart fires and when it does not: series as Prometheus would scrape them, one sample per minute.
+// `1x10` repeats 1 ten times after the first sample, `0+60x10` grows by 60 each time, `_` is a missing sample.
 
 export interface AlertCase {
   readonly alert: string;
-  /** What the site looks like. */
+  /** The state of the site. */
   readonly when: string;
   readonly series: Readonly<Record<string, string>>;
   readonly at: string;
-  /** Of each that fires: the labels that tell it from the others, and the value if its text shows it; none: it does not fire. */
+  /** For each firing alert: its distinguishing labels, and the value if its text shows it. Empty: the alert does not fire. */
   readonly fires: readonly { readonly labels: Readonly<Record<string, string>>; readonly value?: string }[];
 }
 
 const on = (node: string) => ({ node });
-/** Of one that keeps the labels of its series. */
+/** For an alert that keeps the labels of its series. */
 const whole = (node: string, value?: string) => ({
   labels: on(node),
   ...(value === undefined ? {} : { value }),
 });
 
-/** One gauge of an instance: fires on the node where it has the first values, not where it has the others. */
+/** One gauge per instance: the alert fires on the node with the first values, not on the node with the second values. */
 function gauge(
   alert: string,
   name: string,
@@ -55,12 +55,12 @@ const listenerCase = (when: string, series: Record<string, string>, isFiring: bo
 export const ALERT_CASES: readonly AlertCase[] = [
   {
     ...{ alert: 'IsthmusAbsent', when: 'the last instance is gone for more than five minutes', at: '12m' },
-    // A sample counts for five minutes.
+    // A sample is valid for five minutes.
     series: { 'isthmus_build_info{node="net-1",version="1"}': '1 1 _x12' },
     fires: [{ labels: {} }],
   },
   {
-    ...{ alert: 'IsthmusAbsent', when: 'one of two is there', at: '12m' },
+    ...{ alert: 'IsthmusAbsent', when: 'one of two instances is up', at: '12m' },
     series: {
       'isthmus_build_info{node="net-1",version="1"}': '1 1 _x12',
       'isthmus_build_info{node="net-2",version="1"}': '1x14',
@@ -119,7 +119,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
   ),
   ...gauge('IsthmusNotReady', 'isthmus_ready', ['0x8', '1x8'], '7m'),
   {
-    ...{ alert: 'IsthmusNotReady', when: 'it took three minutes to start', at: '7m' },
+    ...{ alert: 'IsthmusNotReady', when: 'the instance takes three minutes to start', at: '7m' },
     series: { 'isthmus_ready{node="net-1"}': '0x3 1x5' },
     fires: [],
   },
@@ -134,14 +134,14 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: [whole('net-1')],
   },
   {
-    ...{ alert: 'IsthmusDialsFail', when: 'one of ten does', at: '17m' },
+    ...{ alert: 'IsthmusDialsFail', when: 'one connection in ten meets a dead backend', at: '17m' },
     series: { [FAILED]: '0+6x20', [SERVED]: '0+60x20' },
     fires: [],
   },
   {
     ...{
       alert: 'IsthmusDialsFail',
-      when: 'the connections in question are those of another node',
+      when: 'the failing connections are on another node',
       at: '17m',
     },
     series: {
@@ -152,12 +152,12 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: [whole('net-1')],
   },
   {
-    ...{ alert: 'IsthmusDialsFail', when: 'nobody comes', at: '17m' },
+    ...{ alert: 'IsthmusDialsFail', when: 'there are no connections', at: '17m' },
     series: { [FAILED]: '7x20', [SERVED]: '60x20' },
     fires: [],
   },
   ...gauge('IsthmusConnectionsNearLimit', 'isthmus_connections', ['7000x8', '6000x8'], '7m', '7000'),
-  // Every bound that the engine has, by the reason that a connection's record gives.
+  // Every limit of the engine, by the reason in the connection record.
   ...(
     [
       ['refused-connections', 'refused-connections'],
@@ -178,7 +178,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     ...{
       alert: 'IsthmusRefuses',
-      when: 'some were, an hour ago, and unknown names are turned away',
+      when: 'clients were refused an hour ago, and unknown names are refused now',
       at: '70m',
     },
     series: {

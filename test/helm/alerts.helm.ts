@@ -1,5 +1,5 @@
-// Alerts and dashboard, judged by Prometheus itself (promtool): it loads the rules, each alert fires when it should and is silent when it
-// should be, and every query of the dashboard finds something in what /metrics of the program says.
+// Alerts and dashboard, checked by Prometheus itself (promtool): it loads the rules, each alert fires exactly when it should, and every
+// dashboard query finds data in the program's /metrics.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -17,12 +17,12 @@ const RULES = rulesOf({});
 const METRICS = await sampleMetrics();
 const SERIES = seriesOf(METRICS);
 
-test('Prometheus has nothing to say against /metrics', () => {
+test('promtool accepts /metrics without a warning', () => {
   expect(promtool(['check', 'metrics'], METRICS)).toEqual({ code: 0, said: '' });
 });
 
 test.each([{}, { alertLabels: { team: 'cloud', severity: 'page' } }])(
-  'Prometheus loads the alerts with %o, and has nothing to say against them',
+  'Prometheus loads the alerts with %o without a warning',
   (values) => {
     const { code, said } = checkRules(rulesOf(values));
     expect(said).toContain(`SUCCESS: ${RULES.length} rules found`);
@@ -30,7 +30,7 @@ test.each([{}, { alertLabels: { team: 'cloud', severity: 'page' } }])(
   },
 );
 
-test('Prometheus would say so: a query with a mistake is no rule', () => {
+test('promtool rejects a rule with an invalid query', () => {
   const { code, said } = checkRules([{ alert: 'Broken', expr: 'sum by node (isthmus_ready)' }]);
   expect(said).toContain('unexpected identifier');
   expect(code).not.toBe(0);
@@ -42,7 +42,7 @@ describe('alerts', () => {
       .replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, (_all, name: string) => labels[name] ?? expect.fail(name))
       .replaceAll('{{ $value }}', value);
 
-  test.each(ALERT_CASES)('$alert, when $when', ({ alert, series, at, fires }) => {
+  test.each(ALERT_CASES)('$alert is correct when $when', ({ alert, series, at, fires }) => {
     const { labels: own = {}, annotations = {} } = RULES.find((rule) => rule.alert === alert) ?? {};
     const exp_alerts = fires.map(({ labels, value = '' }) => ({
       exp_labels: { ...own, ...labels },
@@ -61,7 +61,7 @@ describe('alerts', () => {
     expect(code).toBe(0);
   });
 
-  test('are all there, each with a case in which it fires and one in which it does not', () => {
+  test('all have a case in which they fire and a case in which they do not', () => {
     const names = RULES.map(({ alert }) => alert).sort();
     const named = (isFiring: boolean) =>
       [
@@ -73,7 +73,7 @@ describe('alerts', () => {
     expect(named(false)).toEqual(names);
   });
 
-  test('are tried with series that the program and the monitors of the chart make', () => {
+  test('are tested with series that the program and the monitors of the chart produce', () => {
     const known = new Map(SERIES.map(({ name, labels }) => [name, new Set(Object.keys(labels))]));
     const unknown = ALERT_CASES.flatMap(({ series }) => Object.keys(series)).filter((each) => {
       const [, name = '', inside = ''] = /^(\w+)\{(.*)\}$/.exec(each) ?? [];
@@ -108,7 +108,7 @@ describe('the dashboard', () => {
     values: each.grows ? `${each.value}+30x10` : `${each.value}x10`,
   }));
 
-  test('has no variable but the data source and the interval', () => {
+  test('has no variables except the data source and the interval', () => {
     expect(queries.length).toBeGreaterThan(20);
     expect(queries.filter(({ expr }) => expr.includes('$'))).toEqual([]);
     const { code, said } = checkRules(queries.map(({ expr }, i) => ({ record: `panel:${i}`, expr })));
@@ -116,11 +116,11 @@ describe('the dashboard', () => {
     expect(code).toBe(0);
   });
 
-  test.each(queries)('finds what it asks for, with every label of its legend: $title', ({ expr, legend }) => {
+  test.each(queries)('finds data, with every label of its legend, for $title', ({ expr, legend }) => {
     const exp_samples = [{ labels: '{}', value: 1 }];
     const asked = [
       `count(${expr}) > bool 0`,
-      // What has the label empty is like the vector, and left out.
+      // A series with an empty label matches the vector and is excluded.
       ...legend.map(
         (label) => `count(group by (${label}) (${expr}) unless on (${label}) vector(1)) > bool 0`,
       ),
@@ -139,7 +139,7 @@ describe('the dashboard', () => {
     expect(code).toBe(0);
   });
 
-  test('a label that no metric has would be noticed', () => {
+  test('a query with an unknown label fails the check', () => {
     const { said } = testRules(
       [],
       [
@@ -160,7 +160,7 @@ describe('the dashboard', () => {
   });
 });
 
-test('labels of the target are those that the monitors of the chart give', () => {
+test('the target labels are those that the monitors of the chart set', () => {
   const monitor = only(rendered({ monitoring: { podMonitor: { enabled: true } } }), 'PodMonitor');
   const [endpoint] = monitor.spec.podMetricsEndpoints;
   expect(endpoint.honorLabels).toBe(true);
@@ -170,7 +170,7 @@ test('labels of the target are those that the monitors of the chart give', () =>
   expect(Object.keys(TARGET_LABELS)).toContain('node');
 });
 
-test('two Pods that share a port are one target of either monitor, so that nothing is counted twice while the old one drains', () => {
+test('two Pods that share a port are one target of either monitor, so no metric counts twice during a drain', () => {
   const pods = only(rendered(MATRIX['a PodMonitor where Pods declare no ports']), 'PodMonitor');
   const service = only(rendered(MATRIX['a ServiceMonitor where two Pods share a port']), 'ServiceMonitor');
   for (const [{ relabelings }] of [pods.spec.podMetricsEndpoints, service.spec.endpoints])

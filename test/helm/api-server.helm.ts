@@ -1,5 +1,5 @@
-// The chart and the manifests on a real API server: it takes all of them, its own Pod Security says what the docs say, releases
-// come, change and go, and the rights are enough, and each of them is needed.
+// The chart and the manifests on a real API server: it accepts all of them, Pod Security behaves as documented, releases can be
+// installed, upgraded and removed, and the rights are exactly sufficient.
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -79,7 +79,7 @@ const DRY_RUN = ['apply', '--server-side', '--dry-run=server', '-f', '-'];
 const usesOperator = ({ monitoring: found = {} }: Values): boolean =>
   /"(podMonitor|serviceMonitor|prometheusRule)":\{[^}]*"enabled":true/.test(JSON.stringify(found));
 
-describe('the API server takes', () => {
+describe('the API server accepts', () => {
   test.each(Object.entries(MATRIX).filter(([, values]) => monitoring !== undefined || !usesOperator(values)))(
     'the chart with %s, without a warning',
     async (_title, values) => {
@@ -98,7 +98,7 @@ describe('the API server takes', () => {
     },
   );
 
-  test('the plain manifests, as the docs apply them', async () => {
+  test('the plain manifests, applied as in the docs', async () => {
     const said = await kubectl([
       'apply',
       '--dry-run=server',
@@ -144,7 +144,7 @@ describe('Pod Security', () => {
     ['on the host’s network', {}, [HOST, CAPABILITY, VOLUME, PORTS]],
     ['on a Pod’s network', { hostNetwork: false }, [CAPABILITY, VOLUME]],
   ])(
-    'refuses the Pod %s below "privileged", for the reasons in the docs and no other',
+    'rejects the Pod %s below "privileged", for exactly the reasons in the docs',
     async (_title, values, reasons) => {
       expect((await tried(podOf(values, 'level-restricted'), 'level-restricted')).status).toBe(403);
       const { status, body } = await tried(podOf(values, 'level-baseline'), 'level-baseline');
@@ -155,7 +155,7 @@ describe('Pod Security', () => {
     },
   );
 
-  test('CAP_SYS_ADMIN, in this spelling, is refused beside allowPrivilegeEscalation: false', async () => {
+  test('rejects the spelling CAP_SYS_ADMIN together with allowPrivilegeEscalation: false', async () => {
     const pod = podOf({}, 'level-privileged');
     pod.spec.containers[0].securityContext.capabilities.add = ['CAP_SYS_ADMIN'];
     const { status, body } = await tried(pod, 'level-privileged');
@@ -170,7 +170,7 @@ describe('a release', () => {
   const chart = join(directory, 'chart');
   const release = ['isthmus', chart, '--namespace', 'isthmus-system'];
 
-  /** A definition as deploy/crds/ may hold one, in a copy of the chart. */
+  /** A definition as in deploy/crds/, in a copy of the chart. */
   function define(description: string): void {
     const schema = { type: 'object', description };
     const definition = {
@@ -192,7 +192,7 @@ describe('a release', () => {
 
   beforeAll(() => cpSync(CHART, chart, { recursive: true }));
 
-  test('installs, into a namespace of its own too, with rights where the clusters are', async () => {
+  test('installs, also into a separate namespace, with rights in the namespace of the clusters', async () => {
     define('first');
     const said = await helm('install', ...release);
     expect(said).toContain('kubectl -n isthmus-system rollout status daemonset/isthmus');
@@ -202,7 +202,7 @@ describe('a release', () => {
     expect(await described()).toBe('first');
   });
 
-  test('has room for another of its name that publishes into the same namespace', async () => {
+  test('can coexist with another release of the same name that publishes into the same namespace', async () => {
     const other = ['isthmus', chart, '--namespace', 'tenants', '--set', 'crds.install=false'];
     expect(await helm('install', ...other, '--dry-run=server')).toContain('name: isthmus:tenants');
     await helm('install', ...other);
@@ -215,7 +215,7 @@ describe('a release', () => {
     expectStatus(await client.get(`${bindings}/isthmus:isthmus-system`), 200);
   });
 
-  test('upgrades definitions with it, which Helm’s own crds/ would not', async () => {
+  test('upgrades its definitions, which Helm’s own crds/ directory would not do', async () => {
     define('second');
     await helm('upgrade', ...release, '--set', 'drainTimeout=1m');
     expect(await described()).toBe('second');
@@ -223,13 +223,13 @@ describe('a release', () => {
     expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(80);
   });
 
-  test('is taken back by a rollback', async () => {
+  test('can be rolled back', async () => {
     await helm('rollback', 'isthmus', '1', '--namespace', 'isthmus-system');
     const { body } = await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus');
     expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(50);
   });
 
-  test('goes, and definitions with all objects of their kinds stay; it can come again', async () => {
+  test('can be removed and installed again, and its definitions stay with all their objects', async () => {
     await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
     expectStatus(await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus'), 404);
     expectStatus(await client.get(DEFINITION), 200);
@@ -237,7 +237,7 @@ describe('a release', () => {
     await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
   });
 
-  test('leaves them alone where somebody else keeps them, and takes them along where they are not kept', async () => {
+  test('omits its definitions with crds.install=false, and removes them on uninstall with crds.keep=false', async () => {
     expect(rendered({ crds: { install: false } }, { chart }).map(({ kind }) => kind)).not.toContain(
       'CustomResourceDefinition',
     );
@@ -278,14 +278,14 @@ describe('the rights of the chart', () => {
     return checks.find(({ check }: { check: string }) => check === 'rights');
   }
 
-  test('are enough', async () => {
+  test('are sufficient', async () => {
     await until('they are in force', async () => (await asked()).result === 'ok', 20_000);
   });
 
   const each = neededRights(SETTINGS).flatMap(({ group, resource, verbs }) =>
     verbs.map((verb) => [verb, resource, group] as const),
   );
-  test.each(each)('are all needed: without %s %s the doctor names it', async (verb, resource, group) => {
+  test.each(each)('are all needed: the doctor reports a missing %s %s', async (verb, resource, group) => {
     const isMeant = (rule: Rendered) => rule.resources.includes(resource) && rule.apiGroups.includes(group);
     const fewer = rules
       .map((rule) => ({

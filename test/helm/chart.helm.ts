@@ -1,4 +1,4 @@
-// The chart, rendered by Helm itself: what comes of values, what is refused, and that the program takes what it is given.
+// The chart, rendered by Helm itself: the result of values, rejected values, and that the program accepts its settings.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,11 +24,11 @@ const ALL: Readonly<Record<string, Values>> = {
 const podOf = (daemonSet: Rendered): Rendered => daemonSet.spec.template.spec;
 const containerOf = (daemonSet: Rendered): Rendered => podOf(daemonSet).containers[0];
 
-test('helm lint has nothing to say', () => {
+test('helm lint reports nothing', () => {
   expect(helm('lint', '--strict', CHART)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
 
-test('the manifests are what the chart gives (npm run manifests)', () => {
+test('the manifests equal the rendered chart (npm run manifests)', () => {
   for (const [file, text] of renderedManifests(process.env.ISTHMUS_HELM as string))
     expect(readFileSync(join(ROOT, file), 'utf8')).toBe(text);
 });
@@ -37,12 +37,12 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
   const objects = rendered(values);
   const daemonSet = only(objects, 'DaemonSet');
 
-  test('the program takes every setting', () => {
+  test('the program accepts every setting', () => {
     const { args, environment } = settingsOf(daemonSet);
     expect(readConfig(args, environment)).toMatchObject({ config: {}, warnings: [] });
   });
 
-  test('it has the least privilege that works, and nothing changes that', () => {
+  test('the Pod always has the least privilege that works', () => {
     const pod = podOf(daemonSet);
     expect(pod).toMatchObject({ hostPID: false, hostIPC: false, enableServiceLinks: false });
     expect(pod.shareProcessNamespace).toBeUndefined();
@@ -64,7 +64,7 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
     expect(netns).toMatchObject({ readOnly: true, mountPropagation: 'HostToContainer' });
   });
 
-  test('it is given the time that an orderly end takes', () => {
+  test('the grace period covers an orderly shutdown', () => {
     const { args, environment } = settingsOf(daemonSet);
     const read = readConfig(args, {
       ISTHMUS_DRAIN_TIMEOUT: environment.ISTHMUS_DRAIN_TIMEOUT,
@@ -79,7 +79,7 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
     expect(graceMs - neededMs).toBeLessThan(17_000);
   });
 
-  test('its rights are those of the table, each where it is needed', () => {
+  test('the rights equal the table, each in the namespace that needs it', () => {
     const { environment } = settingsOf(daemonSet);
     const namespace = environment.ISTHMUS_NAMESPACE as string;
     const clusters = environment.ISTHMUS_CLUSTER_NAMESPACE as string;
@@ -95,14 +95,17 @@ describe.each(Object.entries(ALL))('with %s', (_title, values) => {
 });
 
 test.each<[title: string, values: Values]>([
-  ['in one namespace for all', {}],
+  ['in one shared namespace', {}],
   [
-    'each where it is',
+    'in its own namespace',
     { namespace: 'own', clusterNamespace: '*', nodeParticipation: [{ key: 'a', operator: 'Exists' }] },
   ],
-  ['with clusters in a third', { clusterNamespace: 'tenants' }],
-  ['by another name', { fullnameOverride: 'narrows', nodeParticipation: [{ key: 'a', operator: 'Exists' }] }],
-])('two releases of one name have no object in common, publishing %s', (_title, values) => {
+  ['for clusters in a third namespace', { clusterNamespace: 'tenants' }],
+  [
+    'under a new name',
+    { fullnameOverride: 'narrows', nodeParticipation: [{ key: 'a', operator: 'Exists' }] },
+  ],
+])('two releases of one name share no object when they publish %s', (_title, values) => {
   const names = (namespace: string) =>
     rendered(
       { crds: { install: false }, ...values, ...('namespace' in values ? { namespace } : {}) },
@@ -113,7 +116,7 @@ test.each<[title: string, values: Values]>([
   expect(first.filter((name) => second.includes(name))).toEqual([]);
 });
 
-test('rights in the release’s own namespace have its plain name', () => {
+test('rights in the release’s own namespace have the plain release name', () => {
   expect(only(rendered(), 'Role').metadata.name).toBe('isthmus');
   expect(only(rendered({}, { namespace: 'site-a' }), 'Role').metadata).toMatchObject({
     name: 'isthmus:site-a',
@@ -121,7 +124,7 @@ test('rights in the release’s own namespace have its plain name', () => {
   });
 });
 
-/** `verb group/resource in namespace` of everything that our account is bound to. */
+/** `verb group/resource in namespace` for every right of our account. */
 function grantedRights(objects: readonly Rendered[]): string[] {
   const account = only(objects, 'ServiceAccount').metadata;
   return objects
@@ -152,14 +155,14 @@ function grantedRights(objects: readonly Rendered[]): string[] {
 describe('the Pods', () => {
   const daemonSet = (values: Values = {}) => only(rendered(values), 'DaemonSet');
 
-  test('have a network of their own by one field: test/image runs the manifest with that and nothing else changed', () => {
+  test('change one field to get their own network: test/image changes only that field of the manifest', () => {
     const own = daemonSet({ hostNetwork: false });
     expect(podOf(own).hostNetwork).toBe(false);
     podOf(own).hostNetwork = true;
     expect(own).toEqual(daemonSet());
   });
 
-  test('listen on 16443 of the host unless told otherwise, and say so to nobody but the slices', () => {
+  test('listen on port 16443 of the host by default, and only the slices publish the port', () => {
     const found = daemonSet();
     expect(podOf(found)).toMatchObject({ hostNetwork: true, terminationGracePeriodSeconds: 50 });
     expect(settingsOf(found).environment).toMatchObject({
@@ -173,7 +176,7 @@ describe('the Pods', () => {
     ]);
   });
 
-  test('are asked for their health where --health-listen is', () => {
+  test('are probed at the address and port of --health-listen', () => {
     const { livenessProbe, readinessProbe } = containerOf(
       daemonSet({ health: { port: 7000, address: '127.0.0.1' } }),
     );
@@ -181,7 +184,7 @@ describe('the Pods', () => {
     expect(readinessProbe.httpGet).toEqual({ path: '/readyz', port: 7000, host: '127.0.0.1' });
   });
 
-  test('declare ports, but not where two of them share a host: the second would never start', () => {
+  test('declare ports, except when two Pods share a host: the second Pod would never start', () => {
     expect(containerOf(daemonSet()).ports).toHaveLength(2);
     expect(
       containerOf(daemonSet(MATRIX['the host’s network, with surge and hand-over'])).ports,
@@ -191,13 +194,13 @@ describe('the Pods', () => {
     );
   });
 
-  test('have the directory of the hand-over only where there is one', () => {
+  test('mount the handover directory only if the handover is enabled', () => {
     const volumes = (values: Values) => podOf(daemonSet(values)).volumes.map(({ name }: Rendered) => name);
     expect(volumes({})).toEqual(['netns']);
     expect(volumes({ handover: { enabled: true } })).toEqual(['netns', 'handover']);
   });
 
-  test('that share a health port do not count as not ready while a successor starts: a DaemonSet would end them', () => {
+  test('that share a health port stay ready while a successor starts, because a DaemonSet would delete them', () => {
     const { readinessProbe } = containerOf(daemonSet({ handover: { enabled: true } }));
     const { initialDelaySeconds, periodSeconds, failureThreshold } = readinessProbe;
     expect(initialDelaySeconds).toBe(2);
@@ -217,7 +220,7 @@ describe('the Pods', () => {
 });
 
 describe('alerts', () => {
-  test('keep Prometheus’ own braces, and carry labels of the site', () => {
+  test('keep the template braces of Prometheus, and get the labels of the site', () => {
     const rule = only(rendered(MATRIX['a PodMonitor, alerts and a dashboard']), 'PrometheusRule');
     const [group] = rule.spec.groups;
     expect(group.rules.length).toBeGreaterThan(8);
@@ -228,7 +231,7 @@ describe('alerts', () => {
     expect(text).not.toContain('MAX_CONNECTIONS');
   });
 
-  test('and the dashboard arrives as it is', () => {
+  test('and the dashboard are rendered unchanged', () => {
     const { data } = only(rendered(MATRIX['a PodMonitor, alerts and a dashboard']), 'ConfigMap');
     expect(JSON.parse(data['isthmus.json'])).toEqual(
       JSON.parse(readFileSync(join(CHART, 'files', 'dashboard.json'), 'utf8')),
@@ -236,7 +239,7 @@ describe('alerts', () => {
   });
 });
 
-describe('the schema refuses', () => {
+describe('the schema rejects', () => {
   test.each<[title: string, values: Values, told: RegExp]>([
     ['a misspelt key', { hostNetwrok: true }, /hostNetwrok/],
     ['a misspelt key further down', { listen: { prot: 1 } }, /listen.*prot|prot.*listen/s],
@@ -245,13 +248,13 @@ describe('the schema refuses', () => {
       { securityContext: { privileged: true } },
       /securityContext/,
     ],
-    ['a port that is none', { listen: { port: 70_000 } }, /listen\/port|listen\.port/],
-    ['a port in words', { listen: { port: '16443' } }, /listen\/port|listen\.port/],
+    ['a port out of range', { listen: { port: 70_000 } }, /listen\/port|listen\.port/],
+    ['a port that is a string', { listen: { port: '16443' } }, /listen\/port|listen\.port/],
     ['a time without a unit', { drainTimeout: 30 }, /drainTimeout/],
-    ['a time in words', { drainTimeout: 'half an hour' }, /drainTimeout/],
-    ['a namespace that cannot be', { namespace: 'Magnum_System' }, /namespace/],
-    ['an unknown way to live', { liveness: 'heartbeat' }, /liveness/],
-    ['an operator that is none', { nodeParticipation: [{ key: 'a', operator: 'Is' }] }, /nodeParticipation/],
+    ['a time that is not a duration', { drainTimeout: 'half an hour' }, /drainTimeout/],
+    ['an invalid namespace name', { namespace: 'Magnum_System' }, /namespace/],
+    ['an unknown liveness mode', { liveness: 'heartbeat' }, /liveness/],
+    ['an unknown operator', { nodeParticipation: [{ key: 'a', operator: 'Is' }] }, /nodeParticipation/],
     ['In without values', { nodeParticipation: [{ key: 'a', operator: 'In' }] }, /nodeParticipation/],
     [
       'Exists with values',
@@ -259,54 +262,62 @@ describe('the schema refuses', () => {
       /nodeParticipation/,
     ],
     [
-      'Gt of a word',
+      'Gt with a value that is not a number',
       { nodeParticipation: [{ key: 'a', operator: 'Gt', values: ['b'] }] },
       /nodeParticipation/,
     ],
-    ['a tag that no label can be', { resourceTags: { 'a b': 'c' } }, /resourceTags/],
-    ['a value of a tag that no label can be', { resourceTags: { a: 'b c' } }, /resourceTags/],
+    ['a tag with an invalid label key', { resourceTags: { 'a b': 'c' } }, /resourceTags/],
+    ['a tag with an invalid label value', { resourceTags: { a: 'b c' } }, /resourceTags/],
     ['the same ignored key twice', { ignoredSelectorLabels: ['a', 'a'] }, /ignoredSelectorLabels/],
-    ['ports that are no range', { listeners: { ports: '20000' } }, /listeners/],
-    ['a digest that is none', { image: { digest: 'sha256:1' } }, /digest/],
+    ['listener ports that are not a range', { listeners: { ports: '20000' } }, /listeners/],
+    ['an invalid digest', { image: { digest: 'sha256:1' } }, /digest/],
     ['seccomp switched off', { seccomp: { type: 'Unconfined' } }, /seccomp/],
     ['a relative directory', { netnsDirectory: 'run/netns' }, /netnsDirectory/],
-    ['flags that are none', { extraArgs: ['rm -rf'] }, /extraArgs/],
+    ['extra arguments that are not flags', { extraArgs: ['rm -rf'] }, /extraArgs/],
   ])('%s', (_title, values, told) => {
     expect(refusal(values)).toMatch(told);
   });
 });
 
-describe('values that contradict each other are refused with a sentence', () => {
+describe('contradictory values are rejected with an explanation:', () => {
   test.each<[title: string, values: Values, told: string]>([
     [
-      'surge without hand-over',
+      'surge without handover',
       { updateStrategy: { maxUnavailable: 0, maxSurge: 1 } },
       'two Pods cannot have one port',
     ],
     [
-      'surge and unavailable',
+      'surge together with maxUnavailable',
       { hostNetwork: false, updateStrategy: { maxUnavailable: 1, maxSurge: 1 } },
       'maxUnavailable must be 0',
     ],
-    ['neither', { updateStrategy: { maxUnavailable: 0 } }, 'no Pod could ever be replaced'],
     [
-      'a hand-over between addresses',
+      'no surge and no maxUnavailable',
+      { updateStrategy: { maxUnavailable: 0 } },
+      'no Pod could ever be replaced',
+    ],
+    [
+      'a handover between Pods with their own networks',
       { hostNetwork: false, handover: { enabled: true } },
       "sockets of a Pod's own network end with the Pod",
     ],
     [
-      'probes of a loopback that is another’s',
+      'probes at the loopback address of a Pod’s own network',
       { hostNetwork: false, health: { address: '127.0.0.1' } },
       'would end the Pod again and again',
     ],
-    ['a policy for the host', { networkPolicy: { enabled: true } }, "does not filter the host's network"],
     [
-      'two monitors',
+      'a policy on the host network',
+      { networkPolicy: { enabled: true } },
+      "does not filter the host's network",
+    ],
+    [
+      'two monitors at once',
       { monitoring: { podMonitor: { enabled: true }, serviceMonitor: { enabled: true } } },
       'choose one',
     ],
-    ['one port twice', { admin: { port: 9581 } }, 'three different ports'],
-    ['no account', { serviceAccount: { create: false } }, 'serviceAccount.name'],
+    ['the same port twice', { admin: { port: 9581 } }, 'three different ports'],
+    ['no service account', { serviceAccount: { create: false } }, 'serviceAccount.name'],
   ])('%s', (_title, values, told) => {
     expect(refusal(values)).toContain(told);
   });

@@ -1,4 +1,4 @@
-// The chart as far as it can be judged without Helm: `npm run test:helm` renders it and applies it to a real API server.
+// Checks of the chart that do not need Helm: `npm run test:helm` renders it and applies it to a real API server.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,11 +20,11 @@ interface Schema {
 
 const SCHEMA = JSON.parse(read('values.schema.json')) as Schema;
 const VALUES = parse(read('values.yaml')) as Record<string, unknown>;
-/** Helm hands every chart this one. */
+/** Helm passes this value to every chart. */
 const UNLISTED = 'global';
 
 describe('values', () => {
-  /** Paths of all values; what has a free shape counts as one. */
+  /** Paths of all values; a value of free form counts as one path. */
   function paths(schema: Schema, at = ''): string[] {
     if (schema.properties === undefined || schema.additionalProperties !== false) return [at];
     return Object.entries(schema.properties).flatMap(([key, each]) => paths(each, `${at}.${key}`));
@@ -36,8 +36,8 @@ describe('values', () => {
     return entries.flatMap(([key, each]) => written(each, schema.properties?.[key], `${at}.${key}`));
   }
 
-  test('are the same in the schema as in values.yaml, so that none is refused and none is secret', () => {
-    // Those whose default is "as Kubernetes has it" have no parts to list.
+  test('are the same in the schema and in values.yaml: none is rejected and none is undocumented', () => {
+    // Values with the Kubernetes default have no listed parts.
     const open = /^\.(global|seLinuxOptions|appArmorProfile|resources)(\.|$)/;
     const inSchema = paths(SCHEMA).filter((path) => !open.test(path));
     expect(inSchema.sort()).toEqual(
@@ -47,7 +47,7 @@ describe('values', () => {
     );
   });
 
-  test('that are objects of ours refuse what they do not know', () => {
+  test('that are objects of the chart reject unknown keys', () => {
     const loose: string[] = [];
     const walk = (schema: Schema, at: string) => {
       if (schema.properties === undefined) return;
@@ -58,7 +58,7 @@ describe('values', () => {
     expect(loose).toEqual([]);
   });
 
-  test('are all described, in the schema and, each group of them, by a comment', () => {
+  test('are all described in the schema, and each group has a comment', () => {
     const silent: string[] = [];
     const walk = (schema: Schema, at: string) => {
       if (!schema.description) silent.push(at);
@@ -89,21 +89,21 @@ describe('settings', () => {
     name: name as string,
     value: value as string,
   }));
-  test('are variables of flags that exist', () => {
+  test('are environment variables of existing flags', () => {
     const known = new Set(FLAG_NAMES.map(environmentName));
     expect(set.map(({ name }) => name).filter((name) => !known.has(name))).toEqual([]);
     expect(set.length).toBeGreaterThan(25);
   });
 
-  test('leave out only what makes no sense in a Pod', () => {
+  test('cover every flag that makes sense in a Pod', () => {
     const names = new Set(set.map(({ name }) => name));
     const missing = FLAG_NAMES.filter((flag) => !names.has(environmentName(flag)));
-    // --node-name is NODE_NAME; the others are for tuning that nobody has needed yet: extraArgs has room for them.
+    // --node-name is NODE_NAME. No site has needed the other tuning flags yet; extraArgs can set them.
     const left = ['source', 'kubeconfig', 'node-name', 'max-pending-dials'];
     expect(missing.filter((flag) => !left.includes(flag))).toEqual([]);
   });
 
-  test('have the program’s own defaults, but for those of a Pod', () => {
+  test('have the defaults of the program, except for two settings of a Pod', () => {
     const differing: string[] = [];
     for (const { name, value } of set) {
       const path = /^\{\{ \.Values\.([\w.]+)( \| int64)? \| quote \}\}$/.exec(value)?.[1];
@@ -114,7 +114,7 @@ describe('settings', () => {
       for (const part of path.split('.')) found = (found as Record<string, unknown>)[part];
       if (String(found) !== (FLAGS[flag].fallback ?? '')) differing.push(`${flag} ${found}`);
     }
-    // The hand-over is off until a value says otherwise; then this is where.
+    // The handover is off by default; this is its directory once a value enables it.
     expect(differing).toEqual(['handover /run/isthmus', 'log-format json']);
   });
 });
@@ -133,7 +133,7 @@ describe('metrics', () => {
     kubernetes: () => null,
   });
 
-  test.each(['alerts.yaml', 'dashboard.json'])('in %s exist', async (file) => {
+  test.each(['alerts.yaml', 'dashboard.json'])('in %s all exist', async (file) => {
     const names = new Set((await metrics.registry.getMetricsAsJSON()).map(({ name }) => name));
     const used = [...read('files', file).matchAll(/\b(isthmus_\w+|process_\w+|nodejs_\w+)/g)].map(
       ([name]) => name,
@@ -145,7 +145,7 @@ describe('metrics', () => {
     expect(unknown).toEqual([]);
   });
 
-  test('alerts say what it means and what to do', () => {
+  test('alerts explain the problem and what to do', () => {
     const { rules } = parse(read('files', 'alerts.yaml')) as {
       rules: { alert: string; labels: { severity: string }; annotations: Record<string, string> }[];
     };
@@ -159,12 +159,12 @@ describe('metrics', () => {
   });
 });
 
-test('manifests are those of this chart (npm run manifests writes them)', () => {
+test('the manifests belong to this chart (npm run manifests writes them)', () => {
   for (const file of ['deploy/manifests/isthmus.yaml', 'deploy/examples/kubernetes-source/rbac.yaml'])
     expect(readFileSync(join(ROOT, file), 'utf8').split('\n')[1]).toContain(`(${sourceHash()})`);
 });
 
-test('version and definitions are those of the program (npm run manifests copies them)', () => {
+test('version and definitions equal those of the program (npm run manifests copies them)', () => {
   const copies = chartCopies();
   for (const [file, text] of copies) expect(readFileSync(file, 'utf8')).toBe(text);
   const names = [...copies.keys()].map((path) => path.split('/').at(-1));

@@ -1,4 +1,4 @@
-// Runs promtool, Prometheus' own judge, for tests: rules, queries over given series, and what /metrics says.
+// Runs promtool, Prometheus' own checker, for tests: rules, queries over given series, and /metrics output.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 export interface Verdict {
   readonly code: number;
-  /** What it printed, on either stream. */
+  /** The output of both streams. */
   readonly said: string;
 }
 
@@ -19,7 +19,7 @@ export interface Rule {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** One test of promtool's: series in, verdicts out. What else it knows is in Prometheus' documentation, "Unit testing for rules". */
+/** One promtool test: input series and expected results. See Prometheus' documentation, "Unit testing for rules". */
 export interface RuleTest {
   readonly interval: string;
   readonly input_series: readonly { readonly series: string; readonly values: string }[];
@@ -48,7 +48,7 @@ export function promtool(args: readonly string[], input = ''): Verdict {
   return { code: status ?? -1, said: `${stdout}${stderr}` };
 }
 
-/** `use` gets files of these contents, which JSON is enough for: all of it is YAML. They are gone afterwards. */
+/** Calls `use` with files of these contents, written as JSON, which is valid YAML. Deletes the files afterwards. */
 function withFiles(contents: readonly unknown[], use: (...files: readonly string[]) => Verdict): Verdict {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-promtool-'));
   try {
@@ -66,7 +66,7 @@ function withFiles(contents: readonly unknown[], use: (...files: readonly string
 
 const groups = (rules: readonly Rule[]) => ({ groups: [{ name: 'isthmus', rules }] });
 
-/** Whether Prometheus would load them; what is only bad style counts too. */
+/** Whether Prometheus would load the rules; style warnings count as failures. */
 export function checkRules(rules: readonly Rule[]): Verdict {
   return withFiles([groups(rules)], (file) =>
     promtool(['check', 'rules', '--lint=all', '--lint-fatal', file as string]),

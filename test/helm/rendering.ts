@@ -1,4 +1,4 @@
-// Renders the chart with Helm, for tests: objects, or what Helm refuses it with.
+// Renders the chart with Helm, for tests: the objects, or Helm's error.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ export function helm(...args: readonly string[]): string {
   return execFileSync(program, [...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** `use` gets a file with the values, which is gone afterwards. */
+/** Calls `use` with a file of the values, and deletes the file afterwards. */
 function withFile<T>(values: Values, use: (file: string) => T): T {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-values-'));
   const file = join(directory, 'values.json');
@@ -51,7 +51,7 @@ export function rendered(values: Values = {}, options: RenderOptions = {}): read
     .filter((object) => object !== null);
 }
 
-/** What Helm says instead of rendering. */
+/** The error of Helm for values that it rejects. */
 export function refusal(values: Values): string {
   return withFile(values, (file) => {
     const { ISTHMUS_HELM: program = '' } = process.env;
@@ -68,7 +68,7 @@ export function only(objects: readonly Rendered[], kind: string): Rendered {
   return found[0];
 }
 
-/** The container's variables, and its arguments, as the program would get them; `fieldRef`s are left out. */
+/** The container's variables and arguments as the program receives them, without `fieldRef`s. */
 export function settingsOf(daemonSet: Rendered): { args: string[]; environment: Record<string, string> } {
   const [container] = daemonSet.spec.template.spec.containers;
   const plain = container.env.filter(({ value }: Rendered) => value !== undefined);

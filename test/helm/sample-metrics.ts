@@ -1,5 +1,5 @@
-// What /metrics says of an instance that has seen a bit of everything, and the series that Prometheus makes of it. The chart's queries
-// are held against these: names and labels are the program's own.
+// The /metrics output of an instance that has seen every kind of event, and the series that Prometheus makes of it. Tests run the
+// chart's queries on them: names and labels are the program's own.
 
 import type { KubernetesStatus } from '../../src/control/apply/kubernetes-status.ts';
 import type { ClusterState, ClusterStatus } from '../../src/control/desired/cluster-status.ts';
@@ -9,7 +9,7 @@ import { servedRecord } from '../support/connection-records.ts';
 
 const NAMESPACE = 'magnum-system';
 
-/** What the monitors of the chart add; `namespace` only where a metric has none of its own (honorLabels). */
+/** The labels that the monitors of the chart add; `namespace` only if a metric has no such label (honorLabels). */
 export const TARGET_LABELS = {
   node: 'net-1',
   instance: '10.0.0.11:9581',
@@ -43,7 +43,7 @@ const KUBERNETES: KubernetesStatus = {
   calls: { get: 2, watch: 7 },
 };
 
-/** In Prometheus' text format. */
+/** The metrics in Prometheus' text format. */
 export async function sampleMetrics(): Promise<string> {
   const metrics = new Metrics({
     version: '1.2.3',
@@ -67,10 +67,10 @@ export async function sampleMetrics(): Promise<string> {
 
 export interface Series {
   readonly name: string;
-  /** Its own and those of the target. */
+  /** The labels of the metric and of the target. */
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
-  /** Of a counter or histogram, which grow; a gauge stays. */
+  /** True for a counter or histogram, which grows; a gauge stays constant. */
   readonly grows: boolean;
 }
 

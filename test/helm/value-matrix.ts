@@ -1,4 +1,4 @@
-// Values that sites have, by what is special about each: every one of them is linted, rendered, and applied to a real API server.
+// Realistic site values, by their distinguishing feature. Each one is linted, rendered, and applied to a real API server.
 import type { Values } from './rendering.ts';
 
 export const MATRIX: Readonly<Record<string, Values>> = {

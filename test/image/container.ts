@@ -1,4 +1,4 @@
-// The image's own root filesystem in a container, by a real OCI runtime (crun or runc) and without a daemon.
+// The image's root filesystem in a container, with a real OCI runtime (crun or runc) and without a daemon.
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,9 +15,9 @@ export interface ContainerOptions {
   readonly pod: PodSettings;
   readonly seccomp: object | null;
   readonly mounts?: readonly BindMount[];
-  /** As in `ContainerPlan`; null unless told otherwise. */
+  /** As in `ContainerPlan`; null by default. */
   readonly netnsPath?: string | null;
-  /** In place of the image's own. */
+  /** Replaces the entry point of the image. */
   readonly entrypoint?: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface Answer {
   readonly stderr: string;
 }
 
-/** What scripts/image/test.mjs has built and fetched. */
+/** The files that scripts/image/test.mjs has built and fetched. */
 function given(name: string): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set: run it with npm run test:image`);
@@ -50,7 +50,7 @@ export class Container {
     this.#command = given(`ISTHMUS_${options.runtime.toUpperCase()}`);
   }
 
-  /** For the arguments of the image's entry point. Each start writes the bundle anew. */
+  /** The command for these arguments of the image's entry point. Each start writes a new bundle. */
   launch(args: readonly string[], env: Readonly<Record<string, string>> = {}): Launch {
     const { pod, seccomp, mounts = [], netnsPath = null, entrypoint = ENTRYPOINT } = this.#options;
     const plan = {
@@ -70,18 +70,18 @@ export class Container {
     };
   }
 
-  /** Runs it to its end. */
+  /** Runs the container until it ends. */
   run(...args: readonly string[]): Promise<Answer> {
     const { command, args: all } = this.launch(args);
     return this.#answer(command, all);
   }
 
-  /** A further process in it, as `kubectl exec` starts one. */
+  /** Starts another process in the container, as `kubectl exec` does. */
   exec(...command: readonly string[]): Promise<Answer> {
     return this.#answer(this.#command, [...this.#global(), 'exec', this.id, ...command]);
   }
 
-  /** Its first process, by the number that it has here. */
+  /** The pid of its first process, in the pid namespace of the test. */
   async pid(): Promise<number> {
     const { stdout } = await this.#answer(this.#command, [...this.#global(), 'state', this.id]);
     return (JSON.parse(stdout) as { pid: number }).pid;
@@ -94,7 +94,7 @@ export class Container {
 
   #global(): string[] {
     mkdirSync(STATE, { recursive: true });
-    // No limits are tested, and the machine's cgroups are not ours.
+    // No limits: they are not tested, and the machine's cgroups do not belong to the test.
     const cgroups = this.#options.runtime === 'crun' ? ['--cgroup-manager', 'disabled'] : [];
     return ['--root', STATE, ...cgroups];
   }

@@ -1,4 +1,4 @@
-// What is in the image, and that it is the same each time.
+// The contents of the image, and that builds are reproducible.
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -33,7 +33,7 @@ const paths = readdirSync(rootfs, { withFileTypes: true, recursive: true })
   .filter((entry) => !entry.isDirectory())
   .map((entry) => join(entry.parentPath, entry.name).slice(rootfs.length));
 
-/** Runs a program of the image to its end. */
+/** Runs a program of the image until it ends. */
 async function inside(entrypoint: readonly string[], options: Partial<ContainerOptions> = {}) {
   const container = new Container({
     runtime: 'crun',
@@ -49,31 +49,31 @@ async function inside(entrypoint: readonly string[], options: Partial<ContainerO
   }
 }
 
-it('two builds of the same sources are the same image, to the last bit', () => {
+it('two builds of the same sources produce identical images', () => {
   expect(again.contents).toEqual(built.contents);
   expect(again.layers).toEqual(built.layers);
   expect(again.manifest).toBe(built.manifest);
 });
 
-it('is hardly larger than Node itself', () => {
+it('the image is little larger than Node itself', () => {
   const size = paths.reduce((sum, path) => sum + lstatSync(join(rootfs, path)).size, 0);
   const node = statSync(join(rootfs, 'usr/local/bin/node')).size;
   expect(size).toBeLessThanOrEqual(node * 1.15 + 25_000_000);
 });
 
-it('has neither shell nor package manager, neither sources nor headers nor a compiler', () => {
+it('the image contains no shell, package manager, sources, headers or compiler', () => {
   const unwanted =
     /\/(sh|bash|dash|busybox|apt|apt-get|dpkg|npm|npx|env|gcc|cc|make|python3?)$|\.(ts|mts|cts|map|h|hh|cc|c|gyp|a|o)$|\/typescript\//;
   expect(paths.filter((path) => unwanted.test(path))).toEqual([]);
 });
 
-it('has neither the demo nor the Kubernetes API in memory', () => {
+it('the image contains neither the demo nor the in-memory Kubernetes API', () => {
   const program = paths.filter((path) => path.startsWith('/opt/isthmus/dist/'));
   expect(program).toContain('/opt/isthmus/dist/main.js');
   expect(program.filter((path) => /demo|management-api|fake-kube/.test(path))).toEqual([]);
 });
 
-it('says on its label what it is', () => {
+it('the image has labels with title, licence, version, revision and creation time', () => {
   expect(built.settings.Labels).toMatchObject({
     'org.opencontainers.image.title': 'isthmus',
     'org.opencontainers.image.licenses': 'Apache-2.0',
@@ -84,7 +84,7 @@ it('says on its label what it is', () => {
   expect(built.architecture).toBe(process.arch === 'x64' ? 'amd64' : process.arch);
 });
 
-it('lists every package that is in it, with its licence, as CycloneDX and as text', async () => {
+it('the image lists all its packages with their licences, as CycloneDX and as text', async () => {
   const bom = JSON.parse(readFileSync(join(DOCUMENTS, 'sbom.cdx.json'), 'utf8')) as {
     bomFormat: string;
     serialNumber: string;
@@ -116,7 +116,7 @@ it('lists every package that is in it, with its licence, as CycloneDX and as tex
   expect([...purls].filter((purl) => purl.startsWith('pkg:deb/debian/libc6@'))).toHaveLength(1);
 });
 
-it('every library that a part of it needs is there: also the parts that are loaded rarely', async () => {
+it('the image contains every needed library, also for code that is rarely loaded', async () => {
   const script = `
     const { KubeConfig } = await import('/opt/isthmus/node_modules/@kubernetes/client-node/dist/index.js');
     await import('/opt/isthmus/dist/kube/credentials/rare-credentials.js');
@@ -126,7 +126,7 @@ it('every library that a part of it needs is there: also the parts that are load
   expect(answer).toEqual({ code: 0, stdout: 'function\n', stderr: '' });
 });
 
-it('has a doctor who finds the machine fit', async () => {
+it('the doctor of the image loads the native addon', async () => {
   const { stdout } = await inside([
     '/usr/local/bin/isthmus',
     'doctor',

@@ -1,4 +1,4 @@
-// Calls what nobody here may call, each with arguments that do no harm anywhere, and prints the errno of each as JSON.
+// Makes system calls that the profile forbids, with harmless arguments, and prints the errno of each as JSON.
 #include <errno.h>
 #include <linux/bpf.h>
 #include <sched.h>

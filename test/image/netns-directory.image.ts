@@ -1,4 +1,4 @@
-// /run/netns of a node, as a Pod has it that is there before the node's first namespace: after a boot nobody says who comes first.
+// /run/netns in a Pod that starts before the node's first namespace exists: after a boot the order is not defined.
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PublishSite } from '../support/kubernetes/publish-site.ts';
@@ -24,7 +24,7 @@ async function podBeforeTheFirst(runtime: Runtime): Promise<Pod> {
   return pod;
 }
 
-/** What a process in the Pod gets that makes a file there; the file is gone again. */
+/** The result of a write to the directory by a process in the Pod; the file is deleted again. */
 async function written(pod: Pod): Promise<string> {
   const script = `const { rmSync, writeFileSync } = require('node:fs');
     try { writeFileSync('/run/netns/made-by-a-pod', ''); rmSync('/run/netns/made-by-a-pod'); console.log('written'); }
@@ -41,7 +41,7 @@ async function doctor(pod: Pod): Promise<{ result: string; found: string; fix: s
 }
 
 describe.each<Runtime>(['runc', 'crun'])('the first namespace of a node after a Pod of %s', (runtime) => {
-  it('is seen in the Pod, which can write there from then on; the doctor says so, and what to do', async () => {
+  it('is visible in the Pod, which can then write there; the doctor warns and says what to do', async () => {
     dropNetnsMount();
     const pod = await podBeforeTheFirst(runtime);
     expect(await written(pod)).toBe('written');
@@ -53,9 +53,9 @@ describe.each<Runtime>(['runc', 'crun'])('the first namespace of a node after a 
     });
   });
 
-  it('changes nothing where the directory was a mount of its own before: it stays read-only', async () => {
+  it('changes nothing if the directory already was a separate mount: it stays read-only', async () => {
     dropNetnsMount();
-    execFileSync('mount', ['--bind', '/run/netns', '/run/netns']); // what run-netns.mount does
+    execFileSync('mount', ['--bind', '/run/netns', '/run/netns']); // as run-netns.mount does
     const pod = await podBeforeTheFirst(runtime);
     expect(await written(pod)).toBe('EROFS');
     expect(await doctor(pod)).toMatchObject({ result: 'ok' });

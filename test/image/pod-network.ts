@@ -1,5 +1,5 @@
-// What a network plugin does for a Pod, after the manner of CNI's `ptp`: a netns, one end of a veth pair in it, an address, a default
-// route to the node. Addresses are those of documentation; nothing of it leaves the sandbox.
+// The network of a Pod, as CNI's `ptp` plugin makes it: a netns, one end of a veth pair in it, an address, a default route to the
+// node. The addresses are from documentation ranges; no packet leaves the sandbox.
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const WHOLE = { 4: 32, 6: 128 } as const;
 const NODE = 1;
 let counter = 0;
 
-/** Gives this node an address that Pods reach it at; again, where it has it. */
+/** Gives this node an address that Pods can reach. The call is idempotent. */
 export function nodeAddress(family: Family): string {
   const address = `${PREFIX[family]}${NODE}`;
   give([], address, family, 'lo');
@@ -20,13 +20,13 @@ export function nodeAddress(family: Family): string {
 }
 
 function give(where: readonly string[], address: string, family: Family, device: string): void {
-  // No patience for a duplicate of it: nobody else is there.
+  // Duplicate address detection is not needed: there is no other host.
   const now = family === 6 ? ['nodad'] : [];
   ip(...where, 'address', 'replace', `${address}/${WHOLE[family]}`, 'dev', device, ...now);
 }
 
 export class PodNetwork {
-  /** Where containerd has it, too: among the namespaces that Isthmus looks at. */
+  /** As with containerd, the namespace is in the directory that Isthmus watches. */
   readonly path: string;
   readonly address: string;
   readonly #name: string;
@@ -37,7 +37,7 @@ export class PodNetwork {
     this.#name = `cni-${randomUUID()}`;
     this.path = `/run/netns/${this.#name}`;
     this.address = `${PREFIX[family]}${NODE + counter}`;
-    // Not by `ip netns add`, which makes the directory a mount of its own: a container engine does not.
+    // Not with `ip netns add`: it makes the directory a separate mount, which a container engine does not do.
     writeFileSync(this.path, '');
     execFileSync('unshare', [`--net=${this.path}`, 'true']);
     const inside = ['-n', this.#name];
@@ -52,7 +52,7 @@ export class PodNetwork {
     ip(...inside, `-${family}`, 'route', 'add', 'default', 'via', node, 'dev', 'eth0');
   }
 
-  /** The veth pair goes with it. */
+  /** Removes the netns and with it the veth pair. */
   remove(): void {
     ip('netns', 'delete', this.#name);
   }

@@ -1,4 +1,4 @@
-// What the shipped manifest asks of a node, and which changes of it are refused before anything is started.
+// The settings of the shipped manifest, and the changes that are rejected before a container starts.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { podSettings, settingsIn } from './pod-settings.ts';
@@ -6,7 +6,7 @@ import { runtimeConfig } from './runtime-config.ts';
 
 const manifest = readFileSync(new URL('../../deploy/manifests/isthmus.yaml', import.meta.url), 'utf8');
 
-test('the manifest asks for SYS_ADMIN and nothing else', () => {
+test('the manifest requests SYS_ADMIN and no other capability', () => {
   expect(podSettings()).toMatchObject({
     uid: 0,
     capabilities: ['SYS_ADMIN'],
@@ -20,19 +20,19 @@ test('the manifest asks for SYS_ADMIN and nothing else', () => {
 test.each([
   ['a privileged container', 'privileged: false', 'privileged: true', /is privileged/],
   ['capabilities that are not dropped', 'drop: [ALL]', 'drop: [NET_RAW]', /does not drop ALL/],
-  ['all processes of the node', 'hostPID: false', 'hostPID: true', /sees all processes/],
+  ['access to all processes of the node', 'hostPID: false', 'hostPID: true', /sees all processes/],
   [
-    'a mount that stays as it is',
+    'a mount without propagation',
     'mountPropagation: HostToContainer',
     'mountPropagation: None',
     /would not be seen/,
   ],
-])('%s is refused', (_, there, instead, problem) => {
+])('the setting is rejected: %s', (_, there, instead, problem) => {
   expect(manifest).toContain(there);
   expect(() => settingsIn(manifest.replace(there, instead))).toThrow(problem);
 });
 
-test('a container gets its capabilities bounding, effective and permitted, never ambient or inheritable', () => {
+test('a container gets its capabilities as bounding, effective and permitted, never as ambient or inheritable', () => {
   const plan = {
     pod: podSettings(),
     rootfs: '/image',

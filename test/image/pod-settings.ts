@@ -1,5 +1,5 @@
-// What the DaemonSet asks of a container runtime, read from the manifest that deploy/ ships, so that the image is tested with exactly
-// that. A setting that kubelet would refuse or read in another way than we do is an error here.
+// The settings that the DaemonSet requests from a container runtime, read from the manifest in deploy/: the image is tested with
+// exactly these. A setting that kubelet would reject or read differently is an error.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
@@ -12,11 +12,11 @@ export interface PodSettings {
   readonly readOnlyRoot: boolean;
   readonly hostNetwork: boolean;
   readonly netns: { readonly hostPath: string; readonly mountPath: string; readonly readOnly: boolean };
-  /** Those with a value. */
+  /** Variables with a value. */
   readonly env: Readonly<Record<string, string>>;
-  /** Those that kubelet fills in: the paths of the Pod's own fields. */
+  /** Variables that kubelet fills in: the paths of the Pod's fields. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Where kubelet asks, each with a port of the container. */
+  /** The probes of kubelet, each with a port of the container. */
   readonly probes: readonly { readonly path: string; readonly port: number }[];
 }
 
@@ -56,7 +56,7 @@ interface PodSpec {
   readonly volumes?: readonly (Named & { readonly hostPath?: { readonly path: string } })[];
 }
 
-/** With `hostNetwork: false` as the chart renders it: test/helm/chart.helm.ts sees that nothing else differs. */
+/** With `hostNetwork: false` as the chart renders it; test/helm/chart.helm.ts checks that nothing else differs. */
 export function podSettings({ hostNetwork = true }: { readonly hostNetwork?: boolean } = {}): PodSettings {
   const text = readFileSync(MANIFEST, 'utf8');
   return settingsIn(hostNetwork ? text : text.replace('hostNetwork: true', 'hostNetwork: false'));

@@ -12,12 +12,12 @@ import { type Family, PodNetwork } from './pod-network.ts';
 import { type PodSettings, podSettings } from './pod-settings.ts';
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
-/** What a Pod on the host network has for its own; the clients of these tests are on the node, and use loopback. */
+/** The address of a Pod on the host network; the clients of these tests run on the node and use loopback. */
 const NODE_ADDRESS = '192.0.2.1';
 
 export interface PodOptions extends Partial<Omit<ContainerOptions, 'pod' | 'netnsPath'>> {
   readonly node: string;
-  /** A network of its own, with an address of this family; null: the node's. */
+  /** The Pod's own network with an address of this family; null for the node's network. */
   readonly network?: Family | null;
 }
 
@@ -36,7 +36,7 @@ export class Pod {
     this.network = network === null ? null : new PodNetwork(network);
     this.address = this.network?.address ?? NODE_ADDRESS;
     this.isthmus = management.instance(node);
-    this.isthmus.listen = null; // the manifest says where
+    this.isthmus.listen = null; // the manifest sets it
     if (this.network !== null) this.isthmus.host = this.address;
     const account = join(this.#directory, 'serviceaccount');
     mkdirSync(account);
@@ -70,7 +70,7 @@ export class Pod {
     return this.isthmus.start(...FAST_TIMES, ...flags);
   }
 
-  /** What kubelet asks, and the status of the answer. */
+  /** The status code of a kubelet probe. */
   async probe(path: string, port: number): Promise<number> {
     const { host } = this.isthmus;
     return (await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`)).status;
@@ -91,7 +91,7 @@ function filledIn(
 ): Record<string, string> {
   const entries = Object.entries(fields).map(([name, path]) => {
     const value = values[path];
-    if (value === undefined) throw new Error(`nobody knows ${path} for ${name}`);
+    if (value === undefined) throw new Error(`no value for ${path}, which ${name} needs`);
     return [name, value];
   });
   return Object.fromEntries(entries) as Record<string, string>;

@@ -1,4 +1,4 @@
-// The OCI runtime configuration that containerd makes of a Pod's settings: pure. `config.json` of a bundle is exactly this.
+// The OCI runtime configuration that containerd derives from a Pod's settings, as pure code: the `config.json` of a bundle.
 import type { PodSettings } from './pod-settings.ts';
 
 export interface BindMount {
@@ -13,13 +13,13 @@ export interface ContainerPlan {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly mounts: readonly BindMount[];
-  /** The netns that a network plugin has made for the Pod; null on the host network. */
+  /** The netns that a network plugin made for the Pod; null on the host network. */
   readonly netnsPath: string | null;
-  /** `linux.seccomp` of the OCI runtime specification; null: none. */
+  /** `linux.seccomp` of the OCI runtime specification; null for none. */
   readonly seccomp: object | null;
 }
 
-// As containerd has them for every container that is not privileged.
+// As in containerd, for every container that is not privileged.
 const MASKED = [
   '/proc/acpi',
   '/proc/kcore',
@@ -72,7 +72,7 @@ export function runtimeConfig(plan: ContainerPlan): object {
         destination: mountPath,
         type: 'bind',
         source: hostPath,
-        // HostToContainer. Kubernetes makes the mount itself read-only and not those below it, since older kernels cannot.
+        // HostToContainer. Kubernetes makes the mount read-only but not the mounts below it, because older kernels cannot do that.
         options: ['rbind', 'rslave', readOnly ? 'ro' : 'rw'],
       },
       ...mounts.map(({ source, destination, writable = false }) => ({
@@ -85,10 +85,10 @@ export function runtimeConfig(plan: ContainerPlan): object {
     linux: {
       namespaces: [
         ...['mount', 'pid', 'ipc', 'uts'].map((type) => ({ type })),
-        // As containerd does it: the namespace is that of the Pod, and the runtime makes none.
+        // As containerd does: the runtime joins the Pod's namespace and creates none.
         ...(netnsPath === null ? [] : [{ type: 'network', path: netnsPath }]),
       ],
-      // What containerd adds for HostToContainer, or the mount would be cut off from the node's with the root.
+      // containerd adds this for HostToContainer. Otherwise the private root would cut the mount off from the node's mounts.
       rootfsPropagation: 'rslave',
       maskedPaths: MASKED,
       readonlyPaths: READ_ONLY,

@@ -1,4 +1,4 @@
-// The seccomp profiles that a Pod may run under, as an OCI runtime takes them: our own, and what RuntimeDefault means.
+// The seccomp profiles for a Pod, in the format of an OCI runtime: our own, and RuntimeDefault.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -21,8 +21,8 @@ interface ConditionalRule {
 const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch;
 
 /**
- * The default of containers-common, which is containerd's and Docker's in all that concerns us: rules that hold for some capabilities
- * and machines are chosen here, as a container engine does.
+ * The default profile of containers-common, which for our purposes equals that of containerd and Docker. This code selects the rules
+ * for the given capabilities and architecture, as a container engine does.
  */
 export function runtimeDefault(capabilities: readonly string[]): object {
   const file = process.env.ISTHMUS_RUNTIME_DEFAULT;

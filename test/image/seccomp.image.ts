@@ -1,5 +1,5 @@
-// Our seccomp profile refuses what it should; that the program serves under it is what traffic.image.ts shows. RuntimeDefault, the other
-// profile that a site may choose, is enough for it too.
+// Our seccomp profile rejects what it should; traffic.image.ts shows that the program serves under it. RuntimeDefault, the other
+// profile that a site may choose, is also sufficient.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ beforeAll(() =>
 );
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A cluster is published, and answers through it. */
+/** Publishes a cluster and checks that it answers through the Pod. */
 async function serves(site: PublishSite, { isthmus }: Pod): Promise<void> {
   site.add(site.clusters.alpha);
   await site.published('alpha-net-1');
@@ -46,7 +46,7 @@ async function errnos(runtime: Runtime, seccomp: object | null): Promise<Record<
 }
 
 it.each<Runtime>(['crun', 'runc'])(
-  'under our profile %s lets nobody mount, trace, load or change a namespace of another kind',
+  'under our profile with %s no process can mount, trace, load kernel code or change another kind of namespace',
   async (runtime) => {
     const {
       'a TCP socket': tcp,
@@ -54,13 +54,13 @@ it.each<Runtime>(['crun', 'runc'])(
       ...refused
     } = await errnos(runtime, ourProfile());
     expect(tcp).toBe(0);
-    // Allowed by the filter, and refused by the kernel since there is no such descriptor.
+    // The filter allows the call, and the kernel rejects it because the descriptor does not exist.
     expect(enter).toBe(EBADF);
     expect(new Set(Object.values(refused)), JSON.stringify(refused)).toEqual(new Set([ENOSYS]));
   },
 );
 
-it('without a profile the kernel itself judges most of them: it was the profile that refused', async () => {
+it('without a profile the kernel handles most calls, so the profile was the cause of the rejections', async () => {
   const found = await errnos('crun', null);
   const byKernel = Object.entries(found).filter(([, errno]) => errno !== ENOSYS);
   expect(byKernel.length).toBeGreaterThan(8);
@@ -73,7 +73,7 @@ it.each<[title: string, seccomp: () => object, flags: readonly string[]]>([
     ourProfile,
     ['--engine', 'streams', '--health', 'tls'],
   ],
-])('serves %s too', async (_title, seccomp, flags) => {
+])('a Pod also serves %s', async (_title, seccomp, flags) => {
   const site = await PublishSite.start();
   const pod = new Pod(site.management, { node: 'net-1', seccomp: seccomp() });
   try {
@@ -85,7 +85,7 @@ it.each<[title: string, seccomp: () => object, flags: readonly string[]]>([
   }
 });
 
-it('under our profile a Pod takes the listeners over from the one before it', async () => {
+it('under our profile a Pod takes over the listeners of its predecessor', async () => {
   const site = await PublishSite.start();
   const meeting = {
     source: mkdtempSync(join(tmpdir(), 'isthmus-meeting-')),
@@ -101,7 +101,7 @@ it('under our profile a Pod takes the listeners over from the one before it', as
     expect(successor.isthmus.port).toBe(old.isthmus.port);
     const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
     await until('the old Pod has nothing more to do', waits);
-    old.isthmus.signal('SIGTERM'); // kubelet's
+    old.isthmus.signal('SIGTERM'); // as kubelet sends
     expect(await old.isthmus.ended()).toBe(0);
     expect(site.isReady('alpha-net-1')).toBe(true);
     expect(await site.ask(successor.isthmus, site.clusters.alpha)).toContain('alpha');

@@ -1,5 +1,5 @@
-// A DaemonSet with surge where each Pod has an address of its own: the new Pod of a node is there before the old one goes, and they
-// share nothing but the name of the node.
+// A DaemonSet with surge where each Pod has its own address: the new Pod of a node starts before the old one stops, and the two share
+// only the name of the node.
 import { expect, it } from 'vitest';
 import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { until } from '../support/tcp.ts';
@@ -7,10 +7,10 @@ import { Pod } from './pod.ts';
 import { nodeAddress } from './pod-network.ts';
 import { ourProfile } from './seccomp-profile.ts';
 
-/** The old Pod accepts so long, and 3 s more: time to ask it once on a slow machine. */
+/** The old Pod accepts for this time plus 3 s: enough for one request on a slow machine. */
 const TIMES = ['--health-interval', '200ms', '--propagation-wait', '10s'];
 
-it('the new Pod gets the clients; the old one serves who comes late, and then waits for kubelet, which would start it again', async () => {
+it('the new Pod gets the clients; the old Pod serves late clients and then waits for kubelet, which would restart it', async () => {
   const site = await PublishSite.start({ host: nodeAddress(4) });
   const { alpha } = site.clusters;
   const options = { node: 'net-1', network: 4, seccomp: ourProfile() } as const;
@@ -22,7 +22,7 @@ it('the new Pod gets the clients; the old one serves who comes late, and then wa
     site.add(alpha);
     await site.published('alpha-net-1');
     expect(leadsTo(old)).toBe(true);
-    const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'nobody is ready'));
+    const gone = site.watch(() => (site.isReady('alpha-net-1') ? null : 'no endpoint is ready'));
     await successor.isthmus.start(...TIMES);
     await until('the slice leads to the new Pod', () => leadsTo(successor));
     for (const { isthmus } of [old, successor]) expect(await site.ask(isthmus, alpha)).toContain('alpha');

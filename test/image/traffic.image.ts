@@ -1,5 +1,5 @@
-// The image's own root filesystem with exactly what the DaemonSet gives it, on the node's network and on one of its own, and real TLS
-// through it into tenants' networks.
+// The image's root filesystem with exactly the settings of the DaemonSet, on the node's network and on a Pod network, with real TLS
+// traffic into tenants' networks.
 import { once } from 'node:events';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { createConnection } from 'node:net';
@@ -23,7 +23,7 @@ const PODS: readonly [runtime: Runtime, place: string, network: Family | null][]
   ['crun', 'an IPv6 network of its own', 6],
 ];
 
-/** Every file below, with what a write would change. */
+/** Every file below the directory, with the attributes that a write would change. */
 function filesBelow(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true, recursive: true })
     .map((entry) => join(entry.parentPath, entry.name))
@@ -52,7 +52,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     await site.stop();
   });
 
-  it('has the privileges of the DaemonSet and no other', async () => {
+  it('has exactly the privileges of the DaemonSet', async () => {
     const pid = await pod.container.pid();
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     const fact = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1];
@@ -82,7 +82,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     expect(options('/run/netns')).toMatch(/^ro,|^ro$/);
   });
 
-  it('sees network namespaces that are made after its start, the first of all too, and serves what is in them', async () => {
+  it('sees network namespaces that are created after its start, including the first one, and serves the clusters in them', async () => {
     await site.clusters.start();
     const { alpha, beta } = site.clusters;
     site.add(alpha, beta);
@@ -90,7 +90,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     for (const cluster of [alpha, beta]) expect(await site.ask(pod.isthmus, cluster)).toContain(cluster.name);
   });
 
-  it('sends clients to the address that kubelet has told it', () => {
+  it('publishes the address that kubelet gave it', () => {
     expect(site.slice('alpha-net-1')).toMatchObject({
       addressType: `IPv${network ?? 4}`,
       endpoints: [{ addresses: [pod.address], nodeName: 'net-1' }],
@@ -98,7 +98,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     });
   });
 
-  it('is at home with every thread after it was in the networks of tenants', async () => {
+  it('has every thread in its own netns after it entered the networks of tenants', async () => {
     const pid = await pod.container.pid();
     const home =
       pod.network === null ? readlinkSync('/proc/self/ns/net') : `net:[${statSync(pod.network.path).ino}]`;
@@ -107,7 +107,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     expect(new Set(threads.map((each) => readlinkSync(each)))).toEqual(new Set([home]));
   });
 
-  it.runIf(network !== null)('has its ports there, and none on the node', async () => {
+  it.runIf(network !== null)('has its ports in its own network, and none on the node', async () => {
     const ports = [pod.isthmus.port, ...pod.settings.probes.map(({ port }) => port)];
     for (const host of ['127.0.0.1', site.management.host])
       for (const port of ports) {
@@ -116,20 +116,20 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
       }
   });
 
-  it('answers where kubelet asks', async () => {
+  it('answers the probes of kubelet', async () => {
     const { probes } = pod.settings;
     expect(probes.map(({ path }) => path)).toEqual(['/livez', '/readyz']);
     for (const { path, port } of probes) expect(await pod.probe(path, port), path).toBe(200);
   });
 
-  it('answers its own commands without a shell', async () => {
+  it('runs its own commands without a shell', async () => {
     const isthmus = (...args: string[]) => pod.container.exec('/usr/local/bin/isthmus', ...args);
     expect(await isthmus('version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^isthmus \d/) });
     const status = await isthmus('status', '--admin', `127.0.0.1:${pod.isthmus.adminPort}`);
     expect(status).toMatchObject({ code: 0, stdout: expect.stringContaining('alpha') });
   });
 
-  it('drains on SIGTERM: an open connection is served to its end, then it is gone', async () => {
+  it('drains on SIGTERM: it serves an open connection until it ends, and then exits', async () => {
     const socket = await openTls(pod, site.clusters.alpha);
     pod.isthmus.signal('SIGTERM');
     await within(
@@ -150,7 +150,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     expect(site.management.slices()).toEqual([]);
   });
 
-  it('has written nothing to its root', () => {
+  it('writes nothing to its root filesystem', () => {
     expect(filesBelow(rootfs)).toEqual(files);
   });
 });

@@ -1,4 +1,4 @@
-// Who may do what, and the words in which that is refused: the log and `isthmus doctor` quote them.
+// Access rules and the wording of refusals, which the log and `isthmus doctor` quote.
 import { expect, test } from 'vitest';
 import type { RawClient } from './raw-client.ts';
 import { expectStatus, leases, type Suite, secret, secrets, service, services } from './suite.ts';
@@ -19,7 +19,7 @@ export function accessBehaviour(suite: Suite): void {
     expect(expectStatus(answer, 401, 'Unauthorized').body.message).toBe('Unauthorized');
   });
 
-  test('without a token only the public paths are open', async () => {
+  test('a client without a token reaches only the public paths', async () => {
     expectStatus(await suite.client.get('/version', { token: null }), 200);
     expectStatus(await suite.client.get('/readyz', { token: null }), 200);
     const { body } = expectStatus(
@@ -30,7 +30,7 @@ export function accessBehaviour(suite: Suite): void {
     expect(body.message).toContain('User "system:anonymous" cannot list resource "services"');
   });
 
-  test('what the rules allow is allowed, and discovery is open to all', async () => {
+  test('an allowed request succeeds, and discovery is open to every user', async () => {
     const client = await listOnly();
     expectStatus(await client.get(services(suite.namespace)), 200);
     expectStatus(await client.get('/apis'), 200);
@@ -67,7 +67,7 @@ export function accessBehaviour(suite: Suite): void {
     expect(body.details).toMatchObject({ name: 'a', group: 'coordination.k8s.io', kind: 'leases' });
   });
 
-  test('a rule can name objects, and then allows the watch of one of them', async () => {
+  test('a rule can name objects, and then allows a watch of one of them', async () => {
     const client = await suite.api.restricted([
       {
         apiGroups: [''],
@@ -84,7 +84,7 @@ export function accessBehaviour(suite: Suite): void {
     expectStatus(await client.get(`${secrets(suite.namespace)}?fieldSelector=metadata.name%3Dnamed`), 200);
   });
 
-  test('an apply that would create needs both verbs', async () => {
+  test('an apply that would create an object needs both verbs', async () => {
     const client = await suite.api.restricted([
       { apiGroups: [''], resources: ['services'], verbs: ['patch'], namespace: suite.namespace },
     ]);
@@ -101,7 +101,7 @@ export function accessBehaviour(suite: Suite): void {
     expectStatus(await client.apply(services(suite.namespace, 'apply-create'), labelled, 'one'), 200);
   });
 
-  test('everybody may ask what they may do', async () => {
+  test('every user may query its own rights', async () => {
     const client = await listOnly();
     const ask = async (verb: string, resource: string, group = '') => {
       const { body } = expectStatus(

@@ -1,5 +1,5 @@
-// AdditionalListeners as they are admitted: defaults, bounds, what may not change, and a status of its own. The definition is the one
-// that sites install.
+// How the API server admits AdditionalListeners: defaults, limits, immutable fields, and a status subresource. The definition is the
+// one that sites install.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -43,12 +43,12 @@ export function additionalListenerBehaviour(suite: Suite): void {
     );
   });
 
-  test('what is not said has its default, and the selector is there to be compared', async () => {
+  test('missing fields get their defaults, and the selector is always present for the immutability rule', async () => {
     const { body } = expectStatus(await suite.client.post(at(), listener('plain')), 201);
     expect(body.spec).toEqual({ clusterName: 'kube-1', port: 22, protocol: 'TCP', selector: {} });
   });
 
-  test('the examples are taken as they stand', async () => {
+  test('the examples are accepted unchanged', async () => {
     const examples = exampleListeners();
     expect(examples.length).toBeGreaterThan(3);
     for (const example of examples) {
@@ -60,7 +60,7 @@ export function additionalListenerBehaviour(suite: Suite): void {
 
   test.each([
     ['no cluster', { clusterName: undefined }, 'spec.clusterName'],
-    ['a cluster that no Service can be named after', { clusterName: 'Kube_1' }, 'spec.clusterName'],
+    ['a cluster name that is invalid in a Service name', { clusterName: 'Kube_1' }, 'spec.clusterName'],
     ['no port', { port: undefined }, 'spec.port'],
     ['port 0', { port: 0 }, 'spec.port'],
     ['port 65536', { port: 65_536 }, 'spec.port'],
@@ -71,14 +71,14 @@ export function additionalListenerBehaviour(suite: Suite): void {
     ['a pool name that is empty', { defaultPoolName: '' }, 'spec.defaultPoolName'],
     ['a pool name that is too long', { defaultPoolName: 'a'.repeat(64) }, 'spec.defaultPoolName'],
     [
-      'an operator that no selector has',
+      'an unknown selector operator',
       { selector: { matchExpressions: [{ key: 'a', operator: 'Like', values: ['b'] }] } },
       'operator',
     ],
-    ['a range that is no CIDR', { allowedCIDRs: ['everywhere'] }, 'spec.allowedCIDRs'],
-  ])('%s is refused', async (_title, spec, words) => refused('wrong', spec, words));
+    ['an invalid CIDR', { allowedCIDRs: ['everywhere'] }, 'spec.allowedCIDRs'],
+  ])('a listener with %s is rejected', async (_title, spec, words) => refused('wrong', spec, words));
 
-  test('the selector is immutable: changed, taken away, added to, or taken away and put back', async () => {
+  test('the selector is immutable: it cannot be changed, removed, extended, or removed and restored', async () => {
     const selector = { matchLabels: { role: 'worker' } };
     expectStatus(await suite.client.post(at(), listener('fixed', { selector })), 201);
     for (const edit of [
@@ -93,12 +93,12 @@ export function additionalListenerBehaviour(suite: Suite): void {
     const { body } = expectStatus(await suite.client.get(at('fixed')), 200);
     const without = { ...body, spec: { ...body.spec, selector: undefined } };
     expectStatus(await suite.client.put(at('fixed'), without), 422, 'Invalid');
-    // Neither can a selector be given to one that had none.
+    // A listener without a selector cannot get one later either.
     const later = await suite.client.patch(at('plain'), { spec: { selector } });
     expect(expectStatus(later, 422, 'Invalid').body.message).toContain('Selector is immutable');
   });
 
-  test('the cluster is immutable; everything else may change', async () => {
+  test('the cluster name is immutable; every other field can change', async () => {
     const moved = await suite.client.patch(at('fixed'), { spec: { clusterName: 'kube-2' } });
     expect(expectStatus(moved, 422, 'Invalid').body.message).toContain('Cluster name is immutable');
     const spec = {
@@ -114,7 +114,7 @@ export function additionalListenerBehaviour(suite: Suite): void {
     expect(body.metadata.generation).toBe(2);
   });
 
-  test('status is written apart, and conditions are told by their type', async () => {
+  test('status is a subresource, and conditions are merged by type', async () => {
     const condition = {
       type: 'Ready',
       status: 'True',
@@ -140,7 +140,7 @@ export function additionalListenerBehaviour(suite: Suite): void {
     expectStatus(await suite.client.patch(`${at('plain')}/status`, nameless), 422, 'Invalid');
   });
 
-  test('with its definition all of them go', async () => {
+  test('deleting the definition deletes all listeners', async () => {
     expectStatus(await suite.client.delete(`${DEFINITIONS}/${NAME}`), 200);
     await until('it is gone', async () => (await suite.client.get(at())).status === 404);
   });

@@ -1,4 +1,4 @@
-// Server-side apply as its users see it: who owns a field, and what happens to one that is applied no more.
+// Server-side apply from the user's point of view: field ownership, and fields that a manager no longer applies.
 import { expect, test } from 'vitest';
 import { expectStatus, type Suite, services, slice, slices } from './suite.ts';
 
@@ -16,7 +16,7 @@ const applied = (
 export function applyBehaviour(suite: Suite): void {
   const at = (name: string) => services(suite.namespace, name);
 
-  test('the first apply creates, the same again changes nothing', async () => {
+  test('the first apply creates an object, and the same apply again changes nothing', async () => {
     const { body } = expectStatus(
       await suite.client.apply(at('apply'), applied('apply', { a: '1' }), 'one'),
       201,
@@ -29,7 +29,7 @@ export function applyBehaviour(suite: Suite): void {
     expect(body.spec.clusterIP).toBeDefined();
   });
 
-  test('what a manager applies no more goes away, what others own stays', async () => {
+  test('a field that its manager no longer applies is removed, and fields of other managers stay', async () => {
     expectStatus(await suite.client.apply(at('gone'), applied('gone', { a: '1', b: '2' }), 'one'), 201);
     expectStatus(await suite.client.patch(at('gone'), { metadata: { labels: { c: '3' } } }), 200);
     const { body } = expectStatus(
@@ -39,7 +39,7 @@ export function applyBehaviour(suite: Suite): void {
     expect(body.metadata.labels).toEqual({ a: '1', c: '3' });
   });
 
-  test('a field of another manager is a conflict, unless forced or equal', async () => {
+  test('a field of another manager is a conflict, unless the apply is forced or the value is equal', async () => {
     expectStatus(await suite.client.apply(at('contested'), applied('contested', { a: '1' }), 'one'), 201);
     const { body } = expectStatus(
       await suite.client.apply(at('contested'), applied('contested', { a: '2' }), 'two'),
@@ -66,7 +66,7 @@ export function applyBehaviour(suite: Suite): void {
     );
   });
 
-  test('a field that two managers share stays until both have let it go', async () => {
+  test('a field that two managers share stays until both managers drop it', async () => {
     expectStatus(await suite.client.apply(at('shared'), applied('shared', { a: '1' }), 'one'), 201);
     expectStatus(await suite.client.apply(at('shared'), applied('shared', { a: '1' }), 'two'), 200);
     const first = expectStatus(await suite.client.apply(at('shared'), applied('shared', {}), 'one'), 200);
@@ -75,7 +75,7 @@ export function applyBehaviour(suite: Suite): void {
     expect(second.body.metadata.labels).toBeUndefined();
   });
 
-  test('ports of a Service have owners of their own', async () => {
+  test('ports of a Service have separate owners', async () => {
     expectStatus(await suite.client.apply(at('ports'), applied('ports'), 'one'), 201);
     const more = applied('ports', undefined, [{ name: 'more', port: 7 }]);
     const two = expectStatus(await suite.client.apply(at('ports'), more, 'two'), 200);
@@ -85,7 +85,7 @@ export function applyBehaviour(suite: Suite): void {
     expect(three.body.spec.ports.map(({ port }: { port: number }) => port)).toEqual([6443, 8]);
   });
 
-  test('an update by somebody else takes the fields it changes', async () => {
+  test('an update by another manager takes ownership of the fields that it changes', async () => {
     expectStatus(await suite.client.apply(at('updated-by'), applied('updated-by', { a: '1' }), 'one'), 201);
     expectStatus(await suite.client.patch(at('updated-by'), { metadata: { labels: { a: '9' } } }), 200);
     const { body } = expectStatus(
@@ -107,14 +107,14 @@ export function applyBehaviour(suite: Suite): void {
     expectStatus(await suite.client.apply(at('version'), old, 'one'), 409, 'Conflict');
   });
 
-  test('an apply needs the name of its manager', async () => {
+  test('an apply without a field manager is rejected', async () => {
     const type = 'application/apply-patch+yaml';
     const answer = await suite.client.patch(at('nameless'), applied('nameless', {}), type);
     expect([400, 422]).toContain(answer.status);
     expect(answer.body.message).toContain('fieldManager');
   });
 
-  test('an apply that creates names the object in its body too', async () => {
+  test('an apply that creates an object must have the name in its body too', async () => {
     const { metadata: _metadata, ...rest } = applied('unnamed', {});
     const { body } = expectStatus(
       await suite.client.apply(at('unnamed'), { ...rest, metadata: {} }, 'one'),
@@ -125,7 +125,7 @@ export function applyBehaviour(suite: Suite): void {
     expectStatus(await suite.client.apply(at('unnamed'), applied('other', {}), 'one'), 400, 'BadRequest');
   });
 
-  test('a slice is applied with its list of endpoints as one field', async () => {
+  test('the list of endpoints of a slice is applied as one field', async () => {
     const path = slices(suite.namespace, 'applied');
     expectStatus(await suite.client.apply(path, slice('applied'), 'one'), 201);
     const other = slice('applied', {}, { endpoints: [{ addresses: ['192.0.2.77'] }] });

@@ -1,5 +1,5 @@
-// OpenStackClusters: a kind that is not there, comes with its definition, in several versions, with spec and status apart. Runs on
-// our reduced definition and, where they are, on those of CAPO's releases.
+// OpenStackClusters: a kind that appears with its definition, in several versions, with separate spec and status. Runs with our
+// reduced definition and, if available, with the definitions of CAPO's releases.
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import { MACHINE_VERSIONS, machineDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
@@ -19,7 +19,7 @@ interface Version {
 const versionsOf = (definition: KubeObject): Version[] =>
   (definition.spec as { versions: Version[] }).versions;
 
-/** A cluster as it must look to be valid in each version. */
+/** A valid cluster in each version. */
 export function openStackCluster(version: string, name: string, spec: object = {}): object {
   const identity = version.startsWith('v1alpha')
     ? { kind: 'Secret', name: 'cloud' }
@@ -50,7 +50,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
     await until('the group is gone', async () => (await suite.client.get(`/apis/${GROUP}`)).status === 404);
   };
 
-  test('before its definition is there the kind is not found, in plain text', async () => {
+  test('a kind without a definition is not found, in plain text', async () => {
     const answer = expectStatus(await suite.client.get(at('v1beta1')), 404);
     expect(answer.text).toBe('404 page not found\n');
     expectStatus(await suite.client.get(DEFINITION), 404, 'NotFound');
@@ -62,7 +62,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
     const served = versions.filter((version) => version.served).map(({ name }) => name);
     const status = { ready: true, network: { id: 'n-1', name: 'net' } };
 
-    test('the kind is served and discovered as soon as it is established', async () => {
+    test('the kind is served and discovered as soon as the definition is established', async () => {
       await install(definition);
       const statusOf = async () => expectStatus(await suite.client.get(DEFINITION), 200).body.status;
       const isEstablished = ({ type, status: is }: { type: string; status: string }) =>
@@ -75,7 +75,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       expect(found.versions.map(({ version }: { version: string }) => version).sort()).toEqual(
         [...served].sort(),
       );
-      // The best of those served, as their names rank, whatever the storage is.
+      // The preferred version is the highest-ranked served version, whatever the storage version is.
       const best = ['v1beta2', 'v1beta1', 'v1alpha7', 'v1alpha6'].find((version) => served.includes(version));
       expect(found.preferredVersion.version).toBe(best);
       const { body: resources } = expectStatus(await suite.client.get(`/apis/${GROUP}/${storage}`), 200);
@@ -92,7 +92,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
         if (!isOn) expect((await suite.client.get(at(name))).text).toBe('404 page not found\n');
     });
 
-    test('spec and status are written apart, and only the spec counts as a generation', async () => {
+    test('spec and status are written separately, and only a change of the spec increases the generation', async () => {
       const body = { ...openStackCluster(storage, 'apart'), status };
       const created = expectStatus(await suite.client.post(at(storage), body), 201).body;
       expect(created.status?.network).toBeUndefined();
@@ -111,7 +111,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       expect(got).toMatchObject({ spec: reported.spec, status: reported.status });
     });
 
-    test('fields that the schema does not know are pruned, wrong ones refused', async () => {
+    test('unknown fields are pruned, and invalid fields are rejected', async () => {
       const strange = openStackCluster(storage, 'strange', { bogus: { a: 1 } });
       const { body } = expectStatus(await suite.client.post(at(storage), strange), 201);
       expect(body.spec.bogus).toBeUndefined();
@@ -144,7 +144,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       }
     });
 
-    test('a watch sees custom objects, their status too', async () => {
+    test('a watch sees custom objects and changes of their status', async () => {
       const { body: list } = expectStatus(await suite.client.get(`${at(storage)}?limit=1`), 200);
       const watch = await suite.client.watch(
         `${at(storage)}?resourceVersion=${list.metadata.resourceVersion}`,
@@ -159,7 +159,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       watch.close();
     });
 
-    test('a version that is switched off while it is watched ends the watch and is not found any more', async () => {
+    test('disabling a watched version ends the watch, and the version is no longer found', async () => {
       const other = served.find((version) => version !== storage);
       if (other === undefined) return;
       const { body: list } = expectStatus(await suite.client.get(at(other)), 200);
@@ -180,7 +180,7 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       );
     });
 
-    test('with its definition all of its objects go', async () => {
+    test('deleting the definition deletes all of its objects', async () => {
       await uninstall();
       expect((await suite.client.get(at(storage))).text).toBe('404 page not found\n');
     });

@@ -33,7 +33,7 @@ export function deletionBehaviour(suite: Suite): void {
     expect(answer.body.kind).toBe('Service');
   });
 
-  test('a deletion with another uid or version is a conflict', async () => {
+  test('a deletion with another uid or version as precondition is a conflict', async () => {
     const { metadata } = await create('guarded');
     const uid = '11111111-2222-3333-4444-555555555555';
     const wrongUid = await suite.client.delete(at('guarded'), { preconditions: { uid } });
@@ -68,7 +68,7 @@ export function deletionBehaviour(suite: Suite): void {
     expectStatus(await suite.client.get(at('kept')), 404);
   });
 
-  test('a collection is deleted by its labels', async () => {
+  test('a collection is deleted by label selector', async () => {
     for (const name of ['many-a', 'many-b', 'other'])
       await create(name, { labels: { many: name.slice(0, 4) } });
     expectStatus(await suite.client.delete(`${at()}?labelSelector=many%3Dmany`), 200);
@@ -83,7 +83,7 @@ export function deletionBehaviour(suite: Suite): void {
     expectStatus(await suite.client.get(at('dry-deleted')), 200);
   });
 
-  test('a namespace that is being deleted takes along what lies in it, and takes nothing new', async () => {
+  test('deleting a namespace deletes its objects, and the namespace accepts no new ones', async () => {
     const name = `${suite.namespace}-gone`;
     const path = `/api/v1/namespaces/${name}`;
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
@@ -101,7 +101,7 @@ export function deletionBehaviour(suite: Suite): void {
     await until('the namespace goes', () => isGone(path));
   });
 
-  test('what only the deleted one owned is collected; what another owns too stays', async () => {
+  test('an object is collected after its only owner is deleted, and stays if it has another owner', async () => {
     const path = secrets(suite.namespace);
     const first = expectStatus(await suite.client.post(path, secret('owner-1')), 201).body;
     const second = expectStatus(await suite.client.post(path, secret('owner-2')), 201).body;
@@ -124,14 +124,14 @@ export function deletionBehaviour(suite: Suite): void {
     expect(await left()).toEqual([reference(second)]);
   });
 
-  test('what names an owner that is not there is collected', async () => {
+  test('an object whose owner does not exist is collected', async () => {
     const uid = '11111111-2222-3333-4444-555555555555';
     const owner = { apiVersion: 'v1', kind: 'Secret', name: 'never-was', uid };
     await create('orphan', { ownerReferences: [owner] });
     await until('it is collected', async () => (await suite.client.get(at('orphan'))).status === 404);
   });
 
-  test('an owner that is deleted in the foreground waits for what blocks it', async () => {
+  test('an owner that is deleted in the foreground waits for its blocking dependents', async () => {
     const path = leases(suite.namespace, 'front');
     const { body } = expectStatus(await suite.client.post(leases(suite.namespace), lease('front')), 201);
     const owner = {
@@ -142,8 +142,8 @@ export function deletionBehaviour(suite: Suite): void {
       blockOwnerDeletion: true,
     };
     await create('blocking', { ownerReferences: [owner], finalizers: ['example.com/keep'] });
-    // The collector must know the dependent before the owner goes, as it would in any cluster that is up for a while: it hears of one
-    // thing after the other, and this one it takes away.
+    // The collector must see the dependent before the owner is deleted. It processes events in order: once it has deleted the
+    // witness, it has seen the dependent.
     const nobody = { ...owner, name: 'never-was', uid: '11111111-2222-3333-4444-666666666666' };
     await create('witness', { ownerReferences: [nobody] });
     await until('it knows', async () => (await suite.client.get(at('witness'))).status === 404);

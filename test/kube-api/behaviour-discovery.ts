@@ -1,15 +1,15 @@
-// What is served, and what a path that is not served answers.
+// The served groups and resources, and the answer for a path that is not served.
 import { expect, test } from 'vitest';
 import { expectStatus, type Suite } from './suite.ts';
 
 export function discoveryBehaviour(suite: Suite): void {
-  test('tells its version and that it is ready', async () => {
+  test('returns its version and reports that it is ready', async () => {
     expect((await suite.client.get('/version')).body).toMatchObject({ major: '1', gitVersion: /^v1\./ });
     expect((await suite.client.get('/readyz')).text).toBe('ok');
     expect((await suite.client.get('/livez')).text).toBe('ok');
   });
 
-  test('lists the core version, and every group with the version it prefers', async () => {
+  test('lists the core version, and every group with its preferred version', async () => {
     expect((await suite.client.get('/api')).body).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
     const { body } = await suite.client.get('/apis');
     expect(body.kind).toBe('APIGroupList');
@@ -26,7 +26,7 @@ export function discoveryBehaviour(suite: Suite): void {
     });
   });
 
-  test('lists the resources of a version with their verbs, and status as a resource of its own', async () => {
+  test('lists the resources of a version with their verbs, and status as a separate resource', async () => {
     const core = (await suite.client.get('/api/v1')).body;
     expect(core).toMatchObject({ kind: 'APIResourceList', groupVersion: 'v1' });
     expect(core.resources).toContainEqual(
@@ -45,10 +45,10 @@ export function discoveryBehaviour(suite: Suite): void {
     );
   });
 
-  test('answers a group that is not there with a 404 in plain text', async () => {
+  test('answers an unknown group with a 404 in plain text', async () => {
     for (const path of ['/apis/nowhere.example.com', '/apis/nowhere.example.com/v1', '/nowhere']) {
       const answer = expectStatus(await suite.client.get(path), 404);
-      // /nowhere may be listed to an admin as a Status of its own
+      // An admin may get a Status for /nowhere.
       if (path.startsWith('/apis')) expect(answer.text).toBe('404 page not found\n');
     }
     const answer = await suite.client.get('/apis/nowhere.example.com/v1/namespaces/default/things');

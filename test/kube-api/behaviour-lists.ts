@@ -1,4 +1,4 @@
-// get and list: selectors, pages, versions and forms.
+// get and list: selectors, pages, versions and representations.
 import { beforeAll, expect, test } from 'vitest';
 import { expectStatus, type Suite, secret, secrets, services, slice, slices } from './suite.ts';
 
@@ -29,7 +29,7 @@ export function listBehaviour(suite: Suite): void {
     expect(body).toMatchObject({ kind: 'EndpointSliceList', apiVersion: 'discovery.k8s.io/v1' });
     expect(body.metadata.resourceVersion).toMatch(/^\d+$/);
     expect(namesOf(body)).toEqual(['list-a', 'list-b', 'list-c', 'list-d', 'list-e']);
-    // Objects in a list of a built-in kind do not repeat it.
+    // Objects in a list of a built-in kind do not repeat the kind.
     expect(body.items[0].kind).toBeUndefined();
     expect(body.items[0].apiVersion).toBeUndefined();
   });
@@ -68,7 +68,7 @@ export function listBehaviour(suite: Suite): void {
     },
   );
 
-  test('field selectors know the name, and refuse what a kind cannot be selected by', async () => {
+  test('field selectors support the name, and reject fields that the kind does not support', async () => {
     const byName = await suite.client.get(at('?fieldSelector=metadata.name%3Dlist-b'));
     expect(namesOf(expectStatus(byName, 200).body)).toEqual(['list-b']);
     const others = await suite.client.get(at(`?${mine}&fieldSelector=metadata.name!%3Dlist-b`));
@@ -93,7 +93,7 @@ export function listBehaviour(suite: Suite): void {
     expect(namesOf(body)).toContain('list-a');
   });
 
-  test('pages of a list show one moment, whatever changes in between', async () => {
+  test('pages of a list show one version, whatever changes in between', async () => {
     const first = expectStatus(await suite.client.get(at('?limit=2')), 200).body;
     expect(first.items).toHaveLength(2);
     expect(first.metadata.continue).toMatch(/./);
@@ -117,11 +117,11 @@ export function listBehaviour(suite: Suite): void {
     );
   });
 
-  test('a continue token that is none is a bad request', async () => {
+  test('an invalid continue token is a bad request', async () => {
     expectStatus(await suite.client.get(at('?limit=1&continue=x')), 400, 'BadRequest');
   });
 
-  test('versions of lists: any, not older than, exactly, too new', async () => {
+  test('a list can ask for any version, a minimum version or an exact version, and fails for a future version', async () => {
     const { body: before } = expectStatus(await suite.client.get(at(`?${mine}`)), 200);
     const version = before.metadata.resourceVersion;
     expectStatus(
@@ -148,14 +148,14 @@ export function listBehaviour(suite: Suite): void {
     expect(late.body.details.causes[0].reason).toBe('ResourceVersionTooLarge');
   });
 
-  test('an object that is newer than the server is not there yet', async () => {
+  test('a get with a future version times out', async () => {
     const { body } = expectStatus(await suite.client.get(at('?limit=1')), 200);
     const late = Number(body.metadata.resourceVersion) + 1_000_000;
     const path = slices(suite.namespace, 'list-a');
     expectStatus(await suite.client.get(`${path}?resourceVersion=${late}`), 504, 'Timeout');
   });
 
-  test('a list of any version has no pages, and limits and times are numbers', async () => {
+  test('a list of any version has no pages, and limits and timeouts must be numbers', async () => {
     const { body } = expectStatus(await suite.client.get(at('?resourceVersion=0&limit=1')), 200);
     expect(body.items.length).toBeGreaterThan(1);
     expect(body.metadata.continue).toBeUndefined();
@@ -163,7 +163,7 @@ export function listBehaviour(suite: Suite): void {
     expectStatus(await suite.client.get(at('?watch=true&timeoutSeconds=x')), 400, 'BadRequest');
   });
 
-  test('the metadata alone can be had, of one and of many', async () => {
+  test('a client can request only the metadata, of one object and of a list', async () => {
     const path = secrets(suite.namespace, 'metadata-only');
     const labels = { 'cluster.x-k8s.io/cluster-name': 'a' };
     expectStatus(await suite.client.post(secrets(suite.namespace), secret('metadata-only', { labels })), 201);
@@ -184,12 +184,12 @@ export function listBehaviour(suite: Suite): void {
     expect(list.items).toEqual([expect.objectContaining({ metadata: body.metadata })]);
   });
 
-  test('a form that nobody speaks is not acceptable', async () => {
+  test('an unknown representation is not acceptable', async () => {
     const answer = await suite.client.get(services(suite.namespace), { accept: 'text/csv' });
     expectStatus(answer, 406);
   });
 
-  test('a table can be had for people', async () => {
+  test('a client can request a table', async () => {
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
     const { body } = expectStatus(await suite.client.get(at('?limit=1'), { accept }), 200);
     expect(body).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
@@ -197,7 +197,7 @@ export function listBehaviour(suite: Suite): void {
     expect(body.rows[0].object.kind).toBe('PartialObjectMetadata');
   });
 
-  test('events are one thing in two groups', async () => {
+  test('events are the same objects in two groups', async () => {
     const event = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',

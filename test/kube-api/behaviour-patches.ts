@@ -1,4 +1,4 @@
-// The four kinds of patch, and what each does to what it does not mention.
+// The four kinds of patch, and what each does to fields that it does not mention.
 import { expect, test } from 'vitest';
 import { expectStatus, type Suite, secret, secrets, service, services, slice, slices } from './suite.ts';
 
@@ -7,7 +7,7 @@ export function patchBehaviour(suite: Suite): void {
   const create = async (name: string, extra: object = {}) =>
     expectStatus(await suite.client.post(at(), service(name, extra)), 201).body;
 
-  test('a merge patch changes what it names, null removes, lists are replaced', async () => {
+  test('a merge patch changes the named fields, removes fields that are null, and replaces lists', async () => {
     await create('merge', { labels: { a: '1', b: '2' }, annotations: { c: '3' } });
     const { body } = expectStatus(
       await suite.client.patch(at('merge'), {
@@ -21,7 +21,7 @@ export function patchBehaviour(suite: Suite): void {
     expect(body.spec.ports).toHaveLength(1);
   });
 
-  test('a patch that names the resourceVersion fails when it is an old one', async () => {
+  test('a patch with a stale resourceVersion fails', async () => {
     const { metadata } = await create('versioned-patch');
     const patch = { metadata: { resourceVersion: metadata.resourceVersion, labels: { a: '1' } } };
     expectStatus(await suite.client.patch(at('versioned-patch'), patch), 200);
@@ -29,7 +29,7 @@ export function patchBehaviour(suite: Suite): void {
     expectStatus(await suite.client.patch(at('versioned-patch'), again), 409, 'Conflict');
   });
 
-  test('a patch that changes nothing makes no new version', async () => {
+  test('a patch that changes nothing creates no new version', async () => {
     const { metadata } = await create('same-patch', { labels: { a: '1' } });
     const { body } = expectStatus(
       await suite.client.patch(at('same-patch'), { metadata: { labels: { a: '1' } } }),
@@ -38,7 +38,7 @@ export function patchBehaviour(suite: Suite): void {
     expect(body.metadata.resourceVersion).toBe(metadata.resourceVersion);
   });
 
-  test('a patch of what is not there is not found, and creates nothing', async () => {
+  test('a patch of a missing object is not found and creates nothing', async () => {
     expectStatus(await suite.client.patch(at('nobody'), { metadata: { labels: {} } }), 404, 'NotFound');
   });
 
@@ -115,7 +115,7 @@ export function patchBehaviour(suite: Suite): void {
     expect(body.endpoints).toEqual([{ addresses: ['192.0.2.11'], conditions: {} }]);
   });
 
-  test('a key of a Secret is patched and the others stay', async () => {
+  test('a patch of one key of a Secret keeps the other keys', async () => {
     expectStatus(await suite.client.post(secrets(suite.namespace), secret('patched')), 201);
     const { body } = expectStatus(
       await suite.client.patch(secrets(suite.namespace, 'patched'), { data: { other: 'b3RoZXI=' } }),
@@ -137,7 +137,7 @@ export function patchBehaviour(suite: Suite): void {
     expectStatus(await suite.client.patch(at('validated'), {}, 'text/plain'), 415, 'UnsupportedMediaType');
   });
 
-  test('identity and age of an object cannot be patched', async () => {
+  test('the identity and the creation time of an object cannot be patched', async () => {
     const { metadata } = await create('identity');
     const { body } = expectStatus(
       await suite.client.patch(at('identity'), {

@@ -1,10 +1,10 @@
-// What a client must live through when the API server is restarted on the same state.
+// Effects on a client when the API server restarts with the same state.
 import { expect, test } from 'vitest';
 import { until } from '../support/tcp.ts';
 import { expectStatus, type Suite, slice, slices } from './suite.ts';
 
 export function restartBehaviour(suite: Suite): void {
-  test('the objects and their versions are the same, open watches end, and the past is forgotten', async () => {
+  test('objects and versions survive a restart, open watches end, and the history is lost', async () => {
     const path = slices(suite.namespace);
     const { body: list } = expectStatus(await suite.client.get(`${path}?limit=1`), 200);
     const created = expectStatus(await suite.client.post(path, slice('survivor')), 201).body;
@@ -18,7 +18,7 @@ export function restartBehaviour(suite: Suite): void {
     expect(Number(now.metadata.resourceVersion)).toBeGreaterThanOrEqual(
       Number(created.metadata.resourceVersion),
     );
-    // The cache of a real one is filled a moment after it is ready; before, an old version may still be served from etcd.
+    // A real API server fills its cache shortly after it is ready. Before that, it may still serve an old version from etcd.
     let first = { type: '', object: { metadata: {} } as Record<string, unknown> };
     await until('the old version has expired', async () => {
       const late = await suite.client.watch(`${path}?resourceVersion=${list.metadata.resourceVersion}`);

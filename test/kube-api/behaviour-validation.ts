@@ -1,4 +1,4 @@
-// The rules that our objects run into, one row each: what is sent, and the words of the refusal.
+// The validation rules for our objects, one row each: the request, and the wording of the error.
 import { expect, test } from 'vitest';
 import {
   expectStatus,
@@ -157,7 +157,7 @@ const REFUSED: readonly Row[] = [
     'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
   ],
   [
-    'an address that is none',
+    'an invalid address',
     slices,
     withAddress('None'),
     'endpoints[0].addresses[0]: Invalid value: "None": must be a valid IP address',
@@ -219,10 +219,10 @@ export function validationBehaviour(suite: Suite): void {
     ['milliseconds', { renewTime: '2026-08-01T10:00:00.123Z' }],
     ['nanoseconds', { renewTime: '2026-08-01T10:00:00.123456789Z' }],
     ['seconds', { acquireTime: '2026-08-01T10:00:00Z' }],
-    ['no time', { renewTime: 'now' }],
+    ['an invalid time', { renewTime: 'now' }],
     ['a number', { renewTime: 1 }],
-    ['a text for a number', { leaseDurationSeconds: '30' }],
-  ])('a Lease with %s where microseconds belong is a bad request', async (_title, spec) => {
+    ['a string for a number', { leaseDurationSeconds: '30' }],
+  ])('a Lease with %s in a typed field is a bad request', async (_title, spec) => {
     expectStatus(await suite.client.post(leases(suite.namespace), lease('refused', spec)), 400, 'BadRequest');
   });
 
@@ -231,12 +231,12 @@ export function validationBehaviour(suite: Suite): void {
     expectStatus(await suite.client.post(leases(suite.namespace), lease('offset', spec)), 201);
   });
 
-  test('data of a Secret that is no base64 is a bad request', async () => {
+  test('Secret data that is not base64 is a bad request', async () => {
     const body = { ...secret('refused'), data: { value: 'no base64!' } };
     expectStatus(await suite.client.post(secrets(suite.namespace), body), 400, 'BadRequest');
   });
 
-  test('several problems are told at once', async () => {
+  test('several problems are reported at once', async () => {
     const body = service('1', { labels: { a: '-' } });
     const answer = expectStatus(await suite.client.post(services(suite.namespace), body), 422, 'Invalid');
     expect(answer.body.message).toMatch(/^Service "1" is invalid: \[/);
@@ -244,7 +244,7 @@ export function validationBehaviour(suite: Suite): void {
     expect(fields).toEqual(expect.arrayContaining(['metadata.name', 'metadata.labels']));
   });
 
-  test('the kind of a refused object is named with its group', async () => {
+  test('a validation error names the kind with its group', async () => {
     const answer = await suite.client.post(slices(suite.namespace), withAddress('127.0.0.1'));
     expect(answer.body.message).toMatch(/^EndpointSlice\.discovery\.k8s\.io "refused" is invalid: /);
     expect(answer.body.details).toMatchObject({
@@ -254,7 +254,7 @@ export function validationBehaviour(suite: Suite): void {
     });
   });
 
-  test('the address type of a slice and the type of a Secret never change', async () => {
+  test('the address type of a slice and the type of a Secret are immutable', async () => {
     expectStatus(await suite.client.post(slices(suite.namespace), slice('immutable')), 201);
     const other = { addressType: 'IPv6', endpoints: [] };
     const answer = await suite.client.patch(slices(suite.namespace, 'immutable'), other);
@@ -266,14 +266,14 @@ export function validationBehaviour(suite: Suite): void {
     expect(expectStatus(typed, 422, 'Invalid').body.message).toContain('type: Invalid value');
   });
 
-  test('the address of a Service never changes', async () => {
+  test('the cluster IP of a Service is immutable', async () => {
     expectStatus(await suite.client.post(services(suite.namespace), service('address')), 201);
     const patch = { spec: { clusterIP: '10.96.77.77', clusterIPs: ['10.96.77.77'] } };
     const answer = await suite.client.patch(services(suite.namespace, 'address'), patch);
     expect(expectStatus(answer, 422, 'Invalid').body.message).toContain('may not change once set');
   });
 
-  test('endpoints without conditions and slices without endpoints are fine', async () => {
+  test('endpoints without conditions and slices without endpoints are valid', async () => {
     const bare = { endpoints: [{ addresses: ['192.0.2.1'] }] };
     expectStatus(await suite.client.post(slices(suite.namespace), slice('bare', {}, bare)), 201);
     expectStatus(
@@ -289,7 +289,7 @@ export function validationBehaviour(suite: Suite): void {
     expect(body.endpoints[0].conditions).toEqual(terminating);
   });
 
-  test('a Service name and a label value of 63 characters are fine', async () => {
+  test('a Service name and a label value of 63 characters are valid', async () => {
     const body = service('s'.repeat(63), { labels: { a: 'B'.repeat(63), 'example.com/b': '' } });
     expectStatus(await suite.client.post(services(suite.namespace), body), 201);
   });

@@ -1,4 +1,4 @@
-// Watches: what they begin with, what they tell, how they end. The reflector stands on every line of this.
+// Watches: their initial events, later events, and end. The reflector depends on every test in this file.
 import { expect, test } from 'vitest';
 import type { Watch } from './raw-client.ts';
 import { expectStatus, type Suite, secret, secrets, slice, slices } from './suite.ts';
@@ -18,7 +18,7 @@ export function watchBehaviour(suite: Suite): void {
     return events;
   };
 
-  test('a watch from a version tells all that came after it, in order, whole objects', async () => {
+  test('a watch from a version sends all later events, in order, with complete objects', async () => {
     const version = await versionNow();
     const created = await create('watched', { a: '1' });
     const watch = await suite.client.watch(at(`?resourceVersion=${version}`));
@@ -34,13 +34,13 @@ export function watchBehaviour(suite: Suite): void {
     expect(modified).toEqual({ type: 'MODIFIED', object: changed });
     expect(deleted).toMatchObject({ type: 'DELETED', object: { metadata: { uid: created.metadata.uid } } });
     expect(added.object).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
-    // The deletion has a version of its own, so that a client can go on from it.
+    // The deletion has its own version, from which a client can continue.
     expect(Number(deleted.object.metadata.resourceVersion)).toBeGreaterThan(
       Number(changed.metadata.resourceVersion),
     );
   });
 
-  test('a watch without a version begins with what is there', async () => {
+  test('a watch without a version starts with the existing objects', async () => {
     await create('state-a', { state: 'x' });
     await create('state-b', { state: 'x' });
     const watch = await suite.client.watch(at('?labelSelector=state%3Dx'));
@@ -50,7 +50,7 @@ export function watchBehaviour(suite: Suite): void {
     watch.close();
   });
 
-  test('a watch that asks for initial events is told where they end', async () => {
+  test('a watch with initial events gets a bookmark at their end', async () => {
     await create('initial-a', { initial: 'x' });
     const watch = await suite.client.watch(
       at(
@@ -68,7 +68,7 @@ export function watchBehaviour(suite: Suite): void {
     expect(Number(events.at(-1)?.object.metadata.resourceVersion)).toBeGreaterThan(0);
   });
 
-  test('initial events need the match that goes with them', async () => {
+  test('initial events require the matching resourceVersionMatch', async () => {
     const answer = await suite.client.get(at('?watch=true&sendInitialEvents=true'));
     expectStatus(answer, 422, 'Invalid');
   });
@@ -89,7 +89,7 @@ export function watchBehaviour(suite: Suite): void {
     for (let index = 0; index < 5; index += 1) events.push(await watch.next());
     watch.close();
     expect(events.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED', 'DELETED', 'ADDED', 'DELETED']);
-    // It carries the object as it last matched, with the version in which it no longer did.
+    // The event has the object's last matching content, with the version in which it stopped matching.
     expect(events[2]?.object.metadata.labels.phase).toBe('on');
     expect(events[2]?.object.metadata.resourceVersion).toBe(left.metadata.resourceVersion);
   });
@@ -105,7 +105,7 @@ export function watchBehaviour(suite: Suite): void {
     watch.close();
   });
 
-  test('a watch of all namespaces sees each', async () => {
+  test('a watch of all namespaces sees objects of each namespace', async () => {
     const version = await versionNow();
     const watch = await suite.client.watch(
       `/apis/discovery.k8s.io/v1/endpointslices?labelSelector=everywhere&resourceVersion=${version}`,
@@ -120,7 +120,7 @@ export function watchBehaviour(suite: Suite): void {
     expectStatus(await suite.client.delete(slices('default', 'elsewhere')), 200);
   });
 
-  test('the metadata alone can be watched, and has no secret in it', async () => {
+  test('a client can watch only the metadata, without secret data', async () => {
     const version = await versionNow();
     const watch = await suite.client.watch(`${secrets(suite.namespace)}?resourceVersion=${version}`, {
       accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
@@ -133,7 +133,7 @@ export function watchBehaviour(suite: Suite): void {
     expect(object.data).toBeUndefined();
   });
 
-  test('a watch from a version that is still to come is quiet until it came', async () => {
+  test('a watch from a future version is silent until that version exists', async () => {
     const version = Number(await versionNow());
     const watch = await suite.client.watch(at(`?resourceVersion=${version + 2}&labelSelector=future`));
     for (const name of ['future-1', 'future-2', 'future-3', 'future-4']) await create(name, { future: '' });
@@ -142,7 +142,7 @@ export function watchBehaviour(suite: Suite): void {
     expect(Number(object.metadata.resourceVersion)).toBeGreaterThan(version + 2);
   });
 
-  test('initial events of a version that is still to come end in an error', async () => {
+  test('initial events of a future version end in an error', async () => {
     const late = Number(await versionNow()) + 1_000_000;
     const initial = 'sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan';
     const watch = await suite.client.watch(at(`?resourceVersion=${late}&${initial}`));
@@ -152,7 +152,7 @@ export function watchBehaviour(suite: Suite): void {
     expect(object.details.causes[0].reason).toBe('ResourceVersionTooLarge');
   });
 
-  test('a watch ends by itself after its time, with a bookmark shortly before when asked', async () => {
+  test('a watch ends after its timeout, with a bookmark shortly before if requested', async () => {
     const version = await versionNow();
     const watch = await suite.client.watch(
       at(`?resourceVersion=${version}&timeoutSeconds=5&allowWatchBookmarks=true&labelSelector=nothing`),
@@ -165,14 +165,14 @@ export function watchBehaviour(suite: Suite): void {
     await watch.ended;
   });
 
-  test('a watch without bookmarks is quiet until its end', async () => {
+  test('a watch without bookmarks is silent until its end', async () => {
     const watch = await suite.client.watch(at('?timeoutSeconds=1&labelSelector=nothing'));
     await watch.ended;
     await expect(Promise.race([watch.next(), Promise.resolve('quiet')])).resolves.toBe('quiet');
   });
 
-  test('a version that is no number, or a selector that is none, is refused', async () => {
-    // The real one lets the error of its parser through; a client must not take this for an outage that passes.
+  test('an invalid version or selector is rejected', async () => {
+    // A real API server returns the raw parser error as 500. A client must not treat it as a temporary outage.
     expectStatus(await suite.client.get(at('?watch=true&resourceVersion=x')), 500);
     expectStatus(await suite.client.get(at('?watch=true&labelSelector=a%20b')), 400, 'BadRequest');
   });

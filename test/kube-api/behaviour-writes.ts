@@ -1,4 +1,4 @@
-// create and update: what the server sets, what it refuses, and the versions that keep two writers from losing each other's work.
+// create and update: fields that the server sets, requests that it rejects, and versions that prevent lost updates.
 import { expect, test } from 'vitest';
 import {
   expectStatus,
@@ -16,7 +16,7 @@ import {
 export function writeBehaviour(suite: Suite): void {
   const at = (name = '') => services(suite.namespace, name);
 
-  test('a created object has a uid, a version, a time, and the defaults of its kind', async () => {
+  test('a created object has a uid, a version, a creation time, and the defaults of its kind', async () => {
     const { body } = expectStatus(
       await suite.client.post(at(), {
         kind: 'Service',
@@ -50,7 +50,7 @@ export function writeBehaviour(suite: Suite): void {
     expect((await suite.client.get(at('created'))).body).toMatchObject({ metadata: body.metadata });
   });
 
-  test('an EndpointSlice port has a protocol and a name, even when nobody gave one', async () => {
+  test('an EndpointSlice port gets a default protocol and name', async () => {
     const { body } = expectStatus(
       await suite.client.post(slices(suite.namespace), slice('defaults', {}, { ports: [{ port: 1 }] })),
       201,
@@ -73,14 +73,14 @@ export function writeBehaviour(suite: Suite): void {
     expect(body.stringData).toBeUndefined();
   });
 
-  test('a name that is taken is refused', async () => {
+  test('a create with an existing name is rejected', async () => {
     expectStatus(await suite.client.post(at(), service('taken')), 201);
     const { body } = expectStatus(await suite.client.post(at(), service('taken')), 409, 'AlreadyExists');
     expect(body.message).toBe('services "taken" already exists');
     expect(body.details).toMatchObject({ name: 'taken', kind: 'services' });
   });
 
-  test('generateName makes a name', async () => {
+  test('generateName generates a name', async () => {
     const body = { ...service(''), metadata: { generateName: 'made-' } };
     const first = expectStatus(await suite.client.post(at(), body), 201).body;
     const second = expectStatus(await suite.client.post(at(), body), 201).body;
@@ -88,7 +88,7 @@ export function writeBehaviour(suite: Suite): void {
     expect(first.metadata.name).not.toBe(second.metadata.name);
   });
 
-  test('what is not there is not found', async () => {
+  test('a missing object is not found', async () => {
     const { body } = expectStatus(await suite.client.get(at('nobody')), 404, 'NotFound');
     expect(body.message).toBe('services "nobody" not found');
     const other = expectStatus(await suite.client.get(slices(suite.namespace, 'nobody')), 404, 'NotFound');
@@ -96,7 +96,7 @@ export function writeBehaviour(suite: Suite): void {
     expectStatus(await suite.client.put(slices(suite.namespace, 'nobody'), slice('nobody')), 404, 'NotFound');
   });
 
-  test('the namespace must exist', async () => {
+  test('a create in a missing namespace is rejected', async () => {
     const { body } = expectStatus(
       await suite.client.post(services('no-such-namespace'), service('a')),
       404,
@@ -105,7 +105,7 @@ export function writeBehaviour(suite: Suite): void {
     expect(body.message).toBe('namespaces "no-such-namespace" not found');
   });
 
-  test('names and namespaces of object and path must agree', async () => {
+  test('names and namespaces in the object and the path must match', async () => {
     const elsewhere = service('elsewhere', { namespace: 'default' });
     expectStatus(await suite.client.post(at(), elsewhere), 400, 'BadRequest');
     expectStatus(await suite.client.post(at(), service('path')), 201);
@@ -113,7 +113,7 @@ export function writeBehaviour(suite: Suite): void {
     expect(body.message).toContain('does not match the name on the URL');
   });
 
-  test('kind and version of object and path must agree', async () => {
+  test('kind and version in the object and the path must match', async () => {
     expectStatus(await suite.client.post(at(), { ...service('kind'), kind: 'Secret' }), 400, 'BadRequest');
     expectStatus(await suite.client.post(at(), { ...service('kind'), apiVersion: 'v2' }), 400, 'BadRequest');
   });
@@ -131,7 +131,7 @@ export function writeBehaviour(suite: Suite): void {
     );
   });
 
-  test('an update without a resourceVersion replaces a Service, and keeps its address', async () => {
+  test('an update without a resourceVersion replaces a Service and keeps its cluster IP', async () => {
     const { body: first } = expectStatus(await suite.client.post(at(), service('unconditional')), 201);
     const { body } = expectStatus(
       await suite.client.put(at('unconditional'), service('unconditional', { labels: { a: 'b' } })),
@@ -155,7 +155,7 @@ export function writeBehaviour(suite: Suite): void {
     expectStatus(await suite.client.put(path, renewed), 409, 'Conflict');
   });
 
-  test('an update that changes nothing makes no new version', async () => {
+  test('an update that changes nothing creates no new version', async () => {
     const { body: first } = expectStatus(
       await suite.client.post(slices(suite.namespace), slice('same', { labels: { a: 'b' } })),
       201,
@@ -184,13 +184,13 @@ export function writeBehaviour(suite: Suite): void {
     expect(body.message).toContain('UID in precondition');
   });
 
-  test('a dry run is judged and not kept', async () => {
+  test('a dry run is validated and not stored', async () => {
     expectStatus(await suite.client.post(`${at()}?dryRun=All`, service('dry')), 201);
     expectStatus(await suite.client.get(at('dry')), 404);
     expectStatus(await suite.client.post(`${at()}?dryRun=All`, service('1dry')), 422, 'Invalid');
   });
 
-  test('fields that nobody knows are dropped, or refused when the client asks for that', async () => {
+  test('unknown fields are dropped, or rejected if the client requests strict validation', async () => {
     const strange = { ...service('strange'), spec: { ports: [{ port: 1 }], bogus: true } };
     const { body } = expectStatus(
       await suite.client.post(`${at()}?fieldValidation=Strict`, strange),
@@ -212,12 +212,12 @@ export function writeBehaviour(suite: Suite): void {
     expectStatus(await suite.client.post(at(), '[]'), 400, 'BadRequest');
   });
 
-  test('a body that is too large is not read', async () => {
+  test('a body that is too large is rejected', async () => {
     const large = { ...secret('large'), data: { value: 'A'.repeat(3 * 1024 * 1024) } };
     expectStatus(await suite.client.post(secrets(suite.namespace), large), 413, 'RequestEntityTooLarge');
   });
 
-  test('an unknown content type is refused', async () => {
+  test('an unknown content type is rejected', async () => {
     const answer = await suite.client.post(at(), 'text', { contentType: 'text/plain' });
     expectStatus(answer, 415, 'UnsupportedMediaType');
   });
@@ -227,7 +227,7 @@ export function writeBehaviour(suite: Suite): void {
     expectStatus(await suite.client.post(at(), yaml, { contentType: 'application/yaml' }), 201);
   });
 
-  test('a verb in the wrong place is not allowed', async () => {
+  test('a verb that the path does not support is not allowed', async () => {
     for (const answer of [
       await suite.client.post(slices(suite.namespace, 'a'), slice('a')),
       await suite.client.put(slices(suite.namespace), slice('a')),
@@ -239,7 +239,7 @@ export function writeBehaviour(suite: Suite): void {
       );
   });
 
-  test('a resourceVersion has no place in a create', async () => {
+  test('a create with a resourceVersion is rejected', async () => {
     const answer = await suite.client.post(at(), service('versioned', { resourceVersion: '1' }));
     expect([400, 500]).toContain(answer.status);
     expect(answer.body.message).toContain('resourceVersion should not be set on objects to be created');

@@ -1,5 +1,5 @@
-// The one suite that defines what we rely on in a Kubernetes API. `npm test` runs it against the embedded management API,
-// `npm run test:e2e` against a real kube-apiserver: where the two differ, the embedded one is wrong.
+// The suite that defines the Kubernetes API behaviour we rely on. `npm test` runs it against the embedded management API,
+// `npm run test:e2e` against a real kube-apiserver. If the two differ, the embedded API is wrong.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';
@@ -17,7 +17,7 @@ import { watchBehaviour } from './behaviour-watches.ts';
 import { writeBehaviour } from './behaviour-writes.ts';
 import { type ApiUnderTest, expectStatus, type Suite } from './suite.ts';
 
-/** `definitions` of OpenStackCluster to run on, by a name for the title of the test. */
+/** `definitions` of OpenStackCluster for the suite, by a name for the test title. */
 export function apiBehaviour(
   start: () => Promise<ApiUnderTest>,
   definitions: ReadonlyMap<string, KubeObject>,

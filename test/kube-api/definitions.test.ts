@@ -1,5 +1,5 @@
-// Our reduced definitions as files for kubectl (test/e2e/crds, written by `npm test -- test/kube-api/definitions -u`), and their
-// agreement with the real ones: what ours know, the real ones know too, with the same bounds.
+// Writes our reduced definitions as files for kubectl (test/e2e/crds, with `npm test -- test/kube-api/definitions -u`) and compares
+// them with the real ones: every field of ours exists in the real definition, with the same limits.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -15,21 +15,21 @@ import { REAL_DEFINITIONS } from './definitions.ts';
 
 const HEADER =
   '# Written by test/kube-api/definitions.test.ts from test/fake-kube-api/types/cluster-api-definitions.ts.\n';
-// Served in one version: between several a conversion webhook is needed, or fields are lost and server-side apply fails.
+// Only one served version: several versions need a conversion webhook, or fields are lost and server-side apply fails.
 const DEFINITIONS = [
   openStackClusterDefinition({ served: ['v1beta1'] }),
   machineDefinition({ served: ['v1beta1'] }),
 ];
 
 test.each(DEFINITIONS.map((each) => [each.metadata.name as string, each] as const))(
-  'the file of %s is what the code says',
+  'the file of %s equals the definition in the code',
   async (name, definition) => {
     const text = `${HEADER}${stringify(definition, { aliasDuplicateObjects: false, lineWidth: 110 })}`;
     await expect(text).toMatchFileSnapshot(`../e2e/crds/${name}.yaml`);
   },
 );
 
-test('what sites install is what the embedded API serves', async () => {
+test('the definition that sites install equals the definition of the embedded API', async () => {
   const header =
     '# Written by test/kube-api/definitions.test.ts from src/control/objects/additional-listener-definition.ts.\n';
   const definition = additionalListenerDefinition();
@@ -46,7 +46,7 @@ interface Version {
 const versionsOf = (definition: KubeObject): readonly Version[] =>
   (definition.spec as { versions: readonly Version[] }).versions;
 
-/** Where ours differs from the real one in type, bounds, or required fields that both know. */
+/** Differences from the real definition in type, limits, or required fields that both have. */
 function differences(ours: Schema, real: Schema | undefined, path: string): string[] {
   if (real === undefined) return [`${path}: the real one has no such field`];
   const found: string[] = [];
@@ -75,7 +75,7 @@ function differences(ours: Schema, real: Schema | undefined, path: string): stri
   return found;
 }
 
-/** What releases of CAPO changed within one version, so that ours cannot agree with all of them. */
+/** Changes of CAPO releases within one version: our definition cannot match all of them. */
 const CHANGED_BETWEEN_RELEASES: readonly RegExp[] = [
   /^v1beta1\.spec\.controlPlaneEndpoint\.(host|port): only ours requires it$/,
   /^v1beta1\.spec\.controlPlaneEndpoint\.host\.maxLength/,
@@ -87,7 +87,7 @@ const describeReal = existsSync(REAL_DEFINITIONS) ? describe : describe.skip;
 describeReal('beside the real definitions', () => {
   const files = existsSync(REAL_DEFINITIONS) ? readdirSync(REAL_DEFINITIONS).sort() : [];
   test.each(files.filter((file) => /^(openstackclusters|machines)-/.test(file)))(
-    'ours agree with %s in every version that both know',
+    'our definition agrees with %s in every shared version',
     (file) => {
       const real = parse(readFileSync(join(REAL_DEFINITIONS, file), 'utf8')) as KubeObject;
       const ours = DEFINITIONS.find(({ metadata }) => metadata.name === real.metadata.name) as KubeObject;

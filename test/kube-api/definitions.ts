@@ -1,4 +1,4 @@
-// The definitions of OpenStackCluster that the suite runs on: ours, and those of CAPO's releases where they lie beside the work tree.
+// The definitions of OpenStackCluster for the suite: ours, and those of CAPO's releases if they lie beside the work tree.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-d
 
 const BESIDE = fileURLToPath(new URL('../../../shared/crds', import.meta.url));
 
-/** The definitions of real releases; not everybody has them. */
+/** The definitions of real releases. They are optional. */
 export const REAL_DEFINITIONS = existsSync(BESIDE) ? BESIDE : '/work/shared/crds';
 
 export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
@@ -20,7 +20,7 @@ export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
   return found;
 }
 
-/** One of them by its file's name, `machines-cluster-api-1.11.yaml`; undefined where they are not. */
+/** One real definition by its file name, such as `machines-cluster-api-1.11.yaml`; undefined if it is not available. */
 export function realDefinition(file: string): KubeObject | undefined {
   const path = join(REAL_DEFINITIONS, file);
   return existsSync(path) ? (parse(readFileSync(path, 'utf8')) as KubeObject) : undefined;

@@ -1,5 +1,5 @@
-// The behaviour suite on the embedded management API. What it cannot say of a real one (faults, restarts) is in
-// management-api.test.ts.
+// Runs the behaviour suite on the embedded management API. management-api.test.ts covers behaviour that a real API server cannot
+// show (faults, restarts).
 import { startManagementApi } from '../fake-kube-api/management-api.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { apiBehaviour } from './behaviour.ts';

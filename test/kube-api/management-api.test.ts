@@ -1,4 +1,4 @@
-// What only the embedded API can do, because tests ask it to: faults, restarts, an older state, conversions, thousands of slices.
+// Features of only the embedded API, for tests: faults, restarts, an older state, conversions, thousands of slices.
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../fake-kube-api/api-error.ts';
@@ -45,7 +45,7 @@ const clusterPath = (version: string, name = '') =>
   `/apis/${GROUP}/${version}/namespaces/${NAMESPACE}/openstackclusters${name === '' ? '' : `/${name}`}`;
 
 describe('a fault', () => {
-  test('is answered to those requests that it matches, and as often as it was asked for', async () => {
+  test('is the answer to matching requests, for the requested number of times', async () => {
     const api = await start();
     const client = clientOf(api);
     const fault = api.faults.inject(
@@ -61,7 +61,7 @@ describe('a fault', () => {
     expect(fault.hits).toBe(2);
   });
 
-  test('can be of one user only, and be taken away', async () => {
+  test('can apply to one user only, and can be removed', async () => {
     const api = await start();
     const fault = api.faults.inject({ user: 'other' }, { kind: 'status', code: 500 });
     expectStatus(await clientOf(api, 'other-token').get(services(NAMESPACE)), 500, 'InternalError');
@@ -70,7 +70,7 @@ describe('a fault', () => {
     expectStatus(await clientOf(api, 'other-token').get(services(NAMESPACE)), 200);
   });
 
-  test('can hang, cut the connection, answer late, or answer nonsense', async () => {
+  test('can hang, cut the connection, delay the answer, or send garbage', async () => {
     const api = await start();
     const client = clientOf(api);
     api.faults.inject({ resource: 'services' }, { kind: 'cut' }, { times: 1 });
@@ -86,7 +86,7 @@ describe('a fault', () => {
     await expect(hanging).rejects.toThrow();
   });
 
-  test('can meet watches that are open: cut, ended, silent, with garbage in them', async () => {
+  test('can affect open watches: cut, end, silence or garbage', async () => {
     const api = await start();
     const client = clientOf(api);
     const watch = (path: string) => client.watch(`${path}?resourceVersion=${api.store.revision}`);
@@ -108,7 +108,7 @@ describe('a fault', () => {
   });
 });
 
-test('a stopped API refuses connections, and comes back on the same port with the same objects', async () => {
+test('a stopped API refuses connections, and returns on the same port with the same objects', async () => {
   const api = await start();
   const client = clientOf(api);
   const { body } = expectStatus(await client.post(services(NAMESPACE), service('kept')), 201);
@@ -120,7 +120,7 @@ test('a stopped API refuses connections, and comes back on the same port with th
   expect((await client.get(services(NAMESPACE, 'kept'))).body).toEqual(body);
 });
 
-test('an older state comes back with its versions, definitions included, and ends every watch', async () => {
+test('a restored older state has its versions and definitions, and ends every watch', async () => {
   const api = await start();
   const client = clientOf(api);
   expectStatus(await client.post(services(NAMESPACE), service('old')), 201);
@@ -139,7 +139,7 @@ test('an older state comes back with its versions, definitions included, and end
   expectStatus(await client.get(clusterPath('v1beta1')), 404);
 });
 
-test('a token that is taken away is unauthorized from then on', async () => {
+test('a removed token is unauthorized at once', async () => {
   const api = await start();
   const client = clientOf(api, 'other-token');
   expectStatus(await client.get(services(NAMESPACE)), 200);
@@ -158,7 +158,7 @@ test('requests are counted by verb and resource, for each user', async () => {
   expect(api.requests('other')).toEqual({ 'get leases': 2 });
 });
 
-test('its kubeconfig is one that the client library reads, for each user', async () => {
+test('the client library reads its kubeconfig for each user', async () => {
   const api = await start();
   const config = new KubeConfig();
   config.loadFromString(api.kubeconfig('other'));
@@ -177,7 +177,7 @@ describe('a definition with a conversion webhook', () => {
     apiServerLoadBalancer: { id: 'l', name: 'l', ip: '10.0.0.5', internalIP: '10.0.0.5' },
   };
 
-  test('shows each version its own fields, and follows when another becomes the storage version', async () => {
+  test('shows each version its own fields, and adapts when the storage version changes', async () => {
     const api = await start({
       conversions: conversions(),
       definitions: [
@@ -219,7 +219,7 @@ describe('a definition with a conversion webhook', () => {
     expect(stored?.status).toMatchObject({ storedVersions: ['v1beta1', 'v1beta2'] });
   });
 
-  test('answers with an error while the webhook is down, for the versions that need it', async () => {
+  test('returns an error while the webhook is down, for the versions that need it', async () => {
     let down = false;
     const api = await start({
       conversions: conversions((object, to) => {
@@ -243,7 +243,7 @@ describe('a definition with a conversion webhook', () => {
     expectStatus(await client.get(clusterPath('v1beta1')), 200);
   });
 
-  test('without one loses what the other version does not know', async () => {
+  test('without its webhook loses the fields that the other version does not have', async () => {
     const api = await start({
       definitions: [openStackClusterDefinition({ served: ['v1beta1', 'v1beta2'], storage: 'v1beta1' })],
     });
@@ -255,7 +255,7 @@ describe('a definition with a conversion webhook', () => {
   });
 });
 
-test('a history that is too short ends a watch that fell behind with 410', async () => {
+test('a watch that falls behind a short history ends with 410', async () => {
   const api = await start({ historyLimit: 20 });
   const client = clientOf(api);
   const { revision } = api.store;
@@ -277,7 +277,7 @@ test('a history that is too short ends a watch that fell behind with 410', async
   expect(expectStatus(await client.get(again), 200).body.items).toEqual([]);
 });
 
-test('owners are followed only when somebody asked for it, then also for what is there already', async () => {
+test('the garbage collector runs only if a test enables it, and then also collects existing objects', async () => {
   const api = await start();
   const owner = api.store.create({ ...service('owner'), metadata: { name: 'owner', namespace: NAMESPACE } });
   const reference = { apiVersion: 'v1', kind: 'Service', name: 'owner', uid: owner.metadata.uid };
@@ -310,7 +310,7 @@ test('1000 clusters with 20 slices each are listed, selected and watched', async
         metadata: { name: `c-${cluster}-n-${node}`, namespace: NAMESPACE, labels },
       });
     }
-    // One event loop for both sides: they take turns.
+    // Both sides share one event loop and take turns.
     await new Promise((resolve) => setImmediate(resolve));
   }
   const { body } = expectStatus(await client.get(slices(NAMESPACE)), 200);

@@ -1,4 +1,4 @@
-// Requests to a Kubernetes API exactly as they are written here: no client library in between that could be kind to either side.
+// Sends requests to a Kubernetes API exactly as written, without a client library that could hide errors of either side.
 import { Agent, type RequestOptions, request } from 'node:https';
 import { createInterface } from 'node:readline';
 import { within } from '../support/tcp.ts';
@@ -7,7 +7,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly text: string;
-  /** The body as JSON; null when it is none. */
+  /** The body as JSON; null if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: bodies of any kind are looked into, and a wrong path fails the test
   readonly body: any;
 }
@@ -22,7 +22,7 @@ export interface RequestSettings {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly accept?: string;
-  /** Another token than the client's; null for none at all. */
+  /** A token that replaces the client's token; null for none. */
   readonly token?: string | null;
 }
 
@@ -51,7 +51,7 @@ export class RawClient {
     return this.request('PUT', path, { body, ...settings });
   }
 
-  /** A merge patch unless another type is named. */
+  /** A merge patch, unless another type is given. */
   patch(path: string, body: unknown, contentType = 'application/merge-patch+json'): Promise<Answer> {
     return this.request('PATCH', path, { body, contentType });
   }
@@ -92,7 +92,7 @@ export class RawClient {
     );
   }
 
-  /** Resolves once the stream is open; an answer that is no stream of events is thrown as it is. */
+  /** Resolves when the stream is open; throws an answer that is not an event stream. */
   watch(path: string, settings: RequestSettings = {}): Promise<Watch> {
     const separator = path.includes('?') ? '&' : '?';
     const url = `${path}${separator}watch=true`;
@@ -141,7 +141,7 @@ export class RawClient {
   }
 }
 
-/** An open watch; events are handed out in order. */
+/** An open watch; it returns events in order. */
 export class Watch {
   readonly ended: Promise<void>;
   readonly #events: WatchEvent[] = [];
@@ -153,7 +153,7 @@ export class Watch {
     this.ended = new Promise((resolve) => {
       response.on('close', resolve);
     });
-    response.on('error', () => {}); // cut by us or by a test: `ended` tells
+    response.on('error', () => {}); // cut by this client or by a test: `ended` reports it
     const lines = createInterface({ input: response });
     lines.on('error', () => {});
     lines.on('line', (line) => {
@@ -177,7 +177,7 @@ export class Watch {
     );
   }
 
-  /** Events up to and including the first that fits. */
+  /** Events up to and including the first match. */
   async until(fits: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
     const seen: WatchEvent[] = [];
     for (let count = 0; count < 10_000; count += 1) {

@@ -1,27 +1,27 @@
-// What the parts of the behaviour suite share: the API that is being judged, and the objects that they send to it.
+// Shared by the parts of the behaviour suite: the API under test, and the objects that they send to it.
 import { expect } from 'vitest';
 import type { AccessRule } from '../fake-kube-api/http/access.ts';
 import type { Answer, RawClient } from './raw-client.ts';
 
 export interface ApiUnderTest {
-  /** May do everything. */
+  /** A client with all rights. */
   readonly client: RawClient;
-  /** Somebody who may do only this. */
+  /** A client with exactly these rights. */
   restricted(rules: readonly AccessRule[]): Promise<RawClient>;
-  /** The server ends and comes back on the same address with the same state. */
+  /** Stops the server and starts it on the same address with the same state. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What the parts of the suite share; its fields are there once the first test runs. */
+/** Shared by the parts of the suite; the fields are set before the first test runs. */
 export interface Suite {
   readonly api: ApiUnderTest;
   readonly client: RawClient;
-  /** A namespace of the suite's own. */
+  /** A namespace for this suite only. */
   readonly namespace: string;
 }
 
-/** Fails with what the server said. */
+/** Fails with the answer of the server. */
 export function expectStatus(answer: Answer, status: number, reason?: string): Answer {
   expect(`${answer.status} ${answer.status === status ? '' : answer.text}`).toBe(`${status} `);
   if (reason !== undefined) expect(answer.body).toMatchObject({ kind: 'Status', reason, code: status });

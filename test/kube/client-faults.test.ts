@@ -1,4 +1,4 @@
-// What a server, a network or a proxy can do to one request, and what its caller hears of it.
+// Faults of a server, a network or a proxy during one request, and the error that the caller gets.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type HttpKubeClient, type KubeRequest, openKubeClient } from '../../src/kube/kube-client.ts';
 import { KubeError } from '../../src/kube/kube-error.ts';
@@ -29,8 +29,8 @@ async function failure(request: KubeRequest = GET): Promise<KubeError> {
   return error as KubeError;
 }
 
-describe('a request fails', () => {
-  test('as unreachable when nobody listens, and works again when somebody does, on the same port', async () => {
+describe('a request that fails', () => {
+  test('is unreachable while no server listens, and works again when a server listens on the same port', async () => {
     api.handler = (_, response) => json(response, {});
     await client.request(GET);
     await api.stop();
@@ -42,7 +42,7 @@ describe('a request fails', () => {
     expect(await client.request(GET)).toEqual({});
   });
 
-  test('as a timeout when the server does not answer', async () => {
+  test('is a timeout if the server does not answer', async () => {
     api.handler = () => {};
     expect(await failure({ ...GET, timeoutMs: 50 })).toMatchObject({
       code: 'timeout',
@@ -51,14 +51,14 @@ describe('a request fails', () => {
     });
   });
 
-  test('as a timeout when the answer stops half way', async () => {
+  test('is a timeout if the answer stops half way', async () => {
     api.handler = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).write('{"half":');
     };
     expect(await failure({ ...GET, timeoutMs: 100 })).toMatchObject({ code: 'timeout' });
   });
 
-  test('as unreachable when the connection is cut in the answer', async () => {
+  test('is unreachable if the connection is cut during the answer', async () => {
     api.handler = (_, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('{"half":', () => response.destroy());
     };
@@ -68,19 +68,19 @@ describe('a request fails', () => {
   test.each([
     ['text', 'text/html', '<html>s3cret</html>'],
     ['half an object', 'application/json', '{"data":"s3cret'],
-  ])('as a bad answer when that is %s, without quoting it', async (_title, type, body) => {
+  ])('is a bad answer if the body is %s, and the error does not quote it', async (_title, type, body) => {
     api.handler = (_, response) => response.writeHead(200, { 'content-type': type }).end(body);
     expect(await failure()).toMatchObject({ code: 'bad-answer', status: 200 });
   });
 
-  test('as a bad answer when that is no HTTP, or no gzip', async () => {
+  test('is a bad answer if the reply is not HTTP or not gzip', async () => {
     api.handler = (_, response) => response.socket?.end('s3cret s3cret\r\n\r\n');
     expect(await failure()).toMatchObject({ code: 'bad-answer' });
     api.handler = (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('s3cret');
     expect(await failure()).toMatchObject({ code: 'bad-answer' });
   });
 
-  test('without our own token in the message, should somebody send it back', async () => {
+  test('does not show the token in the error message if the server sends it back', async () => {
     api.handler = ({ headers }, response) =>
       refuse(response, 403, 'Forbidden', `not with ${headers.authorization}`);
     expect((await failure()).message).toContain('not with Bearer …');
@@ -89,14 +89,14 @@ describe('a request fails', () => {
     expect((await failure()).message).toContain('proxy saw Bearer …');
   });
 
-  test('with the time after which the server wants to hear from us again', async () => {
+  test('reports the Retry-After time of the server', async () => {
     api.handler = (_, response) =>
       refuse(response, 429, 'TooManyRequests', 'slow down', { 'retry-after': '3' });
     expect(await failure()).toMatchObject({ code: 'too-many-requests', retryAfterMs: 3000, status: 429 });
     expect(api.asked).toHaveLength(1);
   });
 
-  test('when it cannot be said in HTTP', async () => {
+  test('throws a TypeError if HTTP cannot express it', async () => {
     for (const path of ['services', '/a?b=c', '/a/../b', '/a b', '/ü'])
       await expect(client.request({ method: 'GET', path })).rejects.toThrow(TypeError);
     await expect(client.request({ method: 'PATCH', path: SERVICES, body: {} })).rejects.toThrow(TypeError);
@@ -104,8 +104,8 @@ describe('a request fails', () => {
   });
 });
 
-describe('a request is ended', () => {
-  test('by its caller, whose reason it is', async () => {
+describe('a request', () => {
+  test('ends with the reason of its caller when the caller aborts it', async () => {
     const caller = new AbortController();
     api.handler = () => caller.abort(new Error('enough'));
     await expect(client.request({ ...GET, signal: caller.signal })).rejects.toThrow('enough');
@@ -113,7 +113,7 @@ describe('a request is ended', () => {
     expect(api.asked).toHaveLength(1);
   });
 
-  test('by the closing of the client, which waits for it', async () => {
+  test('ends when the client closes, and the close waits for it', async () => {
     const arrived = new Promise<void>((resolve) => {
       api.handler = () => resolve();
     });
@@ -137,13 +137,13 @@ describe('a connection that the server closed while it was idle', () => {
     };
   };
 
-  test('is no failure of a request that reads', async () => {
+  test('does not fail a read request', async () => {
     closing();
     for (let each = 0; each < 4; each++) expect(await client.request(GET)).toEqual({});
     expect(client.callCounts().get('get')).toBe(api.asked.length);
   });
 
-  test('is one of a request that writes: it may have been heard', async () => {
+  test('fails a write request, because the server may have processed it', async () => {
     closing();
     await client.request(GET);
     const error = await failure({
@@ -157,7 +157,7 @@ describe('a connection that the server closed while it was idle', () => {
   });
 });
 
-test('an answer can be text', async () => {
+test('a request can return plain text', async () => {
   api.handler = (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
   expect(await client.request({ method: 'GET', path: '/readyz', accept: 'text/plain' })).toBe('ok');
 });

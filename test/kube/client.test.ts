@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 describe('a request', () => {
-  test('goes out with token, query and user agent, and brings back the object', async () => {
+  test('sends token, query and user agent, and returns the object', async () => {
     api.handler = (_, response) => json(response, { kind: 'Service' });
     const answer = await client.request({
       method: 'GET',
@@ -53,7 +53,7 @@ describe('a request', () => {
     ['merge', 'application/merge-patch+json'],
     ['json', 'application/json-patch+json'],
     ['apply', 'application/apply-patch+yaml'],
-  ] as const)('that patches by %s says so', async (patch, type) => {
+  ] as const)('with a %s patch has its content type', async (patch, type) => {
     api.handler = (_, response) => json(response, {});
     await client.request({ method: 'PATCH', path: `${SERVICES}/a`, patch, body: { spec: 'ü' } });
     expect(api.asked[0]).toMatchObject({
@@ -63,7 +63,7 @@ describe('a request', () => {
     });
   });
 
-  test('keeps to a handful of connections, however many are made', async () => {
+  test('shares at most a handful of connections with any number of other requests', async () => {
     api.handler = (_, response) => json(response, {});
     for (let each = 0; each < 100; each++) await client.request({ method: 'GET', path: `${SERVICES}/a` });
     expect(api.connections).toBe(1);
@@ -73,7 +73,7 @@ describe('a request', () => {
     expect(api.connections).toBeLessThanOrEqual(8);
   });
 
-  test('that is urgent does not wait for others that hang', async () => {
+  test('that is urgent does not wait for other requests that hang', async () => {
     api.handler = ({ method }, response) => {
       if (method !== 'POST') json(response, {});
     };
@@ -83,12 +83,12 @@ describe('a request', () => {
     await client.request({ method: 'DELETE', path: `${SERVICES}/a`, urgent: true, timeoutMs: 60_000 });
     const hung = () => api.asked.filter(({ method }) => method === 'POST').length;
     await expect.poll(hung).toBeGreaterThanOrEqual(8);
-    expect(hung()).toBe(8); // the others wait for them
+    expect(hung()).toBe(8); // the other requests wait for these
     await client.close();
     await Promise.all(hanging);
   });
 
-  test('understands a compressed list, and refuses one that unpacks to too much', async () => {
+  test('reads a compressed list, and rejects a list that is too large after decompression', async () => {
     const body = gzipSync(JSON.stringify({ items: ['x'.repeat(1_000_000)] }));
     api.handler = (_, response) =>
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body);

@@ -1,4 +1,4 @@
-// Credentials that change while a client runs, and the ways to get them that need a program or a proxy.
+// Credentials that change while a client runs, and credentials that need a program or a proxy.
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -21,7 +21,7 @@ async function open(options: Partial<KubeClientOptions>): Promise<HttpKubeClient
 }
 const ask = (client: HttpKubeClient) => client.request({ method: 'GET', path: PATH });
 const authorizations = () => api.asked.map(({ headers }) => headers.authorization);
-/** Files are looked at once a second. */
+/** The client checks files once per second. */
 const eventually = <T>(look: () => T) => expect.poll(look);
 const file = (name: string, content: string | Buffer) => {
   const path = join(api.directory, name);
@@ -38,7 +38,7 @@ afterEach(async () => {
   await api.end();
 });
 
-/** Accepts one token. */
+/** A handler that accepts one token. */
 const accepting = (token: () => string) => {
   api.handler = ({ headers }, response) =>
     headers.authorization === `Bearer ${token()}`
@@ -47,7 +47,7 @@ const accepting = (token: () => string) => {
 };
 
 describe('a token in a file', () => {
-  test('is read again at once when it is refused, and the request is made once more', async () => {
+  test('is read again at once after a rejection, and the request is retried once', async () => {
     let valid = 'first';
     accepting(() => valid);
     const path = file('token', 'first\n');
@@ -60,14 +60,14 @@ describe('a token in a file', () => {
     expect(client.callCounts().get('list')).toBe(3);
   });
 
-  test('that stays refused is refused after the second try', async () => {
+  test('fails the request after the second rejection', async () => {
     accepting(() => 'another');
     const client = await open({ kubeconfig: api.kubeconfig({ tokenFile: file('token', 's3cret') }) });
     await expect(ask(client)).rejects.toMatchObject({ code: 'unauthorized', status: 401 });
     expect(api.asked).toHaveLength(2);
   });
 
-  test('is followed through the symbolic links of a projected volume, and while it cannot be read the old one stays', async () => {
+  test('is followed through the symbolic links of a projected volume, and the old token stays while the file is unreadable', async () => {
     const volume = join(api.directory, 'volume');
     for (const [name, token] of [
       ['..1', 'first'],
@@ -93,7 +93,7 @@ describe('a token in a file', () => {
     const token = async () => (await credentials.current()).headers.Authorization;
     expect(await token()).toBe('Bearer first');
     swap('..2');
-    expect(await token()).toBe('Bearer first'); // one look a second
+    expect(await token()).toBe('Bearer first'); // one check per second
     nowMs += 1001;
     expect(await token()).toBe('Bearer second');
     rmSync(join(volume, '..data'));
@@ -118,14 +118,14 @@ describe('a token in a file', () => {
       server: api.url,
       identity: `the service account of this Pod, with the token in ${directory}/token`,
     });
-    // A wrong authority: the server is not believed, and hears no token.
+    // With a wrong authority the client does not trust the server and sends no token.
     await expect(ask(client)).rejects.toMatchObject({ code: 'unreachable' });
     expect(api.asked).toHaveLength(0);
   });
 });
 
 describe('certificates', () => {
-  test('of server and client are replaced while the client runs, and half a pair waits for the other', async () => {
+  test('of server and client are replaced while the client runs, and half a pair waits for its other half', async () => {
     const [one, two] = [selfSigned('client-one'), selfSigned('client-two')];
     const subjects: (string | undefined)[] = [];
     api.handler = (_, response) => {
@@ -151,7 +151,7 @@ describe('certificates', () => {
     await eventually(() => api.openConnections).toBe(1);
   });
 
-  test('of an authority that is replaced decide from then on', async () => {
+  test('of a replaced authority take effect while the client runs', async () => {
     const ca = file('ca.pem', apiCertificate().cert);
     const cluster = { 'certificate-authority-data': undefined, 'certificate-authority': ca };
     const client = await open({ kubeconfig: api.kubeconfig({ token: 'a' }, cluster) });
@@ -172,7 +172,7 @@ describe('certificates', () => {
     ).toBe('well');
   });
 
-  test('of another server are refused, unless the kubeconfig says that they do not matter', async () => {
+  test('of another server are rejected, unless the kubeconfig disables verification', async () => {
     const wrongName = await open({
       kubeconfig: api.kubeconfig({ token: 'a' }, { 'tls-server-name': 'other.test' }),
     });
@@ -184,7 +184,7 @@ describe('certificates', () => {
   });
 });
 
-test('a kubeconfig that is replaced is followed, to another server too', async () => {
+test('a replaced kubeconfig is followed, also to another server', async () => {
   const other = await new ScriptedApi().start();
   other.handler = (_, response) => json(response, {});
   try {
@@ -201,7 +201,7 @@ test('a kubeconfig that is replaced is followed, to another server too', async (
   }
 });
 
-test('plain HTTP is spoken where the kubeconfig says so, and hears no token', async () => {
+test('the client speaks plain HTTP if the kubeconfig requires it, and sends no token', async () => {
   const plain = await new ScriptedApi({ tls: false }).start();
   plain.handler = (_, response) => json(response, { plain: true });
   try {
@@ -229,7 +229,7 @@ describe('an exec plugin', () => {
   const printing = (status: string) =>
     `printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":%s}' '${status}'`;
 
-  test('is run once, with its arguments and environment, and again when its token is refused', async () => {
+  test('runs once, with its arguments and environment, and again when its token is rejected', async () => {
     let valid = 'token-1';
     accepting(() => valid);
     const counter = file('runs', '');
@@ -276,8 +276,8 @@ describe('an exec plugin', () => {
     ],
     ['that prints no JSON', 'echo s3cret', 'printed no ExecCredential'],
     ['that prints something else', `echo '{"kind":"s3cret"}'`, 'printed no ExecCredential'],
-    ['whose token is none', printing('{"token":"s3cret s3cret"}'), 'printed no token'],
-  ])('%s is an error that does not repeat what it printed', async (_title, script, problem) => {
+    ['whose token is invalid', printing('{"token":"s3cret s3cret"}'), 'printed no token'],
+  ])('%s causes an error that does not repeat its output', async (_title, script, problem) => {
     const error: unknown = await open({
       kubeconfig: api.kubeconfig(plugin(script)),
       environment: { PATH: '/usr/bin:/bin' },
@@ -287,8 +287,8 @@ describe('an exec plugin', () => {
   });
 });
 
-describe('what only client-node can', () => {
-  test('a token of an identity provider', async () => {
+describe('through client-node', () => {
+  test('a token of an identity provider works', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const token = `${part({ alg: 'none' })}.${part({ exp: 4_000_000_000 })}.signature`;
     const user = { 'auth-provider': { name: 'oidc', config: { 'id-token': token } } };
@@ -299,7 +299,7 @@ describe('what only client-node can', () => {
     expect(api.connections).toBe(1);
   });
 
-  test('a proxy, through which connections are kept too', async () => {
+  test('an HTTP proxy works, and its connections are reused', async () => {
     const sockets = new Set<Socket>();
     let tunnels = 0;
     const proxy: Server = createServer();

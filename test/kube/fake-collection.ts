@@ -1,5 +1,5 @@
-// A collection of an API server in memory, behind the interface of the client, with every fault on demand: for tests that need
-// hundreds of interleavings. It keeps a history, forgets it when told to, and serves pages of one moment.
+// An in-memory API server collection behind the interface of the client, with every fault on demand, for tests with hundreds of
+// interleavings. It keeps a history, forgets it on request, and serves pages of one version.
 import type { KubeClient, KubeRequest, KubeWatchRequest } from '../../src/kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../src/kube/kube-error.ts';
 import type { KubeObject, WatchEvent } from '../../src/kube/kube-object.ts';
@@ -21,7 +21,7 @@ export class FakeCollection implements KubeClient {
   readonly watchers = new Set<Watcher>();
   readonly requests: KubeRequest[] = [];
   readonly watches: KubeWatchRequest[] = [];
-  /** Thrown by the lists and watches to come, in order. */
+  /** Errors that the next lists and watches throw, in order. */
   readonly listFaults: (KubeError | null)[] = [];
   readonly watchFaults: (KubeError | null)[] = [];
   #history: Change[] = [];
@@ -34,7 +34,7 @@ export class FakeCollection implements KubeClient {
     return this.#version;
   }
 
-  /** Creates it, or changes it. */
+  /** Creates or changes an object. */
   put(name: string, spec: unknown = null): void {
     const known = this.objects.get(name);
     const uid = known?.metadata.uid ?? `uid-${++this.#uid}`;
@@ -59,21 +59,21 @@ export class FakeCollection implements KubeClient {
     for (const watcher of this.watchers) this.#send(watcher, { type: 'BOOKMARK', object });
   }
 
-  /** Whoever comes with an older version is told that it is gone, and so are lists under way. */
+  /** Drops the history. Requests with an older version, and running lists, get 410 Gone. */
   forget(): void {
     this.#forgotten = this.#version;
     this.#history = [];
     this.#moments.clear();
   }
 
-  /** As after a restore from a backup. */
+  /** Goes back to an older version, as after a restore from a backup. */
   goBackTo(version: number): void {
     this.#version = version;
     this.#history = [];
     this.#forgotten = 0;
   }
 
-  /** To every open watch. */
+  /** Sends to every open watch. */
   send(...what: (WatchEvent | KubeError | 'end')[]): void {
     for (const watcher of this.watchers) for (const each of what) this.#send(watcher, each);
   }

@@ -1,4 +1,4 @@
-// What a client loads: client-node costs 85 MB of resident memory and is only for those who need it, YAML 12 MB.
+// The packages that a client loads. client-node costs 85 MB of resident memory and YAML 12 MB; only some kubeconfigs need them.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -56,7 +56,7 @@ const pair = {
   'client-key-data': key.toString('base64'),
 };
 
-test('in a Pod nothing is loaded but what Node brings', () => {
+test("in a Pod the client loads only Node's own modules", () => {
   writeFileSync(join(directory, 'token'), 'token');
   writeFileSync(join(directory, 'ca.crt'), cert);
   const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' };
@@ -70,14 +70,14 @@ test.each([
     'a plugin',
     { exec: { apiVersion: 'v1', command: '/bin/echo', args: ['{"kind":"ExecCredential","status":{}}'] } },
   ],
-])('with %s in a kubeconfig, only YAML', (_title, user) => {
+])('with %s in a kubeconfig, the client loads only YAML', (_title, user) => {
   expect(packagesFor({ kubeconfig: kubeconfig(user), environment: {} })).toEqual(['yaml']);
 });
 
 test.each([
   ['an auth-provider', { 'auth-provider': { name: 'oidc', config: {} } }, {}],
   ['a proxy', {}, { 'proxy-url': 'http://127.0.0.1:1' }],
-])('with %s, client-node', (_title, user, cluster) => {
+])('with %s, the client loads client-node', (_title, user, cluster) => {
   const packages = packagesFor({ kubeconfig: kubeconfig(user, cluster), environment: {} });
   expect(packages).toContain('@kubernetes/client-node');
 });

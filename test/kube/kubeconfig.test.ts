@@ -1,4 +1,4 @@
-// Our reading of kubeconfigs beside client-node's. It is the judge, except where kubectl does otherwise: those rows say so.
+// Compares our kubeconfig reader with client-node. client-node is the reference, except where kubectl differs: those rows say so.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -97,7 +97,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const PAIR = { 'client-certificate-data': base64(two.cert), 'client-key-data': base64(two.key) };
 
-describe('we read as client-node does', () => {
+describe('our reader agrees with client-node on', () => {
   test.each<[title: string, cluster: object, user: object]>([
     ['a token', {}, { token: 'abc.def' }],
     ['a client certificate in the file', {}, PAIR],
@@ -113,7 +113,7 @@ describe('we read as client-node does', () => {
     ],
     ['a token and a client certificate', {}, { token: 'abc', ...PAIR }],
     ['a password', {}, { username: 'me', password: 'p:w' }],
-    ['a user who acts as another', {}, { token: 'abc', as: 'somebody' }],
+    ['a user with impersonation', {}, { token: 'abc', as: 'somebody' }],
     ['a user without anything', {}, {}],
     [
       'a certificate authority in the file',
@@ -123,7 +123,7 @@ describe('we read as client-node does', () => {
     ['a certificate authority in a file beside it', { 'certificate-authority': 'ca.pem' }, { token: 'a' }],
     ['a server that is not verified', { 'insecure-skip-tls-verify': true }, { token: 'a' }],
     [
-      'a server that is, though the word stands there',
+      'a server that is verified, because the flag is a string',
       { 'insecure-skip-tls-verify': 'true' },
       { token: 'a' },
     ],
@@ -136,25 +136,25 @@ describe('we read as client-node does', () => {
   });
 });
 
-describe('we read as kubectl does, where client-node does not', () => {
+describe('our reader agrees with kubectl, not with client-node, on', () => {
   const differ = async (cluster: object, user: object | null) => {
     const path = written(cluster, user);
     return { ours: await ours(path), theirs: await theirs(path) };
   };
 
-  test('a tokenFile: it is not read at all there, only a key `token-file` that nobody writes', async () => {
+  test('a tokenFile: client-node reads only the unused key `token-file`', async () => {
     const seen = await differ({}, { tokenFile: 'token' });
     expect(seen.theirs.authorization).toBeNull();
     expect(seen.ours.authorization).toBe('Bearer from-the-file');
   });
 
-  test('a token beside a tokenFile: the file is the one that is kept fresh', async () => {
+  test('a token beside a tokenFile: the file wins, because it is kept fresh', async () => {
     const seen = await differ({}, { token: 'old', tokenFile: join(directory, 'token') });
     expect(seen.theirs.authorization).toBe('Bearer old');
     expect(seen.ours.authorization).toBe('Bearer from-the-file');
   });
 
-  test('data beside a file: the data decide', async () => {
+  test('data beside a file: the data win', async () => {
     const seen = await differ(
       { 'certificate-authority': 'ca.pem', 'certificate-authority-data': base64(two.cert) },
       { token: 'a' },
@@ -163,19 +163,19 @@ describe('we read as kubectl does, where client-node does not', () => {
     expect(seen.ours.ca).toBe(String(two.cert));
   });
 
-  test('a context without a user: the server is verified all the same', async () => {
+  test('a context without a user: the server is still verified', async () => {
     const seen = await differ({ 'certificate-authority': 'ca.pem' }, null);
     expect(seen.theirs.ca).toBeNull();
     expect(seen.ours.ca).toBe(String(one.cert));
   });
 
-  test('plain HTTP as the file says, without sending it a credential', async () => {
+  test('plain HTTP from the file: it is used, without a credential', async () => {
     const path = written({ server: 'http://127.0.0.1:8001' }, { token: 'secret' });
     await expect(theirs(path)).rejects.toThrow('HTTP protocol is not allowed');
     expect(await ours(path)).toMatchObject({ server: 'http://127.0.0.1:8001', authorization: null });
   });
 
-  test('the groups of whom one acts as', async () => {
+  test('impersonated groups', async () => {
     const path = written({}, { token: 'a', as: 'x', 'as-groups': ['g', 'h'], 'as-uid': '7' });
     const credentials = await Credentials.open({ place: { kind: 'files', paths: [path] }, environment: {} });
     expect((await credentials.current()).headers).toEqual({
@@ -186,7 +186,7 @@ describe('we read as kubectl does, where client-node does not', () => {
     });
   });
 
-  test('several files: the first to name something decides, and its own directory is where its paths begin', () => {
+  test('several files: the first definition wins, and its paths are relative to its own directory', () => {
     const first = {
       contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
       users: [{ name: 'u', user: { token: 'first' } }],
@@ -209,7 +209,7 @@ describe('we read as kubectl does, where client-node does not', () => {
   });
 });
 
-describe('a kubeconfig is refused, without a word of what is secret in it,', () => {
+describe('a kubeconfig is rejected, and the error shows no secret, for a file', () => {
   const of = (content: string) => {
     const path = join(directory, 'broken');
     writeFileSync(path, content);
@@ -219,7 +219,7 @@ describe('a kubeconfig is refused, without a word of what is secret in it,', () 
     readFileSync(written(cluster, user, extra), 'utf8');
 
   test.each<[title: string, content: () => string, problem: string]>([
-    ['that is no YAML', () => 'users: [ s3cret: {', 'it is no YAML'],
+    ['that is not YAML', () => 'users: [ s3cret: {', 'it is no YAML'],
     ['that is empty', () => '', 'it is no kubeconfig'],
     ['that is a list', () => '[]', 'it is no kubeconfig'],
     [
@@ -227,14 +227,10 @@ describe('a kubeconfig is refused, without a word of what is secret in it,', () 
       () => text({}, {}, { 'current-context': '' }),
       'current-context is not set',
     ],
-    ['whose context is not there', () => text({}, {}, { 'current-context': 'x' }), 'there is no context "x"'],
-    ['whose cluster is not there', () => text({}, {}, { clusters: null }), 'there is no cluster "k"'],
-    ['whose user is not there', () => text({}, {}, { users: 's3cret' }), 'there is no user "u"'],
-    [
-      'with a server that is none',
-      () => text({ server: 'ftp://x' }, {}),
-      'is no http:// or https:// address',
-    ],
+    ['whose context is missing', () => text({}, {}, { 'current-context': 'x' }), 'there is no context "x"'],
+    ['whose cluster is missing', () => text({}, {}, { clusters: null }), 'there is no cluster "k"'],
+    ['whose user is missing', () => text({}, {}, { users: 's3cret' }), 'there is no user "u"'],
+    ['with an invalid server', () => text({ server: 'ftp://x' }, {}), 'is no http:// or https:// address'],
     [
       'with a password in the address',
       () => text({ server: 'https://a:s3cret@x' }, {}),
@@ -245,19 +241,19 @@ describe('a kubeconfig is refused, without a word of what is secret in it,', () 
       () => text({}, { username: 'a', password: 53 }),
       'password is no text',
     ],
-    ['with half a pair', () => text({}, { 'client-key-data': 's3cret' }), 'or its key, not both'],
+    ['with half a key pair', () => text({}, { 'client-key-data': 's3cret' }), 'or its key, not both'],
     [
-      'with a key that is none',
+      'with an invalid key',
       () => text({}, { 'client-certificate-data': base64(one.cert), 'client-key-data': 'czNjcmV0' }),
       'do not fit',
     ],
     [
-      "with a key of another's",
+      'with the key of another certificate',
       () => text({}, { 'client-certificate-data': base64(one.cert), 'client-key-data': base64(two.key) }),
       'do not fit: ERR_OSSL_X509_KEY_VALUES_MISMATCH',
     ],
     ['with a token of several lines', () => text({}, { token: 's3cret\ns3cret' }), 'does not hold a token'],
-    ['with a token file that is not there', () => text({}, { tokenFile: 'nope' }), 'ENOENT'],
+    ['with a missing token file', () => text({}, { tokenFile: 'nope' }), 'ENOENT'],
     ['with a plugin without a command', () => text({}, { exec: { apiVersion: 'v1' } }), 'lacks its command'],
   ])('%s', async (_title, content, problem) => {
     const error: unknown = await of(content()).catch((caught: unknown) => caught);

@@ -1,4 +1,4 @@
-// The reflector on a real client and real HTTPS: cuts, restarts, hangs, tokens that change under it.
+// The reflector on a real client and real HTTPS: cut connections, restarts, hangs, changing tokens.
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ function reflector(deps: Partial<ReflectorDeps<unknown>> = {}): Reflector<unknow
     path: () => '/apis/x.io/v1/namespaces/ns/things',
     project: ({ spec }: KubeObject) => spec,
     onChange: () => {},
-    // Waits are tested elsewhere.
+    // Other tests cover the waits.
     sleep: (ms, signal) => abortableSleep(ms / 20, signal),
     ...deps,
   });
@@ -65,7 +65,7 @@ const converged = async (of: Reflector<unknown>) => {
 };
 
 describe('a reflector on a real connection', () => {
-  test('holds one watch and shares one connection for its lists', async () => {
+  test('keeps one watch open and uses one connection for its lists', async () => {
     for (let each = 0; each < 25; each++) collection.put(`o${each}`, each);
     const one = reflector({ pageSize: 5 });
     await converged(one);
@@ -82,7 +82,7 @@ describe('a reflector on a real connection', () => {
     await converged(one);
   });
 
-  test('outlives a restart of the server on its port, and a history forgotten meanwhile', async () => {
+  test('survives a restart of the server on its port, and a history lost in the meantime', async () => {
     collection.put('a', 1);
     const one = reflector();
     await converged(one);
@@ -99,7 +99,7 @@ describe('a reflector on a real connection', () => {
     expect(one.counts().lists).toBe(2);
   });
 
-  test('outlives garbage, half lines, cuts in a line, and answers that are none', async () => {
+  test('survives garbage, half lines, cuts in a line, and invalid answers', async () => {
     collection.put('a', 1);
     const one = reflector();
     await converged(one);
@@ -121,7 +121,7 @@ describe('a reflector on a real connection', () => {
     expect(one.counts().badAnswers).toBe(3);
   });
 
-  test('takes a new token when the old one is refused, for lists and watches alike', async () => {
+  test('uses a new token after a rejection, for lists and watches alike', async () => {
     let valid = 'first';
     const serve = api.handler;
     api.handler = (asked, response) =>
@@ -138,7 +138,7 @@ describe('a reflector on a real connection', () => {
     await converged(one);
   });
 
-  test('waits as the server asks, and is not hurt by an error in the watch that means: too old', async () => {
+  test('waits as long as the server asks, and lists again after an error that means "too old"', async () => {
     collection.put('a', 1);
     const sleeps: number[] = [];
     const one = reflector({
@@ -160,9 +160,9 @@ describe('a reflector on a real connection', () => {
     expect(sleeps.filter((ms) => ms >= 2000)).toHaveLength(2);
   });
 
-  test('notices a watch that has fallen silent', async () => {
+  test('detects a silent watch', async () => {
     collection.put('a', 1);
-    // The limit of minutes is a constant of the reflector: here the client shortens it.
+    // The limit of minutes is a constant of the reflector; in this test the client shortens it.
     const impatient = Object.create(client, {
       watch: {
         value: (request: Parameters<HttpKubeClient['watch']>[0]) =>
@@ -178,7 +178,7 @@ describe('a reflector on a real connection', () => {
     await converged(one);
   });
 
-  test('stops at once, in a list that hangs as in a watch', async () => {
+  test('stops at once during a list that hangs and during a watch', async () => {
     api.handler = () => {};
     const one = reflector();
     await eventually(() => api.asked.length).toBe(1);
@@ -186,7 +186,7 @@ describe('a reflector on a real connection', () => {
     await eventually(() => api.openConnections).toBe(0);
   });
 
-  test('ends in what the server has, whatever is cut when', async () => {
+  test('ends with the objects of the server, whatever was cut and when', async () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom('put', 'delete'), name }),

@@ -1,5 +1,5 @@
-// An HTTPS server that answers as a test tells it, for faults that no real API server shows on demand. It counts connections,
-// can vanish and come back on its port, and writes kubeconfigs that lead to it.
+// An HTTPS server that a test scripts, for faults that no real API server shows on demand. It counts connections, can stop and
+// return on the same port, and writes kubeconfigs for itself.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import {
   createServer as createHttpServer,
@@ -71,7 +71,7 @@ export class ScriptedApi {
     return this;
   }
 
-  /** As a process that dies: every connection is reset, the port refuses. */
+  /** Like a process that dies: resets every connection, and then the port refuses. */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = null;

@@ -1,5 +1,5 @@
-// Selectors and labels that meet often: few keys and values, among them those at the edges of what Kubernetes takes. Shared by the
-// properties here and by the judge of the end-to-end tests, which is Kubernetes itself.
+// Selectors and labels that match often: few keys and values, including those at the limits of Kubernetes. The property tests here
+// and the end-to-end tests share them; there Kubernetes itself is the reference.
 import fc from 'fast-check';
 
 const long = (count: number) => 'x'.repeat(count);
@@ -54,7 +54,7 @@ export interface SelectorCase {
   readonly matchExpressions?: readonly { key: string; operator: string; values: readonly string[] }[];
 }
 
-/** As JSON says it: null among them. */
+/** Label selectors as in JSON, null included. */
 export const labelSelectors: fc.Arbitrary<SelectorCase | null> = fc.option(
   fc.record(
     {
@@ -68,7 +68,7 @@ export const labelSelectors: fc.Arbitrary<SelectorCase | null> = fc.option(
   { freq: 30 },
 );
 
-/** Never empty: there the two differ on purpose. */
+/** Never empty: for an empty list the two implementations differ on purpose. */
 export const nodeSelectors = fc.array(
   requirements(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Gt', 'Lt', 'Lt']),
   { minLength: 1, maxLength: 3 },

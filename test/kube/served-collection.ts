@@ -1,4 +1,4 @@
-// The fake collection behind real HTTPS: lists and watches as an API server sends them.
+// The fake collection behind real HTTPS, with lists and watches as an API server sends them.
 import type { ServerResponse } from 'node:http';
 import type { KubeError } from '../../src/kube/kube-error.ts';
 import type { FakeCollection } from './fake-collection.ts';

@@ -1,4 +1,4 @@
-// A reflector on a fake collection in virtual time: a wait takes no time but the clock's.
+// A reflector on a fake collection in virtual time: a wait advances only the virtual clock.
 import { Reflector, type ReflectorDeps } from '../../src/kube/watch/reflector.ts';
 import type { ReflectorReport } from '../../src/kube/watch/reflector-snapshot.ts';
 import { FakeCollection, turn } from './fake-collection.ts';
@@ -10,7 +10,7 @@ export class VirtualReflector<T> {
   readonly reflector: Reflector<T>;
   nowMs = 1_000_000;
   changes = 0;
-  /** False: whoever sleeps does so until it is woken or this is set. */
+  /** If false, a sleep lasts until it is aborted or until this is true. */
   passes = true;
 
   constructor(project: ReflectorDeps<T>['project'], deps: Partial<ReflectorDeps<T>> = {}) {
@@ -38,7 +38,7 @@ export class VirtualReflector<T> {
     return this.reflector.snapshot();
   }
 
-  /** Bounded, though no clock ticks. */
+  /** Bounded by turns, because no clock runs. */
   async until(holds: () => boolean, what = holds.toString()): Promise<void> {
     for (let each = 0; each < 5000; each++) {
       if (holds()) return;
@@ -47,7 +47,7 @@ export class VirtualReflector<T> {
     throw new Error(`never came true: ${what}`);
   }
 
-  /** Until what was sent has been heard. */
+  /** Lets the reflector process what was sent. */
   async settle(turns = 20): Promise<void> {
     for (let each = 0; each < turns; each++) await turn();
   }

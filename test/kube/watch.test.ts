@@ -1,4 +1,4 @@
-// One watch: what comes out of it, how it ends, and that nothing of it stays.
+// One watch: the events it yields, how it ends, and that it leaves nothing behind.
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type HttpKubeClient, openKubeClient } from '../../src/kube/kube-client.ts';
@@ -46,7 +46,7 @@ const says = (script: (response: ServerResponse) => void) => {
 const line = (name: string) => `${JSON.stringify({ type: 'ADDED', object: { metadata: { name } } })}\n`;
 
 describe('a watch', () => {
-  test('asks for what it was told to, and yields events until the server ends it', async () => {
+  test('sends its parameters, and yields events until the server ends it', async () => {
     says((response) => response.end(`${line('a')}\n \n${line('ü')}`));
     const { events, error } = await outcome();
     expect(error).toBeNull();
@@ -60,7 +60,7 @@ describe('a watch', () => {
     expect(client.callCounts()).toEqual(new Map([['watch', 1]]));
   });
 
-  test('says that it is open before anything has happened', async () => {
+  test('reports that it is open before the first event', async () => {
     says(() => {});
     await new Promise<void>((resolve) => {
       const events = watching(10_000, resolve)[Symbol.asyncIterator]();
@@ -69,7 +69,7 @@ describe('a watch', () => {
     caller.abort();
   });
 
-  test('puts together lines that come in pieces', async () => {
+  test('joins lines that arrive in pieces', async () => {
     says((response) => {
       const bytes = Buffer.from(line('ü'.repeat(100)));
       let sent = 0;
@@ -83,13 +83,13 @@ describe('a watch', () => {
     expect(events).toEqual([{ type: 'ADDED', object: { metadata: { name: 'ü'.repeat(100) } } }]);
   });
 
-  test('leaves its connection to the next when it ended well', async () => {
+  test('leaves its connection to the next request after a clean end', async () => {
     says((response) => response.end(line('a')));
     for (let each = 0; each < 5; each++) await outcome();
     expect(api.connections).toBe(1);
   });
 
-  test('leaves nothing when its reader has enough', async () => {
+  test('leaves nothing behind when its reader stops', async () => {
     says((response) => response.write(line('a') + line('b')));
     for await (const event of watching()) {
       expect(event.type).toBe('ADDED');
@@ -99,7 +99,7 @@ describe('a watch', () => {
   });
 });
 
-describe('a watch fails after what was whole', () => {
+describe('a watch yields its complete events and then fails', () => {
   test.each<[title: string, script: (response: ServerResponse) => void, code: string]>([
     ['with garbage', (response) => response.write(`${line('a')}s3cret{{{\n`), 'bad-answer'],
     ['with JSON that is no event', (response) => response.write(`${line('a')}["s3cret"]\n`), 'bad-answer'],
@@ -131,7 +131,7 @@ describe('a watch fails after what was whole', () => {
     expect(error).toMatchObject({ code, verb: 'watch', path: PATH });
   });
 
-  test('when it falls silent', async () => {
+  test('when it becomes silent', async () => {
     says((response) => response.write(line('a')));
     const { events, error } = await outcome(1000);
     expect(events).toHaveLength(1);
@@ -151,21 +151,21 @@ describe('a watch fails after what was whole', () => {
   });
 });
 
-describe('a watch does not begin', () => {
-  test('when the server refuses', async () => {
+describe('a watch does not start', () => {
+  test('when the server rejects it', async () => {
     api.handler = (_, response) => refuse(response, 429, 'TooManyRequests', '', { 'retry-after': '1' });
     expect((await outcome()).error).toMatchObject({ code: 'too-many-requests', retryAfterMs: 1000 });
     api.handler = (_, response) => refuse(response, 410, 'Expired');
     expect((await outcome()).error).toMatchObject({ code: 'gone' });
   });
 
-  test('when its caller has gone, whose reason it is', async () => {
+  test("when its caller has already aborted, and it fails with the caller's reason", async () => {
     caller.abort(new Error('enough'));
     expect((await outcome()).error).toEqual(new Error('enough'));
     expect(api.asked).toHaveLength(0);
   });
 
-  test('beyond a number that nobody means', async () => {
+  test('when 64 watches are already open', async () => {
     says(() => {});
     const opened: Promise<void>[] = [];
     for (let each = 0; each < 64; each++) {

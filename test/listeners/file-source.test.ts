@@ -1,5 +1,5 @@
-// Additional listeners from manifests (`--source file:`) on the built program: a port of its own, a machine in a real namespace, and
-// edits of the files.
+// Additional listeners from manifests (`--source file:`) on the built program: a dedicated port, a machine in a real namespace, and
+// changes of the files.
 import { unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ const shown = async (called = 'ssh') =>
     ({ name }) => name === called,
   );
 
-/** Who answers on that port; the empty text where nobody does. */
+/** The name that the server on that port sends; empty if no server answers. */
 const who = (port: number) =>
   new Promise<string>((resolve) => {
     let text = '';
@@ -77,7 +77,7 @@ const who = (port: number) =>
   });
 
 describe('a listener from a file', () => {
-  it('has a port of its own, and leads to the machines that it selects', async () => {
+  it('gets its own port and forwards to the machines that it selects', async () => {
     await until('it serves', async () => (await shown())?.state === 'serving');
     expect((await isthmus.status()).problems).toEqual([]);
     const port = (await shown())?.listenPort ?? 0;
@@ -85,21 +85,21 @@ describe('a listener from a file', () => {
     expect(await who(port)).toBe('worker-1');
   });
 
-  it('leads elsewhere when its file says so, on the same port', async () => {
+  it('forwards to other machines on the same port after its file changes', async () => {
     const port = (await shown())?.listenPort ?? 0;
     isthmus.writeManifest('ssh.yaml', listener('edge'));
     await until('the other one answers', async () => (await who(port)) === 'edge-1');
     expect(await shown()).toMatchObject({ state: 'serving', listenPort: port });
   });
 
-  it('has the very port that it names, if that is one of --listener-ports', async () => {
+  it('gets the port that it requests, if the port is in --listener-ports', async () => {
     isthmus.writeManifest('chosen.yaml', listener('edge', 'chosen', 17_403));
     await until('it serves', async () => (await shown('chosen'))?.state === 'serving');
     expect(await shown('chosen')).toMatchObject({ listenPort: 17_403 });
     expect(await who(17_403)).toBe('edge-1');
   });
 
-  it('goes with its document', async () => {
+  it('is removed with its document', async () => {
     const port = (await shown())?.listenPort ?? 0;
     unlinkSync(join(isthmus.directory, 'ssh.yaml'));
     await until('it is gone', async () => (await shown()) === undefined);

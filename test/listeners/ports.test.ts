@@ -1,4 +1,4 @@
-// Ports of additional listeners, as the whole main thread keeps them: real sockets, both engines; the control thread is a stand-in.
+// Ports of additional listeners in the complete main thread: real sockets, both engines, and a stand-in for the control thread.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -28,7 +28,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   });
 
-  /** Each test has a range of its own: a port that was closed a moment ago may still have connections. */
+  /** Each test has its own port range, because a recently closed port may still have connections. */
   let next = engine === 'native' ? 21_000 : 22_000;
   const start = async (count = 4, ...flags: string[]): Promise<number> => {
     const from = next;
@@ -37,7 +37,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     await control.app.start();
     return from;
   };
-  /** Says its name to whoever comes, and then echoes. */
+  /** Sends its name to each client and then echoes. */
   const server = async (name: string): Promise<TestServer> => {
     const started = await tcpServer((socket) => {
       socket.write(name);
@@ -79,7 +79,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     return find()!;
   };
 
-  it('a wish becomes a port; clients are spread over the members, and counted', async () => {
+  it('a requested listener gets a port, and its clients are balanced over the members and counted', async () => {
     const from = await start();
     const servers = [await server('a'), await server('b'), await server('c')];
     const status: ListenerStatus = {
@@ -101,7 +101,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(control.log).toContainEqual(expect.objectContaining({ msg: 'listener found', listener: 'ssh' }));
   });
 
-  it('a busy port is passed over, a full range is told, and who waits gets the next one', async () => {
+  it('a busy port is skipped, a full range is reported, and a waiting listener gets the next free port', async () => {
     const from = await start(2);
     const squatter = createServer().listen(from, '127.0.0.1');
     cleanups.push(() => squatter.close());
@@ -121,7 +121,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect((await greeted(from + 1)).by).toBe('a');
   });
 
-  it('a port that clients of another may still be sent to stays shut until it is held no more', async () => {
+  it('a held port, to which clients of another listener may still be sent, stays closed until it is released', async () => {
     const from = await start(1);
     const route = routeTo([await server('a')]);
     control.publish({ ports: [portRoute(SSH, route)], heldPorts: [from] });
@@ -132,13 +132,13 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(await control.opened(SSH)).toEqual({ [SSH]: from });
   });
 
-  it('a member that goes under load costs nobody a connection', async () => {
+  it('a member that stops under load costs no connection', async () => {
     await start();
     const servers = [await server('a'), await server('b'), await server('c')];
     control.publish({ ports: [portRoute(SSH, routeTo(servers))] });
     const { [SSH]: port } = await control.opened(SSH);
     const seen: string[] = [];
-    /** Four at a time, until so many have been served. */
+    /** Runs four connections at a time until this many have been served. */
     const load = (count: number) => {
       const enough = seen.length + count;
       return Promise.all(
@@ -153,9 +153,9 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     };
     await load(30);
     expect(new Set(seen).size).toBe(3);
-    // Between two connections: who waits in its queue while it goes is lost with it, and no proxy can help that.
+    // Stops between two connections. A client in the accept queue of a stopping server is lost, and no proxy can prevent that.
     servers[1]!.server.close();
-    await load(60); // it refuses, and the control side has not noticed
+    await load(60); // it refuses connections, and the control thread has not noticed yet
     const more = load(60);
     control.publish({ ports: [portRoute(SSH, routeTo([servers[0]!, servers[2]!]))] });
     await more;
@@ -164,7 +164,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(new Set(seen.slice(-10))).toEqual(new Set(['a', 'c']));
   });
 
-  it('connections to a member that leaves live on, also when the listener itself goes', async () => {
+  it('connections to a removed member continue, also after the listener is removed', async () => {
     await start();
     const [a, b] = [await server('a'), await server('b')];
     control.publish({ ports: [portRoute(SSH, routeTo([a]))] });
@@ -182,7 +182,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect((await readBytes(socket, 8)).toString()).toBe('even now');
   });
 
-  it('who may not come is closed, and so is everybody while no member is ready; both are told', async () => {
+  it('a client outside the allowed CIDRs is closed, and so is every client while no member is ready; both are logged', async () => {
     await start();
     const servers = [await server('a')];
     control.publish({ ports: [portRoute(SSH, routeTo(servers, ['192.0.2.0/24']))] });
@@ -205,7 +205,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     await until('it is let in', async () => (await firstWord(await client(port!))) === 'a');
   });
 
-  it('a TLS listener shares the port of the clusters, balances, and denies access to who may not come', async () => {
+  it('a TLS listener shares the port of the clusters, balances, and denies access to clients outside its CIDRs', async () => {
     await start();
     const servers = [await server('a'), await server('b')];
     const name = 'kube-registry.ns';
@@ -233,7 +233,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(await record('source-not-allowed')).toMatchObject({ pool: 'ns/registry', serverName: name });
   });
 
-  it('a drain closes the port, lets connections finish, and opens nothing more', async () => {
+  it('a drain closes the port, lets connections finish, and opens no more ports', async () => {
     await start(4, '--drain-timeout=10m');
     control.publish({ ports: [portRoute(SSH, routeTo([await server('a')]))] });
     const { [SSH]: port } = await control.opened(SSH);
@@ -247,7 +247,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(control.log).toContainEqual(expect.objectContaining({ msg: 'all connections finished' }));
   });
 
-  it('without ports each TCP listener is told so', async () => {
+  it('with an empty --listener-ports each TCP listener gets a reason', async () => {
     control = new StandInControl(`--engine=${engine}`, '--listener-ports=');
     await control.app.start();
     control.publish({ ports: [portRoute(SSH, routeTo([]))] });
@@ -258,7 +258,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
   });
 });
 
-/** The first byte; nothing when it was closed without one. */
+/** The first byte; empty if the connection closed without one. */
 async function firstWord(socket: Socket): Promise<string> {
   const byte = await Promise.race([
     readBytes(socket, 1).then((bytes) => bytes.toString()),

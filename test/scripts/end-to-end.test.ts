@@ -1,4 +1,4 @@
-// Which files of the end-to-end suite run, and in which order: what takes longest begins first.
+// Selects the files of the end-to-end suite and their order: the slowest file starts first.
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
@@ -9,14 +9,14 @@ const { chosenFiles } = (await import(script)) as {
 const ALL = ['at-rest', 'kube-api', 'kubeconfig', 'life', 'recovery'];
 
 it.each([
-  ['all of them without a word', [], ['recovery', 'at-rest', 'kube-api', 'kubeconfig', 'life']],
-  ['those that a word is part of', ['kube'], ['kube-api', 'kubeconfig']],
-  ['those of any word', ['life', 'rest'], ['at-rest', 'life']],
+  ['without an argument all files run', [], ['recovery', 'at-rest', 'kube-api', 'kubeconfig', 'life']],
+  ['files whose name contains the argument run', ['kube'], ['kube-api', 'kubeconfig']],
+  ['files that match any of several arguments run', ['life', 'rest'], ['at-rest', 'life']],
 ])('%s', (_title, words, expected) => {
   expect(chosenFiles([...ALL], words)).toEqual(expected);
 });
 
-it('a word that fits none is an error that names them all', () => {
+it('an argument without a match is an error that lists all files', () => {
   expect(() => chosenFiles([...ALL], ['nothing'])).toThrow(
     /no file is called nothing[\s\S]*at-rest, kube-api/,
   );

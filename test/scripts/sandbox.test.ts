@@ -1,4 +1,4 @@
-// The sandbox that tests and demo run in: it passes on what matters, and nothing survives it.
+// The sandbox of tests and demo: it forwards exit codes and signals, and no process survives it.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -34,31 +34,31 @@ function alive(marker: string): number {
     try {
       return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(marker);
     } catch {
-      return false; // it ended while we looked
+      return false; // the process ended in the meantime
     }
   }).length;
 }
 
 describe('the sandbox', () => {
-  it('passes the exit code on', async () => {
+  it('returns the exit code of its command', async () => {
     const [code] = await within(WAIT_MS, 'the end', once(sandbox('exit 7'), 'exit'));
     expect(code).toBe(7);
   });
 
-  it('has a network, a /run and temporary files of its own, and loopback up', async () => {
+  it('has its own network, /run and temporary files, and its loopback device is up', async () => {
     const child = sandbox(
       'ip netns add inside; ls /run/netns; echo $TMPDIR; ip -br link show lo; ip -br link | wc -l',
     );
     const [netns, tmp, lo, links] = await lines(child, 4);
     expect([netns, tmp]).toEqual(['inside', '/run/tmp']);
     expect(lo).toContain('LOOPBACK,UP');
-    expect(Number(links)).toBeLessThanOrEqual(3); // lo, and tunnel templates that some kernels put into every netns
+    expect(Number(links)).toBeLessThanOrEqual(3); // lo, and tunnel devices that some kernels add to every netns
     await once(child, 'exit');
     expect(existsSync('/run/netns/inside')).toBe(false);
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('hands %s to the command exactly once', async (signal) => {
-    // Not a shell script: a shell cannot trap a signal that was ignored when it started, as background jobs of a shell are.
+  it.each(['SIGINT', 'SIGTERM'] as const)('forwards %s to the command exactly once', async (signal) => {
+    // Not a shell script: a shell cannot trap a signal that was ignored at its start, as in background jobs.
     const script = `process.on('${signal}', () => { console.log('got ${signal}'); setTimeout(() => process.exit(3), 500) }); setTimeout(() => {}, 150000); console.log('ready')`;
     const child = sandbox(`exec ${process.execPath} -e "${script}"`);
     let said = '';
@@ -72,7 +72,7 @@ describe('the sandbox', () => {
     expect(code).toBe(3);
   });
 
-  it('takes everything along when it is killed with -9', async () => {
+  it('ends all of its processes when it is killed with -9', async () => {
     const marker = `marker-${process.pid}`;
     const child = sandbox(
       `sh -c 'sleep 1000; echo ${marker}' & sh -c 'trap "" TERM INT; sleep 1000; echo ${marker}' & echo ready; wait`,
@@ -84,7 +84,7 @@ describe('the sandbox', () => {
   });
 });
 
-describe('what a machine lacks', () => {
+describe('the check for missing tools', () => {
   const check = (path: string, tools: string) =>
     spawnSync(
       process.execPath,
@@ -97,7 +97,7 @@ describe('what a machine lacks', () => {
       { encoding: 'utf8', env: { PATH: path } },
     );
 
-  it('is named all at once, each with the way to get it', () => {
+  it('names all missing tools at once, each with the way to install it', () => {
     const { status, stdout } = check('/nonexistent', "['ip', 'c++', 'make', 'python3', 'unshare']");
     expect(status).toBe(1);
     const problems = stdout.split('\n').filter((line) => line.includes('✗'));
@@ -107,13 +107,13 @@ describe('what a machine lacks', () => {
     expect(stdout).toContain('no C++ compiler');
   });
 
-  it('is nothing where everything is there', () => {
+  it('reports nothing if all tools are present', () => {
     const path = `${process.env.PATH}:/usr/sbin:/sbin`;
     expect(check(path, "['ip', 'unshare', 'mount']")).toMatchObject({ status: 0, stdout: '' });
   });
 
-  it('is said by the npm scripts too, which then exit non-zero', () => {
-    // Only what npm and the shell need: no `ip`, no compiler.
+  it('also runs in the npm scripts, which then exit non-zero', () => {
+    // An environment without `ip` and without a compiler.
     const node = execFileSync('which', ['node'], { encoding: 'utf8' }).trim();
     const { status, stderr } = spawnSync(node, [`${scripts}task.mjs`, 'demo', '--once'], {
       encoding: 'utf8',
@@ -124,7 +124,7 @@ describe('what a machine lacks', () => {
     expect(stderr).toContain('iproute2');
   });
 
-  it('a task that does not exist is answered with those that do', () => {
+  it('an unknown task is answered with the list of tasks', () => {
     const { status, stderr } = spawnSync(process.execPath, [`${scripts}task.mjs`, 'tset'], {
       encoding: 'utf8',
     });

@@ -1,5 +1,5 @@
-// How the seccomp profile is made of what was recorded, and what the one in deploy/ refuses. That the program runs under it is tested
-// with the image (test/image/).
+// How the seccomp profile is built from recorded system calls, and what the profile in deploy/ rejects. test/image/ checks that the
+// program runs under it.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
@@ -22,7 +22,7 @@ const committed = JSON.parse(
 const allowed = (profile: Profile) =>
   profile.syscalls.filter(({ action }) => action === 'SCMP_ACT_ALLOW').flatMap(({ names }) => names);
 
-test('names are read from the summary of strace, with errors and without', () => {
+test('system call names are read from the strace summary, with and without errors', () => {
   const summary = `% time     seconds  usecs/call     calls    errors syscall
 ------ ----------- ----------- --------- --------- ----------------
  50.00    0.000002           1         2         1 openat
@@ -33,7 +33,7 @@ test('names are read from the summary of strace, with errors and without', () =>
   expect(namesIn(summary)).toEqual(['openat', 'splice']);
 });
 
-test('what another machine calls otherwise is allowed under both names', () => {
+test('a system call that another architecture names differently is allowed under both names', () => {
   const names = allowed(profileFor(['epoll_wait', 'pipe2']));
   for (const name of ['epoll_wait', 'epoll_pwait', 'pipe', 'pipe2']) expect(names).toContain(name);
 });
@@ -78,7 +78,7 @@ describe('the profile in deploy/', () => {
     ],
   ])('does not allow %s', (name) => expect(allowed(committed)).not.toContain(name));
 
-  test('allows to enter a network namespace and no other kind, and to make none', () => {
+  test('allows entering a network namespace but no other kind, and allows creating none', () => {
     const rules = (name: string) => committed.syscalls.filter(({ names }) => names.includes(name));
     expect(rules('setns')).toEqual([
       {
@@ -96,7 +96,7 @@ describe('the profile in deploy/', () => {
     ]);
   });
 
-  test('is what profile.mjs makes of its own names: nobody edited it by hand', () => {
+  test('equals the output of profile.mjs for its own names, so it has no manual edits', () => {
     expect(profileFor(allowed(committed))).toEqual(committed);
   });
 });

@@ -1,4 +1,4 @@
-// What CI forgives: a few files that fail beside others and pass three times alone. Nothing else.
+// What CI tolerates: a few files that fail in a parallel run and pass three times alone. Nothing else.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,10 +26,16 @@ const file = (name: string): Failed => ({ file: name, tests: ['waits'] });
 
 it.each([
   ['a file that passes three times alone is forgiven', [file('a')], [0, 0, 0], 0, ['a', 'a', 'a']],
-  ['one that fails the third time is not', [file('a')], [0, 0, 1], 1, ['a', 'a', 'a']],
-  ['one that fails at once is not, and the next is not asked', [file('a'), file('b')], [1], 1, ['a']],
-  ['of two, both must pass', [file('a'), file('b')], [0, 0, 0, 0, 1], 1, ['a', 'a', 'a', 'b', 'b']],
-  ['four at once are not looked at again', ['a', 'b', 'c', 'd'].map(file), [], 1, []],
+  ['a file that fails the third time is not forgiven', [file('a')], [0, 0, 1], 1, ['a', 'a', 'a']],
+  ['a file that fails at once is not forgiven and ends the check', [file('a'), file('b')], [1], 1, ['a']],
+  [
+    'of two failed files, both must pass',
+    [file('a'), file('b')],
+    [0, 0, 0, 0, 1],
+    1,
+    ['a', 'a', 'a', 'b', 'b'],
+  ],
+  ['four failed files are not run again', ['a', 'b', 'c', 'd'].map(file), [], 1, []],
   ['a run that failed without a failed file is not forgiven', [], [], 1, []],
 ])('%s', async (_title, failed, codes, expected, asked) => {
   const seen: string[] = [];
@@ -68,7 +74,7 @@ const broken = {
 };
 const asWhole = { file: join(root, 'test/c.test.ts'), state: 'failed', tests: [] };
 
-it('the failed files are those of the report, with their failed tests', () => {
+it('the failed files come from the report, with their failed tests', () => {
   expect(failedFiles({ ...ended, files: [passed, broken, asWhole] })).toEqual([
     { file: 'test/b.test.ts', tests: ['z breaks'] },
     { file: 'test/c.test.ts', tests: [] },
@@ -76,21 +82,21 @@ it('the failed files are those of the report, with their failed tests', () => {
 });
 
 it.each<[title: string, report: unknown]>([
-  ['there is none', null],
-  ['there was an error that nobody handled', { ...ended, unhandledErrors: 1, files: [broken] }],
+  ['it is missing', null],
+  ['it has an unhandled error', { ...ended, unhandledErrors: 1, files: [broken] }],
   ['it was cut short', { ...ended, reason: 'interrupted', files: [broken] }],
   ['a file did not begin', { ...ended, files: [broken, { ...passed, state: 'queued' }] }],
   [
     'a test did not end',
     { ...ended, files: [broken, { ...passed, tests: [{ name: 'x', state: 'pending' }] }] },
   ],
-])('a report has no failed files to look at where %s', (_title, report) => {
+])('a report has no files to run again if %s', (_title, report) => {
   expect(failedFiles(report)).toEqual([]);
 });
 
 const LONGEST_RUN_MS = 120_000;
 
-/** A real run of vitest on these files, in CI. */
+/** A real run of vitest on these files, in CI mode. */
 async function runOf(
   sources: Readonly<Record<string, string>>,
 ): Promise<{ code: number; runs: number; unsteady: boolean }> {
@@ -141,16 +147,16 @@ const FLAKES = `it('flakes', () => {
 const PASSES = `it('passes', () => expect(1).toBe(1));`;
 
 it.each<[title: string, sources: Record<string, string>, code: number, runs: number]>([
-  ['one that flakes is forgiven', { a: FLAKES, b: PASSES }, 0, 4],
-  ['one that fails is not', { a: `it('fails', () => expect(1).toBe(2));`, b: PASSES }, 1, 2],
+  ['a flaky file is forgiven', { a: FLAKES, b: PASSES }, 0, 4],
+  ['a file that fails is not forgiven', { a: `it('fails', () => expect(1).toBe(2));`, b: PASSES }, 1, 2],
   [
-    'one that flakes is not while another has an error that nobody handles',
+    'a flaky file is not forgiven while another file has an unhandled error',
     { a: FLAKES, b: `it('leaves', async () => { void Promise.reject(new Error('x')); });` },
     1,
     1,
   ],
   [
-    'nor while the process of another dies',
+    'a flaky file is not forgiven while the process of another file dies',
     {
       a: FLAKES,
       b: `it('dies', async () => { process.kill(process.pid, 'SIGSEGV'); await new Promise(() => {}); });`,
@@ -158,11 +164,11 @@ it.each<[title: string, sources: Record<string, string>, code: number, runs: num
     1,
     1,
   ],
-])('of real files, %s', async (_title, sources, code, runs) => {
+])('in a real run, %s', async (_title, sources, code, runs) => {
   expect(await runOf(sources)).toEqual({ code, runs, unsteady: code === 0 });
 });
 
-it('of real files, one that leaves a process behind does not keep the run open', async () => {
+it('in a real run, a file that leaves a process behind does not keep the run open', async () => {
   const leaves = `import { spawn } from 'node:child_process';
 it('leaves', () => {
   spawn('sleep', ['${(2 * LONGEST_RUN_MS) / 1000}'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true }).unref();

@@ -1,4 +1,4 @@
-// A step of the set-up ends with whoever waits for it: no compiler goes on after Ctrl-C.
+// A step of the set-up ends with the process that waits for it: no compiler continues after Ctrl-C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -8,7 +8,7 @@ import { isAlive } from '../support/process.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 
 const script = fileURLToPath(new URL('../../scripts/step.mjs', import.meta.url));
-// The step tells its process id through what it prints: `progress` gets it.
+// The step prints its process id, and `progress` receives it.
 const WRAPPER = `
 import { runStep } from ${JSON.stringify(script)};
 const progress = (said) => { console.log(said.trim()); return ''; };
@@ -18,7 +18,7 @@ await runStep('waiting', 'sh', ['-c', 'echo $$; exec sleep 1000'], { progress })
 it.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s ends it, and us with the code that a shell expects', async (signal, code) => {
+] as const)('%s ends the step and its parent with the right exit code', async (signal, code) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', WRAPPER], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });

@@ -1,4 +1,4 @@
-// The testbed's build, as far as it can be told without building: what is said when Go is missing, and who needs none.
+// The testbed's build, as far as a test can check it without building: the error without Go, and runs that do not need Go.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ function ensure(env: Record<string, string>) {
   });
 }
 
-test('without Go it says what is missing and what would do instead, and fails', () => {
+test('without Go the build fails, and names the missing tool and the alternative', () => {
   const { status, stderr } = ensure({});
   expect(status).not.toBe(0);
   expect(stderr).toContain('`go` is not on the PATH');

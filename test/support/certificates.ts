@@ -1,4 +1,4 @@
-// Certificates for tests, made with openssl once per process and kept in a temporary directory.
+// Certificates for tests. openssl makes each one once per process, in a temporary directory.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -15,7 +15,7 @@ export interface Certificate {
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-certs-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 
-/** A self-signed certificate for these names or addresses: it is its own CA, so a client that trusts it reaches nobody else. */
+/** A self-signed certificate for these names or addresses. It is its own CA: a client that trusts it trusts no other server. */
 export function selfSigned(...names: readonly [string, ...string[]]): Certificate {
   const base = join(directory, names[0]);
   const [certFile, keyFile, config] = [`${base}.crt`, `${base}.key`, `${base}.cnf`];

@@ -1,4 +1,4 @@
-// A real ClientHello of this Node's OpenSSL: what tls.connect writes first, before anybody has answered.
+// A real ClientHello of this Node's OpenSSL: the first bytes that tls.connect writes, before the server answers.
 import { Duplex } from 'node:stream';
 import { connect } from 'node:tls';
 

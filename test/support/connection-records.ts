@@ -1,4 +1,4 @@
-// How a connection ended, made up for tests of who counts or logs it.
+// Sample records of ended connections, for tests of the code that counts or logs them.
 import type { ConnectionRecord } from '../../src/proxy/connection-record.ts';
 
 export const servedRecord = (parts: Partial<ConnectionRecord> = {}): ConnectionRecord => ({

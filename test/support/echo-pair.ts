@@ -1,5 +1,5 @@
-// A process of its own with an echo server and a client that plays ping-pong through a proxy, on one connection or on a new one each
-// time: it goes on while we are busy.
+// A separate process with an echo server and a client. The client plays ping-pong through a proxy, on one connection or on a new
+// connection for each turn. It continues while the event loop of the test is busy.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
@@ -14,7 +14,7 @@ const now = () => performance.timeOrigin + performance.now();
 const server = createServer((socket) => socket.on('error', () => {}).pipe(socket)).listen(0, '127.0.0.1', () => say(server.address().port));
 const spans = [];
 let begun = 0, going = true;
-/** A turn is over. The first one includes what does wait for JavaScript. */
+/** The end of one turn. The first turn includes work that waits for JavaScript. */
 const turned = (again) => {
   if (begun > 0) spans.push([begun, now()]);
   else say('going');
@@ -52,7 +52,7 @@ lines.once('line', (line) => {
 });
 `;
 
-/** The same clock in every process. */
+/** This clock is the same in every process. */
 export const clockMs = () => performance.timeOrigin + performance.now();
 
 export class EchoPair {
@@ -78,19 +78,19 @@ export class EchoPair {
     return new EchoPair(child, lines, Number(await next(lines)));
   }
 
-  /** Resolves once bytes go to and fro. */
+  /** Resolves when bytes flow in both directions. */
   async pingThrough(port: number): Promise<void> {
     this.#child.stdin.write(`${port}\n`);
     await next(this.#lines);
   }
 
-  /** The same with a new connection for each turn, which begins with this hello. */
+  /** Like the method above, with a new connection for each turn. Each connection starts with this hello. */
   async visitThrough(port: number, hello: Uint8Array): Promise<void> {
     this.#child.stdin.write(`${port} ${Buffer.from(hello).toString('hex')}\n`);
     await next(this.#lines);
   }
 
-  /** Ends it. `within` counts the turns that began and ended between these two times of `clockMs`. */
+  /** Ends the process. `within` counts the turns that start and end between these two times of `clockMs`. */
   async result(fromMs: number, toMs: number): Promise<{ turns: number; within: number; gapMs: number }> {
     this.#child.stdin.write(`${fromMs} ${toMs}\n`);
     return JSON.parse(await next(this.#lines)) as { turns: number; within: number; gapMs: number };

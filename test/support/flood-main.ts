@@ -1,4 +1,4 @@
-// Attacks a port from a process of its own: keeps a number of connections open, and reopens each as soon as it ends.
+// Attacks a port from a separate process: keeps a number of connections open and reopens each connection when it ends.
 // Its argument is FloodOptions as JSON.
 import { connect, type Socket } from 'node:net';
 import type { FloodOptions } from './flood.ts';
@@ -10,7 +10,7 @@ const TRICKLE_MS = 100;
 const trickling = new Set<Socket>();
 let opened = 0;
 
-/** 127.1.0.1 and up; probes come from 127.0.0.1. */
+/** Source addresses start at 127.1.0.1; probes come from 127.0.0.1. */
 function source(index: number): string {
   const which = index % sources;
   return `127.1.${Math.floor(which / 250)}.${(which % 250) + 1}`;
@@ -33,7 +33,7 @@ function open(index: number): void {
   });
 }
 
-// A connection that is not read learns only from a write that the other side has closed it.
+// If this process does not read from a connection, only a write shows that the peer has closed it.
 setInterval(() => {
   for (const socket of trickling) socket.write(trickle);
 }, TRICKLE_MS);

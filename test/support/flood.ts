@@ -1,4 +1,4 @@
-// A flood of connections to one port, from a process of its own, so that the event loop of the test is not what fails.
+// A flood of connections to one port. It runs in a separate process and does not load the event loop of the test.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
@@ -10,15 +10,15 @@ const script = fileURLToPath(new URL('./flood-main.ts', import.meta.url));
 
 export interface FloodOptions {
   readonly port: number;
-  /** How many are open at any time: each is reopened as soon as it ends. */
+  /** The number of open connections. Each one is reopened as soon as it ends. */
   readonly connections: number;
-  /** From how many addresses of 127.1.0.0/16 they come, in turn. */
+  /** The number of source addresses in 127.1.0.0/16, used in turn. */
   readonly sources: number;
-  /** Sent at once. */
+  /** The bytes that each connection sends first. */
   readonly begin: string;
-  /** Sent again and again after that. */
+  /** The bytes that each connection then sends repeatedly. */
   readonly trickle: string;
-  /** Whether answers are read. */
+  /** Whether the flood reads answers. */
   readonly reads: boolean;
 }
 
@@ -31,7 +31,7 @@ export class Flood {
     this.#lines = createInterface({ input: child.stdout });
   }
 
-  /** Resolves once as many connections were opened as there shall be. */
+  /** Resolves when the flood has opened the required number of connections. */
   static async start(options: FloodOptions): Promise<Flood> {
     const stdio: ['pipe', 'pipe', 'inherit'] = ['pipe', 'pipe', 'inherit'];
     const flood = new Flood(spawn(process.execPath, [script, JSON.stringify(options)], { stdio }));
@@ -39,7 +39,7 @@ export class Flood {
     return flood;
   }
 
-  /** How many connections it has opened so far. */
+  /** How many connections the flood has opened. */
   async opened(): Promise<number> {
     this.#child.stdin.write('?');
     return Number(await this.#line());

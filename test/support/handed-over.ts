@@ -1,4 +1,4 @@
-// Descriptors of this process as another one would receive them: sent over a unix socket to ourselves.
+// Descriptors of this process as another process would receive them: sent to itself over a unix socket.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ export interface UnixPair {
   close(): void;
 }
 
-/** Two ends of one connection, of which nobody reads the near one. */
+/** The two ends of one connection. No code reads from the near end. */
 export async function unixPair(): Promise<UnixPair> {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-unix-'));
   const server = createServer({ pauseOnConnect: true }).listen(join(directory, 'pair.sock'));
@@ -35,7 +35,7 @@ export async function unixPair(): Promise<UnixPair> {
   };
 }
 
-/** New descriptors of the same open sockets. */
+/** New descriptors for the same open sockets. */
 export async function handedOver(...descriptors: readonly number[]): Promise<readonly number[]> {
   const pair = await unixPair();
   try {

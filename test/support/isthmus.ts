@@ -1,4 +1,4 @@
-// Runs the built program as users run it, with its log and its admin port in hand.
+// Runs the built program as users run it. Gives access to its log and its admin port.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,23 +26,23 @@ export class Isthmus {
   readonly log: LogLine[] = [];
   /** Added to the environment of the process. */
   readonly environment: Record<string, string> = {};
-  /** What `--source` says: its own directory, unless told otherwise. */
+  /** The value of `--source`; by default a directory of this instance. */
   source = `file:${this.directory}`;
-  /** null leaves the flag away. */
+  /** null omits the flag. */
   listen: string | null = '127.0.0.1:0';
   admin = '127.0.0.1:0';
-  /** A command that starts it in its own place. */
+  /** A command that starts the program and is replaced by it. */
   within: readonly string[] = [];
-  /** At `warn` it says nothing of its start, and nobody can tell when that is done. */
+  /** Not `warn`: at that level the program does not log its start, and `start` could not detect when it is ready. */
   logLevel: 'debug' | 'info' = 'debug';
-  /** What is started for these arguments of the program: this very Node, unless told otherwise. */
+  /** The command for these arguments of the program; by default it runs with the Node of the test. */
   launch = (args: readonly string[]): Launch => {
     const [command, ...rest] = [...this.within, ...traced(process.execPath, mainScript, ...args)];
     return { command: command as string, args: rest, env: { ...process.env, ...this.environment } };
   };
   #child: ChildProcess | null = null;
   #closed: Promise<unknown> | null = null;
-  /** Where clients find it: another address where it has a network of its own. */
+  /** The address for clients. It differs from loopback when the instance has its own network. */
   host = '127.0.0.1';
   port = 0;
   adminPort = 0;
@@ -94,7 +94,7 @@ export class Isthmus {
     }
   }
 
-  /** The record of a connection for which the condition holds. */
+  /** The record of a connection that meets the condition. */
   async record(condition: (line: LogLine) => boolean): Promise<LogLine> {
     const find = () => this.log.find((line) => line.outcome !== undefined && condition(line));
     await until('the record of a connection', () => find() !== undefined);
@@ -105,7 +105,7 @@ export class Isthmus {
     this.#child?.kill(name);
   }
 
-  /** The exit code, once it has ended by itself and all that it wrote has been read. */
+  /** The exit code, after the process has ended by itself and all its output has been read. */
   async ended(milliseconds = WAIT_MS): Promise<number | null> {
     await within(milliseconds, 'the end', this.#closed as Promise<unknown>);
     await heard();
@@ -127,7 +127,7 @@ export class Isthmus {
   }
 }
 
-/** Servers in this process have read what a process that is no more had sent them: they hear of its end and of that in any order. */
+/** Lets servers in this process read what an ended process sent: the end and the data can arrive in either order. */
 async function heard(): Promise<void> {
   for (let round = 0; round < 5; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }

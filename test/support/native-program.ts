@@ -1,5 +1,5 @@
 // Compiles the programs of native/test against engine/ and sys/, without Node: plain, with AddressSanitizer and
-// UndefinedBehaviorSanitizer, or with ThreadSanitizer. Kept in .cache until a source changes.
+// UndefinedBehaviorSanitizer, or with ThreadSanitizer. The results stay in .cache until a source changes.
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -11,13 +11,13 @@ export type Variant = 'plain' | 'asan' | 'tsan';
 
 const run = promisify(execFile);
 
-/** The programs bring their own sanitizer runtime, and the compiler shall run without one. */
+/** The programs link their own sanitizer runtime. The compiler itself must run without one. */
 export function withoutPreload(): NodeJS.ProcessEnv {
   const { LD_PRELOAD: _, ASAN_OPTIONS: __, UBSAN_OPTIONS: ___, ...env } = process.env;
   return env;
 }
 
-/** LeakSanitizer works here: no V8 between the roots and what they hold. */
+/** LeakSanitizer works here: without V8 it can follow every reference. */
 export const sanitizerOptions = {
   ASAN_OPTIONS: 'detect_leaks=1:halt_on_error=1:exitcode=99:detect_stack_use_after_return=1',
   UBSAN_OPTIONS: 'halt_on_error=1:print_stacktrace=1:exitcode=99',
@@ -44,7 +44,7 @@ const VARIANT_FLAGS: Record<Variant, readonly string[]> = {
   tsan: ['-O1', '-g', '-fsanitize=thread'],
 };
 
-/** What native/test/fault.cc puts itself in the place of. */
+/** The functions that native/test/fault.cc replaces. */
 const WRAPPED = 'recv send splice accept4 connect socket pipe2 fcntl open epoll_ctl epoll_wait'.split(' ');
 
 const PROGRAMS = {
@@ -78,7 +78,7 @@ function sourcesOf(...folders: string[]): string[] {
 
 const builds = new Map<Variant, Promise<Record<Program, string>>>();
 
-/** The paths of the programs. Any number may ask at once: they are built once, two sources at a time. */
+/** The paths of the programs. Concurrent callers share one build, which compiles two sources at a time. */
 export function buildPrograms(variant: Variant): Promise<Record<Program, string>> {
   const build = builds.get(variant) ?? newPrograms(variant);
   builds.set(variant, build);
@@ -100,7 +100,7 @@ async function newPrograms(variant: Variant): Promise<Record<Program, string>> {
   for (const old of readdirSync(home).filter((name) => name.startsWith(`${variant}-`)))
     rmSync(join(home, old), { recursive: true, force: true });
   const workshop = join(home, `workshop-${variant}-${process.pid}`);
-  rmSync(workshop, { recursive: true, force: true }); // of a run that was killed: a sandbox counts its processes anew
+  rmSync(workshop, { recursive: true, force: true }); // left by a killed run: a sandbox reuses process ids
   mkdirSync(workshop);
   const flags = [...FLAGS, ...VARIANT_FLAGS[variant]];
   const cxx = compiler();
@@ -126,12 +126,12 @@ async function newPrograms(variant: Variant): Promise<Record<Program, string>> {
     renameSync(workshop, directory);
   } catch (error) {
     rmSync(workshop, { recursive: true });
-    if (!existsSync(directory)) throw error; // else another test file was faster
+    if (!existsSync(directory)) throw error; // otherwise another test file built it first
   }
   return programs;
 }
 
-/** A program of one or two sources, for one test file: too small to be kept. */
+/** A program of one or two sources for one test file. It is too small to be worth caching. */
 export async function buildProgram(
   variant: Variant,
   program: string,

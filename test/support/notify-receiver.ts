@@ -1,4 +1,4 @@
-// Plays systemd's end of NOTIFY_SOCKET: Node cannot receive datagrams of unix sockets, so Python does, and tells what came.
+// Plays systemd's end of NOTIFY_SOCKET. Node cannot receive datagrams on unix sockets, so a Python helper receives and reports them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -49,13 +49,13 @@ export class NotifyReceiver {
     return receiver;
   }
 
-  /** The next one that nobody has asked for yet. */
+  /** The next message that the test has not read yet. */
   async next(): Promise<Notification['fields']> {
     await until('a notification', () => this.all.length > this.#read);
     return (this.all[this.#read++] as Notification).fields;
   }
 
-  /** Waits for one that has come or will, whatever comes between. */
+  /** Waits for a matching message, past or future, and skips all others. */
   async until(
     what: string,
     condition: (notification: Notification) => boolean,

@@ -1,5 +1,5 @@
-// What the suites share that start servers and containers of their own: one file at a time, each in a process of its own, and a line
-// per test as it ends.
+// Shared settings of the suites that start servers and containers: one file at a time, each in its own process, and one line
+// per finished test.
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 export function oneFileAtATime(own: NonNullable<ViteUserConfig['test']>): ViteUserConfig {
@@ -8,7 +8,7 @@ export function oneFileAtATime(own: NonNullable<ViteUserConfig['test']>): ViteUs
       pool: 'forks',
       reporters: ['verbose'],
       maxWorkers: 1,
-      // Bounds, not expectations, above every wait inside.
+      // These are upper bounds, not expectations. They exceed every wait inside a test.
       testTimeout: 300_000,
       hookTimeout: 300_000,
       teardownTimeout: 60_000,

@@ -1,4 +1,4 @@
-// Bytes that are cheap to make and hard to fake: position-dependent, so that a lost, doubled or reordered chunk changes the hash.
+// Position-dependent bytes that are cheap to make. A lost, duplicated or reordered chunk changes the hash.
 import { createHash } from 'node:crypto';
 
 const CHUNK_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-// The program's main thread, whole, with a stand-in for its control thread: the test says what is desired, and hears what comes back.
+// The program's complete main thread with a stand-in for its control thread: the test sets the desired state and reads the replies.
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';
 import { pino } from 'pino';
@@ -36,7 +36,7 @@ const scriptOf = (channel: string) => `
 
 export class StandInControl {
   readonly log: LogLine[] = [];
-  /** Every one that was told, in order. */
+  /** Every received message, in order. */
   readonly outcomes: Record<string, PortOutcome>[] = [];
   readonly failedDials: string[] = [];
   readonly app: App;
@@ -69,13 +69,13 @@ export class StandInControl {
     return this.#portIn('listen');
   }
 
-  /** This is desired from now on; what is not named stays. */
+  /** Sets the desired state; fields that are not given stay unchanged. */
   publish(parts: Partial<Desired>): void {
     this.#desired = { ...this.#desired, ...parts };
     this.#outbox.put(this.#desired);
   }
 
-  /** All outcomes, once these are open. */
+  /** All outcomes, after these are open. */
   async opened(...names: readonly string[]): Promise<Record<string, number>> {
     const portOf = (name: string) => {
       const outcome = this.outcomes.at(-1)?.[name];

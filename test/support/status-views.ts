@@ -1,4 +1,4 @@
-// What /status says, made up for tests of who reads it.
+// Sample /status documents, for tests of the code that reads them.
 
 import { NO_TRAFFIC } from '../../src/telemetry/metrics/traffic.ts';
 import type { ListenerView } from '../../src/telemetry/status/listener-view.ts';

@@ -2,14 +2,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A bound of what comes sooner or later: far above what it takes on a machine that is busy with other things. */
+/** Upper bound for expected events: far above the time they need on a busy machine. */
 export const WAIT_MS = 60_000;
 
 export interface TestServer {
   readonly server: Server;
   readonly port: number;
   readonly address: string;
-  /** Sockets accepted so far, in order. */
+  /** Accepted sockets, in order. */
   readonly sockets: Socket[];
   nextSocket(): Promise<Socket>;
   close(): Promise<void>;
@@ -56,12 +56,12 @@ export async function tcpServer(
   };
 }
 
-/** Below those that the kernel gives to connections (ip_local_port_range). */
+/** Below the ephemeral ports of the kernel (ip_local_port_range). */
 let nextPort = 25_000;
 
 /**
- * A port of loopback that nobody has, for those who must be told one, and for dials that must be refused. The kernel gives it to nobody:
- * not to another server meanwhile, and not to who dials it, who would meet himself.
+ * A free loopback port, for servers that need a fixed port and for dials that must be refused. The kernel never assigns it: neither to
+ * another server nor as a source port. A client that dials its own source port would connect to itself.
  */
 export async function freePort(): Promise<number> {
   for (; nextPort < 30_000; nextPort += 1) {
@@ -78,7 +78,7 @@ export async function freePort(): Promise<number> {
   throw new Error('no port is free');
 }
 
-/** A connected client; allowHalfOpen, errors recorded instead of thrown. */
+/** A connected client with allowHalfOpen. It records errors and does not throw them. */
 export async function tcpClient(
   port: number,
   host = '127.0.0.1',
@@ -93,7 +93,7 @@ export async function tcpClient(
   return socket;
 }
 
-/** Why nobody takes a client at the port; null: somebody does. */
+/** Why a connection to the port fails; null if the port accepts it. */
 export async function connectError(port: number): Promise<string | null> {
   try {
     (await tcpClient(port)).destroy();
@@ -103,7 +103,7 @@ export async function connectError(port: number): Promise<string | null> {
   }
 }
 
-/** Everything until FIN (`end`) or the end of the socket in another way (`reset: true` when by an error). */
+/** All bytes until FIN (`end`) or until the socket closes in another way (`reset: true` after an error). */
 export function readAll(socket: Socket): Promise<{ bytes: Buffer; reset: boolean }> {
   return within(
     WAIT_MS,
@@ -119,7 +119,7 @@ export function readAll(socket: Socket): Promise<{ bytes: Buffer; reset: boolean
   );
 }
 
-/** Exactly the next `count` bytes; what follows is left in the stream. */
+/** Exactly the next `count` bytes; later bytes stay in the stream. */
 export async function readBytes(socket: Socket, count: number): Promise<Buffer> {
   let chunk: Buffer | null = null;
   const arrived = () => {
@@ -127,7 +127,7 @@ export async function readBytes(socket: Socket, count: number): Promise<Buffer> 
     return chunk !== null || socket.readableLength === 0;
   };
   for (;;) {
-    // While some bytes are there `readable` comes at once, again and again, and would not let the rest in.
+    // With some bytes buffered, `readable` fires again at once and would keep the rest from arriving.
     await until(`${count} bytes`, arrived);
     if (chunk !== null) break;
     await within(WAIT_MS, `${count} bytes`, once(socket, 'readable'));
@@ -149,7 +149,7 @@ export async function within<T>(milliseconds: number, what: string, promise: Pro
   }
 }
 
-/** Polls until the condition holds: for states that no event announces. */
+/** Polls until the condition holds, for states without an event. */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,

@@ -1,5 +1,5 @@
-// Clients of one cluster that go on while a test does something to the proxy: visitors, who come anew each time, and residents,
-// who keep one connection and ask through it again and again. What goes wrong is kept, in words.
+// Clients of one cluster that run while a test acts on the proxy. Visitors open a new connection each time; residents keep one
+// connection and send requests on it repeatedly. Every failure is recorded as text.
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { until, WAIT_MS } from './tcp.ts';
 import type { TestCluster } from './two-clusters.ts';
@@ -35,7 +35,7 @@ export class Traffic {
     }
   }
 
-  /** So many more visits and answers. */
+  /** Waits for this many more visits and answers. */
   async goesOn(count: number): Promise<void> {
     const [visits, answers] = [this.visits, this.answers];
     await until(
@@ -99,7 +99,7 @@ async function ask(socket: TLSSocket): Promise<void> {
   if (!String(answer).startsWith('HTTP/1.1 200')) throw new Error(`answered ${String(answer).slice(0, 40)}`);
 }
 
-/** Rejects when the connection ends first, or nothing comes of it for long. */
+/** Rejects if the connection ends first, or if no answer arrives in time. */
 function event(socket: TLSSocket, name: string): Promise<unknown[]> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => {

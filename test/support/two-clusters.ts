@@ -1,4 +1,4 @@
-// Two isolated clusters with the same private address in two real namespaces, each with an HTTPS server and CA of its own.
+// Two isolated clusters with the same private address in two real namespaces. Each has its own HTTPS server and CA.
 import { randomUUID } from 'node:crypto';
 import { type Certificate, selfSigned } from './certificates.ts';
 import { manifest } from './isthmus.ts';

@@ -1,5 +1,5 @@
-// Plays systemd for one service: starts the built program as a unit would, with NOTIFY_SOCKET and, if wanted, sockets; keeps the log;
-// knows the main process by what it is told; ends everything that belongs to the unit.
+// Plays systemd for one service. It starts the built program as a unit would, with NOTIFY_SOCKET and optional sockets, keeps the log,
+// follows MAINPID, and ends every process of the unit.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,12 +18,12 @@ import { traced } from './traced.ts';
 export class Unit {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-unit-'));
   readonly log: LogLine[] = [];
-  /** Lines that are no JSON. */
+  /** Log lines that are not JSON. */
   readonly text: string[] = [];
   readonly environment: Record<string, string> = {};
-  /** Sockets that systemd opened: by the name they get. */
+  /** Sockets that systemd opened, by their names. */
   readonly sockets = new Map<string, number>();
-  /** The program that the unit names: the compiled one, unless a test puts another in its place. */
+  /** The program that the unit starts: the compiled program, unless a test replaces it. */
   program = mainScript;
   #notify: NotifyReceiver | null = null;
   readonly #children: ChildProcess[] = [];
@@ -41,13 +41,13 @@ export class Unit {
     return Number(told.at(-1)?.fields.MAINPID ?? -1);
   }
 
-  /** As the unit's first start, or the next one: the sockets are the same. */
+  /** The first start of the unit, or a restart with the same sockets. */
   async start(...flags: readonly string[]): Promise<ChildProcess> {
     this.#notify ??= await NotifyReceiver.start(join(this.directory, 'notify.sock'));
     const names = [...this.sockets.keys()];
     const listen =
       names.length === 0 ? {} : { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(':') };
-    // The shell's process becomes the program's: only it knows the number in time.
+    // The shell replaces itself with the program. Only the shell has the pid in time for LISTEN_PID.
     const script = names.length === 0 ? 'exec "$@"' : 'LISTEN_PID=$$ exec "$@"';
     const command = traced(process.execPath, this.program, 'run', '--log-level', 'debug', ...flags);
     const child = spawn(
@@ -85,7 +85,7 @@ export class Unit {
     return child;
   }
 
-  /** ExecReload=: resolves with what it printed and its exit code. */
+  /** ExecReload=: resolves with its output and its exit code. */
   async reload(
     environment: Readonly<Record<string, string>> | null = null,
   ): Promise<{ code: number; text: string }> {
@@ -104,7 +104,7 @@ export class Unit {
     return this.log.filter((line) => line.msg === msg);
   }
 
-  /** Where the last one that said so serves. */
+  /** The port of the process that reported it last. */
   port(of: 'listen' | 'admin' = 'listen'): number {
     return Number(String(this.logged('serving').at(-1)?.[of]).split(':').at(-1));
   }
@@ -117,14 +117,14 @@ export class Unit {
     const server = createServer().listen(0, host);
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
-    // systemd listens and accepts nothing, which Node cannot: only the descriptor is kept.
+    // systemd listens but does not accept, which Node cannot do. Only the descriptor is kept.
     const [fd] = await handedOver(descriptorOf(server));
     server.close();
     this.sockets.set(name, fd as number);
     return port;
   }
 
-  /** A program in place of the packaged one, as an upgrade would put it there. */
+  /** Replaces the packaged program, as an upgrade does. */
   replaceProgram(text: string): void {
     writeFileSync(this.program, text);
   }
@@ -147,7 +147,7 @@ export class Unit {
       try {
         if (pid > 0) process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended.
+        // The process has already ended.
       }
     }
     for (const child of this.#children) {
@@ -161,7 +161,7 @@ export class Unit {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** As systemd does by the cgroup. A successor that has not notified yet is known by nothing else, and would keep the test's stderr open. */
+  /** As systemd does with the cgroup. Only this finds a successor that has not notified yet; it would keep the test's stderr open. */
   #killAll(): number {
     const mark = `NOTIFY_SOCKET=${this.notify.address}\0`;
     const pids = readdirSync('/proc').filter(
@@ -171,14 +171,14 @@ export class Unit {
       try {
         process.kill(Number(pid), 'SIGKILL');
       } catch {
-        // It has ended.
+        // The process has already ended.
       }
     }
     return pids.length;
   }
 }
 
-/** Empty for one that has ended, and for one of another user. */
+/** Empty for an ended process and for a process of another user. */
 function environmentOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1');

@@ -1,5 +1,5 @@
-// The Debian package in a Debian: installed, upgraded, removed, purged. There is no PID 1 here: a stub stands in for systemctl and
-// writes down what it was told. `npm run test:deb` makes packages and root, and runs this.
+// The Debian package in a Debian root: installed, upgraded, removed, purged. There is no PID 1: a stub replaces systemctl and records
+// its arguments. `npm run test:deb` builds the packages and the root, and runs this file.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -29,7 +29,7 @@ echo "$@" >> /systemctl.log
 if [ -e "/systemctl.fails-$1" ]; then exit 1; fi
 `;
 
-/** A root made of the cached one below and a layer of its own above. */
+/** A root with the cached root as lower layer and its own upper layer. */
 class DebianRoot {
   readonly place = mkdtempSync(join(tmpdir(), 'isthmus-debian-'));
   readonly path = join(this.place, 'root');
@@ -72,20 +72,20 @@ class DebianRoot {
     return this.run('dpkg', ...flags, '-i', join('/debs', basename(deb)));
   }
 
-  /** What systemctl was told since the last time. */
+  /** The systemctl calls since the previous call of this method. */
   told(): string[] {
     const lines = this.has('systemctl.log') ? this.read('systemctl.log').trim().split('\n') : [];
     rmSync(join(this.path, 'systemctl.log'), { force: true });
     return lines.filter(Boolean);
   }
 
-  /** Of those that have it as their root. */
+  /** Ends the processes that run in this root. */
   endProcesses(): void {
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
       try {
         if (readlinkSync(`/proc/${pid}/root`) === this.path) process.kill(Number(pid), 'SIGKILL');
       } catch {
-        // It ended while we looked.
+        // The process ended in the meantime.
       }
     }
   }
@@ -110,7 +110,7 @@ describe.runIf(base)('the package', () => {
   });
   afterAll(() => root?.remove());
 
-  it('holds files of root with plain modes, none in /usr/local, nothing that only development needs', () => {
+  it('contains root-owned files with plain modes, none in /usr/local, and no development files', () => {
     const lines = sh('dpkg-deb -c "$1"', first).trim().split('\n');
     expect(lines.length).toBeGreaterThan(200);
     const bad = lines.filter(
@@ -130,7 +130,7 @@ describe.runIf(base)('the package', () => {
     console.log(`${basename(first)}: ${(statSync(first).size / 1e6).toFixed(1)} MB unpacked`);
   });
 
-  it('installs, makes its user, lets doctor speak, and does not start what cannot work', () => {
+  it('installs, creates its user, runs the doctor, and does not start an instance that cannot work', () => {
     const { status, text } = root.install(first);
     expect(text).toContain('isthmus doctor');
     expect(text).toMatch(/not started\. Mend the above/);
@@ -143,7 +143,7 @@ describe.runIf(base)('the package', () => {
     expect(root.run('dpkg', '--verify', 'isthmus').text).toBe('');
   });
 
-  it('is upgraded by a reload, and keeps the settings that were changed', () => {
+  it('is upgraded by a reload, and keeps changed settings', () => {
     root.write('etc/default/isthmus', 'ISTHMUS_SOURCE=file:/etc/isthmus\n');
     const { status, text } = root.install(next, '--force-confold');
     expect(text).not.toContain('doctor');
@@ -157,7 +157,7 @@ describe.runIf(base)('the package', () => {
     expect(root.run('isthmus', 'version').text).toContain('+next');
   });
 
-  it('is upgraded all the same when the reload fails, and says that the version before goes on', () => {
+  it('is upgraded even if the reload fails, and reports that the previous version continues', () => {
     root.write('systemctl.fails-reload', '');
     const { status, text } = root.install(first, '--force-confold', '--force-downgrade');
     expect(status).toBe(0);
@@ -166,14 +166,14 @@ describe.runIf(base)('the package', () => {
     root.told();
   });
 
-  it('leaves a stopped service alone', () => {
+  it('does not start a stopped service', () => {
     root.write('systemctl.fails-is-active', '');
     expect(root.install(next, '--force-confold').status).toBe(0);
     expect(root.told()).toEqual(['daemon-reload', 'is-active --quiet isthmus.service']);
     rmSync(join(root.path, 'systemctl.fails-is-active'));
   });
 
-  it('is removed with its service stopped, its settings kept; purged, nothing is left but the user', () => {
+  it('stops its service and keeps its settings when it is removed, and leaves only its user when it is purged', () => {
     root.write('etc/isthmus/kubeconfig', 'secret');
     const removed = root.run('dpkg', '-r', 'isthmus');
     expect(removed.status).toBe(0);
@@ -181,7 +181,7 @@ describe.runIf(base)('the package', () => {
     expect(root.told()).toEqual(['disable --now isthmus.service isthmus.socket', 'daemon-reload']);
     expect([root.has('usr/lib/isthmus'), root.has('usr/bin/isthmus')]).toEqual([false, false]);
     expect([root.has('etc/default/isthmus'), root.has('etc/isthmus/kubeconfig')]).toEqual([true, true]);
-    // It comes again: to dpkg that is no first installation, since settings were left.
+    // dpkg does not treat this as a first installation, because the settings are still there.
     const again = root.install(next, '--force-confold');
     expect(again.status).toBe(0);
     expect(again.text).toContain('isthmus doctor');
@@ -192,7 +192,7 @@ describe.runIf(base)('the package', () => {
     expect(root.run('dpkg', '-s', 'isthmus').status).not.toBe(0);
   });
 
-  it('starts at once where nothing is missing', () => {
+  it('starts at once if nothing is missing', () => {
     mkdirSync(join(root.path, 'etc/isthmus'), { recursive: true });
     mkdirSync(join(root.path, 'run/netns'), { recursive: true });
     root.write(
@@ -205,7 +205,7 @@ describe.runIf(base)('the package', () => {
     expect(root.told()).toEqual(['daemon-reload', 'enable isthmus.service', 'start isthmus.service']);
   });
 
-  it('is upgraded while it serves, by the real command in place of systemctl: nobody is refused or cut', async () => {
+  it('is upgraded while it serves, with the real command in place of systemctl, and no client is refused or cut', async () => {
     const clusters = new TwoClusters();
     await clusters.start();
     sh('mount --rbind /run/netns "$1"', join(root.path, 'run/netns'));

@@ -1,4 +1,4 @@
-// The built program under systemd, whose part the test plays: what it tells, what it takes over, and how its log reads in the journal.
+// The built program under systemd, played by the test: its notifications, inherited sockets, and its log in the journal.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
 
-/** In a process of its own: whoever speaks to systemd belongs to the unit, and ends with it. */
+/** Runs in a separate process: a process that notifies systemd belongs to the unit, and ends with it. */
 const MARK =
   "import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'STATUS=stopped', sys.argv[1])";
 
@@ -34,8 +34,8 @@ function newUnit(): { unit: Unit; flags: string[]; manifests: string } {
 }
 const ANY = ['--listen', '127.0.0.1:0'];
 
-describe('systemd is told', () => {
-  it('when clients are served and by whom, what there is to say, and that it ends', async () => {
+describe('a notification to systemd', () => {
+  it('reports readiness and the main process, a status text, and the stop', async () => {
     const { unit, flags, manifests } = newUnit();
     const child = await unit.ready(...flags, ...ANY, '--drain-timeout', '2m');
     const ready = await unit.notify.until('ready', ({ fields }) => fields.READY === '1');
@@ -51,13 +51,13 @@ describe('systemd is told', () => {
     await unit.notify.until('one has no netns', ({ fields }) => /, 1 no-netns$/.test(fields.STATUS ?? ''));
     child.kill('SIGTERM');
     const stopping = await unit.notify.until('stopping', ({ fields }) => fields.STOPPING === '1');
-    // More than the unit's TimeoutStopSec= allows, where the settings do: 5 s of propagation, 120 of drain, and room.
+    // 5 s of propagation, 120 s of drain, and a margin: these settings need more than the unit's TimeoutStopSec=.
     expect(stopping.fields.EXTEND_TIMEOUT_USEC).toBe('135000000');
     const [code] = (await once(child, 'exit')) as [number];
     expect(code).toBe(0);
   });
 
-  it('twice within the watchdog time that it lives, and no more once it does not', async () => {
+  it('is sent twice per watchdog interval while the process runs, and stops when the process stops', async () => {
     const { unit, flags } = newUnit();
     unit.environment.WATCHDOG_USEC = '400000';
     const child = await unit.ready(...flags, ...ANY);
@@ -67,7 +67,7 @@ describe('systemd is told', () => {
     await until('it stands still', () =>
       /^State:\tT/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8')),
     );
-    // What it had said by then has been read once this has: one comes after the other.
+    // Datagrams arrive in order: once this mark is read, all earlier messages are read.
     execFileSync('python3', ['-c', MARK, unit.notify.address]);
     await unit.notify.until('our mark', ({ fields }) => fields.STATUS === 'stopped');
     const before = beats();
@@ -77,7 +77,7 @@ describe('systemd is told', () => {
     await until('it beats again', () => beats() > before);
   });
 
-  it('nothing of a watchdog that is meant for another process', async () => {
+  it('is not sent for a watchdog of another process', async () => {
     const { unit, flags } = newUnit();
     Object.assign(unit.environment, { WATCHDOG_USEC: '20000', WATCHDOG_PID: '1' });
     await unit.ready(...flags, ...ANY);
@@ -85,7 +85,7 @@ describe('systemd is told', () => {
     expect(unit.notify.all.filter(({ fields }) => fields.WATCHDOG !== undefined)).toEqual([]);
   });
 
-  it('nothing, when it cannot be: that is logged once, and clients are served', async () => {
+  it('that cannot be sent is logged once, and clients are still served', async () => {
     const { unit, flags } = newUnit();
     unit.environment.NOTIFY_SOCKET = join(unit.directory, 'nobody.sock');
     await unit.start(...flags, ...ANY);
@@ -98,9 +98,13 @@ describe('systemd is told', () => {
 
 describe('sockets of systemd', () => {
   it.each([
-    ["by the unit's own name, whatever --listen says", ['isthmus.socket'], ['--listen', '127.0.0.1:1']],
-    ['by a name each', ['tls', 'admin'], ['--listen', '127.0.0.1:1']],
-  ])('are served on: %s', async (_title, names, listen) => {
+    [
+      "a socket with the unit's own name, whatever --listen says",
+      ['isthmus.socket'],
+      ['--listen', '127.0.0.1:1'],
+    ],
+    ['two sockets with separate names', ['tls', 'admin'], ['--listen', '127.0.0.1:1']],
+  ])('are used for serving: %s', async (_title, names, listen) => {
     const { unit, flags } = newUnit();
     const ports = new Map<string, number>();
     for (const name of names) ports.set(name, await unit.openSocket(name));
@@ -116,7 +120,7 @@ describe('sockets of systemd', () => {
   });
 
   it.each(['native', 'streams'])(
-    'stay bound across a restart: clients wait, and none is refused (%s)',
+    'stay bound across a restart: clients wait and are not refused (%s)',
     async (engine) => {
       const { unit, flags } = newUnit();
       const port = await unit.openSocket('tls');
@@ -135,14 +139,14 @@ describe('sockets of systemd', () => {
     },
   );
 
-  it('that were meant for another process are left alone', async () => {
+  it('for another process are left alone', async () => {
     const { unit, flags } = newUnit();
     Object.assign(unit.environment, { LISTEN_FDS: '1', LISTEN_PID: '1' });
     await unit.ready(...flags, ...ANY);
     expect(unit.logged('serving')).toHaveLength(1);
   });
 
-  it('of which two have one name: the first is served, and the other is named with what to change', async () => {
+  it('with the same name: the first one is served, and a warning names the other and what to change', async () => {
     const { unit, flags } = newUnit();
     const port = await unit.openSocket('tls');
     const other = await unit.openSocket('further');
@@ -155,7 +159,7 @@ describe('sockets of systemd', () => {
     expect(more).toEqual([]);
   });
 
-  it('that are none are refused with a sentence', async () => {
+  it('that are not sockets are rejected with an error message', async () => {
     const { unit, flags } = newUnit();
     unit.sockets.set('tls', openSync('/dev/null', 'r'));
     const child = await unit.start(...flags, ...ANY);
@@ -169,7 +173,7 @@ describe('sockets of systemd', () => {
 });
 
 describe('the journal', () => {
-  it('gets a priority and the message, and no time of ours', async () => {
+  it('gets a priority and the message, without a timestamp', async () => {
     const { unit, flags } = newUnit();
     const plain = flags.filter((flag) => flag !== '--log-format' && flag !== 'json');
     const port = await freePort();
@@ -180,7 +184,7 @@ describe('the journal', () => {
     expect(unit.text.filter((each) => !/^<[2-7]>\S/.test(each))).toEqual([]);
   });
 
-  it('is recognised by JOURNAL_STREAM, if that is where our output goes', async () => {
+  it('is detected by JOURNAL_STREAM, if stdout is that stream', async () => {
     const { isJournal } = await import('../../src/telemetry/log/journal-stream.ts');
     const { dev, ino } = fstatSync(1);
     expect(isJournal(`${dev}:${ino}`, 1)).toBe(true);

@@ -1,4 +1,4 @@
-// The unit files as systemd reads them: no complaint, an exposure within the bound, and mounts that reach the unit's mount namespace.
+// The unit files as systemd reads them: no warning, an exposure within the limit, and mounts that reach the unit's mount namespace.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const text = (file: string) => readFileSync(join(units, file), 'utf8');
 const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 
 describe.runIf(analyze)('systemd-analyze', () => {
-  // A root of its own, so that this machine's units say nothing, with the programs that the unit names.
+  // A separate root with the programs that the unit names. The units of this machine have no effect on it.
   const root = mkdtempSync(join(tmpdir(), 'isthmus-units-'));
   beforeAll(() => {
     const home = join(root, 'usr/lib/isthmus/bin');
@@ -41,7 +41,7 @@ describe.runIf(analyze)('systemd-analyze', () => {
   it.each([
     ['the service and its socket', ['isthmus.service', 'isthmus.socket']],
     ['the mount for nodes with a Pod', ['run-netns.mount']],
-  ])('verifies %s without a word', (_title, names) => {
+  ])('verifies %s without a warning', (_title, names) => {
     const { stderr, status } = spawnSync(
       'systemd-analyze',
       ['verify', '--man=no', '--recursive-errors=no', `--root=${root}`, ...names],
@@ -62,7 +62,7 @@ describe.runIf(analyze)('systemd-analyze', () => {
     expect(Number(level)).toBeGreaterThan(0);
   });
 
-  it('allows every system call that a netns, a hand-over and the relay need', () => {
+  it('allows every system call that a netns, a handover and the relay need', () => {
     const groups = execFileSync('systemd-analyze', ['syscall-filter'], { encoding: 'utf8' });
     const members = new Map<string, string[]>();
     let group = '';
@@ -88,7 +88,7 @@ describe.runIf(analyze)('systemd-analyze', () => {
 });
 
 describe('the settings file', () => {
-  it('names only settings that exist', () => {
+  it('contains only existing settings', () => {
     const known = new Set<string>([...FLAG_NAMES.map(environmentName), 'KUBECONFIG']);
     const named = [...text('isthmus.env').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name as string);
     expect(named.length).toBeGreaterThan(4);
@@ -97,7 +97,7 @@ describe('the settings file', () => {
 });
 
 describe('a mount namespace like that of the unit', () => {
-  // systemd makes one as a slave of the host's; ip(8) makes /run/netns a shared mount of its own when it makes the first netns.
+  // systemd makes it a slave of the host's namespace. The first `ip netns add` makes /run/netns a separate shared mount.
   const script = (before: string) => `
     mount --make-rshared / && mount -t tmpfs tmpfs "$1" && mkdir -p "$1/netns"
     ${before}
@@ -111,7 +111,7 @@ describe('a mount namespace like that of the unit', () => {
   it.each([
     ['before', 'mount --bind "$1/netns" "$1/netns"; mount --make-shared "$1/netns"'],
     ['after', ''],
-  ])('sees a netns that is made later, when /run/netns was made %s it started', (_title, before) => {
+  ])('sees a netns that is created later, if /run/netns was mounted %s it started', (_title, before) => {
     const place = mkdtempSync(join(tmpdir(), 'isthmus-mounts-'));
     try {
       const { stdout, stderr } = spawnSync(

@@ -1,5 +1,5 @@
-// `systemctl reload` and SIGHUP: the built program hands over to its successor while clients come and stay. Nobody is refused, nobody
-// is reset, and a successor that fails changes nothing.
+// `systemctl reload` and SIGHUP: the built program hands over to its successor under load. No client is refused or reset, and a
+// successor that fails changes nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
 
 const NOBODY = 65_534;
-/** Not in a user namespace that knows one user only. */
+/** Not in a user namespace with only one user. */
 const maySwitchUser =
   spawnSync(process.execPath, ['-e', ''], { uid: NOBODY, gid: NOBODY, cwd: '/' }).status === 0;
 const clusters = new TwoClusters();
@@ -30,7 +30,7 @@ function newUnit(...more: string[]): { unit: Unit; flags: string[] } {
   const manifests = join(unit.directory, 'clusters');
   mkdirSync(manifests);
   writeFileSync(join(manifests, 'alpha.yaml'), clusters.alpha.manifest);
-  // A module of its own that loads the program: what an upgrade replaces.
+  // A separate module that loads the program: an upgrade replaces it.
   unit.program = join(unit.directory, 'main.mjs');
   unit.replaceProgram(`import ${JSON.stringify(mainScript)};`);
   const flags = ['--source', `file:${manifests}`, '--log-format', 'json', '--health-interval', '200ms'];
@@ -59,7 +59,7 @@ async function busy(unit: Unit, residents = 4): Promise<Traffic> {
 }
 
 describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
-  it('refuses and resets nobody, keeps the ports, and leaves its connections to the old process', async () => {
+  it('refuses and resets no client, keeps the ports, and leaves existing connections with the old process', async () => {
     const { unit, flags } = newUnit('--engine', engine);
     const old = await unit.ready(...flags);
     const [port, admin] = [unit.port(), unit.port('admin')];
@@ -76,7 +76,7 @@ describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
     }
     expect(unit.isAlive(old.pid as number)).toBe(true);
     expect(unit.isAlive(unit.mainPid)).toBe(true);
-    // The one in between had no residents, and is gone.
+    // The process in between had no residents, and has ended.
     const [, between] = [...new Set(unit.notify.all.map(({ pid }) => pid))];
     await unit.ended(between as number);
     await expect.poll(async () => (await unit.status()).ready).toBe(true);
@@ -90,7 +90,7 @@ describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
 });
 
 describe('an upgrade', () => {
-  it('tells systemd in this order: reloading, the new main process, ready; and nothing more from the old one', async () => {
+  it('notifies systemd in order: reloading, new main process, ready; the old process sends nothing afterwards', async () => {
     const { unit, flags } = newUnit();
     unit.environment.WATCHDOG_USEC = '200000';
     const old = await unit.ready(...flags);
@@ -111,11 +111,11 @@ describe('an upgrade', () => {
     const beats = () =>
       unit.notify.all.filter(({ pid, fields }) => pid === successor && fields.WATCHDOG === '1').length;
     await until('the new one beats', () => beats() > 2);
-    // It is no child of the old one: systemd hears of its end.
+    // The successor is not a child of the old process: systemd detects its exit.
     expect(told.some(({ fields }) => fields.STOPPING === '1')).toBe(false);
   });
 
-  it('takes the changed settings along, if it comes from systemctl', async () => {
+  it('applies changed settings if systemctl starts it', async () => {
     const { unit, flags } = newUnit();
     unit.environment.ISTHMUS_NAMESPACE = 'magnum-system';
     await unit.ready(...flags);
@@ -133,8 +133,8 @@ describe('an upgrade', () => {
     );
   });
 
-  it('ends the connections of the old process only at --handover-drain', async () => {
-    // Longer than it takes to look whether they are all there.
+  it('resets the connections of the old process only at --handover-drain', async () => {
+    // Longer than the check that all connections are open.
     const { unit, flags } = newUnit('--handover-drain', '10s');
     const old = await unit.ready(...flags);
     const traffic = await busy(unit, 2);
@@ -154,7 +154,7 @@ describe('an upgrade', () => {
     ['ends before it asks for the sockets', 'process.exit(3);'],
     ['ends once it has the sockets', 'setTimeout(() => process.exit(3), 1500); await new Promise(() => {});'],
     ['is no program at all', 'this is not JavaScript'],
-  ])('to a successor that %s fails, and the old process goes on', async (title, text) => {
+  ])('to a successor that %s fails, and the old process continues', async (title, text) => {
     const { unit, flags } = newUnit();
     const old = await unit.ready(...flags);
     const traffic = await busy(unit);
@@ -176,11 +176,11 @@ describe('an upgrade', () => {
     expect(traffic.problems).toEqual([]);
   });
 
-  it('survives the death of the old process in its midst: its clients wait for the new one', async () => {
+  it('survives the death of the old process during the handover, and its clients wait for the new process', async () => {
     const { unit, flags } = newUnit();
     const old = await unit.ready(...flags);
     const port = unit.port();
-    // The next version takes a while before it serves.
+    // The next version needs a while before it serves.
     unit.replaceProgram(
       `process.env.ISTHMUS_HEALTH_RISE = '12';\nawait import(${JSON.stringify(mainScript)});`,
     );
@@ -196,7 +196,7 @@ describe('an upgrade', () => {
     expect(unit.port()).toBe(port);
   });
 
-  it('goes from one socket of systemd to the next process too, whatever --listen says', async () => {
+  it('passes a systemd socket to the next process too, whatever --listen says', async () => {
     const { unit, flags } = newUnit();
     const port = await unit.openSocket('tls');
     const at = flags.indexOf('--listen');
@@ -211,8 +211,8 @@ describe('an upgrade', () => {
   });
 });
 
-describe('the place where they meet', () => {
-  it('is for us alone, and a nonsense message is answered and changes nothing', async () => {
+describe('the handover socket', () => {
+  it('is accessible only to its own user, and answers an invalid message without any effect', async () => {
     const { unit, flags } = newUnit();
     await unit.ready(...flags);
     expect(statSync(unit.handover).mode & 0o777).toBe(0o700);
@@ -225,7 +225,7 @@ describe('the place where they meet', () => {
     expect((await unit.reload()).code).toBe(0);
   });
 
-  it.runIf(maySwitchUser)('gives a stranger nothing, even one who was let into the directory', async () => {
+  it.runIf(maySwitchUser)('gives nothing to a process of another user with access', async () => {
     const { unit, flags } = newUnit();
     await unit.ready(...flags);
     const path = join(unit.handover, 'handover.sock');
@@ -254,12 +254,12 @@ describe('the place where they meet', () => {
     );
   });
 
-  it('says so when nobody is there', async () => {
+  it('is reported as missing if no proxy runs', async () => {
     const { unit } = newUnit();
     expect(await unit.reload()).toEqual({ code: 1, text: expect.stringContaining('no proxy answers at') });
   });
 
-  it("is left tidy by a process that ends, and a dead one's is no hindrance", async () => {
+  it('is removed by a process that ends, and a stale one does not block the next start', async () => {
     const { unit, flags } = newUnit();
     const first = await unit.ready(...flags);
     first.kill('SIGKILL');
@@ -271,7 +271,7 @@ describe('the place where they meet', () => {
   });
 });
 
-/** Has taken the sockets, as the program does, and dies. */
+/** A successor that takes the sockets, as the program does, and exits. */
 function dyingSuccessor(directory: string): string {
   return `
 import { connect } from 'node:net';

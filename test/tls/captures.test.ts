@@ -7,11 +7,11 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
   const answer: HelloResult =
     serverName === null ? { kind: 'no-server-name' } : { kind: 'server-name', serverName };
 
-  test('gives the name that its client was told', () => {
+  test('yields the server name of its client', () => {
     expect(parseClientHello(bytes)).toEqual(answer);
   });
 
-  test('is incomplete in every strict prefix, and knows how far it can wait', () => {
+  test('is incomplete in every strict prefix, and minBytes stays within its length', () => {
     for (let length = 0; length < bytes.length; length += 1) {
       const result = parseClientHello(bytes.subarray(0, length));
       if (result.kind !== 'incomplete') expect.fail(`${result.kind} at ${length}`);
@@ -20,7 +20,7 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
     }
   });
 
-  test('gives the same answer in two segments, wherever they part', () => {
+  test('gives the same answer in two segments, wherever the boundary is', () => {
     for (let length = 0; length < bytes.length; length += 1) {
       const progress = newHelloProgress();
       parseClientHello(bytes.subarray(0, length), progress);
@@ -28,7 +28,7 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
     }
   });
 
-  test('gives the same answer in two records, wherever they part, and in one-byte records', () => {
+  test('gives the same answer in two records, wherever the boundary is, and in one-byte records', () => {
     const message = messageIn(bytes);
     for (let length = 1; length < message.length; length += 1) {
       expect(parseClientHello(records(message, [length]))).toEqual(answer);
@@ -36,7 +36,7 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
     expect(parseClientHello(oneByteRecords(message))).toEqual(answer);
   });
 
-  test('is asked about only a few times when the caller heeds minBytes', () => {
+  test('needs only a few calls if the caller waits for minBytes', () => {
     const progress = newHelloProgress();
     let questions = 0;
     for (let length = 0; length < bytes.length; questions += 1) {
@@ -44,18 +44,18 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
       if (result.kind !== 'incomplete') expect.fail(result.kind);
       length = result.minBytes;
     }
-    // One for each field we look at, even if every field were a segment of its own.
+    // One call for each parsed field, even if every field is a separate segment.
     expect(questions).toBeLessThan(40);
     expect(parseClientHello(bytes, progress)).toEqual(answer);
   });
 
-  test('with any one byte changed never makes the parser throw or forget its answer', () => {
+  test('with any one byte changed never makes the parser throw or change its answer', () => {
     const kinds = new Set<string>();
     const changed = bytes.slice();
     for (let at = 0; at < bytes.length; at += 1) {
       const original = changed[at] as number;
       for (let value = 0; value < 256; value += 1) {
-        // Every value where lengths and types are; elsewhere the single-bit flips, which find the same.
+        // Every value in bytes that hold lengths and types. Elsewhere single-bit flips are enough and find the same errors.
         if (at >= 64 && (original ^ value) & ((original ^ value) - 1)) continue;
         changed[at] = value;
         const progress = newHelloProgress();
@@ -69,24 +69,24 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
       changed[at] = original;
     }
     expect(kinds).toContain('invalid');
-    // A hello whose lengths no longer add up is never mistaken for one that is still to come.
+    // The parser never treats a hello with inconsistent lengths as incomplete.
     expect(kinds).not.toContain('incomplete');
   });
 });
 
-test('the captures cover what they are here for', () => {
+test('the captures cover the required cases', () => {
   const lengthOf = (name: string) => CAPTURES.find((capture) => capture.name === name)?.bytes.length ?? 0;
   // Post-quantum key shares.
   expect(lengthOf('go-1.26')).toBeGreaterThan(1_460);
   expect(lengthOf('chromium-156-a')).toBeGreaterThan(1_460);
-  // A browser permutes its extensions, so that the name lies somewhere else each time.
+  // A browser permutes its extensions, so the position of the name changes.
   const nameAt = CAPTURES.filter((capture) => capture.name.startsWith('chromium')).map((capture) =>
     Buffer.from(capture.bytes).indexOf('demo-cluster'),
   );
   expect(new Set(nameAt).size).toBe(nameAt.length);
-  // In one of them past the first segment of an Ethernet.
+  // In one capture the name is past the first Ethernet segment.
   expect(Math.max(...nameAt)).toBeGreaterThan(1_460);
-  // OpenSSL does split a hello over records when it is told to.
+  // OpenSSL splits a hello over records if its settings require it.
   const split = CAPTURES.find((capture) => capture.name === 'openssl-3.0-four-records')?.bytes ?? bytesOf();
   expect(split.length - messageIn(split).length).toBe(4 * 5);
 });

@@ -1,5 +1,5 @@
-// Our reading of thousands of nearly right hellos against that of two independent parsers, OpenSSL's and Go's.
-// Where one of them is not installed its test is shown as skipped, and a warning says so.
+// Compares our parser with two independent parsers, OpenSSL's and Go's, on thousands of nearly correct hellos.
+// If one of them is not installed, its test is skipped and a warning is printed.
 //
 // | they say     | we may say                                                                                    |
 // | ------------ | --------------------------------------------------------------------------------------------- |
@@ -9,7 +9,7 @@
 // |              | anything, if the message is complete and only what its last record has behind it is missing     |
 // | `error`      | anything: they judge much that is not ours to judge (key shares, versions, ciphers)             |
 //
-// So we never route by a name that the backend would not see, nor wait for bytes when it has seen enough.
+// This proves two things: we never route by a name that the backend would not see, and never wait for bytes that it does not need.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { mutatedHellos } from './mutated-hellos.ts';
 const FOLDER = fileURLToPath(new URL('differential/', import.meta.url));
 const HELLOS = mutatedHellos(12_000, 0x15_7b_0b_5e);
 
-/** No server insists on what a name is made of; RFC 6066 3 and RFC 1035 do. */
+/** No server checks the characters of a name; RFC 6066 3 and RFC 1035 restrict them. */
 const NAME_RULES: readonly InvalidHelloReason[] = [
   'name-too-long',
   'name-bad-character',
@@ -38,12 +38,12 @@ const STRICTER_THAN_GO: ReadonlySet<InvalidHelloReason> = new Set([
   ...NAME_RULES,
   'name-not-ascii',
   'name-has-nul',
-  // Go shows the hello to its callback before it judges these, or never does.
+  // Go calls its callback before it checks these, or never checks them.
   'bad-client-version',
   'bad-session-id',
   'bad-cipher-suites',
   'bad-compression',
-  // Go refuses only record versions from 16.0 up.
+  // Go rejects only record versions from 16.0 up.
   'bad-record-version',
 ]);
 
@@ -51,7 +51,7 @@ function folded(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-/** Whether our answer is one that theirs allows. */
+/** Whether our answer is allowed by theirs. */
 function agrees(
   theirs: string,
   ours: HelloResult,
@@ -88,7 +88,7 @@ function viewsOf(program: string, options: readonly string[]): readonly string[]
   return output.trimEnd().split('\n');
 }
 
-/** Compares them all; what it counts shows that the test is not empty. */
+/** Compares all hellos. The counts show that the test is not empty. */
 function compare(who: string, views: readonly string[], stricter: ReadonlySet<InvalidHelloReason>) {
   expect(views).toHaveLength(HELLOS.length);
   const counts = { name: 0, none: 0, incomplete: 0, error: 0, stricter: 0 };
@@ -109,7 +109,7 @@ function compare(who: string, views: readonly string[], stricter: ReadonlySet<In
     }
   }
   expect(disagreements).toEqual([]);
-  // A permission that nothing needs may hide a change, or this version of theirs has become as strict.
+  // An unused permission may hide a change, or their version has become equally strict.
   const unused = [...stricter].filter((reason) => !permitted.has(reason));
   console.log(
     `${who} against us: ${JSON.stringify(counts)}, permissions not needed: ${unused.join(' ') || 'none'}`,
@@ -129,7 +129,7 @@ if (!hasGo) console.warn('NOT COMPARED with Go: there is no go here');
 describe.skipIf(!hasPython)(
   `OpenSSL through Python${hasPython ? '' : ' (NOT RUN: no python3 with ssl here)'}`,
   () => {
-    test('never sees another name than we do', () => {
+    test('never sees another name than our parser', () => {
       const counts = compare(
         'OpenSSL',
         viewsOf('python3', ['-W', 'ignore', join(FOLDER, 'hello_view.py')]),
@@ -147,13 +147,13 @@ describe.skipIf(!hasGo)("Go's crypto/tls", () => {
   let folder = '';
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'isthmus-differential-'));
-    // Nothing may be downloaded: neither modules, of which there are none, nor another toolchain.
+    // Downloads nothing: there are no modules, and no other toolchain.
     const env = { ...process.env, GOPROXY: 'off', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod' };
     execFileSync('go', ['build', '-o', join(folder, 'hello-view'), '.'], { cwd: FOLDER, env });
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('never sees another name than we do', () => {
+  test('never sees another name than our parser', () => {
     const counts = compare('Go', viewsOf(join(folder, 'hello-view'), []), STRICTER_THAN_GO);
     expect(counts.name).toBeGreaterThan(2_000);
     expect(counts.none).toBeGreaterThan(100);

@@ -1,11 +1,11 @@
-// Builds ClientHellos for tests and benches, well-formed unless told otherwise. Knows nothing of the parser.
+// Builds ClientHellos for tests and benchmarks, well-formed by default. Independent of the parser.
 
 export interface HelloParts {
   readonly version?: number;
   readonly sessionId?: Uint8Array;
   readonly cipherSuites?: Uint8Array;
   readonly compression?: Uint8Array;
-  /** `null` leaves the block out altogether, as TLS 1.0 clients may. */
+  /** `null` omits the block, as TLS 1.0 clients may. */
   readonly extensions?: readonly Uint8Array[] | null;
 }
 
@@ -71,7 +71,7 @@ export function record(payload: Uint8Array, type = 22, version = 0x0301): Uint8A
   return bytesOf([type], uint16(version), uint16(payload.length), payload);
 }
 
-/** The message over records of the given sizes; what is left over goes into as few more as it takes. */
+/** The message over records of the given sizes; the rest goes into as few records as possible. */
 export function records(payload: Uint8Array, sizes: readonly number[] = []): Uint8Array {
   const pieces: Uint8Array[] = [];
   let at = 0;
@@ -96,7 +96,7 @@ export function longHello(length: number): Uint8Array {
   return helloMessage({ extensions: [padding, ...empty, name] });
 }
 
-/** The message of a hello as it stands in its records. */
+/** The message of a hello, extracted from its records. */
 export function messageIn(raw: Uint8Array): Uint8Array {
   const payloads: Uint8Array[] = [];
   for (let at = 0; at < raw.length; ) {

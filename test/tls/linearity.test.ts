@@ -1,10 +1,10 @@
-// That bytes which trickle in cost no more than a small constant times their number, counted and not timed.
+// Parsing bytes that arrive slowly costs at most a small constant per byte. The tests count work and do not measure time.
 
 import { describe, expect, test } from 'vitest';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../../src/tls/client-hello.ts';
 import { helloMessage, longHello, oneByteRecords, records } from './hello-builder.ts';
 
-/** Fields asked for, record headers looked at, bytes copied: everything that happens more than once per call. */
+/** Requested fields, parsed record headers, copied bytes: all work that can happen more than once per call. */
 function workOf(progress: HelloProgress): number {
   return progress.steps + progress.records.work;
 }
@@ -38,21 +38,21 @@ describe.each([
   const raw = intoRecords(longHello(LONGEST));
   const half = intoRecords(longHello(LONGEST / 2));
 
-  test('takes at most one unit of work per byte when it is all there', () => {
+  test('takes at most one unit of work per byte if it arrives at once', () => {
     expect(workAtOnce(raw)).toBeLessThanOrEqual(raw.length);
   });
 
-  test('takes at most three units of work per byte when it comes byte by byte', () => {
+  test('takes at most three units of work per byte if it arrives byte by byte', () => {
     expect(workByteByByte(raw)).toBeLessThanOrEqual(3 * raw.length);
   });
 
-  test('takes twice the work of one half as long, no more', () => {
+  test('takes at most twice the work of a hello of half its length', () => {
     expect(workByteByByte(raw) / workByteByByte(half)).toBeLessThan(2.01);
     expect(workAtOnce(raw) / workAtOnce(half)).toBeLessThan(2.01);
   });
 });
 
-test('a call that brings nothing new costs two units at most', () => {
+test('a call without new bytes costs at most two units of work', () => {
   const raw = oneByteRecords(helloMessage());
   for (let length = 0; length < raw.length; length += 1) {
     const progress = newHelloProgress();

@@ -1,5 +1,5 @@
-// Makes hellos that are nearly right, the same ones every time: captured and built ones, cut, changed, spliced and
-// spread over records anew. Knows nothing of the parser.
+// Makes nearly correct hellos, deterministically: captured and built hellos that are cut, changed, spliced and split into new
+// records. Independent of the parser.
 
 import { CAPTURES } from '../captures/captures.ts';
 import {
@@ -47,11 +47,11 @@ const NAMES = [
   `${'abcdefg.'.repeat(31)}abcdef`,
 ];
 
-/** TLS 1.2 and enough for any server to get as far as the name. */
+/** TLS 1.2 with enough content for any server to parse up to the name. */
 const GROUPS = extension(10, Uint8Array.of(0, 2, 0, 23));
 const ALGORITHMS = extension(13, Uint8Array.of(0, 2, 4, 1));
 
-/** Hellos whose lengths are right, and which differ in what they say of the server's name. */
+/** Hellos with correct lengths and different server names. */
 const BUILT: readonly Uint8Array[] = [
   ...NAMES.map((name) => [hostNameExtension(name)]),
   [],
@@ -66,7 +66,7 @@ const BUILT: readonly Uint8Array[] = [
   [hostNameExtension('demo'), ALGORITHMS, ALGORITHMS],
 ].map((extensions) => helloMessage({ extensions: [GROUPS, ...extensions, ALGORITHMS] }));
 
-/** Hellos with something amiss in the fields before the extensions. */
+/** Hellos with errors in the fields before the extensions. */
 const ODD: readonly Uint8Array[] = [
   helloMessage({ version: 0x0300 }),
   helloMessage({ sessionId: new Uint8Array(33) }),
@@ -77,7 +77,7 @@ const ODD: readonly Uint8Array[] = [
 
 const MESSAGES: readonly Uint8Array[] = [...CAPTURES.map(({ bytes }) => messageIn(bytes)), ...BUILT, ...ODD];
 
-/** First every message as it is, in full and in one-byte records; then `count` more with something wrong. */
+/** First every message unchanged, in full and in one-byte records; then `count` more with an error. */
 export function mutatedHellos(count: number, seed: number): readonly Uint8Array[] {
   const random = randomFrom(seed);
   const hellos = [...MESSAGES.map((message) => records(message)), ...MESSAGES.map(oneByteRecords)];
@@ -91,17 +91,17 @@ export function mutatedHellos(count: number, seed: number): readonly Uint8Array[
 function mutated(message: Uint8Array, random: (bound: number) => number): Uint8Array {
   const sizes = random(3) === 0 ? Array.from({ length: 1 + random(6) }, () => 1 + random(300)) : [];
   switch (random(7)) {
-    case 0: // A few bytes of the message.
+    case 0: // Changes a few bytes of the message.
       return records(changed(message, 1 + random(3), random), sizes);
-    case 1: // A few bytes near the name, where there is one.
+    case 1: // Changes a few bytes near the name, if there is one.
       return records(changedNear(message, serverNameAt(message), random), sizes);
-    case 2: // A few bytes near the start, record header included.
+    case 2: // Changes a few bytes near the start, record header included.
       return changedNear(records(message, sizes), 0, random);
-    case 3: // Cut off.
+    case 3: // Truncates.
       return records(message, sizes).slice(0, random(message.length));
-    case 4: // A byte more or less, with the message's own length put right.
+    case 4: // Adds or removes a byte and corrects the length of the message.
       return records(withLength(spliced(message, random)), sizes);
-    case 5: // Something behind the message in its last record.
+    case 5: // Appends bytes after the message in its last record.
       return records(
         bytesOf(
           message,
@@ -109,7 +109,7 @@ function mutated(message: Uint8Array, random: (bound: number) => number): Uint8A
         ),
         sizes,
       );
-    default: // One of the bytes that count, by one or to an extreme.
+    default: // Changes a length or type byte by one or to an extreme.
       return records(nudged(message, random), sizes);
   }
 }

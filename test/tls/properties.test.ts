@@ -36,7 +36,7 @@ interface Sample {
   readonly answer: HelloResult;
 }
 
-/** Any well-formed hello, and what it must be read as. */
+/** Any well-formed hello, and its expected result. */
 const sample: fc.Arbitrary<Sample> = fc
   .record({
     name: fc.option(hostName, { nil: null }),
@@ -64,7 +64,7 @@ const sample: fc.Arbitrary<Sample> = fc
     };
   });
 
-/** Bytes that get deep into the parser and are wrong somewhere: a real or made hello with a few bytes changed. */
+/** Bytes that reach deep into the parser and have an error somewhere: a captured or built hello with a few changed bytes. */
 const nearlyHello: fc.Arbitrary<Uint8Array> = fc
   .tuple(
     fc.oneof(
@@ -88,7 +88,7 @@ const anyBytes = fc.oneof(
 
 const cuts = fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 30 });
 
-/** Feeds growing bytes, a copy each time, as segments of the given sizes would; the rest comes last. */
+/** Feeds growing prefixes, each a new copy, as segments of the given sizes would arrive; the rest comes last. */
 function fedIn(segments: readonly number[], bytes: Uint8Array): HelloResult {
   const progress = newHelloProgress();
   let length = 0;
@@ -99,7 +99,7 @@ function fedIn(segments: readonly number[], bytes: Uint8Array): HelloResult {
   return parseClientHello(bytes, progress);
 }
 
-/** Where the parser reads something that is not there, if it does. */
+/** The first read past the end of the bytes, if there is one. */
 function overRead(bytes: Uint8Array): string | undefined {
   const guarded = new Proxy(bytes, {
     get(target, key) {
@@ -113,13 +113,13 @@ function overRead(bytes: Uint8Array): string | undefined {
     parseClientHello(guarded);
     return undefined;
   } catch (error) {
-    // A name in one piece becomes a string in native code, which takes no proxy: the watch ends there.
+    // Native code makes the string of a contiguous name and does not accept a proxy: the check ends there.
     return error instanceof RangeError ? error.message : undefined;
   }
 }
 
 describe('any well-formed hello', () => {
-  test('is read right in any records and any segments', () => {
+  test('is parsed correctly in any records and any segments', () => {
     fc.assert(
       fc.property(sample, cuts, cuts, ({ message, answer }, sizes, segments) => {
         const raw = records(message, sizes);
@@ -143,7 +143,7 @@ describe('any well-formed hello', () => {
     );
   });
 
-  test('is read right whatever follows it', () => {
+  test('is parsed correctly whatever bytes follow it', () => {
     fc.assert(
       fc.property(sample, fc.uint8Array(), ({ message, answer }, rest) => {
         expect(parseClientHello(bytesOf(records(message), rest))).toEqual(answer);
@@ -153,7 +153,7 @@ describe('any well-formed hello', () => {
   });
 });
 
-describe('any bytes at all', () => {
+describe('arbitrary bytes', () => {
   test('give the same answer in any segments', () => {
     fc.assert(
       fc.property(anyBytes, cuts, (bytes, segments) => {
@@ -176,7 +176,7 @@ describe('any bytes at all', () => {
     );
   });
 
-  test('give no other answer below minBytes, whatever comes, and wait for less than the bound', () => {
+  test('give the same incomplete answer below minBytes, whatever follows, and minBytes is within the limit', () => {
     fc.assert(
       fc.property(
         anyBytes,
@@ -213,7 +213,7 @@ describe('any bytes at all', () => {
     }
   });
 
-  test('are never changed', () => {
+  test('are never modified', () => {
     fc.assert(
       fc.property(anyBytes, (bytes) => {
         const before = bytes.slice();

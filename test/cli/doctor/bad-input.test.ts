@@ -1,5 +1,5 @@
-// What goes wrong on a node, each told by the built program with one sentence that says what to change: mounts, capability,
-// ports, a kubeconfig that points nowhere, the clock. (Two hosts of one name: test/control/apply/host-name.test.ts.)
+// Common faults on a node. For each fault the built program prints one sentence that says what to change: mounts, capability,
+// ports, an unreachable kubeconfig server, the clock. (Two hosts of one name: test/control/apply/host-name.test.ts.)
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ interface Told {
   readonly fix: string | null;
 }
 
-/** `isthmus doctor` as in a container, after what `before` does in a mount namespace of its own. */
+/** `isthmus doctor` as in a container, after `before` runs in a new mount namespace. */
 function asked(check: string, before: string, ...flags: readonly string[]): Promise<Told> {
   const script = `${before}; exec "$0" "$@"`;
   const args = ['--mount', 'sh', '-c', script, process.execPath, mainScript, 'doctor', '--json', ...flags];
@@ -58,12 +58,12 @@ function asked(check: string, before: string, ...flags: readonly string[]): Prom
 describe('the doctor, in a container', () => {
   const AT = ['--netns-dir', mount];
 
-  it('whose mount has no namespaces in it names the mount', async () => {
+  it('names the mount when the mount contains no namespaces', async () => {
     const told = await asked('netns', `mount --bind /run/netns ${mount}`, ...FILES, ...AT);
     expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
   });
 
-  it('whose mount will not see what comes later names the propagation', async () => {
+  it('names the mount propagation when the mount does not receive later namespaces', async () => {
     const told = await asked('netns', `mount --rbind --make-rprivate /run/netns ${mount}`, ...FILES, ...AT);
     expect(told).toMatchObject({
       result: 'warning',
@@ -72,7 +72,7 @@ describe('the doctor, in a container', () => {
     });
   });
 
-  it('whose mount is read-only, and follows the host, as the chart has it, is content', async () => {
+  it('accepts the mount of the chart, which is read-only and follows the host', async () => {
     const chart =
       'mkdir -p /run/shared && mount --bind /run/shared /run/shared && mount --make-shared /run/shared && ' +
       `mkdir -p /run/shared/netns && mount --rbind /run/netns /run/shared/netns && mount --rbind /run/shared/netns ${mount} && ` +
@@ -83,12 +83,12 @@ describe('the doctor, in a container', () => {
     });
   });
 
-  it('without the directory names the mount', async () => {
+  it('names the mount when the directory is missing', async () => {
     const told = await asked('netns', ':', ...FILES, '--netns-dir', join(directory, 'none'));
     expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
   });
 
-  it('with a kubeconfig that points nowhere names the server in it', async () => {
+  it('names the server of the kubeconfig when the server is not reachable', async () => {
     const { port } = taken.address() as { port: number };
     const kubeconfig = join(directory, 'kubeconfig');
     const text = (server: string) =>
@@ -106,7 +106,7 @@ describe('the doctor, in a container', () => {
       found: expect.stringContaining('https://127.0.0.1:1'),
       fix: expect.stringContaining('correct the server in the kubeconfig'),
     });
-    // Something listens, and never answers.
+    // This server accepts connections and never answers.
     writeFileSync(kubeconfig, text(`https://127.0.0.1:${port}`));
     expect(await asked('api', ':', ...flags)).toMatchObject({
       result: 'problem',
@@ -115,7 +115,7 @@ describe('the doctor, in a container', () => {
   });
 });
 
-it('a port that is taken ends the start with the flag to change', async () => {
+it('a busy port stops the start, and the error names the flag to change', async () => {
   const { port } = taken.address() as { port: number };
   for (const flag of ['listen', 'health-listen']) {
     const isthmus = new Isthmus();
@@ -127,7 +127,7 @@ it('a port that is taken ends the start with the flag to change', async () => {
   }
 });
 
-it('a clock in the past is a problem of its own, whatever else it breaks', async () => {
+it('a clock in the past is reported as a separate problem', async () => {
   expect(await dateCheck(() => Date.UTC(1970, 0, 1, 3)).run()).toMatchObject({
     kind: 'problem',
     found: expect.stringContaining('1970-01-01T03:00Z'),

@@ -1,4 +1,4 @@
-// `isthmus doctor` against the embedded management API: what it says when all is well, and what when one thing is not.
+// `isthmus doctor` against the embedded management API: its output without problems, and with exactly one problem.
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ const problems = ({ checks }: Told): string[] =>
     .filter(([, { result }]) => result === 'problem')
     .map(([name]) => name);
 
-/** Exactly what the table says, without the one verb. */
+/** Exactly the rights of the table, without one verb. */
 function allowAllBut(resource: string | null, verb: string | null): void {
   const rules = neededRights({ namespace: NAMESPACE, clusterNamespace: NAMESPACE }).map((right) => ({
     apiGroups: [right.group],
@@ -76,8 +76,8 @@ function allowAllBut(resource: string | null, verb: string | null): void {
   management.api.access.set(USER, rules);
 }
 
-describe('when all is well', () => {
-  it('says so, check by check, and shows no secret', async () => {
+describe('a healthy installation', () => {
+  it('passes every check and shows no secret', async () => {
     const told = await ask();
     expect(problems(told)).toEqual([]);
     expect(told.code).toBe(0);
@@ -115,14 +115,14 @@ describe('when all is well', () => {
     expect(told.text).not.toContain(TOKEN);
   });
 
-  it('writes nothing', async () => {
+  it('is not changed by the doctor', async () => {
     const before = management.api.store.revision;
     allowAllBut(null, null);
     await ask();
     expect(management.api.store.revision).toBe(before);
   });
 
-  it('is content with exactly the rights of the table, though they do not let it read the namespace', async () => {
+  it('passes with exactly the rights of the table, which do not allow it to read the namespace', async () => {
     allowAllBut(null, null);
     const told = await ask();
     expect(problems(told)).toEqual([]);
@@ -130,7 +130,7 @@ describe('when all is well', () => {
   });
 });
 
-describe('one right that is missing', () => {
+describe('a missing right', () => {
   const each = neededRights({ namespace: NAMESPACE, clusterNamespace: NAMESPACE }).flatMap((right) =>
     right.verbs.map((verb) => [verb, right.resource, right.group] as const),
   );
@@ -144,7 +144,7 @@ describe('one right that is missing', () => {
     expect(told.code).toBe(1);
   });
 
-  it('in all namespaces is asked for in all', async () => {
+  it('is checked in all namespaces when the instance works in all namespaces', async () => {
     allowAllBut(null, null);
     const told = await ask({ flags: ['--cluster-namespace', '*'] });
     expect(told.checks.rights?.found).toContain(
@@ -156,7 +156,7 @@ describe('one right that is missing', () => {
 });
 
 describe('an API server', () => {
-  it('that is down is the one problem, and the rest is not looked at', async () => {
+  it('that is down is the only problem, and the doctor skips the other checks', async () => {
     await management.api.stop();
     const told = await ask();
     expect(problems(told)).toEqual(['api']);
@@ -167,7 +167,7 @@ describe('an API server', () => {
     expect(told.checks.rights).toMatchObject({ result: 'skipped', found: 'not looked at, because of login' });
   });
 
-  it('that never answers is given up in time', async () => {
+  it('that never answers fails the check within the time limit', async () => {
     management.api.faults.inject({ path: /^\/version/ }, { kind: 'hang' });
     const begin = performance.now();
     const told = await ask();
@@ -176,7 +176,7 @@ describe('an API server', () => {
     expect(told.checks.api?.found).toContain('does not answer');
   });
 
-  it('with a certificate of somebody else is not trusted', async () => {
+  it('with a certificate of another authority is not trusted', async () => {
     const other = selfSigned('other', '127.0.0.1').cert.toString('base64');
     const text = management.api.kubeconfig(USER);
     writeFileSync(
@@ -190,7 +190,7 @@ describe('an API server', () => {
     expect(told.checks.api?.fix).toContain('certificate-authority');
   });
 
-  it('that no longer takes our token says so, and what to renew', async () => {
+  it('that rejects the token is reported, with the credential to renew', async () => {
     management.api.tokens.delete(TOKEN);
     const told = await ask();
     expect(problems(told)).toEqual(['login']);
@@ -202,7 +202,7 @@ describe('an API server', () => {
     expect(told.text).not.toContain(TOKEN);
   });
 
-  it('that takes us for anybody wants credentials', async () => {
+  it('that treats the request as anonymous is reported as missing credentials', async () => {
     const text = management.api.kubeconfig(USER);
     writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, '"username": null'));
     const told = await ask();
@@ -213,16 +213,16 @@ describe('an API server', () => {
   it.each([
     [-60_000, 'behind'],
     [60_000, 'ahead of'],
-  ])('whose clock differs by %i ms is worth a warning', async (offsetMs, how) => {
+  ])('whose clock differs by %i ms causes a warning', async (offsetMs, how) => {
     const { checks, code } = await ask({ wallNow: () => Date.now() + offsetMs });
     const found = new RegExp(`^this host is (\\d+) s ${how} the API server$`).exec(checks.clock?.found ?? '');
     expect([checks.clock?.result, checks.clock?.found]).toEqual(['warning', found?.[0]]);
-    // To the second on a machine that answers at once: by half of what the answer took it is wrong.
+    // The offset is exact to the second if the answer is fast: half of the request time is its error.
     expect(Math.abs(Number(found?.[1]) - 60)).toBeLessThanOrEqual(20);
     expect(code).toBe(0);
   });
 
-  it('without the namespace, readable or not, wants it created', async () => {
+  it('without the namespace is reported, with or without the right to read namespaces', async () => {
     const flags = ['--namespace', 'elsewhere'];
     const one = await ask({ flags });
     expect(one.checks.namespace).toMatchObject({
@@ -236,7 +236,7 @@ describe('an API server', () => {
 });
 
 describe('the definition of OpenStackClusters', () => {
-  it('that is not installed is a problem with two ways out', async () => {
+  it('that is missing is a problem with two solutions', async () => {
     await management.stop();
     management = await Management.start({ withoutDefinitions: true });
     kubeconfig = management.instance(NODE).environment.KUBECONFIG as string;
@@ -246,8 +246,8 @@ describe('the definition of OpenStackClusters', () => {
   });
 });
 
-describe('an address where nobody listens', () => {
-  it('is worth a warning: clients may be passed on from there, but hardly anybody means it', async () => {
+describe('a published address that is not --listen', () => {
+  it('causes a warning, because a forwarder may use it but a mistake is more likely', async () => {
     const { checks, code } = await ask({ listen: '127.0.0.1:0' });
     expect(checks.address).toEqual({
       result: 'warning',
@@ -258,7 +258,7 @@ describe('an address where nobody listens', () => {
     expect(code).toBe(0);
   });
 
-  it('is none where that very address is listened at', async () => {
+  it('causes no warning if the listener covers that address', async () => {
     for (const listen of ['192.0.2.1:0', '0.0.0.0:0', '[::]:0'])
       expect((await ask({ listen })).checks.address?.result).toBe('ok');
   });
@@ -266,8 +266,8 @@ describe('an address where nobody listens', () => {
 
 describe('credentials', () => {
   it.each([
-    ['no YAML', '{{{ token: abcdef-secret'],
-    ['no kubeconfig', 'a: b'],
+    ['not YAML', '{{{ token: abcdef-secret'],
+    ['not a kubeconfig', 'a: b'],
   ])('in a file that is %s are a problem, and the file is not quoted', async (_what, text) => {
     writeFileSync(kubeconfig, text);
     const told = await ask();
@@ -276,7 +276,7 @@ describe('credentials', () => {
     expect(told.text).not.toContain('abcdef-secret');
   });
 
-  it('whose token file is missing are a problem that names it', async () => {
+  it('with a missing token file are a problem that names the file', async () => {
     const tokenFile = join(management.directory, 'no-such-token');
     const text = management.api.kubeconfig(USER);
     writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, `"tokenFile": "${tokenFile}"`));
@@ -301,7 +301,7 @@ describe('another instance', () => {
     management.api.store.create({ ...kind, metadata: { name, namespace }, spec: spec() });
   };
 
-  it('that renews the Lease of our node, on this host, is a problem with what to change', async () => {
+  it('that renews the Lease of this node from this host is a problem, and the doctor says what to change', async () => {
     held();
     const timer = setInterval(() => {
       const { metadata } = management.api.store.get(LEASE) as { metadata: object };
@@ -323,7 +323,7 @@ describe('another instance', () => {
     }
   });
 
-  it('that has just ended without a word is none', async () => {
+  it('that has just crashed is no problem', async () => {
     held();
     const told = await ask({ patienceMs: 600 });
     expect(told.checks['node-name']).toMatchObject({

@@ -1,4 +1,4 @@
-// The rights that an instance needs, by the one table of them, without one; and how status and log name one that is missing.
+// The rights that an instance needs, optionally without one of them, and the text that reports a missing right.
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
 import type { AccessRule } from '../../fake-kube-api/http/access.ts';
 

@@ -1,4 +1,4 @@
-// For tests: a site with one cluster, its machines and additional listeners, as plain data that worlds are made of.
+// A site with one cluster, its machines and additional listeners, as plain data for test worlds.
 
 import { type DesiredState, desiredState } from '../../../src/control/desired/desired-state.ts';
 import {
@@ -23,7 +23,7 @@ export const NETNS: NetnsEntry = {
 };
 export const IGNORED = new Set(['generation']);
 
-/** A cluster whose API server is nowhere to be found yet: that is when listeners are needed. */
+/** A cluster without a reachable API server: in this state operators need additional listeners. */
 export const pendingCluster = (name: string, changes: object = {}): ClusterReading => ({
   kind: 'pending',
   key: `${NAMESPACE}/${name}-x`,
@@ -101,10 +101,10 @@ export interface SiteFacts {
   readonly listeners?: readonly ListenerReading[];
   readonly machines?: readonly MachineFacts[];
   readonly snapshot?: Partial<ListenerSnapshot>;
-  /** Keys of backends that pass their checks; `down` those that do not; all others have not been asked. */
+  /** Keys of backends that pass their checks. `down` lists the backends that fail; all others are not probed yet. */
   readonly up?: readonly string[];
   readonly down?: readonly string[];
-  /** By name of the listener. */
+  /** Indexed by the name of the listener. */
   readonly ports?: Readonly<Record<string, PortOutcome>>;
   readonly kube?: KubeWorld | null;
 }

@@ -1,4 +1,4 @@
-// The embedded management API with what a site has around it: namespace, CRDs, kubeconfigs for the instances of a test.
+// The embedded management API with the objects of a site: namespace, CRDs, kubeconfigs for the instances of a test.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,10 +47,10 @@ export class Management {
   static async start(
     options: {
       readonly withoutDefinitions?: boolean;
-      /** Of OpenStackClusters, as the server serves and stores them: all of them by default. */
+      /** The versions of OpenStackClusters that the server serves and stores; all of them by default. */
       readonly clusterVersions?: readonly OpenStackClusterVersion[];
       readonly bookmarkIntervalMs?: number;
-      /** An address of this sandbox: loopback, unless instances have networks of their own. */
+      /** An address of this sandbox: loopback, unless instances have their own networks. */
       readonly host?: string;
     } = {},
   ): Promise<Management> {
@@ -66,7 +66,7 @@ export class Management {
     ];
     const api = await startManagementApi({
       host,
-      // Clients dial it also while it is stopped: at a port that a connection can have one of them would meet itself sooner or later.
+      // Clients dial this port also while the API is stopped. A port of the ephemeral range could connect a client to itself.
       port: await freePort(),
       tls: { key, cert, ca: cert },
       tokens: new Map([['admin-token', 'admin']]),
@@ -83,11 +83,11 @@ export class Management {
     return this.#api;
   }
 
-  /** An instance that is not started yet; `node` has a token of its own, so that its requests can be told apart. */
+  /** An instance that is not started yet. Each `node` has its own token, which identifies its requests. */
   instance(node: string, { nodeSelector = null }: { readonly nodeSelector?: object | null } = {}): Isthmus {
     const user = `system:isthmus:${node}`;
     this.#api.tokens.set(`token-of-${node}`, user);
-    // What a site's Roles give it, and no more: whoever adds a request here adds the right to it there.
+    // Exactly the rights of a site's Roles: code that sends a new request needs a new right in `neededRules`.
     this.#api.access.set(user, neededRules({ namespace: null, clusterNamespace: null, nodeSelector }));
     const kubeconfig = join(this.directory, `${node}.kubeconfig`);
     writeFileSync(kubeconfig, this.#api.kubeconfig(user));
@@ -98,12 +98,12 @@ export class Management {
     return isthmus;
   }
 
-  /** In the order in which they were asked for. */
+  /** In the order of the requests. */
   get instances(): readonly Isthmus[] {
     return this.#instances;
   }
 
-  /** By verb and resource, of one instance. */
+  /** Counts of one instance, by verb and resource. */
   requestsOf(node: string): Record<string, number> {
     return this.#api.requests(`system:isthmus:${node}`);
   }
@@ -147,7 +147,7 @@ export class Management {
     });
   }
 
-  /** As the control plane provider does: another client certificate, and the server that it is told. */
+  /** As the control plane provider does: writes another client certificate and the given server. */
   rotateKubeconfig(name: string, server: string, certificate = 'Uk9UQVRFRA=='): void {
     const text = kubeconfigText(name, server).replace('Q0VSVA==', certificate);
     this.#api.store.patch(
@@ -228,7 +228,7 @@ export class Management {
     this.#api.store.delete({ ...LISTENER, name });
   }
 
-  /** What an AdditionalListener says of itself, by type of the condition; undefined before it does. */
+  /** The conditions of an AdditionalListener by type; undefined before they are written. */
   conditions(
     listener: string,
   ): Readonly<Record<string, { status: string; reason: string; message: string }>> {
@@ -270,7 +270,7 @@ export class Management {
   }
 }
 
-/** As the kubeadm control plane provider writes it, with a comment that nobody may lose. */
+/** As the kubeadm control plane provider writes it, with a comment that every rewrite must keep. */
 export function kubeconfigText(name: string, server: string): string {
   return (
     `# made by the control plane provider\napiVersion: v1\nkind: Config\nclusters:\n- name: ${name}\n  cluster:\n` +

@@ -1,5 +1,5 @@
-// One site for tests of what is published: two reachable clusters in real namespaces, the embedded management API, and what a test
-// asks of them again and again.
+// A site for tests of published objects: two reachable clusters in real namespaces, the embedded management API, and shared
+// queries.
 import { get } from 'node:https';
 import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
 import type { Isthmus } from '../isthmus.ts';
@@ -21,7 +21,7 @@ export class PublishSite {
     this.management = management;
   }
 
-  /** `withoutNetns`: whoever asks for that starts `clusters` later. */
+  /** With `withoutNetns` the test starts `clusters` later. */
   static async start({
     withoutNetns = false,
     ...options
@@ -60,7 +60,7 @@ export class PublishSite {
     return endpoint?.conditions?.ready === true;
   }
 
-  /** Any slice of the cluster that clients are sent to. */
+  /** Any slice of the cluster that receives clients. */
   isReachable(cluster: string): boolean {
     return this.api.store
       .list(SLICE)
@@ -73,7 +73,7 @@ export class PublishSite {
       );
   }
 
-  /** Asks a question now and after each change of an object, and keeps each answer that is not null: no state is too short for it. */
+  /** Evaluates a query now and after each change of an object, and keeps each result that is not null. It misses no short-lived state. */
   watch<T>(question: () => T | null): readonly T[] {
     const answers: T[] = [];
     const ask = () => {
@@ -85,7 +85,7 @@ export class PublishSite {
     return answers;
   }
 
-  /** Resolves once these have written nothing for so long: whoever writes again and again never comes to rest. */
+  /** Resolves when these instances write nothing for this time. An instance that keeps writing never settles. */
   async atRest(milliseconds: number, ...nodes: readonly string[]): Promise<void> {
     const writes = () => JSON.stringify(nodes.map((node) => this.writesOf(node)));
     await until(`${nodes} write nothing for ${milliseconds} ms`, async () => {
@@ -115,7 +115,7 @@ export class PublishSite {
     });
   }
 
-  /** Requests of one instance that change something, its Lease and its Events apart. */
+  /** Requests of one instance that change something, except its Lease and its Events. */
   writesOf(node: string): Record<string, number> {
     return Object.fromEntries(
       Object.entries(this.management.requestsOf(node)).filter(

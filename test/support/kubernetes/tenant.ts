@@ -1,4 +1,4 @@
-// For tests: the objects of one tenant in a Kubernetes namespace of its own, as that tenant may write them.
+// The objects of one tenant in its own Kubernetes namespace, written with that tenant's rights.
 import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
 import type { AdminStore } from '../../fake-kube-api/management-api.ts';
 import { ADDRESS } from '../two-clusters.ts';
@@ -20,7 +20,7 @@ export class Tenant {
     store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   }
 
-  /** An OpenStackCluster `<object>` that is labelled `<name>`, with a kubeconfig of that name. */
+  /** An OpenStackCluster `<object>` with the label `<name>`, and a kubeconfig of that name. */
   addCluster(object: string, name: string, networkId: string): void {
     const { namespace } = this;
     this.#store.create({
@@ -76,7 +76,7 @@ export class Tenant {
     this.#store.create({ ...LISTENER, metadata: { name, namespace: this.namespace }, spec });
   }
 
-  /** What the conditions of an AdditionalListener say, by type. */
+  /** The conditions of an AdditionalListener, by type. */
   conditions(name: string): Readonly<Record<string, string>> {
     const found = this.#store.get({ ...LISTENER, namespace: this.namespace, name });
     const { conditions = [] } = (found?.status ?? {}) as {

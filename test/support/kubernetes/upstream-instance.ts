@@ -1,12 +1,12 @@
-// For tests: an instance of magnum-cluster-api-proxy as far as others can see it. It overwrites labels and ports of each Service, writes
-// a time stamp on its slices, deletes every slice of its kind whose time stamp is too old, and crashes on one that has none.
+// The externally visible behaviour of a magnum-cluster-api-proxy instance. It overwrites labels and ports of each Service and
+// writes a timestamp on its slices. It deletes every slice of its kind with a stale timestamp, and crashes on a slice without one.
 import type { AdminStore } from '../../fake-kube-api/management-api.ts';
 
 const NAMESPACE = 'magnum-system';
 const PREFIX = 'magnum-cluster-api.vexxhost.com';
-/** Ten seconds in the original. */
+/** The original uses ten seconds. */
 const EVERY_MS = 100;
-/** As in the original: what others keep must be fresh by this. */
+/** As in the original: slices of other instances must be at most this old. */
 const EXPIRES_MS = 30_000;
 const SERVICE = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE } as const;
 const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace: NAMESPACE } as const;
@@ -17,7 +17,7 @@ export class UpstreamInstance {
   readonly #clusters: readonly string[];
   #timer: NodeJS.Timeout | null = null;
   turns = 0;
-  /** Why it ended, if it did not stop. */
+  /** Why the instance ended, if it was not stopped. */
   crash: Error | null = null;
 
   constructor(store: AdminStore, node: string, clusters: readonly string[]) {
@@ -38,7 +38,7 @@ export class UpstreamInstance {
     }, EVERY_MS);
   }
 
-  /** Leaves everything published, as it does. */
+  /** Leaves all published objects in place, as the original does. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
@@ -74,7 +74,7 @@ export class UpstreamInstance {
       });
       return;
     }
-    // Server-side apply with force: it sets its own labels and leaves annotations alone; labels that it does not know are cleared.
+    // Server-side apply with force: it sets its own labels and leaves annotations alone. It clears unknown labels.
     const cleared = Object.fromEntries(
       Object.keys(found.metadata.labels ?? {}).map((key) => [key, labels[key] ?? null]),
     );

@@ -1,5 +1,5 @@
-// Networks of several tenants on one network node, for attacks: each has its own netns, and in it the same address with an HTTPS
-// server that says whose it is. Dials into each netns are counted.
+// Networks of several tenants on one network node, for attacks. Each tenant has its own netns with the same address, and an HTTPS
+// server there that answers with its owner's name. Dials into each netns are counted.
 import { randomUUID } from 'node:crypto';
 import { get } from 'node:https';
 import { selfSigned } from '../certificates.ts';
@@ -20,7 +20,7 @@ export interface AttackNetwork {
 export class AttackNetworks {
   readonly #ends: (() => unknown)[] = [];
 
-  /** A netns with a server of this owner; by default it is named as the DHCP agent names it. */
+  /** A netns with a server of this owner; by default it has the name that the DHCP agent would give it. */
   async add(owner: string, nameOf = (id: string) => `qdhcp-${id}`): Promise<AttackNetwork> {
     const networkId = randomUUID();
     const { name: netns, remove } = makeNetns({
@@ -39,7 +39,7 @@ export class AttackNetworks {
   }
 }
 
-/** What the server behind this cluster says through the proxy; the error where no server does. */
+/** The answer of the server behind this cluster through the proxy, or the error if no server answers. */
 export function answerOf(isthmus: Isthmus, cluster: string): Promise<string> {
   return new Promise((resolve) => {
     const where = { host: isthmus.host, port: isthmus.port, servername: `${cluster}.magnum-system` };

@@ -1,11 +1,11 @@
-// How many TCP connections were opened from inside a network namespace, as its kernel counts them: a dial leaves a trace there even
-// where no server accepts it.
+// The number of TCP connections opened from inside a network namespace, from the kernel's counters. The kernel also counts a dial
+// that no server accepts.
 import { ip } from './netns.ts';
 
-/** `connect()` calls of this netns since it was made; our own servers there never dial. */
+/** `connect()` calls of this netns since its creation. The test servers inside it never dial. */
 export const dialsIn = (netns: string): number => counter(netns, 'Tcp', 'ActiveOpens');
 
-/** Dials, counted above or not, to addresses that this netns has no route to. */
+/** Dials to addresses without a route in this netns. `dialsIn` may or may not count them. */
 export const dialsToNowhereIn = (netns: string): number => counter(netns, 'Ip', 'OutNoRoutes');
 
 function counter(netns: string, protocol: 'Ip' | 'Tcp', name: string): number {

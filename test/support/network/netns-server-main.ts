@@ -1,9 +1,9 @@
 // The server that NetnsServer starts: `<mode> <address> <port> [name cert key]`. Modes:
-//   https  answers every request with its name     echo  sends back what it gets      hash  prints the hash of what it got
-//   name   says <name> on each line it gets, and first of all
-//   banner says its first argument at once, as an SSH server does, and then echoes
-//   silent reads and says nothing                  deaf  never reads
-//   source sends <n> bytes of a known pattern, then FIN    hold  accepts and says nothing; `reset`, `end`, `data` on stdin act
+//   https  answers every request with its name     echo  sends back all input          hash  prints the hash of its input
+//   name   sends <name> at once, and again for each line of input
+//   banner sends its first argument at once, as an SSH server does, and then echoes
+//   silent reads and sends nothing                 deaf  never reads
+//   source sends <n> bytes of a known pattern, then FIN    hold  accepts and sends nothing; `reset`, `end`, `data` on stdin act
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer as createHttps } from 'node:https';

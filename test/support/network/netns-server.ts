@@ -1,4 +1,4 @@
-// A real server process inside a network namespace, controlled from the test by lines on its standard input and output.
+// A real server process inside a network namespace. The test controls it with lines on its standard input and output.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -22,7 +22,7 @@ export class NetnsServer {
     });
   }
 
-  /** `args` are those of netns-server-main.ts. */
+  /** `args` are the arguments of netns-server-main.ts. */
   static async start(netns: string, ...args: readonly string[]): Promise<NetnsServer> {
     const command = ['netns', 'exec', netns, process.execPath, script, ...args];
     const server = new NetnsServer(spawn('ip', command, { stdio: ['pipe', 'pipe', 'inherit'] }));

@@ -1,5 +1,5 @@
-// Real network namespaces for tests, made with `ip` inside the sandbox of `npm test`. Everything is below /run/netns of the
-// sandbox's own mount namespace, so even a test that is killed leaves nothing behind.
+// Real network namespaces for tests, made with `ip` inside the sandbox of `npm test`. All of them are below /run/netns in the
+// sandbox's own mount namespace, so even a killed test leaves nothing behind.
 import { execFileSync } from 'node:child_process';
 
 let counter = 0;

@@ -1,5 +1,5 @@
 """OpenSSL's view of ClientHellos, through Python's ssl: one hello in hex per line of standard input, one line of
-answer each: `name <hex>`, `none`, `incomplete` or `error <what>`. Speaks to nobody: the bytes come from memory."""
+answer each: `name <hex>`, `none`, `incomplete` or `error <what>`. Opens no connection: the bytes come from memory."""
 
 import ssl
 import sys

@@ -1,5 +1,5 @@
 // Go's view of ClientHellos: one hello in hex per line of standard input, one line of answer each: `name <hex>`,
-// `none`, `incomplete` or `error <what>`. Speaks to nobody: the bytes come from memory. Standard library only.
+// `none`, `incomplete` or `error <what>`. Opens no connection: the bytes come from memory. Standard library only.
 package main
 
 import (
