@@ -10,7 +10,7 @@ import {
   serviceEndpoint,
 } from './service-endpoint.ts';
 
-export interface DemoClientDependencies {
+export interface DemoClientOptions {
   /** The management API. */
   readonly url: string;
   readonly ca: Buffer;
@@ -34,9 +34,9 @@ export type Resolved = ServiceEndpoint & { readonly clusterIp: string | null };
 const TIMEOUT_MS = 5000;
 
 export class DemoClient {
-  readonly #deps: DemoClientDependencies;
+  readonly #deps: DemoClientOptions;
 
-  constructor(deps: DemoClientDependencies) {
+  constructor(deps: DemoClientOptions) {
     this.#deps = deps;
   }
 

@@ -8,7 +8,7 @@ import type { DesiredChanges } from './control-thread/control-changes.ts';
 import type { ControlLink } from './control-thread/control-link.ts';
 import { fallenBackends } from './control-thread/fallen-backends.ts';
 import { type DescriptorBudget, descriptorBudget, descriptorLimit } from './lifecycle/descriptor-limit.ts';
-import { dropStartGarbage } from './lifecycle/start-garbage.ts';
+import { trimStartupHeap } from './lifecycle/trim-startup-heap.ts';
 import { ListenerPorts } from './listener-ports.ts';
 import { native } from './netns/native.ts';
 import type { NetnsRef } from './netns/netns-ref.ts';
@@ -17,7 +17,7 @@ import { NativeEngine } from './proxy/native/native-engine.ts';
 import { PortPolicy } from './proxy/port-policy.ts';
 import { connectionsByKind } from './proxy/share-key.ts';
 import { routedGroups, slotShares } from './proxy/slot-shares.ts';
-import { SniPolicy, type SniPolicyDependencies } from './proxy/sni-policy.ts';
+import { SniPolicy, type SniPolicyOptions } from './proxy/sni-policy.ts';
 import { StreamsEngine } from './proxy/streams/streams-engine.ts';
 import { endpointText } from './routing/endpoint.ts';
 import { type AdminPages, AdminServer, type AdminServerOptions } from './telemetry/admin/admin-server.ts';
@@ -38,7 +38,7 @@ const PROXY_HEADER_ROOM = 4096;
 /** A healthy backend answers within milliseconds, so 16 concurrent dials allow thousands per second. */
 const RESERVED_DIALS_PER_BACKEND = 16;
 
-export interface AppDeps {
+export interface AppOptions {
   readonly config: RunConfig;
   readonly logger: Logger;
   readonly version: string;
@@ -85,7 +85,7 @@ export class App {
   #successorStarts: string | null = null;
   #retainTimer: NodeJS.Timeout | undefined;
 
-  constructor({ config, logger, version, control, handover = null }: AppDeps) {
+  constructor({ config, logger, version, control, handover = null }: AppOptions) {
     this.#handover = handover;
     this.#config = config;
     this.#logger = logger;
@@ -102,7 +102,7 @@ export class App {
       config.engine === 'native'
         ? new NativeEngine(limits, native, config.threads)
         : new StreamsEngine(limits, native);
-    const seen: Pick<SniPolicyDependencies, 'onEnded' | 'onDialFailed'> = {
+    const seen: Pick<SniPolicyOptions, 'onEnded' | 'onDialFailed'> = {
       onEnded: (ending) => {
         this.#metrics.connectionEnded(ending);
         connectionLog.write(ending);
@@ -150,8 +150,8 @@ export class App {
   }
 
   /** Resolves when another process on this node supersedes this one. This process should then drain. */
-  get succeeded(): Promise<string> {
-    return this.#control.succeeded;
+  get superseded(): Promise<string> {
+    return this.#control.superseded;
   }
 
   /** Resolves when clients are served. The admin port answers earlier, which makes a slow start observable. */
@@ -198,7 +198,7 @@ export class App {
       { listen: endpointText(this.#listener), admin: endpointText(adminAddress), version: this.#version },
       'serving',
     );
-    dropStartGarbage(native);
+    trimStartupHeap(native);
   }
 
   /** Withdraws this instance, stops accepting, waits for open connections. Health and metrics answer until `close`. */

@@ -5,7 +5,7 @@ import type { Engine, Listener, ListenerSpec, Policy } from './proxy/engine.ts';
 import { listenerKey } from './proxy/share-key.ts';
 import type { PortOutcome, PortRoute, Route } from './routing/route-table.ts';
 
-export interface ListenerPortsDeps {
+export interface ListenerPortsOptions {
   readonly engine: Pick<Engine, 'openListener'>;
   /** undefined: all addresses. */
   readonly host: string | undefined;
@@ -26,7 +26,7 @@ interface OpenPort {
 }
 
 export class ListenerPorts {
-  readonly #deps: ListenerPortsDeps;
+  readonly #deps: ListenerPortsOptions;
   readonly #open = new Map<string, OpenPort>();
   #wanted: readonly PortRoute[] = [];
   #held: ReadonlySet<number> = new Set();
@@ -36,7 +36,7 @@ export class ListenerPorts {
   #retry: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(deps: ListenerPortsDeps) {
+  constructor(deps: ListenerPortsOptions) {
     this.#deps = deps;
   }
 

@@ -17,7 +17,7 @@ import {
 } from './cli/help.ts';
 import { reloadArguments } from './cli/reload-arguments.ts';
 import type { LogLevel } from './control-thread/control-messages.ts';
-import { CLOCK_FIX, clockDoubt } from './lifecycle/clock-doubt.ts';
+import { CLOCK_FIX, clockProblem } from './lifecycle/clock-check.ts';
 import { nodeProblem } from './lifecycle/node-version.ts';
 import { isJournal } from './telemetry/log/journal-stream.ts';
 import { createLogger, type Logger } from './telemetry/log/logger.ts';
@@ -101,7 +101,7 @@ async function run(args: readonly string[]): Promise<number> {
   const format = config.logFormat ?? (isJournal(process.env.JOURNAL_STREAM, 1) ? 'journal' : null);
   const { logger, close } = await createLogger({ level: config.logLevel, format });
   for (const warning of warnings) logger.warn(warning);
-  const doubt = clockDoubt(Date.now());
+  const doubt = clockProblem(Date.now());
   if (doubt !== null) logger.warn({ fix: CLOCK_FIX }, doubt);
   try {
     return await serve(config, logger);
@@ -149,7 +149,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
     signal.first.then((name) =>
       logger.info({ signal: name }, 'stopping: no new connections, waiting for those that are open'),
     ),
-    app.succeeded.then((holder) =>
+    app.superseded.then((holder) =>
       logger.warn(
         { holder },
         'another process holds the Lease of this node now: draining, and writing nothing more ' +

@@ -1,7 +1,7 @@
 // Measures a large site: a thousand clusters, twenty instances. One instance is the real program. The others exist only as their
 // objects in the API (slices and renewed Leases), which is all that one instance sees of another.
 
-import { endpointSliceOf, leaseOf, microTime } from '../../src/control/objects/cluster-shape.ts';
+import { endpointSliceOf, leaseOf, microTime } from '../../src/control/objects/published-objects.ts';
 import { Management, NAMESPACE } from '../../test/support/kubernetes/management.ts';
 import { rssMb } from './at-rest.ts';
 import { controlHeapMb } from './heap.ts';

@@ -6,8 +6,8 @@
 import { settledDesired } from '../../src/control/desired/desired-equality.ts';
 import { type Desired, desiredState } from '../../src/control/desired/desired-state.ts';
 import { PeerWatch } from '../../src/control/instance/peer-watch.ts';
-import { endpointSliceOf, serviceOf } from '../../src/control/objects/cluster-shape.ts';
 import { observedLease, observedService, observedSlice } from '../../src/control/objects/observed-objects.ts';
+import { endpointSliceOf, serviceOf } from '../../src/control/objects/published-objects.ts';
 import { diff } from '../../src/control/plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
 import { withPublications } from '../../src/control/plan/published-status.ts';

@@ -37,14 +37,14 @@ class EngineObject {
   static Napi::Value DropPool(const Napi::CallbackInfo& info);
   static Napi::Value More(const Napi::CallbackInfo& info);
   static Napi::Value Candidates(const Napi::CallbackInfo& info);
-  static Napi::Value Equals(const Napi::CallbackInfo& info);
+  static Napi::Value AnswerPool(const Napi::CallbackInfo& info);
   static Napi::Value Part(const Napi::CallbackInfo& info);
   static Napi::Value PolicyError(const Napi::CallbackInfo& info);
   static Napi::Value AbortAll(const Napi::CallbackInfo& info);
   static Napi::Value AbortDials(const Napi::CallbackInfo& info);
   static Napi::Value ShareSlots(const Napi::CallbackInfo& info);
   static Napi::Value PrepareAnswer(const Napi::CallbackInfo& info);
-  static Napi::Value PrepareEquals(const Napi::CallbackInfo& info);
+  static Napi::Value PreparePool(const Napi::CallbackInfo& info);
   static Napi::Value Prepare(const Napi::CallbackInfo& info);
   static Napi::Value DropAnswer(const Napi::CallbackInfo& info);
   static Napi::Value ForgottenAnswers(const Napi::CallbackInfo& info);
@@ -63,7 +63,7 @@ class EngineObject {
 
   void DeliverAll();
   Answer CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const;
-  Answer EqualsFrom(const Napi::CallbackInfo& info, std::size_t first) const;
+  Answer PoolFrom(const Napi::CallbackInfo& info, std::size_t first) const;
   Answer RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const;
   void Answered(const Napi::CallbackInfo& info, Answer answer);
   void Shutdown();
@@ -127,14 +127,14 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   method("dropPool", DropPool);
   method("more", More);
   method("candidates", Candidates);
-  method("equals", Equals);
+  method("answerPool", AnswerPool);
   method("part", Part);
   method("policyError", PolicyError);
   method("abortAll", AbortAll);
   method("abortDials", AbortDials);
   method("shareSlots", ShareSlots);
   method("prepareAnswer", PrepareAnswer);
-  method("prepareEquals", PrepareEquals);
+  method("preparePool", PreparePool);
   method("prepare", Prepare);
   method("dropAnswer", DropAnswer);
   method("forgottenAnswers", ForgottenAnswers);
@@ -264,7 +264,7 @@ Answer EngineObject::CandidatesFrom(const Napi::CallbackInfo& info, std::size_t 
 }
 
 // (…, pool)
-Answer EngineObject::EqualsFrom(const Napi::CallbackInfo& info, std::size_t first) const {
+Answer EngineObject::PoolFrom(const Napi::CallbackInfo& info, std::size_t first) const {
   Answer answer = RoutedFrom(info, first);
   answer.pool = engine_->FindPool(info[first + 4].As<Napi::Number>().Uint32Value());
   return answer;
@@ -281,19 +281,19 @@ Napi::Value EngineObject::Candidates(const Napi::CallbackInfo& info) {
 }
 
 // (connection, skipBytes, …)
-Napi::Value EngineObject::Equals(const Napi::CallbackInfo& info) {
+Napi::Value EngineObject::AnswerPool(const Napi::CallbackInfo& info) {
   EngineObject& self = Of(info);
   if (!self.engine_) return {};
-  Answer answer = self.EqualsFrom(info, 2);
+  Answer answer = self.PoolFrom(info, 2);
   answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
   self.Answered(info, std::move(answer));
   return {};
 }
 
-Napi::Value EngineObject::PrepareEquals(const Napi::CallbackInfo& info) {
+Napi::Value EngineObject::PreparePool(const Napi::CallbackInfo& info) {
   if (Ended(info)) return {};
   EngineObject& self = Of(info);
-  return Napi::Number::New(info.Env(), self.engine_->PrepareAnswer(self.EqualsFrom(info, 0)));
+  return Napi::Number::New(info.Env(), self.engine_->PrepareAnswer(self.PoolFrom(info, 0)));
 }
 
 Napi::Value EngineObject::PrepareAnswer(const Napi::CallbackInfo& info) {

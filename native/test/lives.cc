@@ -120,20 +120,20 @@ void Equals(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Say(client, "hello"));
   STEP(stage.Asked("hello"));
-  stage.AnswerEquals(all);
+  stage.AnswerPool(all);
   const int backend = stage.AcceptAtBackend();
   STEP(stage.Hear(backend, "hello"));
   STEP(stage.DialsFailed(2));
   const int second = stage.Connect();
   STEP(stage.Say(second, "hello"));
   STEP(stage.Asked("hello"));
-  stage.AnswerEquals(all);
+  stage.AnswerPool(all);
   const int other = stage.AcceptAtBackend();
   STEP(stage.Hear(other, "hello"));
   const int third = stage.Connect();
   STEP(stage.Say(third, "hello"));
   STEP(stage.Asked("hello"));
-  stage.AnswerEquals({4711, stage.Closed()}, "farewell");
+  stage.AnswerPool({4711, stage.Closed()}, "farewell");
   STEP(stage.Hear(third, "farewell"));
   STEP(stage.DialsFailed(4));
   stage.Finish(third);
@@ -148,7 +148,7 @@ void Equals(Stage& stage, const Scenario&) {
 
 void EqualsPrepared(Stage& stage, const Scenario&) {
   const std::string hello = HelloFor("demo.example");
-  stage.PrepareEquals("demo.example", {stage.Closed(), stage.Live()}, "farewell");
+  stage.PreparePool("demo.example", {stage.Closed(), stage.Live()}, "farewell");
   const int client = stage.Connect();
   STEP(stage.Say(client, hello));
   const int backend = stage.AcceptAtBackend();

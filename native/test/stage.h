@@ -59,8 +59,8 @@ class Stage {
   // As above. The connection counts towards the share, which is limited to `limit` connections.
   void AnswerShared(const std::vector<std::uint32_t>& targets, const std::string& key, int limit, std::string farewell);
   // Answers with a pool. Among members with the same number of connections that were never chosen, the first is tried first.
-  void AnswerEquals(const std::vector<std::uint32_t>& targets, std::string farewell = "");
-  void PrepareEquals(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell);
+  void AnswerPool(const std::vector<std::uint32_t>& targets, std::string farewell = "");
+  void PreparePool(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell);
   // The engine answers a plain hello for this name with this answer, without a question.
   void Prepare(const std::string& name, const std::vector<std::uint32_t>& targets, const std::string& key, int limit,
                std::string farewell);
@@ -104,7 +104,7 @@ class Stage {
   void Forget(int fd);
   void Collect();
   void Answered(Answer answer);
-  Answer EqualsOf(const std::vector<std::uint32_t>& targets, std::string farewell) const;
+  Answer PoolOf(const std::vector<std::uint32_t>& targets, std::string farewell) const;
   void PrepareOne(const std::string& name, Answer answer);
   Answer CandidatesOf(const std::vector<std::uint32_t>& targets, std::string farewell) const;
   bool AllOver() const;

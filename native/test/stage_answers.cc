@@ -66,7 +66,7 @@ void Stage::PrepareOne(const std::string& name, Answer answer) {
 }
 
 // Drops the pool at once: the answer must hold everything that it needs.
-Answer Stage::EqualsOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
+Answer Stage::PoolOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
   Answer answer{Answer::Kind::kCandidates};
   answer.last_words = std::move(farewell);
   const std::uint32_t id = engine_->AddPool(targets);
@@ -75,12 +75,12 @@ Answer Stage::EqualsOf(const std::vector<std::uint32_t>& targets, std::string fa
   return answer;
 }
 
-void Stage::AnswerEquals(const std::vector<std::uint32_t>& targets, std::string farewell) {
-  Answered(EqualsOf(targets, std::move(farewell)));
+void Stage::AnswerPool(const std::vector<std::uint32_t>& targets, std::string farewell) {
+  Answered(PoolOf(targets, std::move(farewell)));
 }
 
-void Stage::PrepareEquals(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell) {
-  PrepareOne(name, EqualsOf(targets, std::move(farewell)));
+void Stage::PreparePool(const std::string& name, const std::vector<std::uint32_t>& targets, std::string farewell) {
+  PrepareOne(name, PoolOf(targets, std::move(farewell)));
 }
 
 void Stage::PrepareNothing() {

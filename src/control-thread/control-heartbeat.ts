@@ -1,7 +1,7 @@
 // Sends periodic beats to the control thread and measures how long it has not answered. It counts beats without an answer, not
 // time: a main thread that was itself blocked for seconds must not report the control thread as stalled.
 
-export interface ControlHeartbeatDeps {
+export interface ControlHeartbeatOptions {
   /** Sends a beat. The owner reports the answer with `answered`. */
   readonly ask: () => void;
   readonly onStall: (sinceMs: number) => void;
@@ -14,14 +14,14 @@ const INTERVAL_MS = 1000;
 const MISSED_BEATS = 5;
 
 export class ControlHeartbeat {
-  readonly #deps: ControlHeartbeatDeps;
+  readonly #deps: ControlHeartbeatOptions;
   #timer: NodeJS.Timeout | null = null;
   #askedMs: number | null = null;
   #askedAt = 0;
   #lastLagMs = 0;
   #missed = 0;
 
-  constructor(deps: ControlHeartbeatDeps) {
+  constructor(deps: ControlHeartbeatOptions) {
     this.#deps = deps;
   }
 

@@ -2,7 +2,7 @@
 // messages. Only the control thread imports this file.
 import { hostname } from 'node:os';
 import type { RunConfig } from '../cli/config/config.ts';
-import type { Outcome } from '../control/apply/apply.ts';
+import type { WriteOutcome } from '../control/apply/apply.ts';
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
 import { PublishLog } from '../control/apply/publish-log.ts';
 import { type AdvertisedAddress, advertisedAddress } from '../control/instance/advertise-address.ts';
@@ -17,13 +17,13 @@ import { ListenerSource } from '../control/sources/listener-source.ts';
 import { openKubeClient } from '../kube/kube-client.ts';
 import type { LogLevel } from './control-messages.ts';
 
-export interface ControlKubernetesDependencies {
+export interface ControlKubernetesOptions {
   readonly config: RunConfig;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly routesLive: () => boolean;
   readonly onChange: () => void;
-  readonly onSucceeded: (holder: string) => void;
+  readonly onSuperseded: (holder: string) => void;
   readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
 }
 
@@ -35,7 +35,7 @@ export class ControlKubernetes {
   readonly listeners: ListenerSource;
   readonly publisher: KubePublisher;
   readonly #client: Awaited<ReturnType<typeof openKubeClient>>;
-  readonly #deps: ControlKubernetesDependencies;
+  readonly #deps: ControlKubernetesOptions;
   readonly #instance: string;
   #defaultRoute: DefaultRouteAddress;
   #addressTimer: NodeJS.Timeout | null = null;
@@ -43,7 +43,7 @@ export class ControlKubernetes {
   #unheard: string | null = null;
 
   /** Throws KubeconfigError when there are no usable credentials. Does not check that the API answers. */
-  static async open(deps: ControlKubernetesDependencies): Promise<ControlKubernetes> {
+  static async open(deps: ControlKubernetesOptions): Promise<ControlKubernetes> {
     const { config, environment, log } = deps;
     const client = await openKubeClient({
       kubeconfig: config.kubeconfig,
@@ -68,7 +68,7 @@ export class ControlKubernetes {
   }
 
   private constructor(
-    deps: ControlKubernetesDependencies,
+    deps: ControlKubernetesOptions,
     client: Awaited<ReturnType<typeof openKubeClient>>,
     defaultRoute: DefaultRouteAddress,
   ) {
@@ -111,8 +111,8 @@ export class ControlKubernetes {
       advertised: () => this.#advertised(),
       routesLive: deps.routesLive,
       onChange: deps.onChange,
-      onOutcome: (outcome: Outcome) => publishLog.write(outcome),
-      onSucceeded: deps.onSucceeded,
+      onOutcome: (outcome: WriteOutcome) => publishLog.write(outcome),
+      onSuperseded: deps.onSuperseded,
     });
   }
 

@@ -10,7 +10,7 @@ import { changedDesired, type DesiredChanges, NOTHING_DESIRED } from './control-
 import { ControlHeartbeat } from './control-heartbeat.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 
-export interface ControlLinkDeps {
+export interface ControlLinkOptions {
   readonly config: RunConfig;
   readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
   /** A test double for the control thread. */
@@ -58,14 +58,14 @@ export class ControlLink {
   readonly failed: Promise<never>;
   /** Resolves when the routes reflect the first health verdicts. */
   readonly settled: Promise<void>;
-  readonly #deps: ControlLinkDeps;
+  readonly #deps: ControlLinkOptions;
   #handlers: ControlHandlers | null = null;
   readonly #worker: Worker;
   readonly #exited: Promise<void>;
   readonly #started = Promise.withResolvers<void>();
   readonly #heartbeat: ControlHeartbeat;
   readonly #withdrawn = Promise.withResolvers<void>();
-  #succeed: (holder: string) => void;
+  #supersede: (holder: string) => void;
   #kubernetes: KubernetesStatus | null = null;
   #refusal: string | null = null;
   #settle: () => void;
@@ -82,14 +82,14 @@ export class ControlLink {
   #ended = false;
 
   /** Starts the thread, which loads its code in parallel with the main thread. It observes nothing before `start`. */
-  constructor(deps: ControlLinkDeps) {
+  constructor(deps: ControlLinkOptions) {
     this.#deps = deps;
     const settled = Promise.withResolvers<void>();
     this.settled = settled.promise;
     this.#settle = settled.resolve;
-    const succeeded = Promise.withResolvers<string>();
-    this.succeeded = succeeded.promise;
-    this.#succeed = succeeded.resolve;
+    const superseded = Promise.withResolvers<string>();
+    this.superseded = superseded.promise;
+    this.#supersede = superseded.resolve;
     this.#heartbeat = new ControlHeartbeat({
       ask: () => this.#post({ kind: 'beat' }),
       onStall: (sinceMs) =>
@@ -139,7 +139,7 @@ export class ControlLink {
   }
 
   /** Resolves with the holder's name when another process on this node supersedes this one; never rejects. */
-  readonly succeeded: Promise<string>;
+  readonly superseded: Promise<string>;
 
   /** The Kubernetes status of the last beat or health answer; null without Kubernetes. */
   get kubernetes(): KubernetesStatus | null {
@@ -251,8 +251,8 @@ export class ControlLink {
       case 'withdrawn':
         this.#withdrawn.resolve();
         return;
-      case 'succeeded':
-        this.#succeed(message.holder);
+      case 'superseded':
+        this.#supersede(message.holder);
         return;
       case 'health-changed':
         this.#handlers?.onHealthChanged(message.up, message.down);

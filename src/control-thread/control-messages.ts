@@ -47,7 +47,7 @@ export type FromControl =
   /** Once: no published slice leads clients to this instance any more, or the time limit passed. */
   | { readonly kind: 'withdrawn' }
   /** Once: another process on this node supersedes this one. This process writes nothing more and should end. */
-  | { readonly kind: 'succeeded'; readonly holder: string }
+  | { readonly kind: 'superseded'; readonly holder: string }
   | {
       readonly kind: 'health';
       readonly health: ReadonlyMap<string, TargetHealth>;

@@ -11,7 +11,7 @@ import { healthSettings } from '../health/health-settings.ts';
 import type { ClosableProbe } from '../health/probe.ts';
 import { createProbe } from '../health/probe-kinds.ts';
 import type { TargetHealth } from '../health/target-health.ts';
-import { dropStartGarbage } from '../lifecycle/start-garbage.ts';
+import { trimStartupHeap } from '../lifecycle/trim-startup-heap.ts';
 import { native } from '../netns/native.ts';
 import { NetnsDirectory } from '../netns/netns-directory.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
@@ -136,7 +136,7 @@ class ControlThread {
     await new Promise((resolve) => setImmediate(resolve));
     await this.#outbox.empty();
     this.#post({ kind: 'settled' });
-    dropStartGarbage(native);
+    trimStartupHeap(native);
   }
 
   async #openSource(): Promise<void> {
@@ -155,7 +155,7 @@ class ControlThread {
       version: version(),
       routesLive: () => this.#outbox.routesTaken,
       onChange: () => this.#loop?.trigger('kubernetes'),
-      onSucceeded: (holder) => this.#post({ kind: 'succeeded', holder }),
+      onSuperseded: (holder) => this.#post({ kind: 'superseded', holder }),
       log: (level, facts, message) => this.#log(level, facts, message),
     });
     // `stop` may arrive during the open, when `#kubernetes` is not set yet.

@@ -37,7 +37,7 @@ export interface Publisher {
   apply(plan: Plan): void;
 }
 
-export interface ControlLoopDependencies {
+export interface ControlLoopOptions {
   readonly source: ClusterSource;
   readonly netns: {
     snapshot(): NetnsSnapshot;
@@ -83,7 +83,7 @@ const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
 };
 
 export class ControlLoop {
-  readonly #dependencies: ControlLoopDependencies;
+  readonly #dependencies: ControlLoopOptions;
   #world: World | null = null;
   #desired: Desired | null = null;
   #state: 'new' | 'starting' | 'running' | 'stopped' = 'new';
@@ -94,7 +94,7 @@ export class ControlLoop {
   #turnEndedMs = Number.NEGATIVE_INFINITY;
   #turnTookMs = 0;
 
-  constructor(dependencies: ControlLoopDependencies) {
+  constructor(dependencies: ControlLoopOptions) {
     this.#dependencies = dependencies;
   }
 

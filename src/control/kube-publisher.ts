@@ -6,7 +6,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
 import { Reflector } from '../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../kube/watch/reflector-snapshot.ts';
-import { Applier, type Outcome } from './apply/apply.ts';
+import { Applier, type WriteOutcome } from './apply/apply.ts';
 import { EventWriter } from './apply/event-writer.ts';
 import { WrittenObjects } from './apply/written-objects.ts';
 import type { Publisher } from './control-loop.ts';
@@ -15,15 +15,9 @@ import type { AdvertisedAddress } from './instance/advertise-address.ts';
 import { InstanceLease, leaseProblems } from './instance/instance-lease.ts';
 import type { Peers, Self } from './instance/instance-state.ts';
 import { EVERY_NODE, type Participation } from './instance/node-participation.ts';
-import { NodeWatch, type NodeWatchDependencies } from './instance/node-watch.ts';
+import { NodeWatch, type NodeWatchOptions } from './instance/node-watch.ts';
 import { earliest, PeerWatch } from './instance/peer-watch.ts';
 import { CLUSTER_NAME_LABEL } from './objects/cluster-name.ts';
-import type {
-  EndpointSliceObject,
-  LeaseObject,
-  LivenessMode,
-  ServiceObject,
-} from './objects/cluster-shape.ts';
 import { leaseName } from './objects/instance-name.ts';
 import { INSTANCE_LABEL } from './objects/object-labels.ts';
 import {
@@ -33,15 +27,21 @@ import {
   observedService,
   observedSlice,
 } from './objects/observed-objects.ts';
+import type { Problem } from './objects/problem.ts';
+import type {
+  EndpointSliceObject,
+  LeaseObject,
+  LivenessMode,
+  ServiceObject,
+} from './objects/published-objects.ts';
 import type { Tags } from './objects/resource-tags.ts';
 import { sliceIndex, sliceOf } from './objects/slice-index.ts';
 import { ChangeEvents } from './plan/change-events.ts';
 import { diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';
-import type { Problem } from './sources/cluster-source.ts';
 import type { KubeconfigFinding, KubeWorld } from './world/kube-world.ts';
 
-export interface KubePublisherDependencies {
+export interface KubePublisherOptions {
   readonly client: KubeClient;
   readonly settings: {
     readonly namespace: string;
@@ -51,7 +51,7 @@ export interface KubePublisherDependencies {
     /** The boot id of this host; empty if unknown. */
     readonly host: string;
     readonly nodeName: string | null;
-    readonly node: Pick<NodeWatchDependencies, 'node' | 'selector' | 'unknown' | 'onParticipation'>;
+    readonly node: Pick<NodeWatchOptions, 'node' | 'selector' | 'unknown' | 'onParticipation'>;
     readonly liveness: 'auto' | LivenessMode;
     readonly propagationWaitMs: number;
     readonly allowMassDelete: boolean;
@@ -64,9 +64,9 @@ export interface KubePublisherDependencies {
   readonly routesLive: () => boolean;
   /** Requests a turn of the control loop. */
   readonly onChange: () => void;
-  readonly onOutcome: (outcome: Outcome) => void;
+  readonly onOutcome: (outcome: WriteOutcome) => void;
   /** A successor process on this node holds the Lease: this process stops writing and must drain. */
-  readonly onSucceeded: (holder: string) => void;
+  readonly onSuperseded: (holder: string) => void;
   readonly now?: () => number;
   readonly wallNow?: () => number;
   readonly random?: () => number;
@@ -75,7 +75,7 @@ export interface KubePublisherDependencies {
 type Watched = Reflector<ServiceObject> | Reflector<EndpointSliceObject> | Reflector<LeaseObject>;
 
 export class KubePublisher implements Publisher {
-  readonly #deps: KubePublisherDependencies;
+  readonly #deps: KubePublisherOptions;
   readonly #now: () => number;
   readonly #wallNow: () => number;
   readonly #services: Reflector<ServiceObject>;
@@ -104,7 +104,7 @@ export class KubePublisher implements Publisher {
   #withdrawn: (() => void) | null = null;
   #stopped = false;
 
-  constructor(deps: KubePublisherDependencies) {
+  constructor(deps: KubePublisherOptions) {
     this.#deps = deps;
     const { client, settings } = deps;
     this.#now = deps.now ?? (() => performance.now());
@@ -169,7 +169,7 @@ export class KubePublisher implements Publisher {
       wallNow: this.#wallNow,
       onChange: () => {
         const { lostTo } = this.#lease.state();
-        if (lostTo !== null) deps.onSucceeded(lostTo);
+        if (lostTo !== null) deps.onSuperseded(lostTo);
         this.#changed();
       },
       onProblem: (error) => {

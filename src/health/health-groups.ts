@@ -1,6 +1,6 @@
 // Probes API servers and the machines behind listeners, each kind at its own rate. Thousands of machines delay each other's probes,
 // but never the probe of an API server, which would prolong its outage.
-import { HealthMonitor, type HealthMonitorDeps } from './health-monitor.ts';
+import { HealthMonitor, type HealthMonitorOptions } from './health-monitor.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { ProbeTarget } from './probe.ts';
 import type { TargetHealth } from './target-health.ts';
@@ -16,7 +16,7 @@ export class HealthGroups {
   readonly #servers: HealthMonitor;
   readonly #machines: HealthMonitor;
 
-  constructor(deps: HealthMonitorDeps) {
+  constructor(deps: HealthMonitorOptions) {
     this.#servers = new HealthMonitor(deps);
     this.#machines = new HealthMonitor({
       ...deps,

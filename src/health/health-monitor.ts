@@ -1,9 +1,9 @@
 // Probes every target repeatedly and keeps its health. One timer serves all targets. The monitor never exceeds the configured number
-// of probes, however many targets are added or dials fail at once. Targets without a verdict have their own lane: after a start no
+// of probes, however many targets are added or dials fail at once. Targets without a verdict have their own queue: after a start no
 // target has a verdict, and at the normal rate the last of 1000 would be served after 13 s.
 import type { HealthSettings } from './health-settings.ts';
-import { Lane } from './lane.ts';
 import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
+import { ProbeQueue } from './probe-queue.ts';
 import {
   type Due,
   delayAfterProbeMs,
@@ -24,14 +24,14 @@ interface Tracked extends Due {
   dueMs: number;
   slackMs: number;
   urgency: Urgency;
-  lane: Lane<Tracked>;
+  queue: ProbeQueue<Tracked>;
   startedMs: number;
   /** Cancels the probe; null if none runs. */
   cancel: (() => void) | null;
   dialFailedMeanwhile: boolean;
 }
 
-export interface HealthMonitorDeps {
+export interface HealthMonitorOptions {
   readonly probe: Probe;
   readonly settings: HealthSettings;
   /** Called only when `up` changes. Every probe changes `lastProbe`, which is visible in `snapshot`. */
@@ -45,24 +45,24 @@ const SHARE_OF_NEWCOMERS = 0.8;
 export class HealthMonitor {
   readonly #probe: Probe;
   readonly #settings: HealthSettings;
-  readonly #onChange: HealthMonitorDeps['onChange'];
+  readonly #onChange: HealthMonitorOptions['onChange'];
   readonly #random: () => number;
-  readonly #known: Lane<Tracked>;
-  readonly #newcomers: Lane<Tracked>;
+  readonly #known: ProbeQueue<Tracked>;
+  readonly #newcomers: ProbeQueue<Tracked>;
   readonly #tracked = new Map<string, Tracked>();
   #whenIdle: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
   #wakeMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
-  constructor({ probe, settings, onChange, random = Math.random }: HealthMonitorDeps) {
+  constructor({ probe, settings, onChange, random = Math.random }: HealthMonitorOptions) {
     this.#probe = probe;
     this.#settings = settings;
     this.#onChange = onChange;
     this.#random = random;
     const { maxConcurrent, maxProbesPerSecond, maxFirstProbesPerSecond } = settings;
-    this.#known = new Lane(maxProbesPerSecond, maxConcurrent);
-    this.#newcomers = new Lane(maxFirstProbesPerSecond, Math.ceil(maxConcurrent * SHARE_OF_NEWCOMERS));
+    this.#known = new ProbeQueue(maxProbesPerSecond, maxConcurrent);
+    this.#newcomers = new ProbeQueue(maxFirstProbesPerSecond, Math.ceil(maxConcurrent * SHARE_OF_NEWCOMERS));
   }
 
   /** A target with a known key keeps its state. A new target starts down and is probed soon. */
@@ -72,7 +72,7 @@ export class HealthMonitor {
     for (const [key, tracked] of this.#tracked) {
       if (wanted.has(key)) continue;
       this.#tracked.delete(key);
-      tracked.lane.members.delete(tracked);
+      tracked.queue.members.delete(tracked);
       tracked.cancel?.();
     }
     const nowMs = performance.now();
@@ -128,9 +128,9 @@ export class HealthMonitor {
     if (this.#stopped) return;
     const nowMs = performance.now();
     const intervalMs = stretchedIntervalMs(this.#settings, this.#tracked.size);
-    for (const lane of [this.#known, this.#newcomers]) {
+    for (const queue of [this.#known, this.#newcomers]) {
       const most = this.#settings.maxConcurrent - this.#running;
-      const { picks, wakeMs } = lane.take(nowMs, intervalMs, most);
+      const { picks, wakeMs } = queue.take(nowMs, intervalMs, most);
       for (const tracked of picks) this.#start(tracked, nowMs);
       this.#wakeBy(wakeMs, nowMs);
     }
@@ -147,10 +147,10 @@ export class HealthMonitor {
     tracked.startedMs = nowMs;
     tracked.dueMs = Number.POSITIVE_INFINITY;
     tracked.dialFailedMeanwhile = false;
-    const { lane } = tracked;
+    const { queue } = tracked;
     tracked.cancel = this.#probe.start(tracked.target, (outcome) => {
-      const hadNoPlace = lane.isFull || this.#running >= this.#settings.maxConcurrent;
-      lane.ended();
+      const hadNoPlace = queue.isFull || this.#running >= this.#settings.maxConcurrent;
+      queue.ended();
       // Ignore the result if the target was removed during the probe, even if a target with the same key was added again.
       if (!this.#stopped && this.#tracked.get(tracked.target.key) === tracked) this.#judge(tracked, outcome);
       if (hadNoPlace) this.#turn();
@@ -181,16 +181,16 @@ export class HealthMonitor {
     if (flipped) this.#onChange(tracked.target.key, tracked.health);
   }
 
-  /** The target has a verdict now, up or down: moves it to the lane of known targets. */
+  /** The target has a verdict now, up or down: moves it to the queue of known targets. */
   #welcome(tracked: Tracked): void {
-    if (tracked.lane === this.#known) return;
-    tracked.lane.members.delete(tracked);
-    tracked.lane = this.#known;
+    if (tracked.queue === this.#known) return;
+    tracked.queue.members.delete(tracked);
+    tracked.queue = this.#known;
     this.#known.members.add(tracked);
   }
 }
 
-function newcomer(target: ProbeTarget, lane: Lane<Tracked>, dueMs: number): Tracked {
+function newcomer(target: ProbeTarget, queue: ProbeQueue<Tracked>, dueMs: number): Tracked {
   return {
     target,
     verdict: UNPROVEN,
@@ -198,7 +198,7 @@ function newcomer(target: ProbeTarget, lane: Lane<Tracked>, dueMs: number): Trac
     dueMs,
     slackMs: 0,
     urgency: 1,
-    lane,
+    queue,
     startedMs: Number.NEGATIVE_INFINITY,
     cancel: null,
     dialFailedMeanwhile: false,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
-import { Pacer } from './lane.ts';
+import { Pacer } from './probe-queue.ts';
 
 /** Starts as many probes as allowed until `untilMs`. Each wake-up is late by `lateness()`. */
 function greedy(pacer: Pacer, untilMs: number, lateness: () => number): number[] {

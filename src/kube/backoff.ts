@@ -1,16 +1,16 @@
 // Exponential backoff with jitter. It never waits less than the server's Retry-After. Its only state is the number of failures.
 
-export interface BackoffDeps {
+export interface BackoffOptions {
   readonly firstMs: number;
   readonly maxMs: number;
   readonly random: () => number;
 }
 
 export class Backoff {
-  readonly #deps: BackoffDeps;
+  readonly #deps: BackoffOptions;
   #failures = 0;
 
-  constructor(deps: BackoffDeps) {
+  constructor(deps: BackoffOptions) {
     this.#deps = deps;
   }
 

@@ -33,7 +33,7 @@ export interface SuccessorChange {
   readonly successor: Successor;
 }
 
-export interface HandoverServerDeps {
+export interface HandoverServerOptions {
   readonly directory: string;
   readonly addon: Pick<NativeAddon, 'sendDescriptors' | 'peerOf'>;
   readonly uid: number;
@@ -57,23 +57,23 @@ const MOST_CONNECTIONS = 16;
 const GIVE_MS = 10_000;
 const FULL_MS = 2;
 
-interface Candidate {
+interface SuccessorCandidate {
   readonly successor: Successor;
   readonly socket: Socket;
 }
 
 export class HandoverServer {
-  readonly #deps: HandoverServerDeps;
+  readonly #deps: HandoverServerOptions;
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
-  #starting: Candidate | null = null;
+  #starting: SuccessorCandidate | null = null;
   #startTimer: NodeJS.Timeout | undefined;
-  #late: Candidate | null = null;
+  #late: SuccessorCandidate | null = null;
   #givingTo: Socket | null = null;
   #handedOver = false;
   #isOpen = false;
 
-  constructor(deps: HandoverServerDeps) {
+  constructor(deps: HandoverServerOptions) {
     this.#deps = deps;
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = MOST_CONNECTIONS;

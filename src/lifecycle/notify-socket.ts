@@ -2,7 +2,7 @@
 // once and changes nothing else. Without NOTIFY_SOCKET nothing is sent.
 import type { NativeAddon } from '../netns/native.ts';
 
-export interface NotifySocketDeps {
+export interface NotifySocketOptions {
   /** NOTIFY_SOCKET; undefined: no supervisor expects messages. */
   readonly address: string | undefined;
   readonly addon: Pick<NativeAddon, 'notify'>;
@@ -12,10 +12,10 @@ export interface NotifySocketDeps {
 type Fields = Readonly<Record<string, string | number>>;
 
 export class NotifySocket {
-  readonly #deps: NotifySocketDeps;
+  readonly #deps: NotifySocketOptions;
   #failed = false;
 
-  constructor(deps: NotifySocketDeps) {
+  constructor(deps: NotifySocketOptions) {
     this.#deps = deps;
   }
 

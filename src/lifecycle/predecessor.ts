@@ -10,7 +10,7 @@ import { fromPredecessor, MOST_LINE_BYTES, messageLine } from './handover-messag
 import type { HandedSocket } from './inherited-sockets.ts';
 import { readLines } from './line-reader.ts';
 
-export interface PredecessorDeps {
+export interface PredecessorOptions {
   readonly directory: string;
   readonly addon: NativeAddon;
   readonly uid: number;
@@ -60,7 +60,7 @@ export class Predecessor {
   }
 
   /** null if there is no predecessor. Throws a HandoverError if there is one and it does not hand over. */
-  static async ask(deps: PredecessorDeps): Promise<Predecessor | null> {
+  static async ask(deps: PredecessorOptions): Promise<Predecessor | null> {
     const { directory, addon, uid, version, deadlineMs = DEADLINE_MS } = deps;
     const socket = await connected(meetingPath(directory));
     if (socket === null) return null;

@@ -27,7 +27,7 @@ import { Predecessor } from './predecessor.ts';
 import { successorEnvironment } from './settings-environment.ts';
 import { ownCommand, type SuccessorProcess, startSuccessor } from './successor-process.ts';
 
-export interface ServiceDeps {
+export interface ServiceOptions {
   readonly addon: NativeAddon;
   /** The handover directory, shared with predecessor and successor; null: no handover. */
   readonly directory: string | null;
@@ -63,7 +63,7 @@ export const START_LIMIT_MS = 60_000;
 const KEEP_UNCLAIMED_MS = 30_000;
 
 export class Service {
-  readonly #deps: ServiceDeps;
+  readonly #deps: ServiceOptions;
   readonly #startLimitMs: number;
   readonly #notify: NotifySocket;
   readonly #predecessor: Predecessor | null;
@@ -80,7 +80,11 @@ export class Service {
   #successorSettled: PromiseWithResolvers<void> | null = null;
   #isOver = false;
 
-  private constructor(deps: ServiceDeps, predecessor: Predecessor | null, sockets: readonly HandedSocket[]) {
+  private constructor(
+    deps: ServiceOptions,
+    predecessor: Predecessor | null,
+    sockets: readonly HandedSocket[],
+  ) {
     this.#deps = deps;
     this.#startLimitMs = deps.startLimitMs ?? START_LIMIT_MS;
     this.#predecessor = predecessor;
@@ -105,7 +109,7 @@ export class Service {
     return directory !== null || [environment.NOTIFY_SOCKET, environment.LISTEN_FDS].some(Boolean);
   }
 
-  static async open(deps: ServiceDeps): Promise<Service> {
+  static async open(deps: ServiceOptions): Promise<Service> {
     const { addon, directory, environment, pid, uid, version, log } = deps;
     const given = listenFds(environment, pid).map((each) => ({
       ...each,

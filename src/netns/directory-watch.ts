@@ -5,7 +5,7 @@ import { basename, dirname } from 'node:path';
 
 const POLL_MS = 1000;
 
-export interface DirectoryWatchDeps {
+export interface DirectoryWatchOptions {
   readonly directory: string;
   readonly onEvent: () => void;
   /** Called every second instead of `onEvent` while inotify is not available. */
@@ -23,13 +23,13 @@ interface Aim {
 }
 
 export class DirectoryWatch {
-  readonly #deps: DirectoryWatchDeps;
+  readonly #deps: DirectoryWatchOptions;
   readonly #watch: typeof fsWatch;
   #aim: Aim | null = null;
   #poll: NodeJS.Timeout | null = null;
   #stopped = false;
 
-  constructor(deps: DirectoryWatchDeps) {
+  constructor(deps: DirectoryWatchOptions) {
     this.#deps = deps;
     this.#watch = deps.watch ?? fsWatch;
   }

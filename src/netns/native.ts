@@ -147,7 +147,7 @@ export interface NativeEngineHandle {
     ...targets: number[]
   ): void;
   /** As above, with a pool instead of targets: the member with the fewest connections is tried first. */
-  equals(
+  answerPool(
     connection: number,
     skipBytes: number,
     farewell: Uint8Array | null,
@@ -190,7 +190,7 @@ export interface NativeEngineHandle {
     shareGroup: string | null,
     ...targets: number[]
   ): number;
-  prepareEquals(
+  preparePool(
     farewell: Uint8Array | null,
     shareKey: string | null,
     shareLimit: number,

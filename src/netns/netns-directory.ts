@@ -8,7 +8,7 @@ import { identify } from './identify.ts';
 import type { NativeAddon } from './native.ts';
 import type { NetnsEntry, NetnsSnapshot } from './netns-snapshot.ts';
 
-export interface NetnsDirectoryDeps {
+export interface NetnsDirectoryOptions {
   readonly directory: string;
   readonly addon: Pick<NativeAddon, 'openNetns'>;
   /** Called when the snapshot has changed, including the first scan. */
@@ -30,7 +30,7 @@ const BUSY_SHARE = 0.5;
 
 export class NetnsDirectory {
   readonly #directory: string;
-  readonly #addon: NetnsDirectoryDeps['addon'];
+  readonly #addon: NetnsDirectoryOptions['addon'];
   readonly #onChange: () => void;
   readonly #onProblem: (message: string) => void;
   readonly #watch: DirectoryWatch;
@@ -45,7 +45,7 @@ export class NetnsDirectory {
   #timerMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
-  constructor({ directory, addon, onChange, onProblem = () => {}, watch }: NetnsDirectoryDeps) {
+  constructor({ directory, addon, onChange, onProblem = () => {}, watch }: NetnsDirectoryOptions) {
     this.#directory = resolve(directory);
     this.#addon = addon;
     this.#onChange = onChange;

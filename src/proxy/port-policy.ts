@@ -6,7 +6,7 @@ import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
 import { shareKey, slotGroup } from './share-key.ts';
 
-export interface PortPolicyDependencies {
+export interface PortPolicyOptions {
   /** Called for each connection: the route can change while the port stays open. */
   readonly route: () => Route;
   readonly maxConnections: number;
@@ -21,10 +21,10 @@ interface Answers {
 }
 
 export class PortPolicy implements Policy {
-  readonly #deps: PortPolicyDependencies;
+  readonly #deps: PortPolicyOptions;
   #answers: Answers | null = null;
 
-  constructor(deps: PortPolicyDependencies) {
+  constructor(deps: PortPolicyOptions) {
     this.#deps = deps;
   }
 

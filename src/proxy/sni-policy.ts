@@ -23,7 +23,7 @@ export class ConnectionNote implements Findings {
   progress: HelloProgress | null = null;
 }
 
-export interface SniPolicyDependencies {
+export interface SniPolicyOptions {
   /** Called for each connection: the table is swapped at run time. */
   readonly routes: () => RouteTable;
   /** Peers whose PROXY header is trusted. null: none. */
@@ -38,10 +38,10 @@ interface Prepared extends PreparedAnswer {
 }
 
 export class SniPolicy implements Policy {
-  readonly #deps: SniPolicyDependencies;
+  readonly #deps: SniPolicyOptions;
   #prepared: ReadonlyMap<string, Prepared> = new Map();
 
-  constructor(deps: SniPolicyDependencies) {
+  constructor(deps: SniPolicyOptions) {
     this.#deps = deps;
   }
 

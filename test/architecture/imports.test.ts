@@ -19,7 +19,7 @@ interface Allowed {
  * nor the loop. Of the stages only sources and instance can watch Kubernetes; world, desired and plan cannot even ask it.
  */
 const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
-  ['objects', { anything: ['kube/labels', 'kube/steady-map.ts'] }],
+  ['objects', { anything: ['kube/labels', 'kube/persistent-map.ts'] }],
   ['sources', { anything: ['kube'] }],
   ['instance', { anything: ['kube'] }],
   ['world', { types: ['health', 'netns', 'routing'] }],
@@ -66,7 +66,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'cli/admin-client.ts',
       ...['objects', 'sources', 'instance', 'world'].map((name) => `control/${name}`),
       'kube',
-      ...['clock-doubt', 'descriptor-limit', 'node-version'].map((name) => `lifecycle/${name}.ts`),
+      ...['clock-check', 'descriptor-limit', 'node-version'].map((name) => `lifecycle/${name}.ts`),
       'netns',
       'routing',
     ],
@@ -90,7 +90,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'cli/config',
       'control-thread/fallen-backends.ts',
       'lifecycle/descriptor-limit.ts',
-      'lifecycle/start-garbage.ts',
+      'lifecycle/trim-startup-heap.ts',
       'listener-ports.ts',
       'netns',
       'proxy',
@@ -115,7 +115,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'control-thread/control-kubernetes.ts',
       'control-thread/control-outbox.ts',
       'health',
-      'lifecycle/start-garbage.ts',
+      'lifecycle/trim-startup-heap.ts',
       'netns',
       'routing',
       'version.ts',

@@ -36,9 +36,9 @@ test('a withdrawal ends although the control thread is stuck, or has ended', asy
 });
 
 test('the link names the process that superseded this one', async () => {
-  const lost = linked({ start: `port.postMessage({ kind: 'succeeded', holder: 'net-1/b' });` });
+  const lost = linked({ start: `port.postMessage({ kind: 'superseded', holder: 'net-1/b' });` });
   void lost.start(HANDLERS);
-  expect(await within(WAIT_MS, 'the successor', lost.succeeded)).toBe('net-1/b');
+  expect(await within(WAIT_MS, 'the successor', lost.superseded)).toBe('net-1/b');
 });
 
 test('a refusal ends the start, and becomes an error that an operator can fix', async () => {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { abortableSleep } from '../../src/kube/abortable.ts';
 import { type HttpKubeClient, openKubeClient } from '../../src/kube/kube-client.ts';
 import type { KubeObject } from '../../src/kube/kube-object.ts';
-import { Reflector, type ReflectorDeps } from '../../src/kube/watch/reflector.ts';
+import { Reflector, type ReflectorOptions } from '../../src/kube/watch/reflector.ts';
 import { FakeCollection, fakeError } from './fake-collection.ts';
 import { refuse, ScriptedApi } from './scripted-api.ts';
 import { servedCollection } from './served-collection.ts';
@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const eventually = <T>(look: () => T) => expect.poll(look, { interval: 10 });
 
-function reflector(deps: Partial<ReflectorDeps<unknown>> = {}): Reflector<unknown> {
+function reflector(deps: Partial<ReflectorOptions<unknown>> = {}): Reflector<unknown> {
   const made = new Reflector<unknown>({
     client,
     path: () => '/apis/x.io/v1/namespaces/ns/things',

@@ -1,5 +1,5 @@
 // A reflector on a fake collection in virtual time: a wait advances only the virtual clock.
-import { Reflector, type ReflectorDeps } from '../../src/kube/watch/reflector.ts';
+import { Reflector, type ReflectorOptions } from '../../src/kube/watch/reflector.ts';
 import type { ReflectorReport } from '../../src/kube/watch/reflector-snapshot.ts';
 import { FakeCollection, turn } from './fake-collection.ts';
 
@@ -13,7 +13,7 @@ export class VirtualReflector<T> {
   /** If false, a sleep lasts until it is aborted or until this is true. */
   passes = true;
 
-  constructor(project: ReflectorDeps<T>['project'], deps: Partial<ReflectorDeps<T>> = {}) {
+  constructor(project: ReflectorOptions<T>['project'], deps: Partial<ReflectorOptions<T>> = {}) {
     this.reflector = new Reflector<T>({
       client: this.api,
       path: () => '/apis/x.io/v1/namespaces/ns/things',

@@ -14,7 +14,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { native } from '../../src/netns/native.ts';
-import { NetnsDirectory, type NetnsDirectoryDeps } from '../../src/netns/netns-directory.ts';
+import { NetnsDirectory, type NetnsDirectoryOptions } from '../../src/netns/netns-directory.ts';
 import { makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
 
@@ -45,7 +45,7 @@ describe('the netns directory', () => {
     for (const mount of mounts.splice(0)) spawnSync('umount', ['-l', mount]); // most are gone already
   });
 
-  async function start(deps: Partial<NetnsDirectoryDeps> = {}): Promise<NetnsDirectory> {
+  async function start(deps: Partial<NetnsDirectoryOptions> = {}): Promise<NetnsDirectory> {
     const made = new NetnsDirectory({
       directory,
       addon: native,

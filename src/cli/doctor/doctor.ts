@@ -27,7 +27,7 @@ import { isWell, reportJson, resultText, summaryText } from './report.ts';
 import { rightsCheck } from './rights-check.ts';
 import { runChecks } from './run-checks.ts';
 
-export interface DoctorDependencies {
+export interface DoctorOptions {
   readonly config: RunConfig;
   /** From reading the configuration. */
   readonly warnings: readonly string[];
@@ -47,7 +47,7 @@ export interface DoctorDependencies {
 const CHECK_MS = 5000;
 
 /** Returns the exit code: 0 if no check found a problem. */
-export async function doctor(deps: DoctorDependencies): Promise<number> {
+export async function doctor(deps: DoctorOptions): Promise<number> {
   const { version, json, print, tell } = deps;
   const visit = new KubernetesVisit();
   const checks = checksFor(deps, visit);
@@ -65,7 +65,7 @@ export async function doctor(deps: DoctorDependencies): Promise<number> {
 }
 
 /** In the order of the report. Each check comes after the checks it depends on. */
-function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly Check[] {
+function checksFor(deps: DoctorOptions, visit: KubernetesVisit): readonly Check[] {
   const { config, warnings, environment, wallNow = Date.now } = deps;
   const { source, listen, admin, healthListen } = config;
   const loaded: LoadedAddon = { addon: null };
@@ -100,7 +100,7 @@ function checksFor(deps: DoctorDependencies, visit: KubernetesVisit): readonly C
 }
 
 function kubernetesChecks(
-  { config, environment, version, wallNow = Date.now, host = hostIdentity(), patienceMs }: DoctorDependencies,
+  { config, environment, version, wallNow = Date.now, host = hostIdentity(), patienceMs }: DoctorOptions,
   visit: KubernetesVisit,
 ): readonly Check[] {
   const { namespace, nodeName } = config;

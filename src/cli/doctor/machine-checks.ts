@@ -1,7 +1,7 @@
 // The checks of the machine: configuration, Node, clock, addon, the right to enter network namespaces, descriptors.
 import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { CLOCK_FIX, clockDoubt } from '../../lifecycle/clock-doubt.ts';
+import { CLOCK_FIX, clockProblem } from '../../lifecycle/clock-check.ts';
 import { descriptorBudget, descriptorLimit } from '../../lifecycle/descriptor-limit.ts';
 import { nodeProblem } from '../../lifecycle/node-version.ts';
 import type { NativeAddon } from '../../netns/native.ts';
@@ -37,7 +37,7 @@ export function dateCheck(wallNow: () => number): Check {
   return {
     name: 'date',
     run: () => {
-      const doubt = clockDoubt(wallNow());
+      const doubt = clockProblem(wallNow());
       return doubt === null ? ok('the clock can be right') : problem(doubt, CLOCK_FIX);
     },
   };

@@ -8,7 +8,7 @@ import { type Check, type Finding, ok, problem, warning } from './check.ts';
 import type { LoadedAddon } from './machine-checks.ts';
 import { type MountPlace, mountPlace } from './mount-propagation.ts';
 
-export interface NetnsCheckDeps {
+export interface NetnsCheckOptions {
   readonly directory: string;
   /** `--netns-prefixes` */
   readonly addedPrefixes: readonly string[];
@@ -21,11 +21,11 @@ export interface NetnsCheckDeps {
 const MOUNT =
   "In a Pod mount the host's directory as a hostPath with mountPropagation: HostToContainer (docker: :ro,rslave).";
 
-export function netnsCheck(deps: NetnsCheckDeps): Check {
+export function netnsCheck(deps: NetnsCheckOptions): Check {
   return { name: 'netns', after: ['addon'], run: () => look(deps) };
 }
 
-function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: NetnsCheckDeps): Finding {
+function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: NetnsCheckOptions): Finding {
   let files: Dirent[];
   try {
     files = readdirSync(directory, { withFileTypes: true });

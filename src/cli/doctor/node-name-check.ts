@@ -1,9 +1,9 @@
 // Checks whether another live process uses the same instance name. Two nodes with one host name take each other's objects; so do a
 // systemd unit and a Pod on one host. Only a renewal proves that the holder lives, so the check waits for one.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LeaseObject } from '../../control/objects/cluster-shape.ts';
 import { leaseName } from '../../control/objects/instance-name.ts';
 import { HOST_ANNOTATION } from '../../control/objects/object-labels.ts';
+import type { LeaseObject } from '../../control/objects/published-objects.ts';
 import { resourcePath } from '../../kube/api-path.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { type Check, type Finding, ok, problem, skipped } from './check.ts';

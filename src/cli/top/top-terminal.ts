@@ -4,7 +4,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 import type { Span, Tone, TopLine } from './top-screen.ts';
 
-export interface TopTerminalDeps {
+export interface TopTerminalOptions {
   /** null: no keys are read. */
   readonly input: Pick<ReadStream, 'setRawMode' | 'on' | 'off' | 'resume' | 'pause'> | null;
   readonly output: Pick<WriteStream, 'write' | 'columns' | 'rows' | 'writableNeedDrain' | 'on' | 'off'>;
@@ -30,7 +30,7 @@ const CODES: Readonly<Record<Tone, string | null>> = {
 };
 
 export class TopTerminal {
-  readonly #deps: TopTerminalDeps;
+  readonly #deps: TopTerminalOptions;
   #taken = false;
   readonly #read = (chunk: Buffer | string): void => {
     // Removes escape sequences: arrow keys and unrequested terminal reports.
@@ -38,7 +38,7 @@ export class TopTerminal {
   };
   readonly #giveBack = (): void => this.close();
 
-  constructor(deps: TopTerminalDeps) {
+  constructor(deps: TopTerminalOptions) {
     this.#deps = deps;
   }
 

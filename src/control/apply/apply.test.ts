@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
-import { SteadyMap } from '../../kube/steady-map.ts';
-import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
+import { PersistentMap } from '../../kube/persistent-map.ts';
 import type { KubeconfigSecret } from '../objects/observed-objects.ts';
+import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 import type { Action } from '../plan/plan.ts';
 import type { KubeconfigFinding } from '../world/kube-world.ts';
-import { Applier, type Outcome } from './apply.ts';
+import { Applier, type WriteOutcome } from './apply.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 const target = (name: string) =>
@@ -40,7 +40,7 @@ const MUTE = { moment: () => 0, hasTold: () => false };
 describe('carrying out a plan', () => {
   let nowMs = 0;
   let asked: Asked[];
-  let outcomes: Outcome[];
+  let outcomes: WriteOutcome[];
   let findings: Map<string, KubeconfigFinding>;
   let applier: Applier;
   let mayOpen: boolean;
@@ -115,7 +115,7 @@ describe('carrying out a plan', () => {
   test('shows written objects to the next turn before the watch delivers them', async () => {
     await begin(create('a'));
     await asked[0]?.answer({ metadata: { name: 'a', resourceVersion: '5' }, spec: { ports: [] } });
-    expect(written.services.over(SteadyMap.empty()).get('a')?.metadata?.resourceVersion).toBe('5');
+    expect(written.services.over(PersistentMap.empty()).get('a')?.metadata?.resourceVersion).toBe('5');
     expect(outcomes).toMatchObject([{ kind: 'done', changed: true }]);
   });
 

@@ -4,15 +4,15 @@ import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
 import { type KubeconfigSecret, observedService, observedSlice } from '../objects/observed-objects.ts';
+import type { Problem } from '../objects/problem.ts';
+import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 import { type Action, actionKey, type Resource } from '../plan/plan.ts';
-import type { Problem } from '../sources/cluster-source.ts';
 import type { KubeconfigFinding } from '../world/kube-world.ts';
 import { writeKubeconfigServer } from './kubeconfig-write.ts';
 import type { WrittenObjects } from './written-objects.ts';
 
-export type Outcome =
+export type WriteOutcome =
   | { readonly kind: 'done'; readonly action: Action; readonly changed: boolean }
   /** Another writer changed the object first. The next plan decides again. */
   | { readonly kind: 'overtaken'; readonly action: Action }
@@ -23,7 +23,7 @@ export type Outcome =
       readonly retryInMs: number;
     };
 
-export interface ApplierDependencies {
+export interface ApplierOptions {
   readonly client: Requester;
   readonly written: {
     readonly services: WrittenObjects<ServiceObject>;
@@ -33,7 +33,7 @@ export interface ApplierDependencies {
   /** Whether the routes of the plan are live. Ready endpoints are published only then. Removals never wait. */
   readonly mayOpen?: () => boolean;
   readonly onFinding: (key: string, finding: KubeconfigFinding) => void;
-  readonly onOutcome: (outcome: Outcome) => void;
+  readonly onOutcome: (outcome: WriteOutcome) => void;
   readonly now: () => number;
   readonly random: () => number;
 }
@@ -59,14 +59,14 @@ const OVERTAKEN_MS = 1000;
 const LAST_OVERTAKEN_MS = 30_000;
 
 export class Applier {
-  readonly #deps: ApplierDependencies;
+  readonly #deps: ApplierOptions;
   readonly #inFlight = new Map<string, Promise<void>>();
   readonly #failures = new Map<string, Failure>();
   readonly #abort = new AbortController();
   #waiting: readonly Action[] = [];
   #planned: ReadonlySet<string> = new Set();
 
-  constructor(deps: ApplierDependencies) {
+  constructor(deps: ApplierOptions) {
     this.#deps = deps;
   }
 
@@ -141,11 +141,11 @@ export class Applier {
     // Yield once: the caller must add this promise to the map first.
     await null;
     const outcome = await this.#request(action).then(
-      (changed): Outcome => {
+      (changed): WriteOutcome => {
         this.#failures.delete(key);
         return { kind: 'done', action, changed };
       },
-      (error: unknown): Outcome | null => {
+      (error: unknown): WriteOutcome | null => {
         if (this.#abort.signal.aborted) return null;
         if (!(error instanceof KubeError)) throw error;
         return this.#failed(key, action, error);
@@ -157,7 +157,7 @@ export class Applier {
     this.#start();
   }
 
-  #failed(key: string, action: Action, error: KubeError): Outcome {
+  #failed(key: string, action: Action, error: KubeError): WriteOutcome {
     const now = this.#deps.now();
     // A missing object was deleted by another writer. On create, not-found means a missing namespace, which is a normal failure.
     const overtaken =

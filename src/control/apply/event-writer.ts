@@ -7,7 +7,7 @@ import { KubeError } from '../../kube/kube-error.ts';
 import type { StatusEvent } from '../plan/status-events.ts';
 import { EventCorrelator, type EventObjectBody } from './event-correlator.ts';
 
-export interface EventWriterDependencies {
+export interface EventWriterOptions {
   readonly client: Requester;
   readonly instance: string;
   readonly now: () => number;
@@ -23,13 +23,13 @@ const MAX_PAUSE_MS = 60_000;
 const REQUEST_MS = 10_000;
 
 export class EventWriter {
-  readonly #deps: EventWriterDependencies;
+  readonly #deps: EventWriterOptions;
   readonly #correlator: EventCorrelator;
   readonly #waiting: StatusEvent[] = [];
   readonly #abort = new AbortController();
   #writing: Promise<void> | null = null;
 
-  constructor(deps: EventWriterDependencies) {
+  constructor(deps: EventWriterOptions) {
     this.#deps = deps;
     this.#correlator = new EventCorrelator({ ...deps, wallClock: deps.wallNow });
   }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import type { Action } from '../plan/plan.ts';
-import type { Outcome } from './apply.ts';
+import type { WriteOutcome } from './apply.ts';
 import { PublishLog } from './publish-log.ts';
 
 const target = {
@@ -15,7 +15,7 @@ const CREATE: Action = { kind: 'create', ...target, object: {} };
 const PATCH: Action = { kind: 'patch', ...target, patch: {}, resourceVersion: '1' };
 const DELETE: Action = { kind: 'delete', ...target, uid: 'u', resourceVersion: '1' };
 const KUBECONFIG: Action = { kind: 'kubeconfig', ...target, resource: 'secrets', server: 's', mark: true };
-const failed = (code: KubeErrorCode, action = CREATE): Outcome => ({
+const failed = (code: KubeErrorCode, action = CREATE): WriteOutcome => ({
   kind: 'failed',
   action,
   error: new KubeError({ code, verb: 'create', path: '/api/v1/namespaces/ns/services', detail: 'no' }),

@@ -1,7 +1,7 @@
 // Logs each published, withdrawn or failed object with its cluster. A repeated failure is logged once.
 
 import { type Action, actionKey } from '../plan/plan.ts';
-import type { Outcome } from './apply.ts';
+import type { WriteOutcome } from './apply.ts';
 
 type Level = 'debug' | 'info' | 'warn';
 
@@ -15,7 +15,7 @@ export class PublishLog {
     this.#log = log;
   }
 
-  write(outcome: Outcome): void {
+  write(outcome: WriteOutcome): void {
     const { action } = outcome;
     const { cluster, namespace, name, why } = action;
     const key = actionKey(action);

@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SteadyMap } from '../../kube/steady-map.ts';
+import { PersistentMap } from '../../kube/persistent-map.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 const item = (version: string) => ({ version });
 const map = (...items: readonly (readonly [string, string])[]) =>
-  SteadyMap.empty<{ version: string }>().with(items.map(([key, version]) => [key, item(version)] as const));
+  PersistentMap.empty<{ version: string }>().with(
+    items.map(([key, version]) => [key, item(version)] as const),
+  );
 const shown = (version?: string) => (version === undefined ? map() : map(['a', version]));
 
 describe('a pending write', () => {

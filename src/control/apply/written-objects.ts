@@ -1,6 +1,6 @@
 // Keeps our writes until the watch delivers them. Without it, the next turn would plan from stale objects and write the same again.
 // The watch wins as soon as it has reached the version of the write.
-import type { SteadyMap } from '../../kube/steady-map.ts';
+import type { PersistentMap } from '../../kube/persistent-map.ts';
 
 /** The progress of a watch (a reflector). */
 export interface WatchProgress {
@@ -25,8 +25,8 @@ export class WrittenObjects<T> {
   readonly #versionOf: (object: T) => string;
   readonly #watch: WatchProgress;
   readonly #written = new Map<string, Written<T>>();
-  #source: SteadyMap<T> | null = null;
-  #merged: SteadyMap<T> | null = null;
+  #source: PersistentMap<T> | null = null;
+  #merged: PersistentMap<T> | null = null;
 
   constructor(versionOf: (object: T) => string, watch: WatchProgress) {
     this.#versionOf = versionOf;
@@ -42,7 +42,7 @@ export class WrittenObjects<T> {
   }
 
   /** `items` with our pending writes on top. Returns the same reference while nothing changed. */
-  over(items: SteadyMap<T>): SteadyMap<T> {
+  over(items: PersistentMap<T>): PersistentMap<T> {
     for (const [key, written] of this.#written) {
       if (!this.#isTold(written, items.get(key))) continue;
       this.#written.delete(key);

@@ -6,7 +6,7 @@ import { type Backend, backendKey } from '../../routing/route-table.ts';
 import type { ClusterFacts } from '../sources/cluster-source.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 
-export interface Candidate {
+export interface ClusterCandidate {
   readonly backend: Backend;
   readonly netnsName: string;
   /** null until the first probe. */
@@ -18,7 +18,7 @@ export function clusterCandidates(
   facts: ClusterFacts,
   index: NetnsIndex,
   health: ReadonlyMap<string, TargetHealth>,
-): readonly Candidate[] {
+): readonly ClusterCandidate[] {
   const found = new Set<NetnsEntry>();
   for (const id of facts.networkIds) for (const entry of index.find(id)) found.add(entry);
   return Array.from(found, ({ name, path, identity }) => {
@@ -28,10 +28,10 @@ export function clusterCandidates(
   });
 }
 
-export const isUp = ({ health }: Candidate): boolean => health?.up === true;
+export const isUp = ({ health }: ClusterCandidate): boolean => health?.up === true;
 
 /** Neither up nor known to be down: since the start of this process it had no probe, or too few. */
-export const isUnjudged = ({ health }: Candidate): boolean =>
+export const isUnjudged = ({ health }: ClusterCandidate): boolean =>
   health === null || (!health.up && health.lastProbe?.ok !== false);
 
 /** Compares only what decisions and reasons use. The time and duration of a probe may differ. */

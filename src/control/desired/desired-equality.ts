@@ -2,7 +2,7 @@
 // into the same route, and takes longer than the decision itself.
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { PoolTraits, PortRoute, Route, RouteTable } from '../../routing/route-table.ts';
-import type { Problem } from '../sources/cluster-source.ts';
+import type { Problem } from '../objects/problem.ts';
 import type { ClusterStatus } from './cluster-status.ts';
 import type { Desired } from './desired-state.ts';
 import type { ListenerStatus, MemberStatus } from './listener-status.ts';

@@ -9,6 +9,7 @@ import {
   routeTable,
 } from '../../routing/route-table.ts';
 import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
+import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import {
@@ -19,10 +20,16 @@ import {
   originOf,
   unusedSpecNetworkOf,
 } from '../sources/cluster-reading.ts';
-import type { ClusterFacts, ClusterObject, ClusterReading, Problem } from '../sources/cluster-source.ts';
+import type { ClusterFacts, ClusterObject, ClusterReading } from '../sources/cluster-source.ts';
 import { type NetnsIndex, netnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
-import { type Candidate, clusterCandidates, isSameHealth, isUnjudged, isUp } from './cluster-candidates.ts';
+import {
+  type ClusterCandidate,
+  clusterCandidates,
+  isSameHealth,
+  isUnjudged,
+  isUp,
+} from './cluster-candidates.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
 import { listenerStates, namedListeners } from './listener-state.ts';
 import type { ListenerStatus } from './listener-status.ts';
@@ -154,7 +161,7 @@ function claimsOf(world: World, { namespace, clusterNamespace = null }: DesiredS
 }
 
 /** The complete decision about one cluster. */
-interface Decision {
+interface ClusterDecision {
   readonly status: ClusterStatus;
   readonly publication: Publication | null;
   /** null: the cluster has no entry in the route table. */
@@ -163,8 +170,8 @@ interface Decision {
 }
 
 interface Kept {
-  readonly decision: Decision;
-  readonly candidates: readonly Candidate[];
+  readonly decision: ClusterDecision;
+  readonly candidates: readonly ClusterCandidate[];
   readonly index: NetnsIndex;
   readonly netnsComplete: boolean;
   readonly complete: boolean;
@@ -183,7 +190,7 @@ function decided(
   index: NetnsIndex,
   claims: NameClaims,
   settings: DesiredSettings,
-): Decision {
+): ClusterDecision {
   const { complete, netnsComplete, health } = world;
   const mayKeep = reading.kind === 'proxied' && claims.holds(reading);
   const known = mayKeep ? kept.get(reading) : undefined;
@@ -200,7 +207,7 @@ function decided(
   const backends = candidates.filter(isUp).map(({ backend }) => backend);
   const route: Route = { cluster: routedAs ?? status.name, namespace: status.namespace, backends };
   const serverName = status.serverNames[0] ?? status.name;
-  const decision: Decision = {
+  const decision: ClusterDecision = {
     status,
     publication: publicationOf(reading, candidates, claims, world),
     entry: routedAs !== null ? { serverNames: status.serverNames, route } : null,
@@ -212,7 +219,7 @@ function decided(
 
 interface Placed {
   readonly status: ClusterStatus;
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly ClusterCandidate[];
   /** The name in the route table; null: not in the table. An entry without backends gives clients "unavailable", not "unknown name". */
   readonly routedAs: string | null;
 }
@@ -262,7 +269,7 @@ function placed(
   const serverNames = serverNamesOf(name, namespace);
   const known = world.lastKnown.get(keyOf(reading));
   const facts = known?.name === name ? known : null;
-  const inside = (state: ClusterState, reason: string, candidates: readonly Candidate[]): Placed => ({
+  const inside = (state: ClusterState, reason: string, candidates: readonly ClusterCandidate[]): Placed => ({
     status: statusOf(reading, state, reason, serverNames, candidates, facts),
     candidates,
     routedAs: name,
@@ -284,7 +291,7 @@ function placed(
 /** null if the name is not valid for a Service, or if the cluster does not hold its name. */
 function publicationOf(
   reading: ClusterReading,
-  candidates: readonly Candidate[],
+  candidates: readonly ClusterCandidate[],
   claims: NameClaims,
   world: World,
 ): Publication | null {
@@ -314,7 +321,7 @@ function statusOf(
   state: ClusterState,
   reason: string,
   serverNames: readonly string[],
-  candidates: readonly Candidate[],
+  candidates: readonly ClusterCandidate[],
   facts: ClusterFacts | null,
 ): ClusterStatus {
   const unusedSpecNetworkId = unusedSpecNetworkOf(reading);

@@ -3,7 +3,7 @@
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { Backend, PortRoute, Route, RouteEntry } from '../../routing/route-table.ts';
 import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
-import { listenerMarks, listenerPublicationKey, selectorMark } from '../objects/listener-marks.ts';
+import { listenerLabels, listenerPublicationKey, selectorMark } from '../objects/listener-labels.ts';
 import type { NamedListener } from '../objects/listener-names.ts';
 import { ownershipOf } from '../objects/ownership.ts';
 import { sliceIndex } from '../objects/slice-index.ts';
@@ -14,7 +14,7 @@ import type { ClusterReading } from '../sources/cluster-source.ts';
 import type { JudgedListener } from '../world/listener-world.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
-import { type ListenerFacts, type ListenerStanding, listenerStanding } from './listener-standing.ts';
+import { type ListenerCondition, type ListenerFacts, listenerCondition } from './listener-condition.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import type { ListenerName, NameClaims } from './name-claims.ts';
 import { isMemberUnjudged, machineIndex, type PoolMember, poolMembers } from './pool-members.ts';
@@ -118,7 +118,7 @@ function placedListener(
   const name = wish === null ? NO_NAME : context.claims.listenerName(namedListener(reading, wish));
   const { service } = name;
   const nowhere = (
-    state: ListenerStanding['state'],
+    state: ListenerCondition['state'],
     reason: string,
     reserved: readonly string[],
   ): Placed => ({
@@ -154,7 +154,7 @@ function placedListener(
   const open = outcome?.kind === 'open' ? outcome.port : null;
   const isReady = route.backends.length > 0;
   const facts = { wish, members, networkId, netnsCount: netns.length, isReady, outcome, world, index };
-  const standing = listenerStanding(problems, facts);
+  const standing = listenerCondition(problems, facts);
   const publication: Publication = Object.freeze({
     cluster: wish.cluster,
     namespace: namespaceOf(cluster),
@@ -214,7 +214,7 @@ function routeOf({ reading }: JudgedListener, wish: ListenerWish, members: reado
 
 function statusOf(
   { reading, wish }: JudgedListener,
-  { state, reason, detail }: ListenerStanding,
+  { state, reason, detail }: ListenerCondition,
   { service, conflict }: ListenerName,
   serverNames: readonly string[],
   listenPort: number | null,
@@ -299,7 +299,7 @@ function heldPorts(ports: readonly PortRoute[], { listeners, ports: outcomes }: 
 function existingServices(key: string, { kube }: World): readonly string[] {
   const found: string[] = [];
   for (const [name, service] of kube?.services ?? []) {
-    if (listenerMarks(service.metadata)?.listener !== key) continue;
+    if (listenerLabels(service.metadata)?.listener !== key) continue;
     const ownership = ownershipOf(service);
     if (ownership.kind === 'ours') found.push(listenerPublicationKey(ownership.cluster, name));
   }

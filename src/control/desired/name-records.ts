@@ -1,9 +1,10 @@
 // The recorded owner of each name, from our own Services in the proxy's namespace, where no tenant writes. The Services are the only
 // input, so the records survive a restart, a restore and a move. Pure.
-import type { ServiceObject } from '../objects/cluster-shape.ts';
-import { listenerMarks } from '../objects/listener-marks.ts';
+
+import { listenerLabels } from '../objects/listener-labels.ts';
 import { NAME_HOLDER_ANNOTATION } from '../objects/object-labels.ts';
 import { foreignNamespace, ownershipOf } from '../objects/ownership.ts';
+import type { ServiceObject } from '../objects/published-objects.ts';
 
 export interface NameRecord {
   readonly kind: 'cluster' | 'listener';
@@ -63,7 +64,7 @@ function recordOf(name: string, service: ServiceObject, scope: string | null): N
   const ownership = ownershipOf(service);
   if (ownership.kind !== 'ours') return null;
   const isElsewhere = foreignNamespace(service, scope) !== null;
-  const marks = listenerMarks(service.metadata);
+  const marks = listenerLabels(service.metadata);
   if (marks !== null)
     return marks.service === name ? { kind: 'listener', key: marks.listener, isElsewhere } : null;
   const key = service.metadata?.annotations?.[NAME_HOLDER_ANNOTATION];

@@ -1,7 +1,7 @@
 // The desired publication of one cluster or one of its additional listeners. It is part of the desired state and derives from the clusters
 // alone. The plan decides how the API objects must change.
 
-import { listenerPublicationKey } from '../objects/listener-marks.ts';
+import { listenerPublicationKey } from '../objects/listener-labels.ts';
 import type { ClusterObject } from '../sources/cluster-source.ts';
 
 export interface Publication {

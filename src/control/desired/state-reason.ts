@@ -5,15 +5,15 @@ import { settledError } from '../../health/target-health.ts';
 import { endpointText } from '../../routing/endpoint.ts';
 import type { ClusterFacts } from '../sources/cluster-source.ts';
 import { isOvnNetns, type NetnsIndex } from '../world/netns-index.ts';
-import { type Candidate, isUp } from './cluster-candidates.ts';
+import { type ClusterCandidate, isUp } from './cluster-candidates.ts';
 
-export function servingReason(candidates: readonly Candidate[]): string {
+export function servingReason(candidates: readonly ClusterCandidate[]): string {
   const up = candidates.filter(isUp);
   const others = up.length === candidates.length ? '' : `; no answer at ${failures(candidates)}`;
   return `answers at ${up.map(placeOf).join(', ')}${others}`;
 }
 
-export function unhealthyReason(candidates: readonly Candidate[]): string {
+export function unhealthyReason(candidates: readonly ClusterCandidate[]): string {
   // An OVN localport does not tunnel: a node reaches the API server only if one of the cluster's machines runs on it.
   const hint = candidates.some(({ netnsName }) => isOvnNetns(netnsName))
     ? '; with OVN that is normal on nodes that the API server cannot be reached from, and another node serves it'
@@ -33,7 +33,7 @@ export function noNetnsReason(facts: ClusterFacts, index: NetnsIndex, netnsCompl
     : `no netns ${expected} is known here, but the netns directory could not be read completely`;
 }
 
-export function keptRouteReason(reason: string, candidates: readonly Candidate[]): string {
+export function keptRouteReason(reason: string, candidates: readonly ClusterCandidate[]): string {
   if (candidates.length === 0) return reason;
   const up = candidates.filter(isUp);
   return up.length > 0
@@ -41,19 +41,19 @@ export function keptRouteReason(reason: string, candidates: readonly Candidate[]
     : `${reason}; the last known route is kept, but does not answer: ${failures(candidates)}`;
 }
 
-function failures(candidates: readonly Candidate[]): string {
+function failures(candidates: readonly ClusterCandidate[]): string {
   return candidates
     .filter((candidate) => !isUp(candidate))
     .map((candidate) => `${placeOf(candidate)} ${failureOf(candidate)}`)
     .join(', ');
 }
 
-function failureOf({ health }: Candidate): string {
+function failureOf({ health }: ClusterCandidate): string {
   if (health?.lastProbe == null) return '(not checked yet)';
   // The probe passed, but not often enough to count as up.
   return health.lastProbe.error === null ? '(coming up)' : `(${settledError(health.lastProbe.error)})`;
 }
 
-function placeOf({ backend: { address, port }, netnsName }: Candidate): string {
+function placeOf({ backend: { address, port }, netnsName }: ClusterCandidate): string {
   return `${endpointText({ address, port })} in ${netnsName}`;
 }

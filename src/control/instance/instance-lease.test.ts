@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { mergePatched } from '../../../test/support/kubernetes/model-api.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
-import type { LeaseObject } from '../objects/cluster-shape.ts';
+import type { LeaseObject } from '../objects/published-objects.ts';
 import { InstanceLease } from './instance-lease.ts';
 
 const PATH = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';

@@ -6,15 +6,15 @@ import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { isOlderVersion } from '../../kube/kube-object.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import { LEASE_SECONDS, type LeaseObject, leaseOf, microTime } from '../objects/cluster-shape.ts';
 import { leaseName } from '../objects/instance-name.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';
+import type { Problem } from '../objects/problem.ts';
+import { LEASE_SECONDS, type LeaseObject, leaseOf, microTime } from '../objects/published-objects.ts';
 import type { Tags } from '../objects/resource-tags.ts';
-import type { Problem } from '../sources/cluster-source.ts';
 import type { OwnRenewals } from './lease-liveness.ts';
 import { LeaseRival, NameTakenError } from './lease-rival.ts';
 
-export interface InstanceLeaseDependencies {
+export interface InstanceLeaseOptions {
   readonly client: Requester;
   readonly namespace: string;
   readonly instance: string;
@@ -48,7 +48,7 @@ const REQUEST_MS = 8000;
 const RELEASE_MS = 2000;
 
 export class InstanceLease {
-  readonly #deps: InstanceLeaseDependencies;
+  readonly #deps: InstanceLeaseOptions;
   readonly #path: string;
   readonly #rival: LeaseRival;
   #known: Known | null = null;
@@ -64,7 +64,7 @@ export class InstanceLease {
   #problem = false;
   #stopped = false;
 
-  constructor(deps: InstanceLeaseDependencies) {
+  constructor(deps: InstanceLeaseOptions) {
     this.#deps = deps;
     this.#rival = new LeaseRival(deps.host);
     this.#path = resourcePath({

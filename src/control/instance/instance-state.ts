@@ -1,5 +1,5 @@
 // This instance and its peers in the view of one turn. Plain data.
-import type { LivenessMode } from '../objects/cluster-shape.ts';
+import type { LivenessMode } from '../objects/published-objects.ts';
 import type { Participation } from './node-participation.ts';
 
 /** The current state of this instance. */

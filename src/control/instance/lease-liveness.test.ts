@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { leaseOf } from '../objects/cluster-shape.ts';
+import { leaseOf } from '../objects/published-objects.ts';
 import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from './lease-liveness.ts';
 
 const lease = (

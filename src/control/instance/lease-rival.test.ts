@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { LeaseObject } from '../objects/cluster-shape.ts';
-import { leaseOf } from '../objects/cluster-shape.ts';
-import { InstanceLease, type InstanceLeaseDependencies } from './instance-lease.ts';
+import type { LeaseObject } from '../objects/published-objects.ts';
+import { leaseOf } from '../objects/published-objects.ts';
+import { InstanceLease, type InstanceLeaseOptions } from './instance-lease.ts';
 import { LeaseRival } from './lease-rival.ts';
 
 const WALL = Date.parse('2026-03-02T09:14:27Z');
@@ -80,7 +80,7 @@ describe('two hosts with one name', () => {
     let stored: LeaseObject | null = null;
     let version = 0;
     let nowMs = 0;
-    const client: InstanceLeaseDependencies['client'] = {
+    const client: InstanceLeaseOptions['client'] = {
       request: async <T>({ method, body }: { method?: string; body?: unknown }): Promise<T> => {
         if (method === 'DELETE') stored = null;
         else if (method !== 'GET' || stored === null) {

@@ -1,8 +1,9 @@
 // Detects two hosts with the same name: whether a live process on another host renews the Lease of our name. A successor process on
 // the same host may take the Lease over, also after a reboot. A process on another host must not: the two would take it from each
 // other forever. Only a *change* proves that the other process is alive. Starts no requests.
-import type { LeaseObject } from '../objects/cluster-shape.ts';
+
 import { HOST_ANNOTATION } from '../objects/object-labels.ts';
+import type { LeaseObject } from '../objects/published-objects.ts';
 
 export type RivalVerdict =
   /** This process may take the Lease. */

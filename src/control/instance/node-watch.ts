@@ -5,7 +5,7 @@ import type { Labels } from '../../kube/labels/label-requirement.ts';
 import { isDnsSubdomain } from '../../kube/labels/label-syntax.ts';
 import type { NodeSelector } from '../../kube/labels/node-selector.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
-import type { Problem } from '../sources/cluster-source.ts';
+import type { Problem } from '../objects/problem.ts';
 import {
   EVERY_NODE,
   type NodeSighting,
@@ -14,7 +14,7 @@ import {
   type UnknownNode,
 } from './node-participation.ts';
 
-export interface NodeWatchDependencies {
+export interface NodeWatchOptions {
   readonly client: KubeClient;
   /** Name of the Kubernetes Node. */
   readonly node: string;
@@ -27,11 +27,11 @@ export interface NodeWatchDependencies {
 }
 
 export class NodeWatch {
-  readonly #deps: NodeWatchDependencies;
+  readonly #deps: NodeWatchOptions;
   readonly #reflector: Reflector<Labels> | null;
   #told: boolean | null = null;
 
-  constructor(deps: NodeWatchDependencies) {
+  constructor(deps: NodeWatchOptions) {
     this.#deps = deps;
     const { client, node, selector } = deps;
     const path = resourcePath({ group: '', version: 'v1', resource: 'nodes' });

@@ -6,7 +6,7 @@ import {
   endpointSliceOf,
   type LeaseObject,
   leaseOf,
-} from '../objects/cluster-shape.ts';
+} from '../objects/published-objects.ts';
 import { earliest, PeerWatch } from './peer-watch.ts';
 
 const lease = (

@@ -4,20 +4,20 @@ import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { objectIn } from '../../kube/object-answer.ts';
+import { leaseName } from '../objects/instance-name.ts';
+import { CLUSTER_NAMESPACE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
 import {
   type EndpointSliceObject,
   EVERYWHERE,
   type LeaseObject,
   type LivenessMode,
-} from '../objects/cluster-shape.ts';
-import { leaseName } from '../objects/instance-name.ts';
-import { CLUSTER_NAMESPACE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
+} from '../objects/published-objects.ts';
 import { sliceIndex } from '../objects/slice-index.ts';
 import type { DeadLease, Peers } from './instance-state.ts';
 import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from './lease-liveness.ts';
 import { type SeenTimestamp, TimestampJudge } from './timestamp-liveness.ts';
 
-export interface PeerWatchDependencies {
+export interface PeerWatchOptions {
   readonly client: Requester;
   readonly namespace: string;
   readonly instance: string;
@@ -38,7 +38,7 @@ export interface PeerView {
 const READ_MS = 8000;
 
 export class PeerWatch {
-  readonly #deps: PeerWatchDependencies;
+  readonly #deps: PeerWatchOptions;
   readonly #judge: LivenessJudge;
   readonly #timestamps: TimestampJudge;
   readonly #reading = new Set<string>();
@@ -47,7 +47,7 @@ export class PeerWatch {
   #holders = '';
   #stopped = false;
 
-  constructor(deps: PeerWatchDependencies) {
+  constructor(deps: PeerWatchOptions) {
     this.#deps = deps;
     this.#judge = new LivenessJudge(deps);
     this.#timestamps = new TimestampJudge(deps);

@@ -1,8 +1,8 @@
 // Reduces watched Kubernetes objects to the fields that decisions need. A thousand clusters on twenty instances are twenty thousand
 // slices, so every kept field costs memory.
 
-import type { EndpointSliceObject, LeaseObject, ServiceObject } from './cluster-shape.ts';
 import { APPLIED_TAGS } from './object-labels.ts';
+import type { EndpointSliceObject, LeaseObject, ServiceObject } from './published-objects.ts';
 
 /** On a kubeconfig that Isthmus changed: the server it wrote. Any instance can restore the kubeconfig from this mark. */
 export const KUBECONFIG_MARK = 'isthmus.dev/kubeconfig-server';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SteadyMap } from '../../kube/steady-map.ts';
-import { type EndpointSliceObject, endpointSliceOf } from './cluster-shape.ts';
+import { PersistentMap } from '../../kube/persistent-map.ts';
 import { sliceName } from './instance-name.ts';
+import { type EndpointSliceObject, endpointSliceOf } from './published-objects.ts';
 import { sliceIndex } from './slice-index.ts';
 
 const FACTS = {
@@ -46,7 +46,7 @@ const change = fc.record({
 test('after any changes the index equals a full rebuild, and unchanged lists keep their references', () => {
   fc.assert(
     fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (turns) => {
-      let slices = SteadyMap.empty<EndpointSliceObject>();
+      let slices = PersistentMap.empty<EndpointSliceObject>();
       for (const changes of turns) {
         const before = sliceIndex(slices);
         slices = slices.with(

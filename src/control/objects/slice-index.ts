@@ -1,11 +1,11 @@
-// Indexes the slices of a namespace by owner and by published cluster. For a SteadyMap it processes only the slices that changed since
+// Indexes the slices of a namespace by owner and by published cluster. For a PersistentMap it processes only the slices that changed since
 // the last call; the result is the same.
-import { SteadyMap } from '../../kube/steady-map.ts';
-import type { EndpointSliceObject } from './cluster-shape.ts';
+import { PersistentMap } from '../../kube/persistent-map.ts';
 import { sliceName } from './instance-name.ts';
-import { listenerMarks, listenerPublicationKey } from './listener-marks.ts';
+import { listenerLabels, listenerPublicationKey } from './listener-labels.ts';
 import { NODE_LABEL, PROXIED_CLUSTER_LABEL } from './object-labels.ts';
 import { ownershipOf } from './ownership.ts';
+import type { EndpointSliceObject } from './published-objects.ts';
 import { byText } from './text-order.ts';
 
 export interface OwnedSlice {
@@ -39,8 +39,8 @@ export interface SliceIndex {
 /** The same map has the same slices: one index serves all callers of a turn, and all turns without a change. */
 const indexes = new WeakMap<ReadonlyMap<string, EndpointSliceObject>, CountedIndex>();
 
-/** The last index of a SteadyMap. It only saves work and does not change the result. */
-let last: { readonly slices: SteadyMap<EndpointSliceObject>; readonly index: CountedIndex } | null = null;
+/** The last index of a PersistentMap. It only saves work and does not change the result. */
+let last: { readonly slices: PersistentMap<EndpointSliceObject>; readonly index: CountedIndex } | null = null;
 
 interface CountedIndex extends SliceIndex {
   /** The number of slices of each instance. */
@@ -58,8 +58,8 @@ const EMPTY: CountedIndex = {
 export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): SliceIndex {
   let index = indexes.get(slices);
   if (index !== undefined) return index;
-  if (slices instanceof SteadyMap) {
-    const before = last ?? { slices: SteadyMap.empty<EndpointSliceObject>(), index: EMPTY };
+  if (slices instanceof PersistentMap) {
+    const before = last ?? { slices: PersistentMap.empty<EndpointSliceObject>(), index: EMPTY };
     index = changedIndex(before.index, before.slices, slices.changesSince(before.slices));
     last = { slices, index };
   } else index = changedIndex(EMPTY, new Map(), slices);
@@ -157,7 +157,7 @@ function judgedSlice(name: string, object: EndpointSliceObject): OwnedSlice | Up
   const ownership = ownershipOf(object);
   if (ownership.kind === 'ours' && ownership.instance !== null) {
     const { cluster, instance } = ownership;
-    const marks = listenerMarks(object.metadata);
+    const marks = listenerLabels(object.metadata);
     const service = marks?.service ?? cluster;
     // The tag alone proves nothing: a copy under another name is not a slice of Isthmus.
     const isOurs = [false, true].some(

@@ -1,10 +1,11 @@
 // Plans the removal of orphans: slices of dead instances, slices and Services of deleted clusters and listeners. It needs a complete
 // world, deletes only objects with our owner tag and the matching name, and never most of them at once. Pure.
-import type { ServiceObject } from '../objects/cluster-shape.ts';
-import { listenerMarks, listenerPublicationKey } from '../objects/listener-marks.ts';
+
+import { listenerLabels, listenerPublicationKey } from '../objects/listener-labels.ts';
 import { foreignNamespace, ownershipOf } from '../objects/ownership.ts';
+import type { Problem } from '../objects/problem.ts';
+import type { ServiceObject } from '../objects/published-objects.ts';
 import type { OwnedSlice, SliceIndex } from '../objects/slice-index.ts';
-import type { Problem } from '../sources/cluster-source.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { MASS_DELETE, massDelete } from '../world/mass-delete-breaker.ts';
 import type { Action, PlanMemory } from './plan.ts';
@@ -155,7 +156,7 @@ interface OwnedService {
   readonly name: string;
   readonly cluster: string;
   readonly key: string;
-  readonly marks: ReturnType<typeof listenerMarks>;
+  readonly marks: ReturnType<typeof listenerLabels>;
 }
 
 /** An unchanged Service is the same object in every turn, so it is judged once. */
@@ -174,7 +175,7 @@ function judgedService(name: string, service: ServiceObject): OwnedService | nul
   const ownership = ownershipOf(service);
   if (ownership.kind !== 'ours') return null;
   const { cluster } = ownership;
-  const marks = listenerMarks(service.metadata);
+  const marks = listenerLabels(service.metadata);
   // The owner tag alone is not enough: only a Service with the matching name may be deleted.
   if ((marks?.service ?? cluster) !== name) return null;
   return { name, cluster, key: marks === null ? cluster : listenerPublicationKey(cluster, name), marks };

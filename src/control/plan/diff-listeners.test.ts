@@ -10,7 +10,7 @@ import {
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import { desiredState } from '../desired/desired-state.ts';
 import type { Peers, Self } from '../instance/instance-state.ts';
-import { serviceOf } from '../objects/cluster-shape.ts';
+import { serviceOf } from '../objects/published-objects.ts';
 import type { World } from '../world/world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';

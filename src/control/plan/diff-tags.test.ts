@@ -1,7 +1,7 @@
 // Tags of clusters and of the instance on published objects. They follow the configuration of the users, and nothing else.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
-import type { EndpointSliceObject, LivenessMode, ServiceObject } from '../objects/cluster-shape.ts';
+import type { EndpointSliceObject, LivenessMode, ServiceObject } from '../objects/published-objects.ts';
 import { readTags, type Tags } from '../objects/resource-tags.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY } from './plan.ts';

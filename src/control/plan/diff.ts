@@ -3,10 +3,10 @@
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
 import { type Publication, type PublicationStatus, publicationKey } from '../desired/publication.ts';
+import type { Problem } from '../objects/problem.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import { type OwnedSlice, sliceIndex } from '../objects/slice-index.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
-import type { Problem } from '../sources/cluster-source.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { collectionPlan } from './collection-plan.ts';
 import { listenerStatusPlan } from './listener-status-plan.ts';

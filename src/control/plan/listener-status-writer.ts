@@ -9,7 +9,7 @@
 // | no netns                                 | the last writer or the first live one, after a wait for better reports       |
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
-import { listenerPublicationKey } from '../objects/listener-marks.ts';
+import { listenerPublicationKey } from '../objects/listener-labels.ts';
 import type { SliceIndex } from '../objects/slice-index.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import { isRecord } from '../sources/manifest-fields.ts';

@@ -2,8 +2,8 @@
 // action carries its preconditions, so the API server rejects a stale one.
 
 import type { PublicationStatus } from '../desired/publication.ts';
-import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
-import type { Problem } from '../sources/cluster-source.ts';
+import type { Problem } from '../objects/problem.ts';
+import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 
 export type Resource = 'services' | 'endpointslices' | 'secrets' | 'leases' | 'additionallisteners';
 

@@ -2,10 +2,10 @@
 // adopted once no upstream instance is live. Any other Service is never touched, and no slice of ours refers to it. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
-import { type LivenessMode, type ServiceObject, serviceOf } from '../objects/cluster-shape.ts';
-import { listenerMarks } from '../objects/listener-marks.ts';
+import { listenerLabels } from '../objects/listener-labels.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';
 import { foreignNamespace, type Ownership, ownershipOf } from '../objects/ownership.ts';
+import { type LivenessMode, type ServiceObject, serviceOf } from '../objects/published-objects.ts';
 import type { ClusterObject } from '../sources/cluster-source.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
@@ -106,7 +106,7 @@ function notOurs(
   ownership: Ownership,
 ): string | null {
   if (ownership.kind === 'foreign') return ownership.reason;
-  const marks = listenerMarks(found.metadata);
+  const marks = listenerLabels(found.metadata);
   if (ownership.kind === 'upstream')
     return listener === undefined ? null : 'it is that of a cluster, by magnum-cluster-api-proxy';
   if (ownership.cluster !== cluster) return `its owner tag says ${ownership.cluster}`;

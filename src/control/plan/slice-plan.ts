@@ -3,10 +3,10 @@
 
 import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
 import { formatTimestamp, parseTimestamp } from '../instance/timestamp-liveness.ts';
-import { type EndpointSliceObject, endpointSliceOf } from '../objects/cluster-shape.ts';
 import { sliceName } from '../objects/instance-name.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';
 import { TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
+import { type EndpointSliceObject, endpointSliceOf } from '../objects/published-objects.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import { isReady, type OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';

@@ -1,5 +1,6 @@
 // The interface of a cluster source (files or the Kubernetes API) and the plain data that it returns about OpenStackClusters. A source
 // does not depend on netns, health or routes.
+import type { Problem } from '../objects/problem.ts';
 import type { ReadTags } from '../objects/resource-tags.ts';
 
 /** The object behind a reading, in the form that references need. */
@@ -65,12 +66,6 @@ export interface ReadingSettings {
   readonly proxyAlways: boolean;
   /** Treat a network id in spec like one in status. False by default, because tenants write spec. */
   readonly trustSpecNetwork?: boolean;
-}
-
-/** Unusable input (a file, a document in it, a flag) with its name and the reason. */
-export interface Problem {
-  readonly origin: string;
-  readonly reason: string;
 }
 
 export interface SourceSnapshot {

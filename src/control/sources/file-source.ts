@@ -2,10 +2,10 @@
 // affects no other file: its last valid content stays in use until the file is repaired or deleted.
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import type { ListenerReadingSettings } from './additional-listener.ts';
-import type { ClusterSource, Problem, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
-import { givingWay } from './giving-way.ts';
+import type { ClusterSource, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
 import { type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
 import {
   lookAtManifest,
@@ -14,6 +14,7 @@ import {
   type ManifestReading,
 } from './manifest-reading.ts';
 import { type FileContent, type ManifestSnapshot, mergedSnapshot, saysTheSame } from './manifest-snapshot.ts';
+import { eventLoopYielder } from './yield-to-event-loop.ts';
 
 export interface FileSourceOptions {
   readonly directory: string;
@@ -146,7 +147,7 @@ export class FileSource implements ClusterSource {
       }
       for (const name of this.#files.keys())
         if (!read.has(name)) changed = this.#files.delete(name) || changed;
-      const giveWay = givingWay();
+      const giveWay = eventLoopYielder();
       for (const name of read) {
         await giveWay();
         if (this.#stopped) return;

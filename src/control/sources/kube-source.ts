@@ -1,20 +1,16 @@
 // Reads OpenStackClusters from the Kubernetes API in the version that the server prefers. While the API is unreachable it keeps the
 // last readings and reports a problem. An invalid object affects only its own reading.
+
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { collectionPath, servedVersion } from '../../kube/served-version.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
+import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import { keyOf } from './cluster-reading.ts';
-import type {
-  ClusterReading,
-  ClusterSource,
-  Problem,
-  ReadingSettings,
-  SourceSnapshot,
-} from './cluster-source.ts';
+import type { ClusterReading, ClusterSource, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
 import { readOpenStackCluster } from './openstack-cluster.ts';
 import {
   KNOWN_VERSIONS,
@@ -22,7 +18,7 @@ import {
   OPENSTACK_CLUSTER_KIND,
 } from './openstack-cluster-layout.ts';
 
-export interface KubeSourceDependencies {
+export interface KubeSourceOptions {
   readonly client: KubeClient;
   /** null means all namespaces. */
   readonly namespace: string | null;
@@ -34,14 +30,14 @@ const RESOURCE = 'openstackclusters';
 const READABLE = [...KNOWN_VERSIONS].reverse();
 
 export class KubeSource implements ClusterSource {
-  readonly #deps: KubeSourceDependencies;
+  readonly #deps: KubeSourceOptions;
   readonly #reflector: Reflector<ClusterReading>;
   #onChange: () => void = () => {};
   #version: string | null = null;
   #from: ReflectorSnapshot<ClusterReading> | null = null;
   #snapshot: SourceSnapshot = Object.freeze({ complete: false, clusters: [], problems: [] });
 
-  constructor(deps: KubeSourceDependencies) {
+  constructor(deps: KubeSourceOptions) {
     this.#deps = deps;
     this.#reflector = new Reflector<ClusterReading>({
       client: deps.client,

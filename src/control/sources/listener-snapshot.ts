@@ -1,6 +1,7 @@
 // The plain data that a source of additional listeners returns.
+
+import type { Problem } from '../objects/problem.ts';
 import type { ListenerReading } from './additional-listener.ts';
-import type { Problem } from './cluster-source.ts';
 import type { MachineFacts } from './machine.ts';
 
 export interface ListenerSnapshot {

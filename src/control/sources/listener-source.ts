@@ -7,6 +7,7 @@ import type { KubeObject } from '../../kube/kube-object.ts';
 import { collectionPath, servedVersion } from '../../kube/served-version.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
+import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import {
   LISTENER_GROUP,
@@ -17,11 +18,10 @@ import {
   readAdditionalListener,
   sameListenerReading,
 } from './additional-listener.ts';
-import type { Problem } from './cluster-source.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
 import { MACHINE_GROUP, MACHINE_VERSIONS, type MachineFacts, readMachine, sameMachine } from './machine.ts';
 
-export interface ListenerSourceDependencies {
+export interface ListenerSourceOptions {
   readonly client: KubeClient;
   /** The namespace of clusters, machines and listeners; null means every namespace. */
   readonly namespace: string | null;
@@ -46,7 +46,7 @@ interface Followed<T> {
 }
 
 export class ListenerSource {
-  readonly #deps: ListenerSourceDependencies;
+  readonly #deps: ListenerSourceOptions;
   readonly #now: () => number;
   #listeners: Followed<ListenerReading>;
   #machines: Followed<MachineFacts> | null = null;
@@ -58,7 +58,7 @@ export class ListenerSource {
   #telling: NodeJS.Timeout | null = null;
   #stopped = false;
 
-  constructor(deps: ListenerSourceDependencies) {
+  constructor(deps: ListenerSourceOptions) {
     this.#deps = deps;
     this.#now = deps.now ?? (() => performance.now());
     this.#listeners = this.#followedListeners();

@@ -1,14 +1,14 @@
 // Parses the text of one manifest file into objects. Pure, except that it yields to the event loop between documents: the YAML parser
 // reads about 1.4 MB/s here.
 import { Composer, type Document, LineCounter, Parser } from 'yaml';
+import type { Problem } from '../objects/problem.ts';
 import { shownValue } from '../objects/shown-value.ts';
 import { isAdditionalListener } from './additional-listener.ts';
-import type { Problem } from './cluster-source.ts';
 import { duplicateKey } from './duplicate-key.ts';
-import { givingWay } from './giving-way.ts';
 import { isMachine } from './machine.ts';
 import { isRecord } from './manifest-fields.ts';
 import { isOpenStackCluster } from './openstack-cluster-layout.ts';
+import { eventLoopYielder } from './yield-to-event-loop.ts';
 
 export interface FoundObject {
   readonly origin: string;
@@ -77,7 +77,7 @@ async function yamlDocuments(fileName: string, text: string): Promise<Documents>
   const errors: Problem[] = [];
   const lines = new LineCounter();
   let count = 0;
-  const giveWay = givingWay();
+  const giveWay = eventLoopYielder();
   try {
     const tokens = new Parser(lines.addNewLine).parse(text);
     for (const document of new Composer({ prettyErrors: false, uniqueKeys: false }).compose(tokens)) {

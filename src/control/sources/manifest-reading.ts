@@ -3,12 +3,13 @@
 // file cost more than all other work on it.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Problem } from '../objects/problem.ts';
 import {
   type ListenerReading,
   type ListenerReadingSettings,
   readAdditionalListener,
 } from './additional-listener.ts';
-import type { ClusterReading, Problem, ReadingSettings } from './cluster-source.ts';
+import type { ClusterReading, ReadingSettings } from './cluster-source.ts';
 import { type MachineFacts, readMachine } from './machine.ts';
 import { type FoundObject, manifestFile } from './manifest-file.ts';
 import { readOpenStackCluster } from './openstack-cluster.ts';

@@ -1,10 +1,11 @@
 // Merges the contents of all manifest files into one snapshot of clusters and one of listeners and machines. Pure: the result depends
 // on names and contents, not on the order of reading.
 
+import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import { sameListenerReading } from './additional-listener.ts';
 import { keyOf, originOf } from './cluster-reading.ts';
-import type { Problem, SourceSnapshot } from './cluster-source.ts';
+import type { SourceSnapshot } from './cluster-source.ts';
 import type { ListenerSnapshot } from './listener-snapshot.ts';
 import { sameMachine } from './machine.ts';
 import type { Found, ManifestContents } from './manifest-reading.ts';

@@ -2,8 +2,8 @@
 // and the Lease fill it in, and the plan is a pure function of it.
 
 import type { Peers, Self } from '../instance/instance-state.ts';
-import type { EndpointSliceObject, ServiceObject } from '../objects/cluster-shape.ts';
 import type { KubeconfigSecret } from '../objects/observed-objects.ts';
+import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 
 /** What a kubeconfig contained at one resourceVersion. The server is not a secret; nothing else of the kubeconfig is kept. */
 export interface KubeconfigFinding {

@@ -11,7 +11,7 @@ import {
   worldFor,
 } from '../../../test/support/kubernetes/listeners.ts';
 import { ModelApi } from '../../../test/support/kubernetes/model-api.ts';
-import { serviceOf } from '../objects/cluster-shape.ts';
+import { serviceOf } from '../objects/published-objects.ts';
 
 const OTHER = { selector: { matchLabels: { role: 'edge' } } };
 const site: SiteFacts = {

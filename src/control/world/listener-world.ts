@@ -1,17 +1,17 @@
 // Additional listeners and machines in the World: the effective spec of each listener, and the listeners that are being withdrawn. If
 // the current spec is invalid, the last valid one from an earlier turn stays in effect. Pure.
 
-import { listenerMarks, markedSelector } from '../objects/listener-marks.ts';
+import { listenerLabels, markedSelector } from '../objects/listener-labels.ts';
 import { ownershipOf } from '../objects/ownership.ts';
+import type { Problem } from '../objects/problem.ts';
 import { sliceIndex } from '../objects/slice-index.ts';
 import { byText } from '../objects/text-order.ts';
 import type { ListenerReading, ListenerWish } from '../sources/additional-listener.ts';
-import type { Problem } from '../sources/cluster-source.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot } from '../sources/listener-snapshot.ts';
 import type { MachineFacts } from '../sources/machine.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { type AdvertisedPorts, advertisedPorts } from './listener-advertised-ports.ts';
-import { type FormerWay, formerWays } from './listener-former-way.ts';
+import { type PreviousEntry, previousEntries } from './listener-previous-entry.ts';
 import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
 
 export interface JudgedListener {
@@ -36,7 +36,7 @@ export interface ListenerWorld {
   /** By key: listeners that are deleted or being deleted, and whose withdrawal is not finished. */
   readonly departing: ReadonlyMap<string, ListenerDeparture>;
   /** By key: the entry point that an edit replaced, while clients may still use it. */
-  readonly former: ReadonlyMap<string, FormerWay>;
+  readonly former: ReadonlyMap<string, PreviousEntry>;
   /** Ports that clients of any listener may still be sent to. */
   readonly advertised: AdvertisedPorts;
   readonly machines: readonly MachineFacts[];
@@ -90,7 +90,7 @@ export function listenerWorld(
   const goes = new Set(breaker.trip ? gone.filter(({ reading: { key } }) => deleting.has(key)) : gone);
   const kept = missing.filter((each) => !goes.has(each));
   const departing = departures([...goes], present, kube, previous, settings.departureMs);
-  const former = formerWays(
+  const former = previousEntries(
     protocolsOf([...listeners, ...kept], departing),
     protocolsOf(previous?.listeners ?? [], previous?.departing ?? new Map()),
     previous?.former ?? new Map(),
@@ -166,7 +166,7 @@ type Marked = (uid: string | null) => MarkedService | null;
 function markedSelectors(kube: KubeWorld | null): ReadonlyMap<string, Marked> {
   const found = new Map<string, Marked>();
   for (const service of kube?.services.values() ?? []) {
-    const marks = listenerMarks(service.metadata);
+    const marks = listenerLabels(service.metadata);
     if (marks === null || found.has(marks.listener)) continue;
     const ownership = ownershipOf(service);
     if (ownership.kind !== 'ours') continue;

@@ -14,7 +14,7 @@ import { KubeconfigError } from './kubeconfig-error.ts';
 import type { KubeconfigPlace } from './kubeconfig-place.ts';
 import type { RareCredentials } from './rare-credentials.ts';
 
-export interface CredentialsDeps {
+export interface CredentialsOptions {
   readonly place: KubeconfigPlace;
   /** Exec plugins inherit it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -42,7 +42,7 @@ interface Known {
 
 export class Credentials {
   readonly #place: KubeconfigPlace;
-  readonly #environment: CredentialsDeps['environment'];
+  readonly #environment: CredentialsOptions['environment'];
   readonly #now: () => number;
   readonly #onProblem: (problem: string | null) => void;
   readonly #files: FollowedFiles;
@@ -52,7 +52,7 @@ export class Credentials {
   #looking: Promise<ApiIdentity> | null = null;
   #problem: string | null = null;
 
-  private constructor({ place, environment, now, onProblem }: CredentialsDeps) {
+  private constructor({ place, environment, now, onProblem }: CredentialsOptions) {
     this.#place = place;
     this.#environment = environment;
     this.#now = now ?? (() => performance.now());
@@ -61,7 +61,7 @@ export class Credentials {
   }
 
   /** Throws KubeconfigError: at the start an unreadable file is a configuration error. Later it is treated as a rotation. */
-  static async open(deps: CredentialsDeps): Promise<Credentials> {
+  static async open(deps: CredentialsOptions): Promise<Credentials> {
     const credentials = new Credentials(deps);
     await credentials.#look(false);
     return credentials;

@@ -11,7 +11,7 @@ export interface ExecCredential {
   readonly key: Buffer | null;
 }
 
-export interface ExecPluginDeps {
+export interface ExecPluginOptions {
   readonly access: ExecAccess;
   /** The environment of this process. The plugin gets it, with the additions from the kubeconfig. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -25,11 +25,11 @@ const MAX_OUTPUT = 1024 * 1024;
 const EXPIRY_MARGIN_MS = 10_000;
 
 export class ExecPlugin {
-  readonly #deps: ExecPluginDeps;
+  readonly #deps: ExecPluginOptions;
   #credential: ExecCredential | null = null;
   #expiresAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(deps: ExecPluginDeps) {
+  constructor(deps: ExecPluginOptions) {
     this.#deps = deps;
   }
 

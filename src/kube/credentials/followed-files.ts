@@ -9,7 +9,7 @@ interface Known {
   readonly readAtMs: number;
 }
 
-export interface FollowedFilesDeps {
+export interface FollowedFilesOptions {
   readonly now?: () => number;
   readonly maxAgeMs?: number;
 }
@@ -22,7 +22,7 @@ export class FollowedFiles {
   readonly #now: () => number;
   readonly #maxAgeMs: number;
 
-  constructor({ now = () => performance.now(), maxAgeMs = MAX_AGE_MS }: FollowedFilesDeps = {}) {
+  constructor({ now = () => performance.now(), maxAgeMs = MAX_AGE_MS }: FollowedFilesOptions = {}) {
     this.#now = now;
     this.#maxAgeMs = maxAgeMs;
   }

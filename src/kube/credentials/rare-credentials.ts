@@ -11,7 +11,7 @@ import {
 import type { KubeAccess, RareAccess } from './kubeconfig.ts';
 import { KubeconfigError } from './kubeconfig-error.ts';
 
-export interface RareCredentialsDeps {
+export interface RareCredentialsOptions {
   readonly access: KubeAccess;
   readonly rare: RareAccess;
   readonly timeoutMs?: number;
@@ -28,7 +28,7 @@ export class RareCredentials {
   /** At most one at a time: a provider that hangs is not started again. */
   #asking: Promise<RequestOptions> | null = null;
 
-  constructor({ access, rare, timeoutMs = TIMEOUT_MS }: RareCredentialsDeps) {
+  constructor({ access, rare, timeoutMs = TIMEOUT_MS }: RareCredentialsOptions) {
     this.#access = access;
     this.#rare = rare;
     this.#timeoutMs = timeoutMs;

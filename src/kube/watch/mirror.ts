@@ -1,7 +1,7 @@
 // The local copy of a collection: projections of its objects by key. An unchanged object keeps the same projection (the same
 // reference) through events and lists. No I/O.
 import { type KubeObject, objectKey, resourceVersionOf } from '../kube-object.ts';
-import { SteadyMap } from '../steady-map.ts';
+import { PersistentMap } from '../persistent-map.ts';
 
 interface Held<T> {
   readonly uid: string | null;
@@ -9,7 +9,7 @@ interface Held<T> {
   readonly value: T;
 }
 
-export interface MirrorDeps<T> {
+export interface MirrorOptions<T> {
   readonly project: (object: KubeObject) => T;
   /** Default: `<namespace>/<name>`, or `<name>` for a cluster-scoped object. */
   readonly keyOf?: ((object: KubeObject) => string) | undefined;
@@ -36,15 +36,15 @@ function isSameMap<V>(
 }
 
 export class Mirror<T> {
-  readonly #deps: MirrorDeps<T>;
+  readonly #deps: MirrorOptions<T>;
   #held = new Map<string, Held<T>>();
   #rejected = new Map<string, string>();
   readonly #keyOf: (object: KubeObject) => string;
   /** The items at the last call, and the keys that may have changed since then. */
-  #items = SteadyMap.empty<T>();
+  #items = PersistentMap.empty<T>();
   readonly #touched = new Set<string>();
 
-  constructor(deps: MirrorDeps<T>) {
+  constructor(deps: MirrorOptions<T>) {
     this.#deps = deps;
     this.#keyOf = deps.keyOf ?? objectKey;
   }
@@ -54,7 +54,7 @@ export class Mirror<T> {
   }
 
   /** An immutable snapshot: later changes of the mirror do not affect it. */
-  items(): SteadyMap<T> {
+  items(): PersistentMap<T> {
     this.#items = this.#items.with(
       Array.from(this.#touched, (key) => [key, this.#held.get(key)?.value] as const),
     );

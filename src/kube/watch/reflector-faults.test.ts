@@ -3,11 +3,11 @@ import { fakeError } from '../../../test/kube/fake-collection.ts';
 import { VirtualReflector } from '../../../test/kube/virtual-reflector.ts';
 import type { KubeErrorCode } from '../kube-error.ts';
 import type { KubeObject } from '../kube-object.ts';
-import type { ReflectorDeps } from './reflector.ts';
+import type { ReflectorOptions } from './reflector.ts';
 
 const made: VirtualReflector<unknown>[] = [];
 function virtual(
-  deps: Partial<ReflectorDeps<unknown>> = {},
+  deps: Partial<ReflectorOptions<unknown>> = {},
   project = ({ spec }: KubeObject): unknown => spec,
 ) {
   const one = new VirtualReflector<unknown>(project, deps);

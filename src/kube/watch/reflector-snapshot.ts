@@ -1,6 +1,6 @@
 // The public view of a reflector: its copy of the collection, how current that is, its problems and its counters.
 import { KubeError, type KubeErrorCode } from '../kube-error.ts';
-import type { SteadyMap } from '../steady-map.ts';
+import type { PersistentMap } from '../persistent-map.ts';
 
 export interface ReflectorProblem {
   readonly code: KubeErrorCode;
@@ -14,7 +14,7 @@ export interface ReflectorSnapshot<T> {
   readonly staleSinceMs: number | null;
   readonly problem: ReflectorProblem | null;
   /** By `keyOf`. Default: `<namespace>/<name>`, or `<name>` for a cluster-scoped object. */
-  readonly items: SteadyMap<T>;
+  readonly items: PersistentMap<T>;
   /** Objects whose projection failed, with the reason. The last good projection of such an object stays in `items`. */
   readonly rejected: ReadonlyMap<string, string>;
 }

@@ -2,14 +2,14 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { fakeError } from '../../../test/kube/fake-collection.ts';
 import { VirtualReflector } from '../../../test/kube/virtual-reflector.ts';
 import type { KubeObject } from '../kube-object.ts';
-import type { ReflectorDeps } from './reflector.ts';
+import type { ReflectorOptions } from './reflector.ts';
 
 interface Seen {
   readonly spec: unknown;
 }
 
 const made: VirtualReflector<Seen>[] = [];
-function virtual(deps: Partial<ReflectorDeps<Seen>> = {}): VirtualReflector<Seen> {
+function virtual(deps: Partial<ReflectorOptions<Seen>> = {}): VirtualReflector<Seen> {
   const one = new VirtualReflector<Seen>(({ spec }: KubeObject) => ({ spec }), deps);
   made.push(one);
   return one;

@@ -16,7 +16,7 @@ import {
 import { watchChange } from './watch-change.ts';
 import { currentVersion, type Position, takeList, wasTooLarge } from './whole-list.ts';
 
-export interface ReflectorDeps<T> {
+export interface ReflectorOptions<T> {
   readonly client: KubeClient;
   /** Path of the collection. Called before each list, because the served version can change. */
   readonly path: () => string | Promise<string>;
@@ -78,10 +78,10 @@ const KEEPS_POSITION: ReadonlySet<KubeErrorCode> = new Set(['unreachable', 'time
 const MAY_KEEP_POSITION: ReadonlySet<KubeErrorCode> = new Set(['server-error', 'unauthorized', 'bad-answer']);
 
 export class Reflector<T> {
-  readonly #deps: ReflectorDeps<T>;
+  readonly #deps: ReflectorOptions<T>;
   readonly #now: () => number;
   readonly #random: () => number;
-  readonly #sleep: NonNullable<ReflectorDeps<T>['sleep']>;
+  readonly #sleep: NonNullable<ReflectorOptions<T>['sleep']>;
   readonly #mirror: Mirror<T>;
   readonly #backoff: Backoff;
   readonly #ready = Promise.withResolvers<void>();
@@ -119,7 +119,7 @@ export class Reflector<T> {
   #problem: ReflectorProblem | null = null;
   #snapshot: ReflectorSnapshot<T> | null = null;
 
-  constructor(deps: ReflectorDeps<T>) {
+  constructor(deps: ReflectorOptions<T>) {
     this.#deps = deps;
     this.#now = deps.now ?? (() => performance.now());
     this.#random = deps.random ?? Math.random;

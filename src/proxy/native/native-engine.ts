@@ -213,7 +213,7 @@ export class NativeEngine implements Engine {
     const group = groupOf(share);
     if (balance === 'least-connections') {
       const { id } = this.#pools.of(backends);
-      this.#engine.equals(connection, skipBytes, farewell, shareKey, shareLimit, group, id);
+      this.#engine.answerPool(connection, skipBytes, farewell, shareKey, shareLimit, group, id);
       return;
     }
     const targets = backends.map((each) => this.#target(each));

@@ -71,7 +71,7 @@ export class PreparedAnswers {
   }
 
   #entry(known: Entry | undefined, answer: PreparedAnswer): Entry {
-    if (answer.balance === 'least-connections') return this.#equals(known, answer);
+    if (answer.balance === 'least-connections') return this.#poolEntry(known, answer);
     const targets = answer.backends.map((backend) => this.#targetOf(backend));
     // A target may have been dropped and created again with a new number. The old number has no netns handle any more.
     if (known?.answer === answer && known.targets.every((target, index) => target === targets[index])) {
@@ -89,11 +89,11 @@ export class PreparedAnswers {
     return { tag, answer, targets, pool: null };
   }
 
-  #equals(known: Entry | undefined, answer: PreparedAnswer): Entry {
+  #poolEntry(known: Entry | undefined, answer: PreparedAnswer): Entry {
     const pool = this.#pools.of(answer.backends);
     if (known?.answer === answer && known.pool === pool) return known;
     const { farewell, share } = answer;
-    const tag = this.#engine.prepareEquals(
+    const tag = this.#engine.preparePool(
       farewell,
       share?.key ?? null,
       share?.limit ?? 0,

@@ -1,5 +1,5 @@
 // Compares two lists of problems: each problem is reported once when it appears, each origin once when it has recovered. Pure.
-import type { Problem } from '../../control/sources/cluster-source.ts';
+import type { Problem } from '../../control/objects/problem.ts';
 
 export interface ProblemChanges {
   readonly appeared: readonly Problem[];

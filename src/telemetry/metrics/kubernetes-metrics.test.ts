@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { kubernetesView } from '../../../test/support/status-views.ts';
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import type { ClusterStatus } from '../../control/desired/cluster-status.ts';
-import type { Problem } from '../../control/sources/cluster-source.ts';
+import type { Problem } from '../../control/objects/problem.ts';
 import { MASS_DELETE } from '../../control/world/mass-delete-breaker.ts';
 import { addKubernetesMetrics } from './kubernetes-metrics.ts';
 import { Registry } from './prometheus.ts';

@@ -3,7 +3,7 @@
 
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import type { ClusterStatus } from '../../control/desired/cluster-status.ts';
-import type { Problem } from '../../control/sources/cluster-source.ts';
+import type { Problem } from '../../control/objects/problem.ts';
 import type { MassDeleteOrigin } from '../../control/world/mass-delete-breaker.ts';
 import { Counter, Gauge, type Registry } from './prometheus.ts';
 

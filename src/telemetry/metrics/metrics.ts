@@ -4,7 +4,7 @@
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import type { ClusterState, ClusterStatus } from '../../control/desired/cluster-status.ts';
 import type { ListenerStatus } from '../../control/desired/listener-status.ts';
-import type { Problem } from '../../control/sources/cluster-source.ts';
+import type { Problem } from '../../control/objects/problem.ts';
 import type { ConnectionEnding } from '../../proxy/connection-record.ts';
 import type { EngineStats } from '../../proxy/engine.ts';
 import { DurationHistogram } from './duration-histogram.ts';

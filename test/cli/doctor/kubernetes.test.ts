@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/cli/config/config.ts';
-import { type DoctorDependencies, doctor } from '../../../src/cli/doctor/doctor.ts';
+import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor.ts';
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
 import { selfSigned } from '../../support/certificates.ts';
 import { Management, NAMESPACE } from '../../support/kubernetes/management.ts';
@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => management.stop());
 
-interface AskOptions extends Pick<DoctorDependencies, 'wallNow' | 'patienceMs'> {
+interface AskOptions extends Pick<DoctorOptions, 'wallNow' | 'patienceMs'> {
   readonly flags?: readonly string[];
   readonly listen?: string;
 }

@@ -16,8 +16,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Problem } from '../../../src/control/objects/problem.ts';
 import { keyOf, originOf } from '../../../src/control/sources/cluster-reading.ts';
-import type { Problem } from '../../../src/control/sources/cluster-source.ts';
 import { FileSource, type FileSourceOptions } from '../../../src/control/sources/file-source.ts';
 import { problemChanges } from '../../../src/telemetry/log/problem-changes.ts';
 

@@ -20,7 +20,7 @@ import { deletedStatus, sendJson, sendStatus, unknownPath } from './responses.ts
 import { tableOf } from './table-rendering.ts';
 import { WatchStream } from './watch-stream.ts';
 
-export interface RequestHandlerDeps {
+export interface RequestHandlerOptions {
   readonly store: ObjectStore;
   readonly table: ResourceTable;
   readonly reads: ObjectReads;
@@ -44,9 +44,9 @@ const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map([
 const ENTRIES_PER_WRITE = 500;
 
 export class RequestHandler {
-  readonly #deps: RequestHandlerDeps;
+  readonly #deps: RequestHandlerOptions;
 
-  constructor(deps: RequestHandlerDeps) {
+  constructor(deps: RequestHandlerOptions) {
     this.#deps = deps;
   }
 

@@ -9,7 +9,7 @@ import type { Change, ObjectStore } from './object-store.ts';
 import type { ObjectWrites } from './object-writes.ts';
 import { timestamp } from './written-metadata.ts';
 
-export interface DefinitionControllerDeps {
+export interface DefinitionControllerOptions {
   readonly store: ObjectStore;
   readonly table: ResourceTable;
   readonly writes: ObjectWrites;
@@ -17,7 +17,7 @@ export interface DefinitionControllerDeps {
   readonly now: () => Date;
 }
 
-export function followDefinitions({ store, table, writes, watches, now }: DefinitionControllerDeps): void {
+export function followDefinitions({ store, table, writes, watches, now }: DefinitionControllerOptions): void {
   const endWatchesOf = (key: string) => {
     for (const watch of [...watches]) if (watch.options.target.type.key === key) watch.end();
   };

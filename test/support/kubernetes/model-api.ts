@@ -4,8 +4,8 @@
 import type { Publication } from '../../../src/control/desired/publication.ts';
 import type { Peers, Self } from '../../../src/control/instance/instance-state.ts';
 import { EVERY_NODE } from '../../../src/control/instance/node-participation.ts';
-import type { EndpointSliceObject, ServiceObject } from '../../../src/control/objects/cluster-shape.ts';
 import type { KubeconfigSecret } from '../../../src/control/objects/observed-objects.ts';
+import type { EndpointSliceObject, ServiceObject } from '../../../src/control/objects/published-objects.ts';
 import type { Action } from '../../../src/control/plan/plan.ts';
 import type { KubeconfigFinding, KubeWorld } from '../../../src/control/world/kube-world.ts';
 

@@ -8,7 +8,7 @@ import type {
   V1Service,
 } from '@kubernetes/client-node';
 import { leaseName, sliceName } from './instance-name.ts';
-import { marksOf } from './listener-marks.ts';
+import { marksOf } from './listener-labels.ts';
 import {
   CLUSTER_NAMESPACE_ANNOTATION,
   HOST_ANNOTATION,

@@ -7,7 +7,7 @@ import type { World } from '../world/world.ts';
 import { type ListenerStatus, memberCounts, standingText } from './listener-status.ts';
 import type { PoolMember } from './pool-members.ts';
 
-export type ListenerStanding = Pick<ListenerStatus, 'state' | 'reason' | 'detail'>;
+export type ListenerCondition = Pick<ListenerStatus, 'state' | 'reason' | 'detail'>;
 
 export interface ListenerFacts {
   readonly wish: ListenerWish;
@@ -20,7 +20,7 @@ export interface ListenerFacts {
   readonly index: NetnsIndex;
 }
 
-export function listenerStanding(problems: readonly string[], facts: ListenerFacts): ListenerStanding {
+export function listenerCondition(problems: readonly string[], facts: ListenerFacts): ListenerCondition {
   const now = currentState(facts);
   if (problems.length === 0) return now;
   // The previous valid spec stays in effect: a typing error does not cut off clients.
@@ -31,7 +31,7 @@ export function listenerStanding(problems: readonly string[], facts: ListenerFac
   };
 }
 
-function currentState(facts: ListenerFacts): ListenerStanding {
+function currentState(facts: ListenerFacts): ListenerCondition {
   const { wish, members, networkId, netnsCount, isReady, outcome, world } = facts;
   const { machinesKnown, machinesProblem } = world.listeners;
   if (!machinesKnown)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { markedSelector, selectorMark } from './listener-marks.ts';
+import { markedSelector, selectorMark } from './listener-labels.ts';
 import { LISTENER_SELECTOR_ANNOTATION } from './object-labels.ts';
 
 const marked = (mark: string) => ({ annotations: { [LISTENER_SELECTOR_ANNOTATION]: mark } });

@@ -5,7 +5,7 @@
 const WRITTEN_MS = Date.UTC(2026, 10, 1);
 
 /** A sentence for the operator; null if the clock is plausible. */
-export function clockDoubt(wallNowMs: number): string | null {
+export function clockProblem(wallNowMs: number): string | null {
   if (wallNowMs >= WRITTEN_MS) return null;
   return `the clock of this host says ${new Date(wallNowMs).toISOString().slice(0, 16)}Z, which is before this program was written`;
 }

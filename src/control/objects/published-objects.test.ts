@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ownershipOf } from './ownership.ts';
 import {
   type EndpointSliceFacts,
   endpointSliceOf,
@@ -6,8 +7,7 @@ import {
   microTime,
   type ServiceFacts,
   serviceOf,
-} from './cluster-shape.ts';
-import { ownershipOf } from './ownership.ts';
+} from './published-objects.ts';
 
 const owner = {
   apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',

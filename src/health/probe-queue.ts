@@ -2,10 +2,10 @@
 // monotonic clock, passed in. Nothing here waits or starts a probe.
 import { type Due, dueInOrder } from './schedule.ts';
 
-/** A wake-up costs more than a probe. At the rate limit, the lane waits and starts several probes together. */
+/** A wake-up costs more than a probe. At the rate limit, the queue waits and starts several probes together. */
 const BATCH_MS = 50;
 
-export class Lane<T extends Due> {
+export class ProbeQueue<T extends Due> {
   readonly members = new Set<T>();
   readonly #pacer: Pacer;
   readonly #places: number;

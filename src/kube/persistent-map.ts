@@ -5,7 +5,7 @@
 const PARTS = 256;
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
 
-export class SteadyMap<V> implements ReadonlyMap<string, V> {
+export class PersistentMap<V> implements ReadonlyMap<string, V> {
   readonly size: number;
   readonly #parts: readonly ReadonlyMap<string, V>[];
 
@@ -14,8 +14,8 @@ export class SteadyMap<V> implements ReadonlyMap<string, V> {
     this.size = size;
   }
 
-  static empty<V>(): SteadyMap<V> {
-    return new SteadyMap<V>(
+  static empty<V>(): PersistentMap<V> {
+    return new PersistentMap<V>(
       Array.from({ length: PARTS }, () => NOTHING),
       0,
     );
@@ -30,7 +30,7 @@ export class SteadyMap<V> implements ReadonlyMap<string, V> {
   }
 
   /** Returns the same map if nothing differs. The value `undefined` removes a key. */
-  with(changes: Iterable<readonly [string, V | undefined]>): SteadyMap<V> {
+  with(changes: Iterable<readonly [string, V | undefined]>): PersistentMap<V> {
     const copies = new Map<number, Map<string, V>>();
     let { size } = this;
     for (const [key, value] of changes) {
@@ -48,14 +48,14 @@ export class SteadyMap<V> implements ReadonlyMap<string, V> {
       size += Number(value !== undefined) - Number(before !== undefined);
     }
     if (copies.size === 0) return this;
-    return new SteadyMap(
+    return new PersistentMap(
       this.#parts.map((part, number) => copies.get(number) ?? part),
       size,
     );
   }
 
   /** The changes that turn `before` into this map: keys with their new value, `undefined` for removed keys. */
-  *changesSince(before: SteadyMap<V>): Generator<readonly [string, V | undefined], void, void> {
+  *changesSince(before: PersistentMap<V>): Generator<readonly [string, V | undefined], void, void> {
     for (const [number, part] of this.#parts.entries()) {
       const old = before.#parts[number] as ReadonlyMap<string, V>;
       if (old === part) continue;

@@ -8,20 +8,20 @@ import {
 } from './object-labels.ts';
 import type { Wire } from './wire-object.ts';
 
-export interface ListenerMarks {
+export interface ListenerLabels {
   /** `<namespace>/<name>` of the AdditionalListener. */
   readonly listener: string;
   readonly service: string;
 }
 
 /** null for an object of the cluster itself, and for an object with only one of the two marks. */
-export function listenerMarks(meta: Wire<V1ObjectMeta> | undefined): ListenerMarks | null {
+export function listenerLabels(meta: Wire<V1ObjectMeta> | undefined): ListenerLabels | null {
   const service = meta?.labels?.[LISTENER_SERVICE_LABEL];
   const listener = meta?.annotations?.[LISTENER_ANNOTATION];
   return typeof service === 'string' && typeof listener === 'string' ? { listener, service } : null;
 }
 
-export const marksOf = ({ listener, service }: ListenerMarks) => ({
+export const marksOf = ({ listener, service }: ListenerLabels) => ({
   labels: { [LISTENER_SERVICE_LABEL]: service },
   annotations: { [LISTENER_ANNOTATION]: listener },
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SteadyMap } from './steady-map.ts';
+import { PersistentMap } from './persistent-map.ts';
 
 type Change = readonly [string, number | undefined];
 const key = fc.stringMatching(/^[ab]{0,4}$/);
@@ -21,7 +21,7 @@ describe('a steady map', () => {
   it('equals a plain map after the same changes, and leaves the previous map unchanged', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
-        const before = SteadyMap.empty<number>().with(first);
+        const before = PersistentMap.empty<number>().with(first);
         const plain = changed(new Map(), first);
         const after = before.with(second);
         const plainAfter = changed(plain, second);
@@ -50,8 +50,8 @@ describe('a steady map', () => {
   it('returns exactly the differences between any two maps', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
-        const a = SteadyMap.empty<number>().with(first);
-        const b = SteadyMap.empty<number>().with(second);
+        const a = PersistentMap.empty<number>().with(first);
+        const b = PersistentMap.empty<number>().with(second);
         const difference = [...b.changesSince(a)];
         expect(difference.every(([name, value]) => a.get(name) !== value)).toBe(true);
         expect(new Set(difference.map(([name]) => name)).size).toBe(difference.length);
@@ -61,7 +61,7 @@ describe('a steady map', () => {
   });
 
   it('is the same object when nothing differs', () => {
-    const map = SteadyMap.empty<number>().with([['a', 1]]);
+    const map = PersistentMap.empty<number>().with([['a', 1]]);
     expect(map.with([])).toBe(map);
     expect(map.with([['a', 1]])).toBe(map);
     expect(map.with([['b', undefined]])).toBe(map);

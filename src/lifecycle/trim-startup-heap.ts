@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
 
 /** Takes 10 to 30 ms, once. The engine's threads serve connections during this time. */
-export function dropStartGarbage(addon: { releaseFreeMemory(): void }): void {
+export function trimStartupHeap(addon: { releaseFreeMemory(): void }): void {
   // Only contexts created while the flag is set have the global `gc`. The flag applies to the whole process and stays set:
   // clearing it here would race with the other thread, which does the same at the same time.
   setFlagsFromString('--expose-gc');

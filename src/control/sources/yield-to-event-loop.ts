@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 const MAX_BLOCKING_MS = 8;
 
 /** Await the returned function after each step. It costs nothing until MAX_BLOCKING_MS have passed. */
-export function givingWay(): () => Promise<void> | undefined {
+export function eventLoopYielder(): () => Promise<void> | undefined {
   let sinceMs = performance.now();
   return () => {
     if (performance.now() - sinceMs <= MAX_BLOCKING_MS) return undefined;

@@ -5,7 +5,7 @@ import { sliceIndex } from '../objects/slice-index.ts';
 import type { ListenerWish } from '../sources/additional-listener.ts';
 import type { KubeWorld } from './kube-world.ts';
 
-export interface FormerWay {
+export interface PreviousEntry {
   readonly protocol: ListenerWish['protocol'];
   /** Since when no slice of this instance sends clients there (monotonic). While a slice does, this is the current time. */
   readonly sinceMs: number;
@@ -14,14 +14,14 @@ export interface FormerWay {
 /** By listener key. */
 type Protocols = ReadonlyMap<string, ListenerWish['protocol']>;
 
-export function formerWays(
+export function previousEntries(
   now: Protocols,
   before: Protocols,
-  known: ReadonlyMap<string, FormerWay>,
+  known: ReadonlyMap<string, PreviousEntry>,
   kube: KubeWorld | null,
   departureMs: number,
-): ReadonlyMap<string, FormerWay> {
-  const former = new Map<string, FormerWay>();
+): ReadonlyMap<string, PreviousEntry> {
+  const former = new Map<string, PreviousEntry>();
   // Without a Kubernetes API nothing is published, so no slice sends clients to the former entry point.
   if (kube === null) return former;
   const { nowMs } = kube;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { givingWay } from './giving-way.ts';
+import { eventLoopYielder } from './yield-to-event-loop.ts';
 
 const busyFor = (ms: number): void => {
   const end = performance.now() + ms;
@@ -7,12 +7,12 @@ const busyFor = (ms: number): void => {
 };
 
 it('does not yield after a short step', () => {
-  expect(givingWay()()).toBeUndefined();
+  expect(eventLoopYielder()()).toBeUndefined();
 });
 
 it('yields to other work after a long step, and then restarts its clock', async () => {
   let others = 0;
-  const giveWay = givingWay();
+  const giveWay = eventLoopYielder();
   for (let turn = 1; turn <= 2; turn += 1) {
     setImmediate(() => {
       others += 1;
