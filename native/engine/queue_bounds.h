@@ -10,8 +10,8 @@ namespace isthmus {
 constexpr std::uint64_t kUnboundedBytes = 64 * 1024;
 
 // SO_RCVBUF for the source of a flow. The kernel doubles the value for its own bookkeeping and grants at most net.core.rmem_max.
-// Segments of MTU size need more memory for the same bytes, so the first bulk flows among them get the wide buffer. A flow keeps it
-// until the connection ends. docs/decisions/0018 has the measurements.
+// Segments of MTU size need more memory for the same bytes, so a few bulk flows among them get the wide buffer. A flow keeps it
+// until its source ends, or until it has moved nothing in bulk for a while. docs/decisions/0018 has the measurements.
 constexpr int kNarrowReceiveBytes = 128 * 1024;
 constexpr int kWideReceiveBytes = 2304 * 1024;
 constexpr int kMostWideFlows = 8;

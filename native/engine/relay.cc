@@ -12,6 +12,14 @@
 #include "sys/tcp_state.h"
 
 namespace isthmus {
+namespace {
+
+int ReceiveBytes(Queues queues) {
+  if (queues == Queues::kWide) return kWideReceiveBytes;
+  return queues == Queues::kLargeSegments ? kLargeSegmentReceiveBytes : kNarrowReceiveBytes;
+}
+
+}  // namespace
 
 void Worker::Relay(Connection& connection) {
   Pump(connection, connection.up, connection.client, connection.backend);
@@ -32,7 +40,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
       // A broken connection sends a reset instead of FIN. If this was the last direction, close() sends the FIN.
       const Flow& other = &flow == &connection.up ? connection.down : connection.up;
       if (!connection.broken && !other.closed) static_cast<void>(::shutdown(to.fd, SHUT_WR));
-      pipes_.Give(flow.pipe, true);
+      ReleaseFlow(flow);
       return;
     }
     if (!from.readable) return;
@@ -53,6 +61,7 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
     // A short read means drained. Exceptions: the pipe had no more free slots, or the end of the stream or an urgent byte follows.
     const bool drained = !flow.splicing && moved < static_cast<long>(kScratchBytes) && !from.hang_up;
     if (!from.urgent) Judge(flow, moved);
+    flow.was_bulk = flow.was_bulk || moved >= static_cast<long>(kBigRead);
     if (flow.bytes >= kUnboundedBytes) Bound(flow, from, to);
     if (drained) from.readable = false;
     if (drained && !flow.Pending()) return;
@@ -65,13 +74,32 @@ void Worker::Bound(Flow& flow, const Side& from, const Side& to) {
   if (flow.queues == Queues::kUnbounded) {
     const auto state = StateOfTcp(from.fd);
     const bool large_segments = state && state->received_segment_bytes >= kLargeSegmentBytes;
-    flow.queues = large_segments ? Queues::kLargeSegments : Queues::kNarrow;
-    BoundQueues(from.fd, to.fd, large_segments ? kLargeSegmentReceiveBytes : kNarrowReceiveBytes);
+    if (large_segments) return SetQueues(flow, Queues::kLargeSegments, from, to);
+    if (!Widen(flow, from, to)) SetQueues(flow, Queues::kNarrow, from, to);
+  } else if (flow.queues == Queues::kNarrow) {
+    static_cast<void>(Widen(flow, from, to));
   }
-  if (flow.queues == Queues::kNarrow && flow.splicing && Enter(shared_.wide_flows, kMostWideFlows)) {
-    flow.queues = Queues::kWide;
-    BoundQueues(from.fd, to.fd, kWideReceiveBytes);
-  }
+}
+
+bool Worker::Widen(Flow& flow, const Side& from, const Side& to) {
+  // The load first: without a free place a bulk flow asks in every turn, and the counter is shared by all threads.
+  const bool may_be_free = shared_.wide_flows.load(std::memory_order_relaxed) < kMostWideFlows;
+  if (!flow.splicing || !may_be_free || !Enter(shared_.wide_flows, kMostWideFlows)) return false;
+  SetQueues(flow, Queues::kWide, from, to);
+  return true;
+}
+
+// Returns the place of a wide flow that has moved nothing in bulk since the last look: after a large list a watch is quiet for hours.
+void Worker::NarrowIfQuiet(Flow& flow, const Side& from, const Side& to) {
+  const bool quiet = !std::exchange(flow.was_bulk, false) && !flow.Pending();
+  if (!quiet || flow.closed || flow.queues != Queues::kWide) return;
+  Leave(shared_.wide_flows);
+  SetQueues(flow, Queues::kNarrow, from, to);
+}
+
+void Worker::SetQueues(Flow& flow, Queues queues, const Side& from, const Side& to) {
+  flow.queues = queues;
+  BoundQueues(from.fd, to.fd, ReceiveBytes(queues));
 }
 
 // Continues this connection in the next turn, after the other connections.
@@ -155,9 +183,14 @@ void Worker::Judge(Flow& flow, long moved) {
   }
 }
 
-void Worker::ReleaseFlow(Flow& flow) {
+// Drops the bytes that the sink has not accepted. The source may still hold a full receive buffer, so the flow keeps its place.
+void Worker::DropPending(Flow& flow) {
   std::free(std::exchange(flow.spill, nullptr));
   pipes_.Give(flow.pipe, flow.in_pipe == 0);
+}
+
+void Worker::ReleaseFlow(Flow& flow) {
+  DropPending(flow);
   if (std::exchange(flow.queues, Queues::kUnbounded) == Queues::kWide) Leave(shared_.wide_flows);
 }
 

@@ -40,8 +40,8 @@ void Worker::Broken(Connection& connection, const Side& side, int error) {
     flush_timers_.Set(connection.timer, now_ns_);
   }
   // Nothing more can be sent to the broken side.
-  ReleaseFlow(into);
-  into = Flow{.bytes = into.bytes, .ended = true, .closed = true};
+  DropPending(into);
+  into = Flow{.bytes = into.bytes, .queues = into.queues, .ended = true, .closed = true};
   // The receive buffer may still hold bytes of the broken side: a failed send does not mean that all bytes were read. A failed receive
   // does.
   const bool more_to_read = !out_of.ended && io::PendingError(side.fd) == 0 && io::Readable(side.fd);
@@ -81,6 +81,8 @@ void Worker::LookAfterPeers() {
     if (connection == nullptr || connection->state != State::kRelaying) continue;
     LookAfter(connection->client);
     LookAfter(connection->backend);
+    NarrowIfQuiet(connection->up, connection->client, connection->backend);
+    NarrowIfQuiet(connection->down, connection->backend, connection->client);
   }
 }
 

@@ -112,11 +112,15 @@ class Worker {
   void Spill(Flow& flow, const char* bytes, std::uint32_t count);
   void Judge(Flow& flow, long moved);
   void Bound(Flow& flow, const Side& from, const Side& to);
+  bool Widen(Flow& flow, const Side& from, const Side& to);
+  void NarrowIfQuiet(Flow& flow, const Side& from, const Side& to);
+  static void SetQueues(Flow& flow, Queues queues, const Side& from, const Side& to);
   void Broken(Connection& connection, const Side& side, int error);
   void PassReset(Connection& connection);
   void LookAtReset(Connection& connection);
   void LookAfterPeers();
   void LookAfter(Side& side);
+  void DropPending(Flow& flow);
   void ReleaseFlow(Flow& flow);
 
   // part.cc

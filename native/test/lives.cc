@@ -67,6 +67,28 @@ void BulkUp(Stage& stage, const Scenario&) {
   STEP(stage.Ended(Outcome::kFinished));
 }
 
+// A bulk flow in segments of MTU size has a wide buffer until its source sends FIN, or until the connection breaks.
+void BulkInSmallSegments(Stage& stage, const Scenario& self) {
+  const int client = stage.Connect(0, 1400);
+  STEP(stage.Say(client, "hello"));
+  STEP(stage.Asked("hello"));
+  stage.AnswerCandidates({stage.Live()});
+  const int backend = stage.AcceptAtBackend();
+  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.Transfer(client, backend, kBulkBytes, true));
+  STEP(stage.Settle() && stage.WideFlows() == 1);
+  if (self.happening == Happening::kClientReset) {
+    stage.Reset(client);
+    STEP(stage.Ended(Outcome::kClientReset));
+    return;
+  }
+  stage.Finish(client);
+  STEP(stage.HearEnd(backend));
+  STEP(stage.Settle() && stage.WideFlows() == 0);
+  stage.Finish(backend);
+  STEP(stage.Ended(Outcome::kFinished));
+}
+
 void BulkDown(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
@@ -363,6 +385,8 @@ std::vector<Scenario> Lives() {
       {"the backend speaks first", immediate, BackendSpeaksFirst},
       {"bulk to a reluctant backend", {}, BulkUp},
       {"bulk to a reluctant client", {}, BulkDown},
+      {"bulk in small segments", {}, BulkInSmallSegments},
+      {"bulk in small segments, and a reset", {}, BulkInSmallSegments, State::kRelaying, Happening::kClientReset},
       {"a hello longer than a block", {}, LongHello},
       {"failover", {.connect_timeout_ms = 15}, Failover},
       {"equals", {.connect_timeout_ms = 15}, Equals},

@@ -59,8 +59,9 @@ int PortOf(int fd) {
   return ntohs(address.sin_port);
 }
 
-int ConnectToLoopback(int port, int receive_buffer) {
+int ConnectToLoopback(int port, int receive_buffer, int segment_bytes) {
   const int fd = NewSocket();
+  if (segment_bytes > 0) ::setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment_bytes, sizeof segment_bytes);
   if (receive_buffer > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
   const sockaddr_in address = Loopback(port);
   static_cast<void>(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address));

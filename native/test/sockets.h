@@ -9,8 +9,8 @@ namespace isthmus {
 
 UniqueFd ListenOnLoopback(int backlog);
 int PortOf(int fd);
-// Returns a connected or connecting socket. A receive buffer of 0 leaves the size to the kernel.
-int ConnectToLoopback(int port, int receive_buffer);
+// Returns a connected or connecting socket. For both sizes 0 leaves it to the kernel.
+int ConnectToLoopback(int port, int receive_buffer, int segment_bytes = 0);
 // The next close() sends a reset.
 void ResetOnClose(int fd);
 

@@ -239,6 +239,7 @@ std::string Stage::Clear() {
   }
   const auto none_left = [&](const char* when) {
     if (shared_->connections != 0) wrong(std::string("connections are still counted ") + when);
+    if (shared_->wide_flows != 0) wrong(std::string("wide flows are still counted ") + when);
     if (shared_->pending_dials != 0) wrong(std::string("dials are still counted ") + when);
     if (!engine_->Shares().empty()) wrong(std::string("a share is still counted ") + when);
     if (shared_->hellos.Used() != 0) wrong(std::string("hello memory is still counted ") + when);

@@ -33,7 +33,7 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
 
   // --- clients and backends; the stage owns the descriptors
-  int Connect(int receive_buffer = 0);
+  int Connect(int receive_buffer = 0, int segment_bytes = 0);
   int AcceptAtBackend();
   // Accepts as another holder of the listening socket.
   int AcceptAt(int listener);
@@ -73,6 +73,7 @@ class Stage {
   void AnswerUnasked(std::uint64_t connection, Answer answer);
   bool Ended(Outcome outcome);
   bool DialsFailed(int count);
+  int WideFlows() const { return shared_->wide_flows; }
   std::uint64_t Connection() const { return question_.connection; }
   std::uint32_t Live() const { return live_; }
   // Targets: Closed() refuses connections, Deaf() never answers.

@@ -10,9 +10,9 @@
 
 namespace isthmus {
 
-int Stage::Connect(int receive_buffer) {
+int Stage::Connect(int receive_buffer, int segment_bytes) {
   clients_ += 1;
-  return Keep(ConnectToLoopback(port_, receive_buffer));
+  return Keep(ConnectToLoopback(port_, receive_buffer, segment_bytes));
 }
 
 int Stage::AcceptAtBackend() { return AcceptAt(backend_.Get()); }
