@@ -78,7 +78,10 @@ export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<s
       // The preferred version is the highest-ranked served version, whatever the storage version is.
       const best = ['v1beta2', 'v1beta1', 'v1alpha7', 'v1alpha6'].find((version) => served.includes(version));
       expect(found.preferredVersion.version).toBe(best);
-      const { body: resources } = expectStatus(await suite.client.get(`/apis/${GROUP}/${storage}`), 200);
+      // A real API server discovers the group before the resources of each version.
+      const discovery = () => suite.client.get(`/apis/${GROUP}/${storage}`);
+      await until('the resources are discovered', async () => (await discovery()).status === 200);
+      const { body: resources } = expectStatus(await discovery(), 200);
       expect(resources.resources).toContainEqual(
         expect.objectContaining({ name: 'openstackclusters', kind: 'OpenStackCluster', namespaced: true }),
       );
