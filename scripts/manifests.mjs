@@ -17,7 +17,7 @@ const RENDERED = [
   {
     file: 'deploy/examples/kubernetes-source/rbac.yaml',
     about:
-      'What Isthmus may do in the management cluster, and no more, for one that runs outside of it (docs/rbac.md)',
+      'What Isthmus may do in the management cluster, and no more, for one that runs outside of it (docs/explanation/privileges.md)',
     args: ['--show-only=templates/serviceaccount.yaml', '--show-only=templates/rbac.yaml'],
   },
   {

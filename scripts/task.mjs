@@ -180,7 +180,7 @@ const tasks = {
   },
   image: {
     about:
-      'build the container image from this clone into .cache/image, without a registry (as root; docs/install/image.md)',
+      'build the container image from this clone into .cache/image, without a registry (as root; docs/how-to/install/image.md)',
     run: async (args) => {
       await setUp({ addon: false, compiled: false });
       const { image } = await import('./image/build.mjs');
@@ -209,7 +209,7 @@ const tasks = {
   },
   release: {
     about:
-      'build all parts of a release into release/, publish nothing (docs/release.md; -- --no-image --unreleased)',
+      'build all parts of a release into release/, publish nothing (docs/how-to/release.md; -- --no-image --unreleased)',
     run: async (args) => {
       await setUp();
       const { release } = await import('./release/release.mjs');

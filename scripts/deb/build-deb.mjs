@@ -71,7 +71,7 @@ function stageSystem(tree, version) {
   put('deploy/systemd/isthmus.sysusers', 'usr/lib/sysusers.d/isthmus.conf');
   put('deploy/systemd/isthmus.env', 'etc/default/isthmus');
   put('deploy/debian/copyright', 'usr/share/doc/isthmus/copyright');
-  for (const page of ['docs/install/systemd.md', 'docs/upgrade.md'])
+  for (const page of ['docs/how-to/install/systemd.md', 'docs/how-to/upgrade.md'])
     if (existsSync(join(root, page))) put(page, `usr/share/doc/isthmus/${basename(page)}`);
   // In the package, both pages are in one directory.
   const guide = join(tree, 'usr/share/doc/isthmus/systemd.md');

@@ -1,4 +1,4 @@
-// `npm run release`: builds all parts of a release into release/, with checksums. It publishes nothing; docs/release.md describes the
+// `npm run release`: builds all parts of a release into release/, with checksums. It publishes nothing; docs/how-to/release.md describes the
 // next steps.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

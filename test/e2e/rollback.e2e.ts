@@ -1,4 +1,4 @@
-// The rollback of docs/migration.md: the old proxy starts beside Isthmus, then Isthmus stops. No request fails at any time.
+// The rollback of docs/how-to/migration.md: the old proxy starts beside Isthmus, then Isthmus stops. No request fails at any time.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Loop } from './client.ts';
@@ -6,7 +6,7 @@ import { Site } from './site.ts';
 import { Upstream, upstreamMissing } from './upstream.ts';
 import { NAMESPACE, proxiedServer } from './workload.ts';
 
-const MIGRATION = new URL('../../docs/migration.md', import.meta.url);
+const MIGRATION = new URL('../../docs/how-to/migration.md', import.meta.url);
 const missing = upstreamMissing();
 if (missing !== null) console.warn(`NOT TESTED: back to magnum-cluster-api-proxy (${missing})`);
 
@@ -57,7 +57,7 @@ describe.skipIf(missing !== null)('back to magnum-cluster-api-proxy', () => {
     expect(failures(before)).toEqual([]);
   });
 
-  test('docs/migration.md distinguishes the slices of the two by their labels', async () => {
+  test('docs/how-to/migration.md distinguishes the slices of the two by their labels', async () => {
     const [, selector = ''] =
       /delete endpointslices -l '([^']+)'/.exec(readFileSync(MIGRATION, 'utf8')) ?? [];
     const get = ['-n', NAMESPACE, 'get', 'endpointslices', '-o', 'name', '-l'];

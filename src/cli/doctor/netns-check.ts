@@ -83,7 +83,7 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
   if (place?.lostReadOnly === true)
     return warning(
       `${counts}; the directory can be written here, though it was mounted read-only: the host has made it a mount of its own since`,
-      'Restart this container; so that it is one from the boot on, enable run-netns.mount there (docs/install/kubernetes.md).',
+      'Restart this container; so that it is one from the boot on, enable run-netns.mount there (docs/how-to/install/kubernetes.md).',
     );
   return ok(counts);
 }

@@ -1,4 +1,4 @@
-// The node selector on the built program, with the commands of docs/node-selector.md. Labels of the Node change at run time.
+// The node selector on the built program, with the commands of docs/how-to/node-selector.md. Labels of the Node change at run time.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { Management } from '../../support/kubernetes/management.ts';
 import { until } from '../../support/tcp.ts';
 import { ADDRESS, TwoClusters } from '../../support/two-clusters.ts';
 
-const DOCS = readFileSync(new URL('../../../docs/node-selector.md', import.meta.url), 'utf8');
+const DOCS = readFileSync(new URL('../../../docs/how-to/node-selector.md', import.meta.url), 'utf8');
 const [, SELECTOR = ''] = /isthmus run --node-selector '(\[.*\])'/.exec(DOCS) ?? [];
 const [, LABEL = '', VALUE = ''] = /kubectl label node net-1 (\S+)=(\S+)/.exec(DOCS) ?? [];
 const FAST = ['--advertise-address', '192.0.2.1', '--health-interval', '200ms', '--propagation-wait', '1s'];

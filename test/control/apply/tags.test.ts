@@ -1,14 +1,14 @@
-// Tags of a cluster and of an instance, with the commands of docs/tags.md, on the built program and the embedded API.
+// Tags of a cluster and of an instance, with the commands of docs/how-to/tags.md, on the built program and the embedded API.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Management, NAMESPACE } from '../../support/kubernetes/management.ts';
 import { until } from '../../support/tcp.ts';
 import { ADDRESS, TwoClusters } from '../../support/two-clusters.ts';
 
-const DOCS = readFileSync(new URL('../../../docs/tags.md', import.meta.url), 'utf8');
+const DOCS = readFileSync(new URL('../../../docs/how-to/tags.md', import.meta.url), 'utf8');
 const documented = (pattern: RegExp): string => {
   const [, found] = pattern.exec(DOCS) ?? [];
-  if (found === undefined) throw new Error(`docs/tags.md has no ${pattern}`);
+  if (found === undefined) throw new Error(`docs/how-to/tags.md has no ${pattern}`);
   return found;
 };
 const ANNOTATION = 'isthmus.dev/resource-tags';
@@ -57,7 +57,7 @@ function tagsOn(kind: keyof typeof KINDS): string {
 }
 const sorted = (...tags: string[]) => tags.join().split(',').sort().join();
 
-describe('tags, as docs/tags.md describes them', () => {
+describe('tags, as docs/how-to/tags.md describes them', () => {
   it('from the flag are on objects of the instance, and tags from the annotation on all objects of the cluster', async () => {
     const isthmus = management.instance('net-1');
     await isthmus.start(...FAST, '--resource-tags', INSTANCE_TAGS);

@@ -14,7 +14,7 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
-# Which further ways into a cluster are wanted, and what came of each (docs/listeners.md).
+# Which further ways into a cluster are wanted, and what came of each (docs/how-to/listeners.md).
 - apiGroups: [isthmus.dev]
   resources: [additionallisteners]
   verbs: [list, watch]
