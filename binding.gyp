@@ -1,4 +1,4 @@
-# Builds the addon linux-netns (native/README.md). ISTHMUS_SANITIZE=1 (scripts/build-addon.mjs --sanitize) adds ASan and UBSan.
+# Builds the addon linux-netns (native/README.md). ISTHMUS_SANITIZE=1 (scripts/addon/build-addon.mjs --sanitize) adds ASan and UBSan.
 {
   'variables': {
     'sanitize%': '<!(echo "${ISTHMUS_SANITIZE:-0}")',

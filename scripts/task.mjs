@@ -4,18 +4,18 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureCrun } from './containers.mjs';
-import { ensurePacketFilter } from './debian.mjs';
-import { runEndToEnd } from './end-to-end.mjs';
-import { openForwards } from './forward.mjs';
-import { ensureHelm, ensureMonitoringDefinitions } from './helm.mjs';
-import { MissingError, requireTools } from './problems.mjs';
-import { ensurePromtool } from './promtool.mjs';
-import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox.mjs';
-import { runVitest } from './second-look.mjs';
-import { childEnvironment, pinnedNode, root, setUp } from './setup.mjs';
-import { ensureTestbed } from './testbed.mjs';
-import { ensureUpstream } from './upstream.mjs';
+import { ensureCrun } from './fetch/containers.mjs';
+import { ensurePacketFilter } from './fetch/debian.mjs';
+import { ensureHelm, ensureMonitoringDefinitions } from './fetch/helm.mjs';
+import { ensurePromtool } from './fetch/promtool.mjs';
+import { ensureTestbed } from './fetch/testbed.mjs';
+import { ensureUpstream } from './fetch/upstream.mjs';
+import { openForwards } from './sandbox/forward.mjs';
+import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox/sandbox.mjs';
+import { MissingError, requireTools } from './setup/problems.mjs';
+import { childEnvironment, pinnedNode, root, setUp } from './setup/setup.mjs';
+import { runEndToEnd } from './test/end-to-end.mjs';
+import { runVitest } from './test/second-look.mjs';
 
 const bin = (...parts) => join(root, 'node_modules', ...parts);
 const vitest = bin('vitest', 'vitest.mjs');
@@ -99,7 +99,7 @@ const tasks = {
     run: async (args) => {
       requireSandbox();
       await setUp({ compiled: false, sanitize: true });
-      const { sanitizedEnvironment } = await import('./sanitizer.mjs');
+      const { sanitizedEnvironment } = await import('./addon/sanitizer.mjs');
       return sandboxed(
         [vitest, 'run', 'test/netns/addon', 'test/engines/native-engine', ...args],
         sanitizedEnvironment(),
@@ -142,7 +142,7 @@ const tasks = {
     run: async () => {
       const { ISTHMUS_HELM } = await ensureHelm();
       await setUp({ addon: false, compiled: false });
-      return run([join(root, 'scripts', 'manifests.mjs')], { ISTHMUS_HELM });
+      return run([join(root, 'scripts', 'chart', 'manifests.mjs')], { ISTHMUS_HELM });
     },
   },
   deb: {
@@ -161,7 +161,7 @@ const tasks = {
     run: async (args) => {
       requireSandbox();
       requireTools(['dpkg-deb', 'mmdebstrap']);
-      const { ensureDebianRoot } = await import('./deb/debian-root.mjs');
+      const { ensureDebianRoot } = await import('./fetch/debian-root.mjs');
       const debian = await ensureDebianRoot();
       await setUp();
       const { buildDeb, debVersion } = await import('./deb/build-deb.mjs');

@@ -21,7 +21,7 @@ import {
   nodeComponent,
   npmComponent,
   productionPackages,
-} from '../../scripts/sbom.mjs';
+} from '../../scripts/release/sbom.mjs';
 import { distribution, librariesOf } from './libraries.mjs';
 import { copyFile, copyPackages, licenceList, licenceTexts } from './packages.mjs';
 
@@ -44,7 +44,7 @@ const ownLibraries = (process.env.RUNTIME_IMAGE ?? 'scratch') === 'scratch';
 rmSync(image, { recursive: true, force: true });
 rmSync(at('dist'), { recursive: true, force: true });
 node(at('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json', '--sourceMap', 'false');
-node(at('scripts', 'build-addon.mjs'), '--flavour', flavour);
+node(at('scripts', 'addon', 'build-addon.mjs'), '--flavour', flavour);
 const addon = at('prebuilds', flavour, 'linux_netns.node');
 
 const manifest = JSON.parse(readFileSync(at('package.json'), 'utf8'));

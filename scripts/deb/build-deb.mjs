@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { pinnedNode, pinnedNodeHome, root } from '../setup.mjs';
+import { pinnedNode, pinnedNodeHome, root } from '../setup/setup.mjs';
 import { productionPackages } from './production-packages.mjs';
 import { libraryDependencies } from './shared-libraries.mjs';
 

@@ -13,12 +13,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { ensureProgram } from '../debian.mjs';
-import { withLock } from '../lock.mjs';
-import { MissingError, onPath } from '../problems.mjs';
-import { pinnedNodeHome } from '../setup.mjs';
-import { runStep } from '../step.mjs';
-import { cacheDirectory } from '../testbed.mjs';
+import { ensureProgram } from '../fetch/debian.mjs';
+import { cacheDirectory } from '../fetch/testbed.mjs';
+import { withLock } from '../setup/lock.mjs';
+import { MissingError, onPath } from '../setup/problems.mjs';
+import { pinnedNodeHome } from '../setup/setup.mjs';
+import { runStep } from '../setup/step.mjs';
 
 const SUITE = 'bookworm';
 const PACKAGES = ['ca-certificates', 'g++', 'make', 'python3', 'libstdc++6', 'libgcc-s1'];

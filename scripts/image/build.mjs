@@ -4,12 +4,12 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ensureProgram } from '../debian.mjs';
-import { withLock } from '../lock.mjs';
-import { MissingError } from '../problems.mjs';
-import { root } from '../setup.mjs';
-import { runStep } from '../step.mjs';
-import { cacheDirectory } from '../testbed.mjs';
+import { ensureProgram } from '../fetch/debian.mjs';
+import { cacheDirectory } from '../fetch/testbed.mjs';
+import { withLock } from '../setup/lock.mjs';
+import { MissingError } from '../setup/problems.mjs';
+import { root } from '../setup/setup.mjs';
+import { runStep } from '../setup/step.mjs';
 import { ensureBase } from './base.mjs';
 import { describe, unpack } from './oci-archive.mjs';
 

@@ -1,7 +1,7 @@
 // Prepares `npm run test:image` outside the sandbox, which has no network. Provides the image, a second build of it, and two runtimes.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureProgram, ensureShared } from '../debian.mjs';
+import { ensureProgram, ensureShared } from '../fetch/debian.mjs';
 import { buildImage, imageDirectory, judge, sourceFacts } from './build.mjs';
 import { describe } from './oci-archive.mjs';
 

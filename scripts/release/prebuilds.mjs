@@ -2,10 +2,10 @@
 // and reported; on such a machine, the package compiles the addon during installation.
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { flavourNames, toolchain } from '../addon-flavours.mjs';
-import { childEnvironment, pinnedNode, root } from '../setup.mjs';
-import { runStep } from '../step.mjs';
-import { ensureZig } from './zig.mjs';
+import { flavourNames, toolchain } from '../addon/addon-flavours.mjs';
+import { ensureZig } from '../fetch/zig.mjs';
+import { childEnvironment, pinnedNode, root } from '../setup/setup.mjs';
+import { runStep } from '../setup/step.mjs';
 
 async function zigEnvironment() {
   try {
@@ -30,7 +30,7 @@ export async function buildPrebuilds() {
       missing.push({ flavour, why });
       continue;
     }
-    const args = [join(root, 'scripts', 'build-addon.mjs'), '--flavour', flavour];
+    const args = [join(root, 'scripts', 'addon', 'build-addon.mjs'), '--flavour', flavour];
     await runStep(`compiling the addon for ${flavour}`, pinnedNode, args, { cwd: root, env });
     if (!existsSync(join(root, 'prebuilds', flavour, 'linux_netns.node')))
       throw new Error(`${flavour} was not built`);

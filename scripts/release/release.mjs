@@ -13,15 +13,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
+import { chartCopies } from '../chart/manifests.mjs';
+import { packChart } from '../chart/pack.mjs';
 import { buildDeb, debVersion } from '../deb/build-deb.mjs';
-import { ensureHelm } from '../helm.mjs';
+import { ensureHelm } from '../fetch/helm.mjs';
 import { buildImage, revision, sourceEpoch } from '../image/build.mjs';
-import { chartCopies } from '../manifests.mjs';
-import { requireTools } from '../problems.mjs';
-import { billOfMaterials, npmComponent, productionPackages } from '../sbom.mjs';
-import { root } from '../setup.mjs';
-import { packChart } from './chart.mjs';
+import { requireTools } from '../setup/problems.mjs';
+import { root } from '../setup/setup.mjs';
 import { buildPrebuilds } from './prebuilds.mjs';
+import { billOfMaterials, npmComponent, productionPackages } from './sbom.mjs';
 import { tryPackage } from './trial.mjs';
 
 const json = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { pinnedNode } from '../setup.mjs';
+import { pinnedNode } from '../setup/setup.mjs';
 
 const NEEDED_BY_NPM = [
   'sh',

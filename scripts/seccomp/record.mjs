@@ -2,8 +2,8 @@
 // It takes minutes, because strace stops the program twice per call.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureProgram } from '../debian.mjs';
-import { root } from '../setup.mjs';
+import { ensureProgram } from '../fetch/debian.mjs';
+import { root } from '../setup/setup.mjs';
 import { allowedNames, namesIn, profileFor } from './profile.mjs';
 
 export const profileFile = join(root, 'deploy', 'seccomp', 'isthmus.json');

@@ -224,7 +224,7 @@ const require = createRequire(import.meta.url);
 
 const COMPILED = '../../build/Release/linux_netns.node';
 
-/** The addon compiled on this machine. Otherwise the package's prebuilt addon for it (scripts/addon-flavours.mjs). */
+/** The addon compiled on this machine. Otherwise the package's prebuilt addon for it (scripts/addon/addon-flavours.mjs). */
 function addonFile(): string {
   if (existsSync(new URL(COMPILED, import.meta.url))) return COMPILED;
   return `../../prebuilds/linux-${process.arch}-${usesMusl() ? 'musl' : 'glibc'}/linux_netns.node`;

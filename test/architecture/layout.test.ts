@@ -19,10 +19,13 @@ const foldersBelow = (place: string): string[] =>
     return each.isDirectory() ? [path, ...foldersBelow(path)] : [];
   });
 
-test.each(['src', 'demo', 'test'])('no folder of %s has more than 25 files besides tests', (place) => {
-  const large = [place, ...foldersBelow(place)].filter((each) => filesIn(each).length > MAX_FILES);
-  expect(large).toEqual([]);
-});
+test.each(['src', 'demo', 'scripts', 'test'])(
+  'no folder of %s has more than 25 files besides tests',
+  (place) => {
+    const large = [place, ...foldersBelow(place)].filter((each) => filesIn(each).length > MAX_FILES);
+    expect(large).toEqual([]);
+  },
+);
 
 test('src has at most four loose files', () => {
   expect(filesIn('src').length).toBeLessThanOrEqual(MAX_LOOSE_SOURCES);
@@ -30,4 +33,8 @@ test('src has at most four loose files', () => {
 
 test('test has no loose file', () => {
   expect(entriesOf('test').filter((each) => each.isFile())).toEqual([]);
+});
+
+test('scripts has no loose file but the entry of all npm scripts', () => {
+  expect(filesIn('scripts')).toEqual(['task.mjs']);
 });

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CHART } from '../../scripts/manifests.mjs';
+import { CHART } from '../../scripts/chart/manifests.mjs';
 import { ALERT_CASES } from './alert-cases.ts';
 import { checkRules, promtool, type Rule, testRules } from './promtool.ts';
 import { only, rendered } from './rendering.ts';

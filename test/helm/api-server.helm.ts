@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CHART } from '../../scripts/manifests.mjs';
+import { CHART } from '../../scripts/chart/manifests.mjs';
 import { readConfig } from '../../src/cli/config/config.ts';
 import { doctor } from '../../src/cli/doctor/doctor.ts';
 import { neededRights } from '../../src/control/objects/needed-rights.ts';

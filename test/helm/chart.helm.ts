@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CHART, renderedManifests } from '../../scripts/manifests.mjs';
+import { CHART, renderedManifests } from '../../scripts/chart/manifests.mjs';
 import { readConfig } from '../../src/cli/config/config.ts';
 import { neededRights } from '../../src/control/objects/needed-rights.ts';
 import { START_LIMIT_MS } from '../../src/lifecycle/service.ts';

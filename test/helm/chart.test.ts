@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CHART, chartCopies, sourceHash } from '../../scripts/manifests.mjs';
+import { CHART, chartCopies, sourceHash } from '../../scripts/chart/manifests.mjs';
 import { environmentName, FLAG_NAMES, FLAGS, type FlagName } from '../../src/cli/config/flags.ts';
 import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
 

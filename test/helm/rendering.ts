@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { CHART } from '../../scripts/manifests.mjs';
+import { CHART } from '../../scripts/chart/manifests.mjs';
 
 export type Values = Readonly<Record<string, unknown>>;
 

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
-const script = fileURLToPath(new URL('../../scripts/end-to-end.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/test/end-to-end.mjs', import.meta.url));
 const { chosenFiles } = (await import(script)) as {
   chosenFiles: (all: string[], words: string[]) => string[];
 };

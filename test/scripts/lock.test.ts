@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { until } from '../support/tcp.ts';
 
-const module = fileURLToPath(new URL('../../scripts/lock.mjs', import.meta.url));
+const module = fileURLToPath(new URL('../../scripts/setup/lock.mjs', import.meta.url));
 let parent: string;
 beforeEach(() => {
   parent = mkdtempSync(join(tmpdir(), 'isthmus-test-lock-'));

@@ -18,10 +18,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const scripts = (name: string) => new URL(`../../scripts/${name}`, import.meta.url).href;
 const json = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'));
-const { billOfMaterials, npmComponent, productionPackages } = await import(scripts('sbom.mjs'));
-const { toolchain } = await import(scripts('addon-flavours.mjs'));
+const { billOfMaterials, npmComponent, productionPackages } = await import(scripts('release/sbom.mjs'));
+const { toolchain } = await import(scripts('addon/addon-flavours.mjs'));
 const { changesOf, releaseProblems } = await import(scripts('release/release.mjs'));
-const { packChart } = await import(scripts('release/chart.mjs'));
+const { packChart } = await import(scripts('chart/pack.mjs'));
 
 describe('package-lock.json', () => {
   test('has the hash of every package that it installs', () => {
@@ -151,7 +151,7 @@ describe('an installed package', () => {
   const env = { PATH: '/nonexistent', HOME: directory };
   const node = (...args: string[]) =>
     spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8', env, timeout: 60_000 });
-  const install = () => node('scripts/build-addon.mjs', '--if-installed');
+  const install = () => node('scripts/addon/build-addon.mjs', '--if-installed');
 
   beforeAll(() => {
     for (const name of [
@@ -159,8 +159,8 @@ describe('an installed package', () => {
       'binding.gyp',
       'native',
       'dist',
-      'scripts/build-addon.mjs',
-      'scripts/addon-flavours.mjs',
+      'scripts/addon/build-addon.mjs',
+      'scripts/addon/addon-flavours.mjs',
     ])
       cpSync(join(root, name), join(directory, name), { recursive: true });
     mkdirSync(join(directory, 'node_modules'));

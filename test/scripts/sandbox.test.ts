@@ -9,7 +9,7 @@ import { until, WAIT_MS, within } from '../support/tcp.ts';
 
 const scripts = fileURLToPath(new URL('../../scripts/', import.meta.url));
 const WRAPPER = `
-import { runInSandbox } from ${JSON.stringify(`${scripts}sandbox.mjs`)};
+import { runInSandbox } from ${JSON.stringify(`${scripts}sandbox/sandbox.mjs`)};
 process.exitCode = await runInSandbox('sh', ['-c', process.argv[1]], { cwd: '/', env: process.env });
 `;
 
@@ -91,7 +91,7 @@ describe('the check for missing tools', () => {
       [
         '--input-type=module',
         '-e',
-        `import { requireTools } from ${JSON.stringify(`${scripts}problems.mjs`)};
+        `import { requireTools } from ${JSON.stringify(`${scripts}setup/problems.mjs`)};
          try { requireTools(${tools}) } catch (error) { console.log(error.message); process.exit(1) }`,
       ],
       { encoding: 'utf8', env: { PATH: path } },

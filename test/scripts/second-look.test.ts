@@ -12,7 +12,9 @@ interface Failed {
 type Say = { readonly say: (line: string) => void };
 type Run = (args: readonly string[], env: Record<string, string>) => Promise<number>;
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { failedFiles, runVitest, secondLook } = (await import(join(root, 'scripts', 'second-look.mjs'))) as {
+const { failedFiles, runVitest, secondLook } = (await import(
+  join(root, 'scripts', 'test', 'second-look.mjs')
+)) as {
   failedFiles: (report: unknown) => Failed[];
   runVitest: (run: Run, args: readonly string[], chosen: readonly string[], options: Say) => Promise<number>;
   secondLook: (

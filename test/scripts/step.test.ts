@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { isAlive } from '../support/process.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 
-const script = fileURLToPath(new URL('../../scripts/step.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/setup/step.mjs', import.meta.url));
 // The step prints its process id, and `progress` receives it.
 const WRAPPER = `
 import { runStep } from ${JSON.stringify(script)};

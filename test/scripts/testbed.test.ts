@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 
-const script = fileURLToPath(new URL('../../scripts/testbed.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/fetch/testbed.mjs', import.meta.url));
 const WRAPPER = `
 import { ensureTestbed } from ${JSON.stringify(script)};
 console.log(JSON.stringify(await ensureTestbed()));

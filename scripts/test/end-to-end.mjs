@@ -3,10 +3,10 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { MissingError } from './problems.mjs';
-import { runInSandbox } from './sandbox.mjs';
+import { runInSandbox } from '../sandbox/sandbox.mjs';
+import { MissingError } from '../setup/problems.mjs';
+import { childEnvironment, pinnedNode, root } from '../setup/setup.mjs';
 import { failedFiles, isCi, readReport, reporting, secondLook } from './second-look.mjs';
-import { childEnvironment, pinnedNode, root } from './setup.mjs';
 
 /** The longest files run first and the short ones fill the gaps. All others follow in order of name. */
 const LONGEST = ['recovery', 'at-rest', 'upstream', 'conversion', 'traffic', 'instances'];

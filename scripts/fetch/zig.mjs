@@ -3,10 +3,10 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { withLock } from '../lock.mjs';
-import { onPath } from '../problems.mjs';
-import { runStep } from '../step.mjs';
-import { cacheDirectory } from '../testbed.mjs';
+import { withLock } from '../setup/lock.mjs';
+import { onPath } from '../setup/problems.mjs';
+import { runStep } from '../setup/step.mjs';
+import { cacheDirectory } from './testbed.mjs';
 
 const VERSION = '0.17.0';
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { CHART } from '../manifests.mjs';
+import { CHART } from './manifests.mjs';
 
 function run(helm, ...args) {
   try {

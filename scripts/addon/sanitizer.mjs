@@ -2,11 +2,9 @@
 // LD_PRELOAD loads the sanitizer runtimes first.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { dirname, isAbsolute, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { MissingError, onPath } from './problems.mjs';
-
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+import { isAbsolute, join } from 'node:path';
+import { MissingError, onPath } from '../setup/problems.mjs';
+import { root } from '../setup/setup.mjs';
 
 /** Asks the compiler for the path of its own runtime. The runtime must match the compiler's version. */
 function runtime(name) {

@@ -15,10 +15,10 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { withLock } from './lock.mjs';
-import { MissingError, onPath } from './problems.mjs';
-import { root } from './setup.mjs';
-import { runStep } from './step.mjs';
+import { withLock } from '../setup/lock.mjs';
+import { MissingError, onPath } from '../setup/problems.mjs';
+import { root } from '../setup/setup.mjs';
+import { runStep } from '../setup/step.mjs';
 
 const KEPT_BUILDS = 2;
 const sourcesOf = (module) => join(root, 'test', 'e2e', module);

@@ -16,7 +16,7 @@ import { withLock } from './lock.mjs';
 import { requireTools } from './problems.mjs';
 import { runStep } from './step.mjs';
 
-export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const at = (...parts) => join(root, ...parts);
 
 export const pinnedNodeHome = at('node_modules', `node-linux-${process.arch}`);
@@ -61,9 +61,16 @@ function isTooOldForOptionalPackages() {
   return major < 20 || (major === 20 && minor < 19);
 }
 
+/** The fields of package.json that npm compares with the lock file. A new npm script must not reinstall everything. */
+function dependencyFields() {
+  const { dependencies, devDependencies, overrides } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+  return JSON.stringify({ dependencies, devDependencies, overrides });
+}
+
 async function ensureDependencies() {
-  const inputs = [at('package-lock.json'), at('package.json'), at('tools', 'pinned-node', 'package.json')];
-  await whenStale(at('node_modules', '.isthmus-stamp'), hashOf(inputs, process.arch), async () => {
+  const inputs = [at('package-lock.json'), at('tools', 'pinned-node', 'package.json')];
+  const hash = hashOf(inputs, `${process.arch}${dependencyFields()}`);
+  await whenStale(at('node_modules', '.isthmus-stamp'), hash, async () => {
     // With the path of npm's script, a Node other than the one on the PATH can run npm.
     const script = process.env.npm_execpath?.endsWith('.js') ? process.env.npm_execpath : undefined;
     // No dependency needs its install scripts. Skipping them keeps foreign code from running at install time.
@@ -98,7 +105,7 @@ async function ensureAddon({ sanitize = false } = {}) {
   const version = readFileSync(join(pinnedNodeHome, 'package.json'), 'utf8');
   await whenStale(at(addonDirectory(sanitize), '.isthmus-stamp'), hashOf(inputs, version), async () => {
     requireTools(['make', 'c++', 'python3']);
-    const args = ['scripts/build-addon.mjs', ...(sanitize ? ['--sanitize'] : [])];
+    const args = ['scripts/addon/build-addon.mjs', ...(sanitize ? ['--sanitize'] : [])];
     const title = sanitize
       ? 'compiling the native addon with ASan and UBSan'
       : 'compiling the native addon (node-gyp)';

@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { root } from './setup.mjs';
+import { root } from '../setup/setup.mjs';
 
 /** If more files than this fail in one run, the cause is a defect and not chance. */
 export const MOST_FILES = 3;
@@ -13,7 +13,7 @@ export const isCi = () => !['', '0', 'false'].includes(process.env.CI ?? '');
 
 /** The arguments and environment that make vitest write the report that readReport() reads from `file`. */
 export const reporting = {
-  args: ['--reporter=default', `--reporter=${join(root, 'scripts', 'run-reporter.mjs')}`],
+  args: ['--reporter=default', `--reporter=${join(root, 'scripts', 'test', 'run-reporter.mjs')}`],
   env: (file) => ({ ISTHMUS_TEST_REPORT: file }),
 };
 

@@ -3,9 +3,9 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { withLock } from './lock.mjs';
-import { onPath } from './problems.mjs';
-import { root } from './setup.mjs';
+import { withLock } from '../setup/lock.mjs';
+import { onPath } from '../setup/problems.mjs';
+import { root } from '../setup/setup.mjs';
 import { cacheDirectory, ensureBuild } from './testbed.mjs';
 
 /** Returns the environment variable that tells the tests where Helm is. A Helm named in ISTHMUS_HELM is used unchanged. */

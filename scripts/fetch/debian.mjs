@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { withLock } from './lock.mjs';
-import { MissingError, onPath } from './problems.mjs';
+import { withLock } from '../setup/lock.mjs';
+import { MissingError, onPath } from '../setup/problems.mjs';
 import { cacheDirectory } from './testbed.mjs';
 
 /** The names that Debian's `update-alternatives` links to the iptables variant that writes nftables rules. */

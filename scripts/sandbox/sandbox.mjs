@@ -3,7 +3,7 @@
 // its namespaces, mounts and sockets, so nothing remains on the machine.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { MissingError, requireTools } from './problems.mjs';
+import { MissingError, requireTools } from '../setup/problems.mjs';
 
 const SHARED = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
 const WAYS = {

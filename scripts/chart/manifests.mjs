@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const CHART = join(root, 'deploy', 'helm', 'isthmus');
 const DEFINITIONS = join(root, 'deploy', 'crds');
 const COPIED = join(CHART, 'files', 'crds');

@@ -4,10 +4,10 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withLock } from '../setup/lock.mjs';
+import { onPath } from '../setup/problems.mjs';
+import { runStep } from '../setup/step.mjs';
 import { ensureHaproxy } from './debian.mjs';
-import { withLock } from './lock.mjs';
-import { onPath } from './problems.mjs';
-import { runStep } from './step.mjs';
 import { cacheDirectory } from './testbed.mjs';
 
 /** The package imports novaclient without declaring the dependency. */

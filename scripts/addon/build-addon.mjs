@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolchain } from './addon-flavours.mjs';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const sanitize = process.argv.includes('--sanitize');
 const flavourAt = process.argv.indexOf('--flavour');
 const flavour = flavourAt === -1 ? null : process.argv[flavourAt + 1];

@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { requireTools } from '../problems.mjs';
-import { runStep } from '../step.mjs';
+import { requireTools } from '../setup/problems.mjs';
+import { runStep } from '../setup/step.mjs';
 
 const NAME = 'debian-root-1';
 const PACKAGES = ['libstdc++6', 'passwd', 'systemd-standalone-sysusers'];
