@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { getPriority, loadavg } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { machineFacts } from '../harness/machine.ts';
+import { machineFacts, machineText } from '../harness/machine.ts';
 import { atRest } from './at-rest.ts';
 import { fleet } from './fleet.ts';
 import { reaction } from './reaction.ts';
@@ -53,9 +53,9 @@ const times = parts
 const text = `# The control loop, measured
 
 \`npm run bench -- control\`, each part once, the built program against the embedded management API, tenants in real
-namespaces, default settings; when (UTC), the load of the machine then, and our priority: ${times}. What is printed for us was measured here. The column upstream is quoted: magnum-cluster-api-proxy 0.38.2
-on real Kubernetes 1.35, from shared/contract.md (¹ through DNS, Service and kube-proxy, which are not part of our number here; the
-end-to-end suite measures with them).
+namespaces, default settings. When (UTC), the load of the machine then, and the priority of the benchmark: ${times}.
+The column "measured" is of this run. The column "upstream" is of magnum-cluster-api-proxy 0.38.2 on real Kubernetes 1.35, measured once
+(¹ through DNS, Service and kube-proxy, which are not part of our number here; the end-to-end suite measures with them).
 
 ${table(all)}
 
@@ -63,7 +63,7 @@ CPU is user and system time of all threads. A turn is timed by the program itsel
 the embedded API runs on the same machine: where the load says that it was busy with other work too, that is in it, and
 \`node bench/control/turn.ts\` tells the CPU time of a turn alone.
 
-Machine: ${JSON.stringify(machineFacts())}
+${machineText(machineFacts())}.
 `;
 console.log(`\n${table(rows)}\n`);
 if (!quick && parts.every(([name]) => stored[name] !== undefined))

@@ -2,7 +2,7 @@
 
 export interface Row {
   readonly what: string;
-  /** The value measured on real Kubernetes (shared/contract.md). */
+  /** The value of magnum-cluster-api-proxy, measured once on real Kubernetes. */
   readonly upstream: string;
   readonly goal: string;
   readonly measured: string;

@@ -21,6 +21,16 @@ export interface Machine {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+/** One line for the report: when, which code, which machine. */
+export function machineText(machine: Machine): string {
+  const { date, commit, node, kernel, cores, cpu, memoryGb, hypervisor, stealSinceBoot, loadAverage } = machine;
+  const loads = loadAverage.map((each) => each.toFixed(1)).join(' ');
+  return (
+    `${date}, commit ${commit}, Node ${node}, kernel ${kernel}, ${cores} × ${cpu}, ${memoryGb} GB, ${hypervisor}, ` +
+    `steal since boot ${(stealSinceBoot * 100).toFixed(1)} %, load average ${loads}`
+  );
+}
+
 function said(command: string, ...args: string[]): string {
   try {
     return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();

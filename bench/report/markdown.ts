@@ -1,4 +1,5 @@
 // Renders the result as Markdown. A peer that fails correctness appears only in the correctness table.
+import { machineText } from '../harness/machine.ts';
 import { SCENARIOS } from '../scenarios/all.ts';
 import { goalSection } from './goal-table.ts';
 import { BASELINE, type Cell, cellsOf, participantsIn } from './ratios.ts';
@@ -79,13 +80,10 @@ function correctnessSection(report: Report): string[] {
 
 export function markdown(report: Report): string {
   const { machine } = report;
-  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
   return [
     '# Benchmark',
     '',
-    `${machine.date}, commit ${machine.commit}, Node ${machine.node}, kernel ${machine.kernel}, ${machine.cores} × ${machine.cpu}, ${machine.memoryGb} GB, ${machine.hypervisor}, steal since boot ${percent(machine.stealSinceBoot)}, load average ${machine.loadAverage.map((each) => each.toFixed(1)).join(' ')}; in the namespaces ${Object.entries(
-      machine.settings,
-    )
+    `${machineText(machine)}; in the namespaces ${Object.entries(machine.settings)
       .map(([key, value]) => `${key}=${value}`)
       .join(', ')} (host: ${machine.hostCongestionControl}).`,
     '',

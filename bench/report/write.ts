@@ -1,4 +1,5 @@
-// Writes the result: of a complete run into bench/results and the README, of any other run into the cache.
+// Writes the result: of a complete run into bench/results and the README, of any other run into the cache. Every round of any run, as
+// JSON, goes into the cache: it is large, and a new run replaces it.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cache, root } from '../harness/tools.ts';
@@ -18,10 +19,11 @@ export function writeReport(report: Report): Written {
   // A run with its own results directory never replaces the project's last result.
   const elsewhere = process.env.BENCH_RESULTS;
   const partial = elsewhere === undefined ? partialBecause(report) : 'BENCH_RESULTS says where';
-  const directory = partial === null ? join(root, 'bench', 'results') : (elsewhere ?? join(cache, 'results'));
-  mkdirSync(directory, { recursive: true });
+  const raw = elsewhere ?? join(cache, 'results');
+  const directory = partial === null ? join(root, 'bench', 'results') : raw;
+  for (const each of [raw, directory]) mkdirSync(each, { recursive: true });
+  replace(join(raw, 'latest.json'), `${JSON.stringify(report, null, 1)}\n`);
   const files = {
-    'latest.json': `${JSON.stringify(report, null, 1)}\n`,
     'latest.md': `${markdown(report).trimEnd()}\n`,
     'throughput.svg': throughputPlot(report),
     'latency.svg': latencyPlot(report),

@@ -15,9 +15,17 @@ const filesBelow = (place: string): string[] =>
     each.isFile() ? [relative(root, join(each.parentPath, each.name))] : [],
   );
 const pages = (): string[] => [
-  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md', 'native/README.md'],
-  ...filesBelow('docs').filter((path) => path.endsWith('.md')),
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'native/README.md'],
+  ...['docs', 'bench', 'deploy', 'test'].flatMap(filesBelow).filter((path) => path.endsWith('.md')),
 ];
+/** The anchors of a page, made from its headings as GitHub makes them. */
+const anchorsOf = (path: string): string[] =>
+  [...readFileSync(join(root, path), 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 const linesOf = (path: string): string[] => readFileSync(join(root, path), 'utf8').split('\n');
 const found = (paths: readonly string[], isWrong: (line: string, path: string) => boolean): string[] =>
   paths.flatMap((path) =>
@@ -35,13 +43,23 @@ test('every sentence names its subject', () => {
   expect(found(paths, (line) => UNCLEAR.test(line) && !UNIX_USER.test(line))).toEqual([]);
 });
 
-test('every relative link in the docs leads to a file', () => {
-  const broken = found(pages(), (line, path) =>
-    [...line.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].some(
-      ([, target]) => !/^[a-z]+:/.test(target!) && !existsSync(join(root, dirname(path), target!)),
+test('every relative link in the docs leads to a file or a heading of this repository', () => {
+  const isBroken = (page: string, target: string, anchor: string | undefined): boolean => {
+    if (/^[a-z]+:/.test(target)) return false;
+    const path = target === '' ? page : join(dirname(page), target);
+    if (path.startsWith('..') || !existsSync(join(root, path))) return true;
+    return anchor !== undefined && !anchorsOf(path).includes(anchor);
+  };
+  const broken = found(pages(), (line, page) =>
+    [...line.matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)].some(([, target, anchor]) =>
+      isBroken(page, target!, anchor),
     ),
   );
   expect(broken).toEqual([]);
+});
+
+test('no page names a file outside the repository', () => {
+  expect(found(pages(), (line) => /(?<![\w-])shared\/[\w-]+[./]/.test(line))).toEqual([]);
 });
 
 test('every metric in docs and deploy exists', () => {

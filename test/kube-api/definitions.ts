@@ -1,4 +1,4 @@
-// The definitions of OpenStackCluster for the suite: ours, and those of CAPO's releases if they lie beside the work tree.
+// The definitions of OpenStackCluster for the suite: ours, and those of CAPO's releases if a directory has them.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,8 @@ import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-d
 const BESIDE = fileURLToPath(new URL('../../../shared/crds', import.meta.url));
 
 /** The definitions of real releases. They are optional. */
-export const REAL_DEFINITIONS = existsSync(BESIDE) ? BESIDE : '/work/shared/crds';
+export const REAL_DEFINITIONS =
+  process.env.ISTHMUS_CAPO_DEFINITIONS ?? (existsSync(BESIDE) ? BESIDE : '/work/shared/crds');
 
 export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
   const found = new Map([['reduced', openStackClusterDefinition()]]);
