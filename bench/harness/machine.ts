@@ -23,7 +23,8 @@ export interface Machine {
 
 /** One line for the report: when, which code, which machine. */
 export function machineText(machine: Machine): string {
-  const { date, commit, node, kernel, cores, cpu, memoryGb, hypervisor, stealSinceBoot, loadAverage } = machine;
+  const { date, commit, node, kernel, cores, cpu, memoryGb, hypervisor, stealSinceBoot, loadAverage } =
+    machine;
   const loads = loadAverage.map((each) => each.toFixed(1)).join(' ');
   return (
     `${date}, commit ${commit}, Node ${node}, kernel ${kernel}, ${cores} × ${cpu}, ${memoryGb} GB, ${hypervisor}, ` +

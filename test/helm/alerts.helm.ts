@@ -30,6 +30,16 @@ test.each([{}, { alertLabels: { team: 'cloud', severity: 'page' } }])(
   },
 );
 
+test.each([
+  ['the repository by default', {}, 'docs/how-to/runbooks'],
+  ['the site', { runbookBaseUrl: 'https://wiki.example/isthmus/' }, 'https://wiki.example/isthmus'],
+])('every alert names its runbook in %s', (_place, values, base) => {
+  const rules = rulesOf(values);
+  expect(rules.map(({ annotations }) => annotations?.runbook_url)).toEqual(
+    rules.map(({ alert }) => `${base}/${alert}.md`),
+  );
+});
+
 test('promtool rejects a rule with an invalid query', () => {
   const { code, said } = checkRules([{ alert: 'Broken', expr: 'sum by node (isthmus_ready)' }]);
   expect(said).toContain('unexpected identifier');

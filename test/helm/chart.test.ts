@@ -145,16 +145,32 @@ describe('metrics', () => {
     expect(unknown).toEqual([]);
   });
 
+  const { rules } = parse(read('files', 'alerts.yaml')) as {
+    rules: { alert: string; labels: { severity: string }; annotations: Record<string, string> }[];
+  };
+
   test('alerts explain the problem and what to do', () => {
-    const { rules } = parse(read('files', 'alerts.yaml')) as {
-      rules: { alert: string; labels: { severity: string }; annotations: Record<string, string> }[];
-    };
     expect(rules.length).toBeGreaterThan(8);
     for (const { alert, labels, annotations } of rules) {
       expect(alert).toMatch(/^Isthmus[A-Z]/);
       expect(['warning', 'critical']).toContain(labels.severity);
       expect(annotations.summary).toBeTruthy();
       expect(annotations.description).toMatch(/\.$/);
+    }
+  });
+
+  test('alerts have a runbook each, and each runbook has an alert', () => {
+    const base = (VALUES.monitoring as { prometheusRule: { runbookBaseUrl: string } }).prometheusRule
+      .runbookBaseUrl;
+    const pages = readdirSync(join(ROOT, base)).filter((name) => name !== 'README.md');
+    expect(pages.sort()).toEqual(rules.map(({ alert }) => `${alert}.md`).sort());
+    for (const page of pages) {
+      const text = readFileSync(join(ROOT, base, page), 'utf8');
+      expect([...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading)).toEqual([
+        page.replace('.md', ''),
+        ...['Meaning', 'Impact', 'Confirm', 'Act', 'Over when'],
+      ]);
+      expect(text.match(/^```sh$/m), `${page} has no command that confirms it`).not.toBeNull();
     }
   });
 });
