@@ -5,7 +5,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { descriptorOf } from '../netns/descriptor.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { HandoverError, meetingPath } from './handover-directory.ts';
@@ -17,6 +16,7 @@ import {
   toPredecessor,
 } from './handover-messages.ts';
 import { readLines } from './line-reader.ts';
+import { type SendSocketsOptions, sendSockets } from './socket-transfer.ts';
 
 export interface Successor {
   readonly pid: number;
@@ -33,13 +33,10 @@ export interface SuccessorChange {
   readonly successor: Successor;
 }
 
-export interface HandoverServerOptions {
+export interface HandoverServerOptions extends SendSocketsOptions {
   readonly directory: string;
   readonly addon: Pick<NativeAddon, 'sendDescriptors' | 'peerOf'>;
   readonly uid: number;
-  readonly version: string;
-  /** All sockets that listen now. */
-  readonly sockets: () => readonly { readonly name: string; readonly fd: number; readonly pinned: boolean }[];
   /** The successor serves: stop accepting. The successor gets `released` when this promise resolves. */
   readonly release: (successor: Successor) => Promise<void>;
   /** `isthmus reload` asks this process to start a successor. */
@@ -50,27 +47,27 @@ export interface HandoverServerOptions {
   readonly onStranger: (pid: number, uid: number) => void;
 }
 
-/** The kernel's limit for one message is 253 (SCM_MAX_FD). */
-const SOCKETS_PER_MESSAGE = 100;
 const MOST_CONNECTIONS = 16;
-/** Time limit for sending all sockets. The successor reads every few milliseconds. */
-const GIVE_MS = 10_000;
-const FULL_MS = 2;
 
 interface SuccessorCandidate {
   readonly successor: Successor;
   readonly socket: Socket;
 }
 
+/**
+ * `serving`: there is no successor. `sending`: a successor is getting our sockets. `starting`: it has them and does not serve yet.
+ * `handed-over`: it serves. A successor that ends or is late leads back to `serving`.
+ */
+type Phase =
+  | { readonly kind: 'serving' | 'sending' | 'handed-over' }
+  | ({ readonly kind: 'starting'; readonly timer: NodeJS.Timeout } & SuccessorCandidate);
+
 export class HandoverServer {
   readonly #deps: HandoverServerOptions;
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
-  #starting: SuccessorCandidate | null = null;
-  #startTimer: NodeJS.Timeout | undefined;
+  #phase: Phase = { kind: 'serving' };
   #late: SuccessorCandidate | null = null;
-  #givingTo: Socket | null = null;
-  #handedOver = false;
   #isOpen = false;
 
   constructor(deps: HandoverServerOptions) {
@@ -101,7 +98,7 @@ export class HandoverServer {
 
   /** The successor that has our sockets and does not serve yet. */
   get starting(): Successor | null {
-    return this.#starting?.successor ?? null;
+    return this.#phase.kind === 'starting' ? this.#phase.successor : null;
   }
 
   /** The successor that exceeded its time limit and is still connected. */
@@ -111,10 +108,10 @@ export class HandoverServer {
 
   /** Stops listening, and closes open connections unless the handover is complete. */
   close(): void {
-    clearTimeout(this.#startTimer);
+    if (this.#phase.kind === 'starting') clearTimeout(this.#phase.timer);
     this.#server.close();
     // The successor still has to read `released`, and the path now holds its own socket.
-    if (this.#handedOver) return;
+    if (this.#phase.kind === 'handed-over') return;
     for (const socket of this.#connections) socket.destroy();
     if (this.#isOpen) rmSync(meetingPath(this.#deps.directory), { force: true });
     this.#isOpen = false;
@@ -142,108 +139,78 @@ export class HandoverServer {
   }
 
   async #handle(socket: Socket, pid: number, message: ToPredecessor): Promise<void> {
-    const { upgrade, release } = this.#deps;
     switch (message.kind) {
       case 'take':
-        return this.#give(socket, { pid, version: message.version });
-      case 'serving': {
-        if (this.#starting?.socket !== socket || this.#handedOver) return;
-        this.#handedOver = true;
-        clearTimeout(this.#startTimer);
-        await release(this.#starting.successor);
-        answer(socket, { kind: 'released' });
-        return;
-      }
+        return this.#send(socket, { pid, version: message.version });
+      case 'serving':
+        return this.#handOver(socket);
       case 'upgrade':
-        answer(socket, await upgrade(message.environment));
+        answer(socket, await this.#deps.upgrade(message.environment));
         socket.end();
     }
   }
 
-  async #give(socket: Socket, successor: Successor): Promise<void> {
+  /** serving → sending → starting */
+  async #send(socket: Socket, successor: Successor): Promise<void> {
     const { onSuccessor, startLimitMs } = this.#deps;
-    if (this.#handedOver || this.#starting !== null || this.#givingTo !== null) {
+    if (this.#phase.kind !== 'serving') {
       answer(socket, { kind: 'refused', reason: 'another successor was faster' });
       return;
     }
-    this.#givingTo = socket;
+    this.#phase = { kind: 'sending' };
     try {
-      await this.#giveAll(socket);
+      await sendSockets(socket, this.#deps);
     } catch {
+      this.#phase = { kind: 'serving' };
       socket.destroy(); // the successor ended, or does not read
       return;
-    } finally {
-      this.#givingTo = null;
     }
-    this.#starting = { successor, socket };
-    this.#startTimer = setTimeout(() => this.#giveUp(), startLimitMs).unref();
+    const timer = setTimeout(() => this.#dismiss(socket), startLimitMs).unref();
+    this.#phase = { kind: 'starting', successor, socket, timer };
     onSuccessor({ kind: 'starts', successor });
   }
 
-  /** A successor that hangs must not block the next one. It gets `refused` and ends, if it still reads. */
-  #giveUp(): void {
+  /** starting → handed-over */
+  async #handOver(socket: Socket): Promise<void> {
+    const starting = this.#phase;
+    if (starting.kind !== 'starting' || starting.socket !== socket) return;
+    clearTimeout(starting.timer);
+    this.#phase = { kind: 'handed-over' };
+    await this.#deps.release(starting.successor);
+    answer(socket, { kind: 'released' });
+  }
+
+  /** starting → serving. A successor that hangs must not block the next one. It gets `refused` and ends, if it still reads. */
+  #dismiss(socket: Socket): void {
     const { onSuccessor, startLimitMs } = this.#deps;
-    const starting = this.#starting;
-    if (starting === null || this.#handedOver) return;
-    this.#starting = null;
+    const starting = this.#phase;
+    if (starting.kind !== 'starting' || starting.socket !== socket) return;
+    this.#phase = { kind: 'serving' };
     this.#late?.socket.destroy(); // only the most recent late successor is tracked
     this.#late = starting;
     const seconds = startLimitMs / 1000;
     const reason = `a successor must serve within ${seconds} s, and this one is too late`;
-    answer(starting.socket, { kind: 'refused', reason });
-    starting.socket.end();
+    answer(socket, { kind: 'refused', reason });
+    socket.end();
     onSuccessor({ kind: 'late', successor: starting.successor });
   }
 
-  /**
-   * Writes directly to the descriptor; Node has nothing queued on this socket yet. A few hundred descriptors fill the kernel's
-   * buffer, so the loop waits until the successor reads some.
-   */
-  async #giveAll(socket: Socket): Promise<void> {
-    const { addon, version, sockets } = this.#deps;
-    const given = new Set<string>();
-    const end = performance.now() + GIVE_MS;
-    /** The unsent end of a partly sent line. Its descriptors went with the first byte. */
-    let rest = '';
-    for (let more = true; more || rest !== ''; ) {
-      // Read the sockets again after each wait: a socket can close, and the kernel can reuse its descriptor number.
-      const missing = rest === '' ? sockets().filter(({ name }) => !given.has(name)) : [];
-      const some = missing.slice(0, SOCKETS_PER_MESSAGE);
-      const line = rest || socketsLine(version, some, missing.length > some.length);
-      try {
-        const sent = addon.sendDescriptors(descriptorOf(socket), line, ...some.map(({ fd }) => fd));
-        if (rest === '') more = missing.length > some.length;
-        for (const { name } of some) given.add(name);
-        rest = Buffer.from(line).subarray(sent).toString(); // the line is ASCII
-      } catch (error) {
-        const { code } = error as NodeJS.ErrnoException;
-        // ETOOMANYREFS: the descriptors in flight reached this process's limit of open files.
-        if ((code !== 'EAGAIN' && code !== 'ETOOMANYREFS') || performance.now() > end) throw error;
-        await sleep(FULL_MS);
-      }
-    }
-  }
-
+  /** starting → serving, or the end of a late successor. */
   #left(socket: Socket): void {
     this.#connections.delete(socket);
-    const gone = [this.#starting, this.#late].find((each) => each?.socket === socket);
-    if (gone == null || this.#handedOver) return;
-    if (gone === this.#late) this.#late = null;
-    else {
-      this.#starting = null;
-      clearTimeout(this.#startTimer);
+    const { onSuccessor } = this.#deps;
+    const phase = this.#phase;
+    if (phase.kind === 'handed-over') return;
+    if (phase.kind === 'starting' && phase.socket === socket) {
+      clearTimeout(phase.timer);
+      this.#phase = { kind: 'serving' };
+      onSuccessor({ kind: 'ended', successor: phase.successor });
+    } else if (this.#late?.socket === socket) {
+      const { successor } = this.#late;
+      this.#late = null;
+      onSuccessor({ kind: 'ended', successor });
     }
-    this.#deps.onSuccessor({ kind: 'ended', successor: gone.successor });
   }
-}
-
-function socketsLine(
-  version: string,
-  some: readonly { readonly name: string; readonly pinned: boolean }[],
-  more: boolean,
-): string {
-  const sockets = some.map(({ name, pinned }) => ({ name, pinned }));
-  return messageLine({ kind: 'sockets', version, sockets, more });
 }
 
 function answer(socket: Socket, message: FromPredecessor): void {

@@ -1,14 +1,14 @@
 // The successor's side of a handover: asks the predecessor for its listening sockets, and reports when this process serves on them.
 // The predecessor serves until then. If it dies earlier, clients wait in the accept queues of the sockets that this process holds.
-import { closeSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { descriptorOf } from '../netns/descriptor.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { HandoverError, meetingPath } from './handover-directory.ts';
-import { fromPredecessor, MOST_LINE_BYTES, messageLine } from './handover-messages.ts';
+import { fromPredecessor, messageLine } from './handover-messages.ts';
 import type { HandedSocket } from './inherited-sockets.ts';
 import { readLines } from './line-reader.ts';
+import { type ReceivedSockets, receiveSockets, refusedError } from './socket-transfer.ts';
 
 export interface PredecessorOptions {
   readonly directory: string;
@@ -20,9 +20,6 @@ export interface PredecessorOptions {
 }
 
 const DEADLINE_MS = 10_000;
-const LOOK_MS = 2;
-/** The number of ports. A larger number is invalid. */
-const MOST_SOCKETS = 65_536;
 
 export class Predecessor {
   readonly pid: number;
@@ -33,7 +30,7 @@ export class Predecessor {
   readonly #dismissed = Promise.withResolvers<never>();
   readonly #deadlineMs: number;
 
-  private constructor(socket: Socket, pid: number, given: Given, deadlineMs: number) {
+  private constructor(socket: Socket, pid: number, given: ReceivedSockets, deadlineMs: number) {
     this.#socket = socket;
     this.pid = pid;
     this.version = given.version;
@@ -69,7 +66,7 @@ export class Predecessor {
       if (peer.uid !== uid && peer.uid !== 0)
         throw new HandoverError(`${meetingPath(directory)} is of user ${peer.uid}, which is not ours`);
       socket.write(messageLine({ kind: 'take', version }));
-      const given = await handed(socket, addon, deadlineMs);
+      const given = await receiveSockets(socket, addon, deadlineMs);
       if (given !== null) return new Predecessor(socket, peer.pid, given, deadlineMs);
     } catch (error) {
       socket.destroy();
@@ -94,17 +91,6 @@ export class Predecessor {
   }
 }
 
-function refusedError(reason: string): HandoverError {
-  return new HandoverError(`the process that serves here: ${reason}`);
-}
-
-interface Given {
-  readonly version: string;
-  readonly sockets: readonly HandedSocket[];
-  /** Text that arrived after the sockets. */
-  readonly rest: string;
-}
-
 /** Returns the socket paused: the kernel delivers descriptors with the bytes, so Node must not read them. */
 function connected(path: string): Promise<Socket | null> {
   return new Promise((resolve, reject) => {
@@ -121,51 +107,4 @@ function connected(path: string): Promise<Socket | null> {
     };
     socket.once('error', failed);
   });
-}
-
-/** null if the predecessor ended before it sent all its sockets. */
-async function handed(socket: Socket, addon: NativeAddon, deadlineMs: number): Promise<Given | null> {
-  const descriptors: number[] = [];
-  const sockets: { readonly name: string; readonly pinned: boolean }[] = [];
-  let text = '';
-  const end = performance.now() + deadlineMs;
-  try {
-    for (;;) {
-      // Checked on every pass: a predecessor that sends without end must not block the start.
-      if (performance.now() > end) throw new HandoverError('the process that serves here does not answer');
-      const received = addon.receiveDescriptors(descriptorOf(socket));
-      if (received === null) {
-        await sleep(LOOK_MS);
-        continue;
-      }
-      descriptors.push(...received.descriptors);
-      if (received.bytes.length === 0) {
-        for (const fd of descriptors) closeSync(fd);
-        return null;
-      }
-      text += received.bytes.toString();
-      for (let line = text.indexOf('\n'); line >= 0; line = text.indexOf('\n')) {
-        const message = fromPredecessor(text.slice(0, line));
-        text = text.slice(line + 1);
-        if (message?.kind === 'refused') throw refusedError(message.reason);
-        if (message?.kind !== 'sockets')
-          throw new HandoverError('the process that serves here answers nonsense');
-        sockets.push(...message.sockets);
-        if (sockets.length > MOST_SOCKETS) throw new HandoverError('the process that serves here has no end');
-        if (message.more) continue;
-        if (sockets.length !== descriptors.length)
-          throw new HandoverError(`${sockets.length} sockets were announced, ${descriptors.length} came`);
-        const all = sockets.map((each, i) => {
-          const fd = descriptors[i] as number;
-          return { ...each, fd, ...addon.adoptListening(fd) };
-        });
-        return { version: message.version, sockets: all, rest: text };
-      }
-      if (text.length > MOST_LINE_BYTES || descriptors.length > MOST_SOCKETS)
-        throw new HandoverError('the process that serves here has no end');
-    }
-  } catch (error) {
-    for (const fd of descriptors) closeSync(fd);
-    throw error;
-  }
 }

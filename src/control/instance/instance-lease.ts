@@ -11,8 +11,8 @@ import { metadataPatch } from '../objects/metadata-patch.ts';
 import type { Problem } from '../objects/problem.ts';
 import { LEASE_SECONDS, type LeaseObject, leaseOf, microTime } from '../objects/published-objects.ts';
 import type { Tags } from '../objects/resource-tags.ts';
-import type { OwnRenewals } from './lease-liveness.ts';
 import { LeaseRival, NameTakenError } from './lease-rival.ts';
+import type { OwnRenewals } from './lease-verdict.ts';
 
 export interface InstanceLeaseOptions {
   readonly client: Requester;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { leaseOf } from '../objects/published-objects.ts';
-import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from './lease-liveness.ts';
+import { LivenessJudge, type SeenLease, seenLease } from './lease-liveness.ts';
+import type { OwnRenewals } from './lease-verdict.ts';
 
 const lease = (
   instance: string,

@@ -1,11 +1,18 @@
-// Decides from the Leases which instances are alive, and whose objects this instance may collect now. Only a *change* of a
-// Lease counts, on the local monotonic clock. Other clocks, and the times in a Lease, decide nothing. Pure except for its
-// memory: it reads nothing itself, and returns the names of the Leases to read.
+// Decides from the Leases which instances are alive. Only a *change* of a Lease counts, on the local monotonic clock. Other clocks,
+// and the times in a Lease, decide nothing. Pure except for its memory: it reads nothing itself, and returns the names of the Leases
+// to read.
 import type { V1Lease } from '@kubernetes/client-node';
 import { leaseName } from '../objects/instance-name.ts';
 import { INSTANCE_LABEL } from '../objects/object-labels.ts';
 import { byText } from '../objects/text-order.ts';
 import type { Wire } from '../objects/wire-object.ts';
+import {
+  type ExpiredLease,
+  type LeaseVerdict,
+  leaseVerdict,
+  type OwnRenewals,
+  RENEWAL_GAP_MS,
+} from './lease-verdict.ts';
 
 export interface SeenLease {
   readonly name: string;
@@ -14,22 +21,6 @@ export interface SeenLease {
   readonly renewTime: string | null;
   readonly durationSeconds: number | null;
   readonly resourceVersion: string;
-}
-
-/** This instance's own renewals, on the judge's clock. */
-export interface OwnRenewals {
-  /** Start of the current series of successful renewals; null while they fail. */
-  readonly okSinceMs: number | null;
-  readonly lastRenewOkMs: number | null;
-}
-
-export interface Verdict {
-  /** Instances whose slices and Lease may be deleted now, with preconditions. */
-  readonly collect: readonly string[];
-  /** Leases to read live first. The caller passes each answer to `confirmed`, then asks for a new verdict. */
-  readonly confirm: readonly string[];
-  /** Why some instances are not collected yet, and the latest time to ask again. */
-  readonly waiting: { readonly reason: string; readonly untilMs: number } | null;
 }
 
 export interface LivenessSettings {
@@ -42,14 +33,8 @@ const DEFAULT_DURATION_MS = 30_000;
 /** Bounds for the duration in a Lease: no instance becomes immortal, and none expires between two renewals. */
 const MIN_DURATION_MS = 5000;
 const MAX_DURATION_MS = 300_000;
-/** Delay per rank: enough time for the instances before it to delete everything. */
-const RANK_MS = 3000;
-/** If more than half of the peers expire together, the fault is probably local. Own renewals and live reads must succeed for this long. */
-const PROOF_MS = 60_000;
-/** Renewals happen every 10 s, and one may be late. */
-const RENEWAL_GAP_MS = 25_000;
-const CONFIRMATION_MS = 10_000;
-const MAX_CONFIRM = 16;
+/** That many peers that expire together, and more than half of all, are a mass: the fault is probably local. */
+const MIN_MASS = 3;
 
 interface Entry {
   readonly instance: string;
@@ -112,7 +97,7 @@ export class LivenessJudge {
 
   /** Instances whose Lease duration passed without a renewal, sorted. This alone does not allow their collection: see `verdict`. */
   dead(own: OwnRenewals): readonly string[] {
-    return this.#expired(this.#now(), own).map(([, { instance }]) => instance);
+    return this.#expired(this.#now(), own).map(({ instance }) => instance);
   }
 
   /** Whether any peer renewed in time. Such a peer considers an instance that does not renew dead. */
@@ -134,60 +119,35 @@ export class LivenessJudge {
     return next;
   }
 
-  verdict(own: OwnRenewals): Verdict {
-    const now = this.#now();
-    const expired = this.#expired(now, own);
-    const isMass = expired.length >= 3 && expired.length * 2 > this.#entries.size;
-    this.#massSinceMs = isMass ? (this.#massSinceMs ?? now) : null;
-    if (expired.length === 0) return { collect: [], confirm: [], waiting: null };
-
-    const isStale = (entry: Entry) =>
-      entry.confirmedAtMs === null || now - entry.confirmedAtMs > CONFIRMATION_MS;
-    const toConfirm = (entries: readonly [string, Entry][]) =>
-      entries
-        .filter(([, entry]) => isStale(entry))
-        .map(([name]) => name)
-        .slice(0, MAX_CONFIRM);
-
-    if (own.okSinceMs === null || own.lastRenewOkMs === null || now - own.lastRenewOkMs > RENEWAL_GAP_MS) {
-      const reason = `our own Lease is not renewed, so ${counted(expired.length)} that seem dead may not be`;
-      return { collect: [], confirm: [], waiting: { reason, untilMs: now + CONFIRMATION_MS } };
-    }
-    let trustedAtMs = 0;
-    if (this.#massSinceMs !== null) {
-      const readingSinceMs =
-        this.#reads !== null && now - this.#reads.lastMs <= RENEWAL_GAP_MS ? this.#reads.sinceMs : now;
-      trustedAtMs = Math.max(this.#massSinceMs, own.okSinceMs, readingSinceMs) + PROOF_MS;
-      if (now < trustedAtMs) {
-        const reason =
-          `${expired.length} of ${counted(this.#entries.size)} beside us stopped renewing together: that may be our own ` +
-          'trouble, so nothing of theirs is collected before a minute of renewals and live reads';
-        const untilMs = Math.min(trustedAtMs, now + CONFIRMATION_MS);
-        return { collect: [], confirm: toConfirm(expired), waiting: { reason, untilMs } };
-      }
-    }
-
-    const rank = this.#rank(new Set(expired.map(([name]) => name)));
-    const actsAtMs = (entry: Entry) => Math.max(expiresAtMs(entry, own), trustedAtMs) + rank * RANK_MS;
-    const due = expired.filter(([, entry]) => now >= actsAtMs(entry));
-    const later = expired.filter(([, entry]) => now < actsAtMs(entry));
-    const confirm = toConfirm(due);
-    return {
-      collect: due.filter(([, entry]) => !isStale(entry)).map(([, { instance }]) => instance),
-      confirm,
-      waiting: waitingFor(
-        later.map(([, entry]) => actsAtMs(entry)),
-        rank,
-        confirm.length,
-        now,
-      ),
-    };
+  verdict(own: OwnRenewals): LeaseVerdict {
+    const nowMs = this.#now();
+    const expired = this.#expired(nowMs, own);
+    const peers = this.#entries.size;
+    const isMass = expired.length >= MIN_MASS && expired.length * 2 > peers;
+    this.#massSinceMs = isMass ? (this.#massSinceMs ?? nowMs) : null;
+    const rank = this.#rank(new Set(expired.map(({ name }) => name)));
+    return leaseVerdict({
+      nowMs,
+      own,
+      expired,
+      peers,
+      rank,
+      massSinceMs: this.#massSinceMs,
+      reads: this.#reads,
+    });
   }
 
-  #expired(now: number, own: OwnRenewals): [name: string, entry: Entry][] {
+  /** Sorted by name. */
+  #expired(nowMs: number, own: OwnRenewals): ExpiredLease[] {
     return [...this.#entries]
-      .filter(([, entry]) => now >= expiresAtMs(entry, own))
-      .sort(([a], [b]) => byText(a, b));
+      .map(([name, entry]) => ({
+        name,
+        instance: entry.instance,
+        expiredAtMs: expiresAtMs(entry, own),
+        confirmedAtMs: entry.confirmedAtMs,
+      }))
+      .filter(({ expiredAtMs }) => nowMs >= expiredAtMs)
+      .sort((a, b) => byText(a.name, b.name));
   }
 
   /** Number of live instances before this one, by Lease name. */
@@ -208,21 +168,6 @@ export function seenLease({ metadata, spec }: Wire<V1Lease>): SeenLease | null {
     durationSeconds: spec?.leaseDurationSeconds ?? null,
     resourceVersion: metadata.resourceVersion ?? '',
   };
-}
-
-function waitingFor(
-  laterMs: readonly number[],
-  rank: number,
-  unconfirmed: number,
-  now: number,
-): Verdict['waiting'] {
-  if (unconfirmed > 0) {
-    const reason = `${counted(unconfirmed)} ${unconfirmed === 1 ? 'seems' : 'seem'} dead: reading the Lease once more`;
-    return { reason, untilMs: now + CONFIRMATION_MS };
-  }
-  if (laterMs.length === 0) return null;
-  const reason = `${counted(laterMs.length)} dead; ${counted(rank)} before us may collect first`;
-  return { reason, untilMs: Math.min(...laterMs) };
 }
 
 /**
@@ -256,5 +201,3 @@ function touched(entry: Entry, now: number): void {
   entry.changedAtMs = now;
   entry.confirmedAtMs = null;
 }
-
-const counted = (count: number): string => `${count} ${count === 1 ? 'instance' : 'instances'}`;

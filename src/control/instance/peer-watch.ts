@@ -14,7 +14,8 @@ import {
 } from '../objects/published-objects.ts';
 import { sliceIndex } from '../objects/slice-index.ts';
 import type { DeadLease, Peers } from './instance-state.ts';
-import { LivenessJudge, type OwnRenewals, type SeenLease, seenLease } from './lease-liveness.ts';
+import { LivenessJudge, type SeenLease, seenLease } from './lease-liveness.ts';
+import type { OwnRenewals } from './lease-verdict.ts';
 import { type SeenTimestamp, TimestampJudge } from './timestamp-liveness.ts';
 
 export interface PeerWatchOptions {

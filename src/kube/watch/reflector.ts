@@ -1,19 +1,19 @@
 // Mirrors one collection of a Kubernetes API: lists it, then watches it, and retries for ever after any failure. It only reads.
 // While the API is unreachable, the last known content stays, and the snapshot reports since when it is stale.
 import { abortableSleep, untilAborted } from '../abortable.ts';
-import { Backoff } from '../backoff.ts';
 import type { KubeClient, KubeQuery } from '../kube-client.ts';
-import { KubeError, type KubeErrorCode } from '../kube-error.ts';
+import { KubeError } from '../kube-error.ts';
 import { isNumbered, isOlderVersion, type KubeObject, type WatchEvent } from '../kube-object.ts';
 import { Mirror } from './mirror.ts';
 import {
   problemOf,
   type ReflectorCounts,
-  type ReflectorProblem,
   type ReflectorReport,
   type ReflectorSnapshot,
+  SnapshotState,
 } from './reflector-snapshot.ts';
 import { watchChange } from './watch-change.ts';
+import { WatchRetry } from './watch-retry.ts';
 import { currentVersion, type Position, takeList, wasTooLarge } from './whole-list.ts';
 
 export interface ReflectorOptions<T> {
@@ -43,13 +43,6 @@ export interface ReflectorOptions<T> {
   readonly maxAbsentBackoffMs?: number;
 }
 
-const FIRST_BACKOFF_MS = 200;
-/** A recovered API is noticed after at most this time. Twenty instances with six watches each send it 12 requests a second. */
-const MAX_BACKOFF_MS = 10_000;
-/** For a CRD that is not installed yet: short enough that a new CRD is found without a noticeable delay. */
-const MAX_ABSENT_BACKOFF_MS = 10_000;
-/** A watch that lasted this long was successful and resets the backoff. */
-const GOOD_WATCH_MS = 10_000;
 /** A shorter watch did not end by its timeout. It counts as a failure: otherwise a broken server would get requests without pause. */
 const SHORT_WATCH_MS = 1000;
 /** The server ends each watch after a random time in this range, so the instances do not all reconnect at once. */
@@ -72,18 +65,14 @@ const MIN_PAGE_SIZE = 10;
 const LIST_METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const WATCH_METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
-/** The server is unreachable or overloaded: the position of the watch stays valid. */
-const KEEPS_POSITION: ReadonlySet<KubeErrorCode> = new Set(['unreachable', 'timeout', 'too-many-requests']);
-/** The next attempt can succeed. After two attempts without a valid event, the position counts as invalid. */
-const MAY_KEEP_POSITION: ReadonlySet<KubeErrorCode> = new Set(['server-error', 'unauthorized', 'bad-answer']);
-
 export class Reflector<T> {
   readonly #deps: ReflectorOptions<T>;
   readonly #now: () => number;
   readonly #random: () => number;
   readonly #sleep: NonNullable<ReflectorOptions<T>['sleep']>;
   readonly #mirror: Mirror<T>;
-  readonly #backoff: Backoff;
+  readonly #state: SnapshotState<T>;
+  readonly #retry: WatchRetry;
   readonly #ready = Promise.withResolvers<void>();
   readonly #counts = { lists: 0, watches: 0, events: 0, failures: 0, badAnswers: 0 };
 
@@ -102,22 +91,11 @@ export class Reflector<T> {
 
   /** The listed path, and the resource version that the mirror has reached. */
   #position: Position | null = null;
-  #fruitlessWatches = 0;
-  #wasGone = false;
   /**
    * The server was unreachable and may return restored from a backup. A watch from a version ahead of it stays silent until the
    * server catches up.
    */
-  #wasAway = false;
-  /** For the current or last watch: whether a valid event came, when it opened, when the last event came. */
-  #progress = false;
-  #openedAtMs: number | null = null;
-  #heardAtMs = 0;
-
-  #synced = false;
-  #staleSinceMs: number | null;
-  #problem: ReflectorProblem | null = null;
-  #snapshot: ReflectorSnapshot<T> | null = null;
+  #mayBeRestored = false;
 
   constructor(deps: ReflectorOptions<T>) {
     this.#deps = deps;
@@ -125,15 +103,15 @@ export class Reflector<T> {
     this.#random = deps.random ?? Math.random;
     this.#sleep = deps.sleep ?? abortableSleep;
     this.#pageSize = deps.pageSize ?? PAGE_SIZE;
-    this.#staleSinceMs = this.#now();
-    const maxMs = Math.max(MAX_BACKOFF_MS, deps.maxAbsentBackoffMs ?? 0);
-    this.#backoff = new Backoff({ firstMs: FIRST_BACKOFF_MS, maxMs, random: this.#random });
+    const { maxAbsentBackoffMs } = deps;
+    this.#retry = new WatchRetry({ now: this.#now, random: this.#random, maxAbsentBackoffMs });
     this.#mirror = new Mirror({
       project: deps.project,
       keyOf: deps.keyOf,
       equal: deps.equal,
       onRejected: (key, reason) => this.#report({ kind: 'rejected', key, reason }),
     });
+    this.#state = new SnapshotState({ mirror: this.#mirror, staleSinceMs: this.#now() });
   }
 
   start(): void {
@@ -142,14 +120,7 @@ export class Reflector<T> {
 
   /** Returns the same reference while nothing changes. */
   snapshot(): ReflectorSnapshot<T> {
-    this.#snapshot ??= Object.freeze({
-      synced: this.#synced,
-      staleSinceMs: this.#staleSinceMs,
-      problem: this.#problem,
-      items: this.#mirror.items(),
-      rejected: this.#mirror.rejected(),
-    });
-    return this.#snapshot;
+    return this.#state.snapshot();
   }
 
   /** A marker of the current time, for `hasTold`. */
@@ -195,12 +166,11 @@ export class Reflector<T> {
     while (!this.#stopped) {
       this.#step = new AbortController();
       const { signal } = this.#step;
-      this.#openedAtMs = null;
-      this.#progress = false;
+      this.#retry.attemptBegan();
       try {
         await this.#listIfDue(signal);
         await this.#watch(signal);
-        this.#backoff.reset();
+        this.#retry.succeeded();
       } catch (error) {
         if (!signal.aborted) await this.#sleep(this.#failed(error), signal);
       }
@@ -229,7 +199,6 @@ export class Reflector<T> {
     signal.throwIfAborted();
     this.#relistWanted = false;
     this.#listedAtMs = this.#now();
-    const startedMs = this.#now();
     this.#listsBegun += 1;
     const path = await untilAborted(this.#deps.path(), signal);
     const { client, metadataOnly } = this.#deps;
@@ -238,12 +207,10 @@ export class Reflector<T> {
     const list = await takeList(question, this.#mirror, this.#position, () => this.#counts.lists++);
     this.#position = list.position;
     this.#listShown = this.#listsBegun;
-    if (list.changed || !this.#synced) this.#snapshot = null;
-    this.#mustList = this.#wasAway = false;
-    this.#fruitlessWatches = 0;
+    this.#mustList = this.#mayBeRestored = false;
+    this.#retry.listed();
     this.#relistDueMs = this.#now() + RELIST_EVERY_MS * (1 + this.#random() / 10);
-    this.#synced = true;
-    if (this.#staleSinceMs !== null) this.#setState(startedMs, this.#problem);
+    this.#state.listed(list.changed, this.#listedAtMs);
     this.#ready.resolve();
     this.#notify();
   }
@@ -266,12 +233,11 @@ export class Reflector<T> {
       signal,
       onOpen: () => {
         this.#opened();
-        if (this.#wasAway) void this.#askHowFar(position, signal);
+        if (this.#mayBeRestored) void this.#relistIfRestored(position, signal);
       },
     });
     for await (const event of events) this.#take(event);
-    const lastedMs = this.#openedAtMs === null ? 0 : this.#now() - this.#openedAtMs;
-    if (lastedMs < SHORT_WATCH_MS)
+    if (this.#retry.watchedMs() < SHORT_WATCH_MS)
       throw new KubeError({
         code: 'unreachable',
         verb: 'watch',
@@ -281,12 +247,12 @@ export class Reflector<T> {
   }
 
   /** Runs in parallel with the watch, and only after the watch is open: an overloaded server gets no extra request before that. */
-  async #askHowFar({ path, version: known }: Position, signal: AbortSignal): Promise<void> {
+  async #relistIfRestored({ path, version: known }: Position, signal: AbortSignal): Promise<void> {
     const { client, metadataOnly } = this.#deps;
     const accept = metadataOnly ? LIST_METADATA : 'application/json';
     try {
       const version = await currentVersion({ client, path, query: this.#selectors(), accept, signal });
-      this.#wasAway = false;
+      this.#mayBeRestored = false;
       if (isOlderVersion(version, known) && !signal.aborted) this.relist();
     } catch {
       // The next watch asks again when it opens. A watch that stays silent also leads to a list.
@@ -299,9 +265,8 @@ export class Reflector<T> {
   }
 
   #opened(): void {
-    this.#openedAtMs = this.#heardAtMs = this.#now();
-    this.#wasGone = false;
-    this.#setState(null, null);
+    this.#retry.watchOpened();
+    this.#state.current();
     this.#notify();
   }
 
@@ -312,40 +277,22 @@ export class Reflector<T> {
       (change.kind === 'there' && this.#mirror.put(change.object)) ||
       (change.kind === 'gone' && this.#mirror.remove(change.object));
     this.#position = { path: position.path, version: change.version };
-    this.#progress = true;
     this.#counts.events++;
-    this.#heardAtMs = this.#now();
+    this.#retry.eventCame();
     if (!changed) return;
-    this.#snapshot = null;
+    this.#state.contentChanged();
     this.#notify();
   }
 
   /** Records the failure and returns how long to wait. */
   #failed(error: unknown): number {
     const problem = problemOf(error);
-    const { code } = problem;
-    const nowMs = this.#now();
-    const lastedMs = this.#openedAtMs === null ? 0 : nowMs - this.#openedAtMs;
-    if (lastedMs >= GOOD_WATCH_MS) this.#backoff.reset();
-    this.#fruitlessWatches = this.#progress ? 0 : this.#fruitlessWatches + 1;
-    // A server that was restored from a backup sends nothing until it reaches our version, not even a bookmark.
-    const wasMute = code === 'timeout' && this.#openedAtMs !== null && !this.#progress;
-    const mayGoOn =
-      (KEEPS_POSITION.has(code) && !wasMute) || (MAY_KEEP_POSITION.has(code) && this.#fruitlessWatches < 2);
-    if (!mayGoOn) this.#mustList = true;
-    if (code === 'unreachable') this.#wasAway = true;
+    const { delayMs, keepsPosition, staleSinceMs } = this.#retry.failed(error, problem.code);
+    if (!keepsPosition) this.#mustList = true;
+    if (problem.code === 'unreachable') this.#mayBeRestored = true;
     if (wasTooLarge(error)) this.#pageSize = Math.max(MIN_PAGE_SIZE, Math.floor(this.#pageSize / 5));
-    // A server that answers `gone` is reachable: retry without a long wait, unless it answers `gone` repeatedly.
-    if (code === 'gone' && !this.#wasGone) this.#backoff.reset();
-    this.#wasGone = code === 'gone';
-    const delayMs = this.#backoff.next({
-      retryAfterMs: error instanceof KubeError ? error.retryAfterMs : null,
-      maxMs: code === 'not-found' ? (this.#deps.maxAbsentBackoffMs ?? MAX_ABSENT_BACKOFF_MS) : MAX_BACKOFF_MS,
-    });
     this.#count(error, delayMs);
-    // After a silent timeout the content is stale since the last event. A closed connection is noticed at once.
-    const sinceMs = code === 'timeout' && this.#openedAtMs !== null ? this.#heardAtMs : nowMs;
-    this.#setState(this.#staleSinceMs ?? sinceMs, problem);
+    this.#state.failed(staleSinceMs, problem);
     this.#ready.resolve();
     this.#notify();
     return delayMs;
@@ -358,20 +305,9 @@ export class Reflector<T> {
     this.#report({ kind: 'failed', problem, retryInMs });
   }
 
-  #setState(staleSinceMs: number | null, problem: ReflectorProblem | null): void {
-    const isSame =
-      this.#staleSinceMs === staleSinceMs &&
-      this.#problem?.code === problem?.code &&
-      this.#problem?.message === problem?.message;
-    if (isSame) return;
-    this.#staleSinceMs = staleSinceMs;
-    this.#problem = problem;
-    this.#snapshot = null;
-  }
-
   /** At most one call for each snapshot that was read. */
   #notify(): void {
-    if (this.#snapshot !== null || this.#stopped) return;
+    if (!this.#state.isUnread || this.#stopped) return;
     try {
       this.#deps.onChange();
     } catch (error) {
