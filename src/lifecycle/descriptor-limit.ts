@@ -41,3 +41,18 @@ export function descriptorBudget(limit: number, wantedConnections: number): Desc
   const maxAdminConnections = Math.max(LEAST_ADMIN_CONNECTIONS, Math.min(spare, MOST_ADMIN_CONNECTIONS));
   return { maxConnections, maxNetnsHandles, maxPipes, maxAdminConnections };
 }
+
+/** The budget of this process. Logs it, as a warning if it allows fewer connections than wanted. */
+export function ownDescriptorBudget(
+  wanted: number,
+  log: (level: 'info' | 'warn', facts: object, message: string) => void,
+): DescriptorBudget {
+  const descriptors = descriptorLimit();
+  const budget = descriptorBudget(descriptors, wanted);
+  const facts = { ...budget, wanted, descriptors };
+  const message =
+    'the limit on open files allows fewer connections than --max-connections (raise LimitNOFILE or ulimit -n)';
+  if (budget.maxConnections < wanted) log('warn', facts, message);
+  else log('info', facts, 'limits');
+  return budget;
+}

@@ -55,6 +55,9 @@ export interface Served {
   successorStarts(version: string | null): void;
 }
 
+/** Listening sockets to take over, and the predecessor that accepts on them until this process does. */
+export type Handover = Pick<Service, 'take' | 'hasPredecessor' | 'accepting'>;
+
 const NEVER = new Promise<never>(() => {});
 const STATUS_MS = 1000;
 /** The first health verdicts alone can take 10 s. The chart's readiness probe tolerates more than 60 s. */

@@ -96,9 +96,8 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'proxy',
       'routing',
       'telemetry',
-      'tls',
     ],
-    types: ['control', 'control-thread'],
+    types: ['control', 'control-thread', 'lifecycle'],
   },
   // The control thread's side: it pays for every module once more, so nothing of log, metrics or admin.
   'control-thread/control-outbox.ts': {

@@ -95,7 +95,7 @@ export class AdminServer {
   }
 
   /** Stops accepting: the successor process accepts on the same socket. Answers in progress are completed. */
-  letGo(): void {
+  stopAccepting(): void {
     this.#server.close();
   }
 

@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Problem } from '../../../src/control/objects/problem.ts';
 import { keyOf, originOf } from '../../../src/control/sources/cluster-reading.ts';
 import { FileSource, type FileSourceOptions } from '../../../src/control/sources/file-source.ts';
-import { problemChanges } from '../../../src/telemetry/log/problem-changes.ts';
+import { problemChanges } from '../../../src/telemetry/log/desired-log.ts';
 
 const NETWORK = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
 

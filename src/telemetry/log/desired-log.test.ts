@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problemChanges } from './problem-changes.ts';
+import { problemChanges } from './desired-log.ts';
 
 const problem = (origin: string, reason = 'broken') => ({ origin, reason });
 
