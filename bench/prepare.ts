@@ -9,5 +9,5 @@ const options = readOptions(process.argv.slice(2));
 const programs: Record<string, Found> = {};
 for (const name of ['haproxy', 'nginx', 'sniproxy', 'envoy'])
   if (options.peers.some((peer) => peer === name || peer.startsWith(`${name}-`)))
-    programs[name] = findProgram(name);
+    programs[name] = await findProgram(name);
 writeTools({ load: buildLoad(), programs });

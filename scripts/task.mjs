@@ -4,10 +4,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureCrun } from './fetch/containers.mjs';
-import { ensurePacketFilter } from './fetch/debian.mjs';
-import { ensureHelm, ensureMonitoringDefinitions } from './fetch/helm.mjs';
-import { ensurePromtool } from './fetch/promtool.mjs';
+import { ensureHelm, ensureMonitoringDefinitions, ensurePromtool } from './fetch/chart-tools.mjs';
+import { ensureCrun, ensurePacketFilter } from './fetch/debian.mjs';
 import { ensureTestbed } from './fetch/testbed.mjs';
 import { ensureUpstream } from './fetch/upstream.mjs';
 import { openForwards } from './sandbox/forward.mjs';
@@ -160,7 +158,7 @@ const tasks = {
     about: 'install, upgrade, remove and purge the Debian package in a temporary Debian system',
     run: async (args) => {
       requireSandbox();
-      requireTools(['dpkg-deb', 'mmdebstrap']);
+      requireTools(['dpkg-deb']);
       const { ensureDebianRoot } = await import('./fetch/debian-root.mjs');
       const debian = await ensureDebianRoot();
       await setUp();

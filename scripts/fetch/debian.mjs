@@ -1,11 +1,10 @@
 // Provides the Debian programs that the end-to-end tests and the image build run. It uses the machine's own program, or downloads
 // the Debian packages and unpacks them into the cache. It installs nothing on the machine.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { withLock } from '../setup/lock.mjs';
 import { MissingError, onPath } from '../setup/problems.mjs';
-import { cacheDirectory } from './testbed.mjs';
+import { cacheDirectory, cached, unpackDebian } from './downloader.mjs';
 
 /** The names that Debian's `update-alternatives` links to the iptables variant that writes nftables rules. */
 const IPTABLES = ['iptables', 'ip6tables'].flatMap((name) => [name, `${name}-save`, `${name}-restore`]);
@@ -17,7 +16,7 @@ const PACKET_FILTER = {
   links: Object.fromEntries(IPTABLES.map((name) => [name, 'xtables-nft-multi'])),
   why: 'kube-proxy writes its rules with them',
 };
-const HAPROXY = { name: 'haproxy', packages: ['haproxy'], programs: ['haproxy'], links: {}, why: '' };
+const HAPROXY = { name: 'haproxy', packages: ['haproxy'], programs: ['haproxy'] };
 /** Each program is fetched separately. Libraries are listed explicitly: apt skips them if it considers them already installed. */
 const BUILD_AND_RUN = {
   buildah: { packages: ['buildah', 'libgpgme11', 'libassuan0'], why: 'the image is built with it' },
@@ -27,15 +26,6 @@ const BUILD_AND_RUN = {
   strace: { packages: ['strace', 'libunwind8'], why: 'system calls are recorded with it' },
 };
 
-function run(command, args) {
-  try {
-    execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  } catch (error) {
-    const said = String(error.stderr ?? '').trim();
-    throw new Error(`${command}: ${said.split('\n').at(-1) || error.message}`);
-  }
-}
-
 const libraryPath = (home) => {
   const machine = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
   return ['usr/lib', 'lib'].map((directory) => join(home, directory, machine)).join(':');
@@ -44,48 +34,38 @@ const libraryPath = (home) => {
 const programIn = (home, name) =>
   ['usr/bin', 'usr/sbin', 'bin', 'sbin'].map((place) => join(home, place, name)).find(existsSync);
 
-function unpack(home, { packages, links, relocated = [] }) {
-  const unfinished = `${home}.unfinished`;
-  const archives = join(unfinished, 'archives');
-  rmSync(unfinished, { recursive: true, force: true });
-  mkdirSync(join(archives, 'partial'), { recursive: true });
-  const install = ['install', '--download-only', '--reinstall', '--no-install-recommends', '-y'];
-  const fetch = () => run('apt-get', [...install, '-o', `Dir::Cache::Archives=${archives}`, ...packages]);
-  try {
-    fetch();
-  } catch {
-    run('apt-get', ['update']);
-    fetch();
-  }
-  for (const file of readdirSync(archives).filter((each) => each.endsWith('.deb')))
-    run('dpkg-deb', ['-x', join(archives, file), unfinished]);
-  rmSync(archives, { recursive: true });
-  for (const [name, target] of Object.entries(links)) {
-    const link = join(unfinished, 'usr', 'sbin', name);
-    rmSync(link, { force: true });
-    symlinkSync(target, link);
-  }
-  // Some programs re-execute themselves with an empty environment. The rpath lets them find their libraries without LD_LIBRARY_PATH.
-  for (const name of relocated)
-    run(programIn(unfinished, 'patchelf'), [
-      ...['--force-rpath', '--set-rpath', libraryPath(home)],
-      programIn(unfinished, name),
-    ]);
-  renameSync(unfinished, home);
-}
-
-/** Returns the programs' directory and their LD_LIBRARY_PATH, or null if the machine has them. Throws if they cannot be fetched. */
-export async function ensure(what) {
-  if (what.programs.every((name) => onPath(name) || existsSync(join('/usr/sbin', name)))) return null;
-  const cache = cacheDirectory();
-  const home = join(cache, `debian-${what.name}-1`);
-  mkdirSync(cache, { recursive: true });
-  await withLock(`${home}.lock`, async () => {
-    if (existsSync(home)) return;
-    process.stderr.write(`· fetching ${what.packages.join(' and ')} from Debian …\n`);
-    unpack(home, what);
+async function fetchPrograms(what) {
+  const { packages, links = {}, relocated = [] } = what;
+  const name = `debian-${what.name}-1`;
+  const home = join(cacheDirectory(), name);
+  await cached(name, async (directory) => {
+    await unpackDebian(directory, packages);
+    for (const [link, target] of Object.entries(links)) {
+      const path = join(directory, 'usr', 'sbin', link);
+      rmSync(path, { force: true });
+      symlinkSync(target, path);
+    }
+    // Some programs re-execute themselves with an empty environment. The rpath lets them find their libraries without LD_LIBRARY_PATH.
+    const rpath = ['--force-rpath', '--set-rpath', libraryPath(home)];
+    for (const each of relocated)
+      execFileSync(programIn(directory, 'patchelf'), [...rpath, programIn(directory, each)]);
   });
   return { home, programs: join(home, 'usr', 'sbin'), libraries: libraryPath(home) };
+}
+
+const isInstalled = (name) => onPath(name) || existsSync(join('/usr/sbin', name));
+
+/** Returns the programs' directory and their LD_LIBRARY_PATH, or null if the machine has them. Throws if they cannot be fetched. */
+async function ensure(what) {
+  return what.programs.every(isInstalled) ? null : fetchPrograms(what);
+}
+
+/** Fetches one program even if the machine has it. Returns its path and its LD_LIBRARY_PATH. */
+export async function fetchedProgram(name, packages = [name]) {
+  const { home, libraries } = await fetchPrograms({ name, packages });
+  const path = programIn(home, name);
+  if (path === undefined) throw new Error(`${packages.join(', ')} contains no ${name}`);
+  return { path, libraries };
 }
 
 /** Returns the environment variables that tell the tests where nft and iptables are; empty if the machine has them. */
@@ -112,7 +92,7 @@ export async function ensureProgram(name) {
   try {
     const relocated = script ? [] : [name];
     const all = script ? packages : [...packages, 'patchelf'];
-    const found = await ensure({ name, packages: all, programs: [name], links: {}, relocated });
+    const found = await ensure({ name, packages: all, programs: [name], relocated });
     return found === null ? name : programIn(found.home, name);
   } catch (error) {
     const what = `neither ${name} nor a way to fetch it (${error.message}): ${why}`;
@@ -124,4 +104,17 @@ export async function ensureProgram(name) {
 export async function ensureShared(name) {
   const command = await ensureProgram(name);
   return command === name ? '/usr/share' : join(dirname(dirname(command)), 'share');
+}
+
+/**
+ * Returns the environment variables that tell the end-to-end tests where crun is, or why it is missing. The tests then report that and
+ * skip the container cases.
+ */
+export async function ensureCrun() {
+  try {
+    return { ISTHMUS_E2E_CRUN: await ensureProgram('crun') };
+  } catch (error) {
+    process.stderr.write(`! not tried: Isthmus in a container\n${error.message}\n`);
+    return { ISTHMUS_E2E_CRUN_MISSING: error.problems?.[0]?.what ?? error.message };
+  }
 }

@@ -2,13 +2,11 @@
 // unavailable, the tests report that and skip these cases.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withLock } from '../setup/lock.mjs';
 import { onPath } from '../setup/problems.mjs';
-import { runStep } from '../setup/step.mjs';
 import { ensureHaproxy } from './debian.mjs';
-import { cacheDirectory } from './testbed.mjs';
+import { cached, fetchStep } from './downloader.mjs';
 
 /** The package imports novaclient without declaring the dependency. */
 const PACKAGES = ['magnum-cluster-api==0.38.2', 'python-novaclient'];
@@ -17,23 +15,15 @@ async function ensureEnvironment() {
   if (!onPath('python3')) throw new Error('python3 is not on the PATH');
   const python = execFileSync('python3', ['-VV'], { encoding: 'utf8' });
   const hash = createHash('sha256').update(`${python}${PACKAGES}`).digest('hex').slice(0, 16);
-  const cache = cacheDirectory();
-  const home = join(cache, `upstream-${hash}`);
-  const done = join(home, 'done');
-  mkdirSync(cache, { recursive: true });
-  await withLock(join(cache, 'upstream.lock'), async () => {
-    if (existsSync(done)) return;
-    // Built in its final directory: the scripts of a virtual environment contain its path.
-    rmSync(home, { recursive: true, force: true });
-    const pip = join(home, 'bin', 'pip');
+  const fill = async (home) => {
     const title = 'fetching magnum-cluster-api-proxy from PyPI (2 minutes, once)';
-    const commands = `python3 -m venv "$1" && "$2" install --quiet ${PACKAGES.join(' ')}`;
-    await runStep(title, 'nice', ['-n', '19', 'sh', '-c', commands, 'sh', home, pip]);
+    const commands = `python3 -m venv --clear "$1" && "$1/bin/pip" install --quiet ${PACKAGES.join(' ')}`;
+    await fetchStep(title, 'nice', ['-n', '19', 'sh', '-c', commands, 'sh', home]);
     // The proxy starts HAProxy through sudo, but it already runs as root here.
     writeFileSync(join(home, 'bin', 'sudo'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
-    writeFileSync(done, '');
-  });
-  return home;
+  };
+  // The scripts of a virtual environment contain its path.
+  return cached(`upstream-${hash}`, fill, { inPlace: true });
 }
 
 /** Returns the environment variables that tell the tests where the proxy is, or why it is missing. */

@@ -14,11 +14,9 @@ import {
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { ensureProgram } from '../fetch/debian.mjs';
-import { cacheDirectory } from '../fetch/testbed.mjs';
-import { withLock } from '../setup/lock.mjs';
+import { cached, fetchStep } from '../fetch/downloader.mjs';
 import { MissingError, onPath } from '../setup/problems.mjs';
 import { pinnedNodeHome } from '../setup/setup.mjs';
-import { runStep } from '../setup/step.mjs';
 
 const SUITE = 'bookworm';
 const PACKAGES = ['ca-certificates', 'g++', 'make', 'python3', 'libstdc++6', 'libgcc-s1'];
@@ -93,15 +91,10 @@ export async function ensureBase() {
   );
   const recipe = [SUITE, ...PACKAGES, ...EXCLUDED, ...INCLUDED, process.arch, ...versions, 'layout 1'];
   const name = `image-base-${createHash('sha256').update(recipe.join('\0')).digest('hex').slice(0, 16)}`;
-  const cache = cacheDirectory();
-  const layout = join(cache, name);
-  mkdirSync(cache, { recursive: true });
-  await withLock(join(cache, 'image-base.lock'), async () => {
-    if (existsSync(join(layout, 'oci-layout'))) return;
-    rmSync(layout, { recursive: true, force: true });
+  const layout = await cached(name, async (directory) => {
     const command = await ensureProgram('mmdebstrap');
-    const unfinished = join(cache, `${name}.unfinished.tar`);
-    rmSync(unfinished, { force: true });
+    const tar = `${directory}.tar`;
+    rmSync(tar, { force: true });
     const hook = [
       `mkdir -p "$1/usr/local/bin" "$1/usr/local/lib/node_modules" "$1/src"`,
       `cp "${join(pinnedNodeHome, 'bin', 'node')}" "$1/usr/local/bin/node"`,
@@ -120,15 +113,16 @@ export async function ensureBase() {
       ...INCLUDED.map((each) => `--dpkgopt=path-include=${each}`),
       `--customize-hook=${hook}`,
       SUITE,
-      unfinished,
+      tar,
       ...(mirror ? [mirror] : []),
     ];
     const temporary = existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {}; // uses 0.6 GB of memory for a minute and saves a minute of disk writes
     const env = { ...process.env, ...temporary, SOURCE_DATE_EPOCH: '0' };
-    await runStep('making a base for the image from Debian packages (2 minutes, once)', command, args, {
+    await fetchStep('making a base for the image from Debian packages (2 minutes, once)', command, args, {
       env,
+      between: () => rmSync(tar, { force: true }),
     });
-    writeLayout(layout, unfinished, `localhost/${name}`);
+    writeLayout(directory, tar, `localhost/${name}`);
   });
   return { layout, name };
 }

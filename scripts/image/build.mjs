@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ensureProgram } from '../fetch/debian.mjs';
-import { cacheDirectory } from '../fetch/testbed.mjs';
+import { cacheDirectory } from '../fetch/downloader.mjs';
 import { withLock } from '../setup/lock.mjs';
 import { MissingError } from '../setup/problems.mjs';
 import { root } from '../setup/setup.mjs';

@@ -3,13 +3,23 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { flavourNames, toolchain } from '../addon/addon-flavours.mjs';
-import { ensureZig } from '../fetch/zig.mjs';
+import { pythonPackage } from '../fetch/downloader.mjs';
 import { childEnvironment, pinnedNode, root } from '../setup/setup.mjs';
 import { runStep } from '../setup/step.mjs';
 
+/** Zig compiles for every machine and C library of a release. Debian has no package for it. */
+const ZIG = {
+  name: 'ziglang',
+  version: '0.17.0',
+  hashes: [
+    '97079827064a7492cce5541ceb438ae8003ce1e54e399676da2d62fb7a5dc08b', // x86_64
+    'd2804f94f54f7fcf8169f4b212a619ad688a4e2e6592e976f0cf2e58e2cd8af3', // aarch64
+  ],
+};
+
 async function zigEnvironment() {
   try {
-    return { ISTHMUS_ZIG: await ensureZig() };
+    return { ISTHMUS_ZIG: join(await pythonPackage(ZIG), 'ziglang', 'zig') };
   } catch (error) {
     process.stderr.write(
       `! without zig (${error.message}): with the compilers of this machine, as far as they go\n`,

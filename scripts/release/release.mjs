@@ -16,7 +16,7 @@ import { join, relative } from 'node:path';
 import { chartCopies } from '../chart/manifests.mjs';
 import { packChart } from '../chart/pack.mjs';
 import { buildDeb, debVersion } from '../deb/build-deb.mjs';
-import { ensureHelm } from '../fetch/helm.mjs';
+import { ensureHelm } from '../fetch/chart-tools.mjs';
 import { buildImage, revision, sourceEpoch } from '../image/build.mjs';
 import { requireTools } from '../setup/problems.mjs';
 import { root } from '../setup/setup.mjs';

@@ -1,5 +1,5 @@
 // promtool, for `npm run test:helm`. The versions of k8s.io are those of ../testbed: what both use is compiled once. Built without service
-// discoveries (scripts/fetch/promtool.mjs): 1076 packages instead of 1285. `go mod tidy` fails at a test of a dependency; `go get` works.
+// discoveries (scripts/fetch/chart-tools.mjs): 1076 packages instead of 1285. `go mod tidy` fails at a test of a dependency; `go get` works.
 module isthmus.dev/promtool
 
 go 1.25.0
