@@ -1,18 +1,17 @@
 import { expect, test } from 'vitest';
-import { environmentName, FLAG_NAMES, FLAGS, type Flag } from './config/flags.ts';
+import { environmentName, FLAG_NAMES, flagReference } from './config/flags.ts';
 import { DOCTOR_HELP, EXPLAIN_HELP, MAIN_HELP, runHelp, STATUS_HELP, TOP_HELP } from './help.ts';
 
 const lines = runHelp().trimEnd().split('\n');
 
-test.each(FLAG_NAMES)(
-  'the help has one line for --%s, with what it takes, what it is for and its default',
-  (name) => {
-    const flag: Flag<unknown> = FLAGS[name];
-    const own = lines.filter((line) => line.startsWith(`  --${name} `));
+test.each(flagReference())(
+  'the help has one line for $name, with what it takes, what it does and its default',
+  ({ name, placeholder, help, fallback }) => {
+    const own = lines.filter((line) => line.startsWith(`  ${name} `));
     expect(own).toHaveLength(1);
-    expect(own[0]).toContain(flag.placeholder);
-    expect(own[0]).toContain(flag.help);
-    if (flag.placeholder !== '' && flag.fallback) expect(own[0]?.endsWith(` (${flag.fallback})`)).toBe(true);
+    expect(own[0]).toContain(placeholder);
+    expect(own[0]).toContain(help);
+    if (placeholder !== '' && fallback !== '') expect(own[0]?.endsWith(` (${fallback})`)).toBe(true);
   },
 );
 

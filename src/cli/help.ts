@@ -1,5 +1,5 @@
 // The help of the command line: fixed texts with examples, and the flags of `isthmus run` from the table of flags.
-import { FLAG_NAMES, FLAGS, type Flag } from './config/flags.ts';
+import { flagReference } from './config/flags.ts';
 
 /** The width of the longest usage. The help text after it must fit into a terminal of 80 columns. */
 const USAGE_WIDTH = 35;
@@ -115,14 +115,13 @@ export function runHelp(): string {
     '  isthmus explain my-cluster          # why is my cluster not reachable?',
   ];
   let group = '';
-  for (const name of FLAG_NAMES) {
-    const flag: Flag<unknown> = FLAGS[name];
+  for (const flag of flagReference()) {
     if (flag.group !== group) {
       group = flag.group;
       lines.push(group);
     }
-    const fallback = flag.placeholder === '' || !flag.fallback ? '' : ` (${flag.fallback})`;
-    const usage = `  --${name} ${flag.placeholder}`.padEnd(USAGE_WIDTH);
+    const fallback = flag.placeholder === '' || flag.fallback === '' ? '' : ` (${flag.fallback})`;
+    const usage = `  ${flag.name} ${flag.placeholder}`.padEnd(USAGE_WIDTH);
     lines.push(`${usage} ${flag.help}${fallback}`);
   }
   lines.push(

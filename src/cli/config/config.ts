@@ -1,79 +1,34 @@
-// Reads the configuration of `isthmus run` once, before it opens anything: flags, then environment, then defaults. It reports all
-// problems together, each with its flag or variable, its value, and what is expected.
+// Derives the configuration of `isthmus run` from the table of flags, and reads it once, before the program opens anything: flags, then
+// environment, then defaults. It reports all problems together, each with its flag or variable, its value, and what is expected.
 import { isIPv4 } from 'node:net';
-import type { Tags } from '../../control/objects/resource-tags.ts';
-import type { NodeSelector } from '../../kube/labels/node-selector.ts';
 import { environmentName, FLAG_NAMES, FLAGS, type Flag, type FlagName } from './flags.ts';
-import {
-  type Environment,
-  filled,
-  fromVariable,
-  type Given,
-  legacyGiven,
-  type Machine,
-} from './legacy-environment.ts';
+import { type Environment, filled, fromVariable, type Given, type Machine } from './legacy-environment.ts';
 import { nearest } from './nearest.ts';
-import { allNamespaces, type Endpoint, type PortRange, type SourceSetting } from './values.ts';
+import type { Endpoint } from './values.ts';
 
-export interface RunConfig {
-  readonly source: SourceSetting;
-  readonly namespace: string;
-  readonly netnsDirectory: string;
-  /** In addition to the prefixes of Neutron's agents. */
-  readonly netnsPrefixes: readonly string[];
-  readonly proxyAlways: boolean;
-  /** Uses network ids from the spec of an OpenStackCluster. Safe only if tenants cannot write these objects. */
-  readonly trustSpecNetwork: boolean;
-  readonly defaultCluster: string | null;
-  readonly intervalMs: number;
-  /** null: the service account of the pod, if there is one. */
-  readonly kubeconfig: string | null;
-  /** The namespace of the OpenStackClusters; null: all namespaces. */
-  readonly clusterNamespace: string | null;
-  /** null: the host name. */
-  readonly nodeName: string | null;
-  /** null: every node takes part. */
-  readonly nodeSelector: NodeSelector | null;
-  readonly unknownNode: 'take-part' | 'stay-out';
-  readonly advertiseAddress: string | null;
+/** The type of a flag's value in RunConfig. A flag without a default can be null. */
+type Setting<F extends Flag> =
+  | (ReturnType<F['reader']> extends infer R ? (R extends { readonly value: infer T } ? T : never) : never)
+  | (F['fallback'] extends null ? null : never);
+
+type FieldOf<N extends FlagName> = (typeof FLAGS)[N]['field'];
+
+/** The settings whose field is `<section>.<name>`. */
+type SectionSettings<S extends string> = {
+  readonly [N in FlagName as FieldOf<N> extends `${S}.${infer F}` ? F : never]: Setting<(typeof FLAGS)[N]>;
+};
+
+type PlainSettings = {
+  readonly [N in FlagName as FieldOf<N> extends `${string}.${string}` ? never : FieldOf<N>]: Setting<
+    (typeof FLAGS)[N]
+  >;
+};
+
+/** The configuration of `isthmus run`: one field for each flag, and POD_IP. */
+export interface RunConfig extends PlainSettings {
+  readonly health: SectionSettings<'health'>;
   /** `POD_IP`, if --advertise-address is not given. */
   readonly podIp: string | null;
-  readonly liveness: 'auto' | 'lease' | 'timestamp';
-  /** How long a withdrawn slice, and the route it leads to, stay before they are removed. */
-  readonly propagationWaitMs: number;
-  readonly allowMassDelete: boolean;
-  /** Set on the objects of this instance. */
-  readonly resourceTags: Tags;
-  /** Label keys that rollout tools change. A machine that matches a listener's selector without these keys is probed in advance. */
-  readonly ignoredSelectorLabels: readonly string[];
-  readonly listen: Endpoint;
-  readonly admin: Endpoint;
-  readonly healthListen: Endpoint | null;
-  /** One port per TCP listener; null: no TCP listeners on this instance. */
-  readonly listenerPorts: PortRange | null;
-  /** The directory for the handover to a successor process, which refuses no connection; null: no handover. */
-  readonly handover: string | null;
-  readonly trustedProxies: readonly string[] | null;
-  readonly health: {
-    readonly kind: 'tcp' | 'tls';
-    readonly intervalMs: number;
-    readonly timeoutMs: number;
-    readonly rise: number;
-    readonly fall: number;
-  };
-  readonly engine: 'native' | 'streams';
-  readonly threads: number;
-  readonly maxConnections: number;
-  readonly maxConnectionsPerCluster: number;
-  readonly maxPendingDials: number;
-  readonly helloTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  readonly deadPeerTimeoutMs: number;
-  readonly drainTimeoutMs: number;
-  /** The drain timeout after a handover. It can be long: the successor already serves, and no process waits for this one to exit. */
-  readonly handoverDrainMs: number;
-  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
-  readonly logFormat: 'pretty' | 'json' | 'journal' | null;
 }
 
 export interface ConfigProblem {
@@ -104,85 +59,48 @@ export function readConfig(
   const fromFlags = readArguments(args, problems);
   const own = (name: FlagName): Given | null =>
     fromFlags.get(name) ?? fromVariable(environment, environmentName(name));
-  const given = (name: FlagName): Given | null =>
-    own(name) ?? legacyGiven(name, environment, machine, warnings);
+  const source = FLAGS.source.reader(own('source')?.text ?? FLAGS.source.fallback);
+  const isKubernetes = 'value' in source && source.value.kind === 'kubernetes';
 
-  type Value<N extends FlagName> = (typeof FLAGS)[N] extends Flag<infer T> ? T : never;
-  const get = <N extends FlagName>(name: N, found = given(name)): Value<N> | null => {
-    const flag = FLAGS[name] as Flag<Value<N>>;
-    if (found === null && flag.fallback === null) return null;
-    const read = flag.reader(found?.text ?? (flag.fallback as string));
-    if ('value' in read) return read.value;
-    const where = found?.where ?? `--${name}`;
-    if ('wanted' in read) problems.push({ where, value: found?.text ?? flag.fallback, wanted: read.wanted });
-    else problems.push(...read.problems.map((wanted) => ({ where, value: null, wanted })));
-    return null;
-  };
-  // After a problem the value does not matter: readConfig then returns only the problems.
-  const must = <N extends FlagName>(name: N): Value<N> => get(name) as Value<N>;
-
-  const source = must('source');
-  const namespace = must('namespace');
-  // With --source file: a KUBECONFIG from the shell is ignored.
-  const isKubernetes = source?.kind === 'kubernetes';
-  const kubeconfig = isKubernetes ? given('kubeconfig') : own('kubeconfig');
+  const given = new Map<FlagName, Given>();
+  const settings = { health: {} };
+  for (const name of FLAG_NAMES) {
+    const { alias, acceptsFile, field }: Flag = FLAGS[name];
+    let found = own(name) ?? alias?.({ environment, machine, isKubernetes, warnings }) ?? null;
+    if (acceptsFile) found = fromFile(found, machine, problems);
+    if (found !== null) given.set(name, found);
+    setField(settings, field, readValue(name, found, problems));
+  }
   const podIp = isKubernetes && own('advertise-address') === null ? filled(environment, 'POD_IP') : null;
-
+  // After a problem a field can be null against its type: readConfig then returns only the problems.
+  const read = settings as unknown as Omit<RunConfig, 'podIp'>;
   const config: RunConfig = {
-    source,
-    namespace,
-    netnsDirectory: must('netns-dir'),
-    netnsPrefixes: must('netns-prefixes'),
-    proxyAlways: must('proxy-always'),
-    trustSpecNetwork: must('trust-spec-network'),
-    defaultCluster: get('default-cluster'),
-    intervalMs: must('interval'),
-    kubeconfig: get('kubeconfig', kubeconfig),
-    clusterNamespace: allNamespaces(get('cluster-namespace') ?? namespace),
-    nodeName: get('node-name'),
-    nodeSelector: get('node-selector', fromFile(given('node-selector'), machine, problems)),
-    unknownNode: must('unknown-node'),
-    advertiseAddress: get('advertise-address'),
-    podIp: podIp === null ? null : get('advertise-address', podIp),
-    liveness: must('liveness'),
-    propagationWaitMs: must('propagation-wait'),
-    allowMassDelete: must('allow-mass-delete'),
-    resourceTags: must('resource-tags'),
-    ignoredSelectorLabels: must('ignored-selector-labels'),
-    listen: must('listen'),
-    admin: must('admin'),
-    healthListen: get('health-listen'),
-    listenerPorts: get('listener-ports'),
-    handover: get('handover'),
-    trustedProxies: get('trust-proxy-protocol'),
-    health: {
-      kind: must('health'),
-      intervalMs: must('health-interval'),
-      timeoutMs: must('health-timeout'),
-      rise: must('health-rise'),
-      fall: must('health-fall'),
-    },
-    engine: must('engine'),
-    threads: must('threads'),
-    maxConnections: must('max-connections'),
-    maxConnectionsPerCluster: must('max-connections-per-cluster'),
-    maxPendingDials: must('max-pending-dials'),
-    helloTimeoutMs: must('hello-timeout'),
-    connectTimeoutMs: must('connect-timeout'),
-    deadPeerTimeoutMs: must('dead-peer-timeout'),
-    drainTimeoutMs: must('drain-timeout'),
-    handoverDrainMs: must('handover-drain'),
-    logLevel: must('log-level'),
-    logFormat: get('log-format'),
+    ...read,
+    clusterNamespace: given.has('cluster-namespace') ? read.clusterNamespace : read.namespace,
+    podIp: podIp && (readValue('advertise-address', podIp, problems) as string | null),
   };
   problems.push(...unknownVariables(environment));
-  problems.push(...contradictions(config), ...portsInRange(config, given('listener-ports')));
-  if (isKubernetes && kubeconfig !== null && config.kubeconfig !== null && !machine.isFile(config.kubeconfig))
-    problems.push({ where: kubeconfig.where, value: config.kubeconfig, wanted: 'a file that exists' });
-  const missing = source?.kind === 'file' ? machine.directoryProblem(source.directory) : null;
-  if (source?.kind === 'file' && missing !== null)
-    problems.push({ where: '--source', value: `file:${source.directory}`, wanted: missing });
+  for (const check of CROSS_FLAG_CHECKS) problems.push(...check({ config, given, machine }));
   return problems.length > 0 ? { problems } : { config, warnings };
+}
+
+/** Returns null for an invalid value, after adding its problems. */
+function readValue(name: FlagName, found: Given | null, problems: ConfigProblem[]): unknown {
+  const flag: Flag = FLAGS[name];
+  const text = found?.text ?? flag.fallback;
+  if (text === null) return null;
+  const read = flag.reader(text);
+  if ('value' in read) return read.value;
+  const where = found?.where ?? `--${name}`;
+  if ('wanted' in read) problems.push({ where, value: text, wanted: read.wanted });
+  else problems.push(...read.problems.map((wanted) => ({ where, value: null, wanted })));
+  return null;
+}
+
+/** `health.kind` is the field `kind` of the section `health`. */
+function setField(settings: { readonly health: object }, path: string, value: unknown): void {
+  const [, section, field] = /^(?:(health)\.)?(.+)$/.exec(path) ?? [];
+  Object.assign(section === undefined ? settings : settings.health, { [field as string]: value });
 }
 
 /** `@<path>` is replaced by the content of that file. */
@@ -250,7 +168,7 @@ function isFlag(name: string): name is FlagName {
 }
 
 /** The values that a flag accepts, as its reader describes them. */
-function wantedBy(flag: Flag<unknown>): string {
+function wantedBy(flag: Flag): string {
   const read = flag.reader('\0');
   return 'wanted' in read ? read.wanted : flag.help;
 }
@@ -284,39 +202,64 @@ function unknownVariables(environment: Environment): ConfigProblem[] {
     });
 }
 
-function contradictions(config: RunConfig): ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  const named: [string, Endpoint | null][] = [
-    ['--listen', config.listen],
-    ['--admin', config.admin],
-    ['--health-listen', config.healthListen],
-  ];
-  for (const [i, [name, one]] of named.entries()) {
-    for (const [otherName, other] of named.slice(i + 1)) {
-      if (one === null || other === null || one.port === 0 || one.port !== other.port) continue;
-      if (!overlap(one.host, other.host)) continue;
-      problems.push({
+interface CrossFlagCheckOptions {
+  readonly config: RunConfig;
+  /** The settings that are not defaults. */
+  readonly given: ReadonlyMap<FlagName, Given>;
+  readonly machine: Machine;
+}
+
+const CROSS_FLAG_CHECKS: readonly ((options: CrossFlagCheckOptions) => ConfigProblem[])[] = [
+  portsGivenTwice,
+  portsInListenerRange,
+  missingKubeconfig,
+  missingManifests,
+];
+
+function ownPorts({ listen, admin, healthListen }: RunConfig): [flag: string, endpoint: Endpoint][] {
+  const ports = { '--listen': listen, '--admin': admin, '--health-listen': healthListen };
+  return Object.entries(ports).filter((entry): entry is [string, Endpoint] => entry[1] !== null);
+}
+
+function portsGivenTwice({ config }: CrossFlagCheckOptions): ConfigProblem[] {
+  const ports = ownPorts(config);
+  return ports.flatMap(([name, one], index) =>
+    ports
+      .slice(index + 1)
+      .filter(([, other]) => one.port !== 0 && one.port === other.port && overlap(one.host, other.host))
+      .map(([otherName, other]) => ({
         where: otherName,
         value: String(other.port),
         wanted: `a port other than that of ${name}`,
-      });
-    }
-  }
-  return problems;
+      })),
+  );
 }
 
 /** Checks only a range that the user gave. The default range skips ports that are in use. */
-function portsInRange(config: RunConfig, found: Given | null): ConfigProblem[] {
-  const { listenerPorts: range, listen, admin, healthListen } = config;
-  if (range === null || found === null) return [];
-  const named = { '--listen': listen, '--admin': admin, '--health-listen': healthListen };
-  return Object.entries(named)
-    .filter(([, endpoint]) => endpoint && endpoint.port >= range.from && endpoint.port <= range.to)
-    .map(([name, endpoint]) => ({
+function portsInListenerRange({ config, given }: CrossFlagCheckOptions): ConfigProblem[] {
+  const range = config.listenerPorts;
+  const found = given.get('listener-ports');
+  if (range === null || found === undefined) return [];
+  return ownPorts(config)
+    .filter(([, { port }]) => port >= range.from && port <= range.to)
+    .map(([name, { port }]) => ({
       where: found.where,
       value: found.text,
-      wanted: `a range without ${endpoint?.port}, the port of ${name}`,
+      wanted: `a range without ${port}, the port of ${name}`,
     }));
+}
+
+function missingKubeconfig({ config, given, machine }: CrossFlagCheckOptions): ConfigProblem[] {
+  const path = config.kubeconfig;
+  const found = given.get('kubeconfig');
+  if (config.source?.kind !== 'kubernetes' || found === undefined || path === null) return [];
+  return machine.isFile(path) ? [] : [{ where: found.where, value: path, wanted: 'a file that exists' }];
+}
+
+function missingManifests({ config: { source }, machine }: CrossFlagCheckOptions): ConfigProblem[] {
+  if (source?.kind !== 'file') return [];
+  const wanted = machine.directoryProblem(source.directory);
+  return wanted === null ? [] : [{ where: '--source', value: `file:${source.directory}`, wanted }];
 }
 
 /** Whether the kernel rejects listening on both with the same port. `::` and a missing address include IPv4. */

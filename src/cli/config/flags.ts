@@ -1,263 +1,347 @@
-// The table of the flags of `isthmus run`: each row has the placeholder, the default, the reader and the help of a flag. Configuration
-// and help are made from this table.
+// The table of the flags of `isthmus run`. A flag is declared here and nowhere else: the configuration and its type, the help and the
+// reference page are made from this table.
 import * as labels from './label-values.ts';
+import * as legacy from './legacy-environment.ts';
 import * as read from './values.ts';
 
-export interface Flag<T> {
-  readonly reader: read.Reader<T> | read.PartsReader<T>;
-  /** As a user writes it; null: no default, the flag is off. */
-  readonly fallback: string | null;
+export interface FlagDeclaration {
+  /** The form of the value; empty: the flag is a switch. */
   readonly placeholder: string;
+  /** As a user writes it; null: the flag is off, or `otherwise` applies. */
+  readonly fallback: string | null;
+  /** What applies if the flag is not given and has no fixed default. */
+  readonly otherwise?: string;
+  readonly reader: read.Reader<unknown> | read.PartsReader<unknown>;
+  /** The field of RunConfig. */
+  readonly field: string;
+  /** A verb phrase. With the default in parentheses it has at most 44 letters, so that a line of the help has at most 80. */
   readonly help: string;
-  readonly group:
-    | 'What it proxies'
-    | 'Kubernetes'
-    | 'Where it listens'
-    | 'Health checks'
-    | 'Engine and limits'
-    | 'Log';
+  /** Variables of other programs that apply if neither the flag nor its own variable is set. */
+  readonly alias?: legacy.Alias;
+  /** `@<path>` stands for the content of that file. */
+  readonly acceptsFile?: true;
 }
 
-const define = <T>(
-  group: Flag<T>['group'],
-  placeholder: string,
-  fallback: string | null,
-  reader: Flag<T>['reader'],
-  help: string,
-): Flag<T> => ({ group, placeholder, fallback, reader, help });
+export interface Flag extends FlagDeclaration {
+  readonly group: string;
+}
 
-const minutes = 60_000;
-const day = 24 * 60 * minutes;
+function group<const D extends Readonly<Record<string, FlagDeclaration>>>(name: string, declarations: D) {
+  const flags = Object.entries(declarations).map(([flag, declaration]) => [
+    flag,
+    { ...declaration, group: name },
+  ]);
+  return Object.fromEntries(flags) as { readonly [N in keyof D]: D[N] & { readonly group: string } };
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+const SWITCH = { placeholder: '', fallback: 'false', reader: read.flag } as const;
+const ENDPOINT = { placeholder: '<addr:port>', reader: read.endpoint } as const;
+const time = (minMs: number, maxMs: number) => ({
+  placeholder: '<time>',
+  reader: read.duration(minMs, maxMs),
+});
+const count = (min: number, max: number) => ({ placeholder: '<n>', reader: read.integer(min, max) });
+const choice = <T extends string>(...choices: readonly T[]) => ({
+  placeholder: choices.join('|'),
+  reader: read.oneOf(...choices),
+});
 
 export const FLAGS = {
-  source: define(
-    'What it proxies',
-    'kubernetes|file:<dir>',
-    'kubernetes',
-    read.source,
-    'or manifests, listeners too',
-  ),
-  namespace: define('What it proxies', '<name>', 'magnum-system', read.label, 'of Services and server names'),
-  'netns-dir': define(
-    'What it proxies',
-    '<dir>',
-    '/run/netns',
-    read.directory,
-    'where network namespaces are',
-  ),
-  'netns-prefixes': define(
-    'What it proxies',
-    '<list>',
-    '',
-    read.netnsPrefixes,
-    'besides ovnmeta- and qdhcp-',
-  ),
-  'proxy-always': define('What it proxies', '', 'false', read.flag, 'clusters with a floating IP too'),
-  'trust-spec-network': define(
-    'What it proxies',
-    '',
-    'false',
-    read.flag,
-    'use a network id that only spec names',
-  ),
-  'default-cluster': define(
-    'What it proxies',
-    '<name>',
-    null,
-    read.label,
-    'for clients that send no server name',
-  ),
-  interval: define('What it proxies', '<time>', '10s', read.duration(100, day), 'full resync interval'),
+  ...group('What it proxies', {
+    source: {
+      placeholder: 'kubernetes|file:<dir>',
+      fallback: 'kubernetes',
+      reader: read.source,
+      field: 'source',
+      help: 'read clusters from here',
+    },
+    namespace: {
+      placeholder: '<name>',
+      fallback: 'magnum-system',
+      reader: read.label,
+      field: 'namespace',
+      help: 'publish in this namespace',
+    },
+    'netns-dir': {
+      placeholder: '<dir>',
+      fallback: '/run/netns',
+      reader: read.directory,
+      field: 'netnsDirectory',
+      help: 'find network namespaces here',
+    },
+    'netns-prefixes': {
+      placeholder: '<list>',
+      fallback: '',
+      reader: read.netnsPrefixes,
+      field: 'netnsPrefixes',
+      help: 'accept these besides ovnmeta- and qdhcp-',
+    },
+    'proxy-always': {
+      ...SWITCH,
+      field: 'proxyAlways',
+      help: 'proxy clusters with a floating IP too',
+      alias: legacy.proxyAlways,
+    },
+    // Safe only if tenants cannot write OpenStackClusters.
+    'trust-spec-network': {
+      ...SWITCH,
+      field: 'trustSpecNetwork',
+      help: 'use a network id that only spec names',
+    },
+    'default-cluster': {
+      placeholder: '<name>',
+      fallback: null,
+      reader: read.label,
+      field: 'defaultCluster',
+      help: 'send clients without a server name here',
+    },
+    interval: {
+      ...time(100, DAY),
+      fallback: '10s',
+      field: 'intervalMs',
+      help: 'resync fully at this interval',
+    },
+  }),
 
-  kubeconfig: define(
-    'Kubernetes',
-    '<path>',
-    null,
-    read.filePath,
-    'else KUBECONFIG, else the service account',
-  ),
-  'cluster-namespace': define(
-    'Kubernetes',
-    '<name>|*',
-    null,
-    read.namespaceOrAll,
-    'of OpenStackClusters; else --namespace',
-  ),
-  'node-name': define('Kubernetes', '<name>', null, read.hostName, "else NODE_NAME, else the host's name"),
-  'node-selector': define(
-    'Kubernetes',
-    '<json|@file>',
-    null,
-    labels.nodeSelector,
-    'matchExpressions; nodes that take part',
-  ),
-  'unknown-node': define(
-    'Kubernetes',
-    'take-part|stay-out',
-    'take-part',
-    read.oneOf('take-part', 'stay-out'),
-    'if no Node is found',
-  ),
-  'advertise-address': define(
-    'Kubernetes',
-    '<ip>',
-    null,
-    read.ipAddress,
-    'else POD_IP, else of the default route',
-  ),
-  liveness: define(
-    'Kubernetes',
-    'auto|lease|timestamp',
-    'auto',
-    read.oneOf('auto', 'lease', 'timestamp'),
-    'how instances see each other',
-  ),
-  'propagation-wait': define(
-    'Kubernetes',
-    '<time>',
-    '5s',
-    read.duration(0, 5 * minutes),
-    'keep a terminating slice this long',
-  ),
-  'allow-mass-delete': define('Kubernetes', '', 'false', read.flag, 'even if most of our objects go at once'),
-  'resource-tags': define(
-    'Kubernetes',
-    '<key=value,…>',
-    '',
-    labels.resourceTags,
-    "on this instance's slices and Lease",
-  ),
-  'ignored-selector-labels': define(
-    'Kubernetes',
-    '<keys>',
-    '',
-    labels.labelKeys,
-    'left out to know members in advance',
-  ),
+  ...group('Kubernetes', {
+    kubeconfig: {
+      placeholder: '<path>',
+      fallback: null,
+      otherwise: "KUBECONFIG, then the Pod's",
+      reader: read.filePath,
+      field: 'kubeconfig',
+      help: 'use this file',
+      alias: legacy.kubeconfig,
+    },
+    // null: all namespaces.
+    'cluster-namespace': {
+      placeholder: '<name>|*',
+      fallback: null,
+      otherwise: '--namespace',
+      reader: read.namespaceOrAll,
+      field: 'clusterNamespace',
+      help: 'find OpenStackClusters here',
+    },
+    'node-name': {
+      placeholder: '<name>',
+      fallback: null,
+      otherwise: "NODE_NAME, then the host's",
+      reader: read.hostName,
+      field: 'nodeName',
+      help: 'name this node',
+      alias: legacy.nodeName,
+    },
+    // null: every node takes part.
+    'node-selector': {
+      placeholder: '<json|@file>',
+      fallback: null,
+      reader: labels.nodeSelector,
+      field: 'nodeSelector',
+      help: 'take part where matchExpressions match',
+      acceptsFile: true,
+    },
+    'unknown-node': {
+      ...choice('take-part', 'stay-out'),
+      fallback: 'take-part',
+      field: 'unknownNode',
+      help: 'decide when no Node is found',
+    },
+    'advertise-address': {
+      placeholder: '<ip>',
+      fallback: null,
+      otherwise: 'POD_IP, default route',
+      reader: read.ipAddress,
+      field: 'advertiseAddress',
+      help: 'publish this address',
+    },
+    liveness: {
+      ...choice('auto', 'lease', 'timestamp'),
+      fallback: 'auto',
+      field: 'liveness',
+      help: 'judge other instances by this',
+    },
+    // The route that the slice leads to stays as long.
+    'propagation-wait': {
+      ...time(0, 5 * MINUTE),
+      fallback: '5s',
+      field: 'propagationWaitMs',
+      help: 'keep a terminating slice this long',
+    },
+    'allow-mass-delete': {
+      ...SWITCH,
+      field: 'allowMassDelete',
+      help: 'delete even most own objects at once',
+    },
+    'resource-tags': {
+      placeholder: '<key=value,…>',
+      fallback: '',
+      reader: labels.resourceTags,
+      field: 'resourceTags',
+      help: "tag this instance's slices and Lease",
+    },
+    // Label keys that rollout tools change. A machine that matches a listener's selector without these keys is probed in advance.
+    'ignored-selector-labels': {
+      placeholder: '<keys>',
+      fallback: '',
+      reader: labels.labelKeys,
+      field: 'ignoredSelectorLabels',
+      help: 'ignore these to find members in advance',
+    },
+  }),
 
-  listen: define(
-    'Where it listens',
-    '<addr:port>',
-    '6443',
-    read.endpoint,
-    'clients; port 0 takes any free one',
-  ),
-  admin: define(
-    'Where it listens',
-    '<addr:port>',
-    '127.0.0.1:9580',
-    read.endpoint,
-    'status, metrics, health',
-  ),
-  'health-listen': define('Where it listens', '<addr:port>', null, read.endpoint, 'health and metrics only'),
-  'listener-ports': define(
-    'Where it listens',
-    '<from-to>',
-    '17000-17999',
-    read.portRange,
-    'of TCP listeners; "" for none',
-  ),
-  handover: define('Where it listens', '<dir>', null, read.directory, 'where it meets its successor'),
-  'trust-proxy-protocol': define(
-    'Where it listens',
-    '<cidrs>',
-    null,
-    read.cidrs,
-    'believe PROXY headers from these',
-  ),
+  ...group('Where it listens', {
+    listen: {
+      ...ENDPOINT,
+      fallback: '6443',
+      field: 'listen',
+      help: 'accept clients; 0 is any free port',
+      alias: legacy.listen,
+    },
+    admin: { ...ENDPOINT, fallback: '127.0.0.1:9580', field: 'admin', help: 'serve status and metrics' },
+    'health-listen': {
+      ...ENDPOINT,
+      fallback: null,
+      field: 'healthListen',
+      help: 'serve health and metrics, nothing else',
+    },
+    // One port per TCP listener; null: no TCP listeners on this instance.
+    'listener-ports': {
+      placeholder: '<from-to>',
+      fallback: '17000-17999',
+      reader: read.portRange,
+      field: 'listenerPorts',
+      help: 'open TCP listeners; "" is none',
+    },
+    // null: no handover, and an upgrade refuses connections.
+    handover: {
+      placeholder: '<dir>',
+      fallback: null,
+      reader: read.directory,
+      field: 'handover',
+      help: 'hand over to a successor in this directory',
+    },
+    'trust-proxy-protocol': {
+      placeholder: '<cidrs>',
+      fallback: null,
+      reader: read.cidrs,
+      field: 'trustedProxies',
+      help: 'accept PROXY headers from these',
+    },
+  }),
 
-  health: define(
-    'Health checks',
-    'tcp|tls',
-    'tcp',
-    read.oneOf('tcp', 'tls'),
-    'connect only, or a TLS handshake too',
-  ),
-  'health-interval': define('Health checks', '<time>', '2s', read.duration(100, day), 'between two checks'),
-  'health-timeout': define('Health checks', '<time>', '1s', read.duration(10, minutes), 'for one check'),
-  'health-rise': define(
-    'Health checks',
-    '<n>',
-    '2',
-    read.integer(1, 100),
-    'passed checks until a backend is used',
-  ),
-  'health-fall': define('Health checks', '<n>', '2', read.integer(1, 100), 'failed checks until it is not'),
+  ...group('Health checks', {
+    health: {
+      ...choice('tcp', 'tls'),
+      fallback: 'tcp',
+      field: 'health.kind',
+      help: 'connect only, or do a TLS handshake',
+    },
+    'health-interval': {
+      ...time(100, DAY),
+      fallback: '2s',
+      field: 'health.intervalMs',
+      help: 'check each backend this often',
+    },
+    'health-timeout': {
+      ...time(10, MINUTE),
+      fallback: '1s',
+      field: 'health.timeoutMs',
+      help: 'fail a check after this time',
+    },
+    'health-rise': {
+      ...count(1, 100),
+      fallback: '2',
+      field: 'health.rise',
+      help: 'use a backend after n passed checks',
+    },
+    'health-fall': {
+      ...count(1, 100),
+      fallback: '2',
+      field: 'health.fall',
+      help: 'avoid a backend after n failed checks',
+    },
+  }),
 
-  engine: define(
-    'Engine and limits',
-    'native|streams',
-    'native',
-    read.oneOf('native', 'streams'),
-    'own threads, or Node streams',
-  ),
-  threads: define('Engine and limits', '<n>', '1', read.integer(1, 16), 'of the native engine'),
-  'max-connections': define('Engine and limits', '<n>', '8192', read.integer(1, 1_000_000), 'in total'),
-  'max-connections-per-cluster': define(
-    'Engine and limits',
-    '<n>',
-    '4096',
-    read.integer(1, 1_000_000),
-    'for one cluster',
-  ),
-  'max-pending-dials': define(
-    'Engine and limits',
-    '<n>',
-    '1024',
-    read.integer(1, 100_000),
-    'being opened to backends',
-  ),
-  'hello-timeout': define(
-    'Engine and limits',
-    '<time>',
-    '5s',
-    read.duration(10, 10 * minutes),
-    'for the whole ClientHello',
-  ),
-  'connect-timeout': define(
-    'Engine and limits',
-    '<time>',
-    '5s',
-    read.duration(10, 10 * minutes),
-    'for one backend',
-  ),
-  'dead-peer-timeout': define(
-    'Engine and limits',
-    '<time>',
-    '2m',
-    read.duration(0, day),
-    'of silence; 0s: kernel default',
-  ),
-  'drain-timeout': define(
-    'Engine and limits',
-    '<time>',
-    '30s',
-    read.duration(0, day),
-    'for open connections after SIGTERM',
-  ),
-  'handover-drain': define(
-    'Engine and limits',
-    '<time>',
-    '1h',
-    read.duration(0, day),
-    'for those of an upgrade',
-  ),
+  ...group('Engine and limits', {
+    engine: {
+      ...choice('native', 'streams'),
+      fallback: 'native',
+      field: 'engine',
+      help: 'use own threads, or Node streams',
+    },
+    threads: { ...count(1, 16), fallback: '1', field: 'threads', help: 'run the native engine on n threads' },
+    'max-connections': {
+      ...count(1, 1_000_000),
+      fallback: '8192',
+      field: 'maxConnections',
+      help: 'limit open connections in total',
+    },
+    'max-connections-per-cluster': {
+      ...count(1, 1_000_000),
+      fallback: '4096',
+      field: 'maxConnectionsPerCluster',
+      help: 'limit open connections of one cluster',
+    },
+    'max-pending-dials': {
+      ...count(1, 100_000),
+      fallback: '1024',
+      field: 'maxPendingDials',
+      help: 'limit unfinished dials to backends',
+    },
+    'hello-timeout': {
+      ...time(10, 10 * MINUTE),
+      fallback: '5s',
+      field: 'helloTimeoutMs',
+      help: 'wait this long for a whole ClientHello',
+    },
+    'connect-timeout': {
+      ...time(10, 10 * MINUTE),
+      fallback: '5s',
+      field: 'connectTimeoutMs',
+      help: 'wait this long for one backend',
+    },
+    'dead-peer-timeout': {
+      ...time(0, DAY),
+      fallback: '2m',
+      field: 'deadPeerTimeoutMs',
+      help: 'drop dead peers; 0s is kernel default',
+    },
+    'drain-timeout': {
+      ...time(0, DAY),
+      fallback: '30s',
+      field: 'drainTimeoutMs',
+      help: 'let connections finish after SIGTERM',
+    },
+    // It can be long: the successor already serves, and no process waits for this one to exit.
+    'handover-drain': {
+      ...time(0, DAY),
+      fallback: '1h',
+      field: 'handoverDrainMs',
+      help: 'let connections finish after an upgrade',
+    },
+  }),
 
-  'log-level': define(
-    'Log',
-    '<level>',
-    'info',
-    read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
-    'debug shows refused clients too',
-  ),
-  'log-format': define(
-    'Log',
-    'pretty|json|journal',
-    null,
-    read.oneOf('pretty', 'json', 'journal'),
-    'pretty on a terminal; journal under systemd',
-  ),
-} satisfies Record<string, Flag<unknown>>;
+  ...group('Log', {
+    'log-level': {
+      placeholder: '<level>',
+      fallback: 'info',
+      reader: read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
+      field: 'logLevel',
+      help: 'set the level; debug shows refusals',
+    },
+    // null: journal under systemd, pretty on a terminal, else json.
+    'log-format': {
+      ...choice('pretty', 'json', 'journal'),
+      fallback: null,
+      otherwise: 'depends on output',
+      field: 'logFormat',
+      help: 'write lines this way',
+    },
+  }),
+};
 
 export type FlagName = keyof typeof FLAGS;
 
@@ -265,4 +349,23 @@ export const FLAG_NAMES = Object.keys(FLAGS) as FlagName[];
 
 export function environmentName(name: FlagName): string {
   return `ISTHMUS_${name.replaceAll('-', '_').toUpperCase()}`;
+}
+
+/** One flag as help and reference pages show it. */
+export interface FlagReference {
+  readonly name: string;
+  readonly variable: string;
+  readonly placeholder: string;
+  /** The default as text; empty: none. */
+  readonly fallback: string;
+  readonly group: string;
+  readonly help: string;
+}
+
+export function flagReference(): FlagReference[] {
+  return FLAG_NAMES.map((name) => {
+    const { placeholder, fallback, otherwise = '', group, help }: Flag = FLAGS[name];
+    const variable = environmentName(name);
+    return { name: `--${name}`, variable, placeholder, fallback: fallback ?? otherwise, group, help };
+  });
 }

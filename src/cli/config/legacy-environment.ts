@@ -1,6 +1,5 @@
 // Reads the variables of magnum-cluster-api-proxy, which isthmus replaces, and the usual variables in Kubernetes. They apply only if
 // neither the flag nor its own variable is set. A value that the old proxy read differently causes a warning.
-import type { FlagName } from './flags.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -19,25 +18,17 @@ export interface Machine {
   readonly readText: (path: string) => { readonly text: string } | { readonly wanted: string };
 }
 
-export function legacyGiven(
-  name: FlagName,
-  environment: Environment,
-  machine: Machine,
-  warnings: string[],
-): Given | null {
-  switch (name) {
-    case 'listen':
-      return listen(environment);
-    case 'proxy-always':
-      return proxyAlways(environment, warnings);
-    case 'kubeconfig':
-      return kubeconfig(environment, machine, warnings);
-    case 'node-name':
-      return filled(environment, 'NODE_NAME');
-    default:
-      return null;
-  }
+export interface AliasOptions {
+  readonly environment: Environment;
+  readonly machine: Machine;
+  /** Whether the clusters come from Kubernetes. */
+  readonly isKubernetes: boolean;
+  /** Receives a sentence for each value that the old proxy read differently. */
+  readonly warnings: string[];
 }
+
+/** Reads the value of a flag from the variables of other programs; null: none is set. */
+export type Alias = (options: AliasOptions) => Given | null;
 
 export function fromVariable(environment: Environment, variable: string): Given | null {
   const text = environment[variable];
@@ -50,7 +41,7 @@ export function filled(environment: Environment, variable: string): Given | null
   return given?.text === '' ? null : given;
 }
 
-function listen(environment: Environment): Given | null {
+export const listen: Alias = ({ environment }) => {
   const port = environment.PROXY_PORT;
   const bind = environment.PROXY_BIND;
   if (port === undefined && bind === undefined) return null;
@@ -59,9 +50,9 @@ function listen(environment: Environment): Given | null {
     .join(' and ');
   const host = bind?.includes(':') && !bind.startsWith('[') ? `[${bind}]` : (bind ?? '');
   return { where, text: host === '' ? (port ?? '6443') : `${host}:${port ?? '6443'}` };
-}
+};
 
-function proxyAlways(environment: Environment, warnings: string[]): Given | null {
+export const proxyAlways: Alias = ({ environment, warnings }) => {
   const given = fromVariable(environment, 'PROXY_ALWAYS');
   if (given === null || /^(1|true|yes|on)$/i.test(given.text)) return given;
   if (/^(0|false|no|off|)$/i.test(given.text)) {
@@ -75,10 +66,13 @@ function proxyAlways(environment: Environment, warnings: string[]): Given | null
       'write true or false',
   );
   return { where: given.where, text: 'true' };
-}
+};
+
+export const nodeName: Alias = ({ environment }) => filled(environment, 'NODE_NAME');
 
 /** kubectl merges several files; isthmus reads one. It takes the first existing file, which usually has the current context. */
-function kubeconfig(environment: Environment, machine: Machine, warnings: string[]): Given | null {
+export const kubeconfig: Alias = ({ environment, machine, isKubernetes, warnings }) => {
+  if (!isKubernetes) return null; // With --source file: a KUBECONFIG from the shell is ignored.
   const given = filled(environment, 'KUBECONFIG');
   if (given === null || !given.text.includes(':')) return given;
   const paths = given.text.split(':').filter((path) => path !== '');
@@ -87,4 +81,4 @@ function kubeconfig(environment: Environment, machine: Machine, warnings: string
   if (paths.length > 1)
     warnings.push(`KUBECONFIG names ${paths.length} files; only ${JSON.stringify(path)} is read`);
   return { where: given.where, text: path };
-}
+};

@@ -114,15 +114,12 @@ export const filePath: Reader<string> = (text) =>
     ? { wanted: 'a path, such as /etc/isthmus/kubeconfig' }
     : { value: text };
 
-const ALL = '*';
-
-export const namespaceOrAll: Reader<string> = (text) =>
-  text === ALL || 'value' in label(text)
-    ? { value: text }
-    : { wanted: `the name of a namespace, or ${ALL} for all of them` };
-
 /** `*` becomes null, all namespaces. No namespace can have the name `*`. */
-export const allNamespaces = (text: string): string | null => (text === ALL ? null : text);
+export const namespaceOrAll: Reader<string | null> = (text) => {
+  if (text === '*') return { value: null };
+  const read = label(text);
+  return 'value' in read ? read : { wanted: 'the name of a namespace, or * for all of them' };
+};
 
 /** Accepts any host name. The names of Kubernetes objects are derived from it later. */
 export const hostName: Reader<string> = (text) =>
