@@ -13,6 +13,8 @@ import { leaveWithNpm, requireSandbox, runInSandbox } from './sandbox/sandbox.mj
 import { MissingError, requireTools } from './setup/problems.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup/setup.mjs';
 import { runEndToEnd } from './test/end-to-end.mjs';
+import { runNightly } from './test/nightly.mjs';
+import { privilegedFolders, runUnprivileged } from './test/privileges.mjs';
 import { runVitest } from './test/second-look.mjs';
 
 const bin = (...parts) => join(root, 'node_modules', ...parts);
@@ -32,8 +34,8 @@ const sandboxed = (args, env = {}) =>
   runInSandbox(pinnedNode, args, { cwd: root, env: childEnvironment(env) });
 
 /** Runs all test files of a configuration, or only the chosen ones. In CI, failed files run again (second-look.mjs). */
-const tests = (config, chosen, env = {}) =>
-  runVitest((args, own) => sandboxed([vitest, 'run', ...args], { ...env, ...own }), config, chosen);
+const tests = (config, chosen, { env = {}, all = [] } = {}) =>
+  runVitest((args, own) => sandboxed([vitest, 'run', ...args], { ...env, ...own }), config, chosen, { all });
 
 /** A directory that this process and the sandbox both see; it is removed at exit. The sandbox shares every directory except /run. */
 function sharedDirectory() {
@@ -92,6 +94,26 @@ const tasks = {
       return tests([], args);
     },
   },
+  'test:privileges': {
+    about: 'run only the tests whose result depends on the privileges of the user who runs them',
+    run: async (args) => {
+      requireSandbox();
+      await setUp();
+      return tests([], args, { all: privilegedFolders() });
+    },
+  },
+  'test:unprivileged': {
+    about:
+      'run the demo and test:privileges as the user nobody, in a copy of this clone (as root; -- --all: all tests)',
+    run: async (args) => {
+      await setUp();
+      return runUnprivileged(args);
+    },
+  },
+  nightly: {
+    about: 'run everything in its long form and end with a table (hours; -- <words> runs some parts)',
+    run: (args) => runNightly(args),
+  },
   'test:sanitize': {
     about: 'run the tests of the addon and its engine under ASan and UBSan, and the engine also under TSan',
     run: async (args) => {
@@ -117,7 +139,7 @@ const tasks = {
         ...(await ensureUpstream()),
       };
       await setUp();
-      return runEndToEnd(args, testbed);
+      return runEndToEnd(args, { env: testbed });
     },
   },
   'test:helm': {
@@ -193,7 +215,7 @@ const tasks = {
       await setUp();
       const { prepareImage } = await import('./image/test.mjs');
       const prepared = await prepareImage();
-      return tests(['--config', 'vitest.image.config.ts'], args, prepared);
+      return tests(['--config', 'vitest.image.config.ts'], args, { env: prepared });
     },
   },
   seccomp: {

@@ -64,13 +64,16 @@ export async function secondLook(
   return 0;
 }
 
-/** Runs vitest through `run(args, env)`. Adds the second look only in CI and only when all files run. */
-export async function runVitest(run, args, chosen, options = {}) {
-  if (!isCi() || chosen.length > 0) return run([...args, ...chosen], {});
+/**
+ * Runs vitest through `run(args, env)`. Adds the second look only in CI and only if no file was chosen. `all` are vitest's filters for a
+ * run without a choice.
+ */
+export async function runVitest(run, args, chosen, { all = [], ...options } = {}) {
+  if (!isCi() || chosen.length > 0) return run([...args, ...(chosen.length > 0 ? chosen : all)], {});
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-report-'));
   try {
     const file = join(directory, 'report.json');
-    const code = await run([...args, ...reporting.args], reporting.env(file));
+    const code = await run([...args, ...reporting.args, ...all], reporting.env(file));
     if (code === 0) return 0;
     return await secondLook(failedFiles(readReport(file)), (each) => run([...args, each], {}), options);
   } finally {
