@@ -159,6 +159,7 @@ function turn(kind: string): number {
     const kube: KubeWorld = {
       nowMs: performance.now(),
       wallMs: Date.now(),
+      synced: true,
       complete: true,
       self: {
         instance: SELF,
@@ -171,12 +172,15 @@ function turn(kind: string): number {
         draining: false,
       },
       peers: view.peers,
+      doubtedLeases: view.unconfirmed,
       servicesSeen: true,
       services: snapshots.services,
       slices: snapshots.slices,
       kubeconfigs: secrets,
       kubeconfigsHeard: true,
       findings,
+      problems: [],
+      lookAgainAtMs: view.lookAgainAtMs,
     };
     const next = timed(`${kind}: worldOf`, () =>
       worldOf({ source, netns, health, kube }, world, { departureMs: 5000, allowMassDelete: false }),

@@ -30,10 +30,11 @@ export type TriggerReason =
 
 /** Maintains the objects in Kubernetes. Absent when clusters come from files. */
 export interface Publisher {
+  /** Reads mirrors. Starts no request. */
   observe(): KubeWorld;
-  /** Pure, except for the memory that it carries from one plan to the next. */
+  /** Computes from the observation, the desired state and the memory of the last applied plan. Starts no request. */
   plan(kube: KubeWorld, desired: DesiredState): Plan;
-  /** Returns at once. Results arrive later as `trigger('kubernetes')`. */
+  /** Starts everything that the plan contains, and returns at once. Results arrive later as `trigger('kubernetes')`. */
   apply(plan: Plan): void;
 }
 

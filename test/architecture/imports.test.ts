@@ -47,8 +47,8 @@ const RULES: Readonly<Record<string, Allowed>> = {
   routing: { types: ['netns/netns-ref.ts'] },
   health: { anything: ['netns'] },
   ...Object.fromEntries(STAGES.map(([, besides], index) => [stage(index), stageRule(besides, index)])),
-  // The loop, and the publisher, which still watches what apply writes: they see every stage, and no stage sees them.
-  control: { anything: ['kube'], types: ['health', 'netns', 'routing'] },
+  // The loop, and the wiring of the publisher: they see every stage, and no stage sees them.
+  control: { types: ['health', 'kube', 'netns', 'routing'] },
   proxy: { anything: ['netns', 'routing', 'tls'] },
   // Under a supervisor, and upgrades: knows sockets and processes, nothing of clusters.
   lifecycle: { anything: ['netns'] },
@@ -144,6 +144,10 @@ function placeOf(path: string): string | null {
 /** Reading the environment deep inside logic makes settings that nobody can list. */
 const MAY_READ_ENVIRONMENT = ['main.ts', 'control-thread/control-thread.ts', 'netns/native.ts'];
 const MAY_LOAD_ADDONS = ['netns/native.ts'];
+/** Of src/control. The Lease is renewed where it is watched; a kubeconfig is read just before it is written, and never kept. */
+const MAY_ASK_KUBERNETES = ['control/sources', 'control/instance', 'control/apply/kubeconfig-write.ts'];
+const MAY_WRITE_KUBERNETES = ['control/apply', 'control/instance/instance-lease.ts'];
+const isWriting = (method: string): boolean => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method);
 
 interface Import {
   /** null: computed, so nobody can tell. */
@@ -155,6 +159,8 @@ interface Facts {
   readonly imports: readonly Import[];
   readonly readsEnvironment: boolean;
   readonly loadsAddons: boolean;
+  /** HTTP methods that stand in an object as `method`. */
+  readonly methods: readonly string[];
 }
 
 /** By path below src/. */
@@ -183,6 +189,7 @@ function factsOf(source: string): Facts {
   const imports: Import[] = [];
   let readsEnvironment = false;
   let loadsAddons = false;
+  const methods: string[] = [];
   for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
     switch (node.type) {
       case 'ImportDeclaration':
@@ -223,12 +230,17 @@ function factsOf(source: string): Facts {
           readsEnvironment = true;
         break;
       }
+      case 'Property': {
+        const method = named(node.key, 'method') ? literal(node.value) : null;
+        if (method !== null) methods.push(method);
+        break;
+      }
       case 'Literal':
         if (literal(node)?.endsWith('.node')) loadsAddons = true;
         break;
     }
   }
-  return { imports, readsEnvironment, loadsAddons };
+  return { imports, readsEnvironment, loadsAddons, methods };
 }
 
 /** `process` of `process` and of `globalThis.process`. */
@@ -267,6 +279,11 @@ function violations(sources: Sources, dependencies: readonly string[]): string[]
     if (facts.readsEnvironment && !isWithin(path, MAY_READ_ENVIRONMENT))
       found.push(`${path} reads the environment`);
     if (facts.loadsAddons && !isWithin(path, MAY_LOAD_ADDONS)) found.push(`${path} loads an addon`);
+    if (!isWithin(path, ['control'])) continue;
+    if (facts.methods.includes('GET') && !isWithin(path, MAY_ASK_KUBERNETES))
+      found.push(`${path} reads from Kubernetes`);
+    if (facts.methods.some(isWriting) && !isWithin(path, MAY_WRITE_KUBERNETES))
+      found.push(`${path} writes to Kubernetes`);
   }
   for (const cycle of cyclesOf(edges)) found.push(`cycle: ${cycle.join(', ')}`);
   return found;
@@ -344,14 +361,21 @@ describe('the program', () => {
   });
 
   test('needs every right that it is given', () => {
+    const facts = Object.keys(sources)
+      .filter((path) => !isTest(path))
+      .map((path) => ({ path, ...factsOf(sources[path] as string) }));
     const using = (fact: 'readsEnvironment' | 'loadsAddons') =>
-      Object.keys(sources).filter((path) => !isTest(path) && factsOf(sources[path] as string)[fact]);
-    for (const place of MAY_READ_ENVIRONMENT)
-      expect(
-        using('readsEnvironment').some((path) => isWithin(path, [place])),
-        place,
-      ).toBe(true);
+      facts.filter((each) => each[fact]).map(({ path }) => path);
+    const asking = (isMeant: (method: string) => boolean) =>
+      facts.filter(({ methods }) => methods.some(isMeant)).map(({ path }) => path);
+    const isUsedIn = (place: string, paths: readonly string[]) =>
+      paths.some((path) => isWithin(path, [place]));
+    const reading = using('readsEnvironment');
+    const writing = asking(isWriting);
+    expect(MAY_READ_ENVIRONMENT.filter((place) => !isUsedIn(place, reading))).toEqual([]);
+    expect(MAY_WRITE_KUBERNETES.filter((place) => !isUsedIn(place, writing))).toEqual([]);
     expect(using('loadsAddons')).toEqual(MAY_LOAD_ADDONS);
+    expect(asking((method) => method === 'GET')).toContain('control/apply/kubeconfig-write.ts');
   });
 });
 
@@ -528,6 +552,19 @@ describe('refused', () => {
       ['control/apply/a.ts imports kube/watch/b.ts: only types may be'],
     ],
     [
+      'a publisher that watches',
+      { 'control/kube-publisher.ts': value('../kube/watch/b.ts'), 'kube/watch/b.ts': empty },
+      ['control/kube-publisher.ts imports kube/watch/b.ts: only types may be'],
+    ],
+    [
+      'a source that writes, and a plan that reads',
+      {
+        'control/sources/a.ts': `client.request({ method: 'PATCH', path });`,
+        'control/plan/b.ts': `client.request({ path, method: 'GET' });`,
+      },
+      ['control/sources/a.ts writes to Kubernetes', 'control/plan/b.ts reads from Kubernetes'],
+    ],
+    [
       'app that imports main',
       { 'app.ts': value('./main.ts'), 'main.ts': empty },
       ['app.ts imports main.ts: app.ts may not'],
@@ -618,6 +655,14 @@ describe('refused', () => {
         'control/apply/c.ts': value('../objects/a.ts') + value('../sources/b.ts'),
         'control/control-loop.ts': value('./apply/c.ts') + value('./objects/a.ts'),
         'kube/watch/d.ts': empty,
+      },
+    ],
+    [
+      'an apply and a Lease that write, and a source that reads',
+      {
+        'control/apply/a.ts': `client.request({ method: 'POST', path });`,
+        'control/instance/instance-lease.ts': `client.request({ method: 'PATCH', path });`,
+        'control/sources/b.ts': `client.request({ method: 'GET', path });`,
       },
     ],
     [

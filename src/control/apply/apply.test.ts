@@ -2,12 +2,11 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import { PersistentMap } from '../../kube/persistent-map.ts';
-import type { KubeconfigSecret } from '../objects/observed-objects.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from '../objects/observed-objects.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 import type { Action } from '../plan/plan.ts';
-import type { KubeconfigFinding } from '../world/kube-world.ts';
+import { WrittenObjects } from '../sources/written-objects.ts';
 import { Applier, type WriteOutcome } from './apply.ts';
-import { WrittenObjects } from './written-objects.ts';
 
 const target = (name: string) =>
   ({ resource: 'services', namespace: 'ns', name, cluster: name, why: 'because' }) as const;

@@ -4,13 +4,17 @@ import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import { type KubeconfigSecret, observedService, observedSlice } from '../objects/observed-objects.ts';
+import {
+  type KubeconfigFinding,
+  type KubeconfigSecret,
+  observedService,
+  observedSlice,
+} from '../objects/observed-objects.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 import { type Action, actionKey, type Resource } from '../plan/plan.ts';
-import type { KubeconfigFinding } from '../world/kube-world.ts';
+import type { WrittenObjects } from '../sources/written-objects.ts';
 import { writeKubeconfigServer } from './kubeconfig-write.ts';
-import type { WrittenObjects } from './written-objects.ts';
 
 export type WriteOutcome =
   | { readonly kind: 'done'; readonly action: Action; readonly changed: boolean }

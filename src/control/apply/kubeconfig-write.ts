@@ -3,8 +3,12 @@
 
 import type { Requester } from '../../kube/kube-client.ts';
 import { objectIn } from '../../kube/object-answer.ts';
-import { KUBECONFIG_MARK, type KubeconfigSecret, observedSecret } from '../objects/observed-objects.ts';
-import type { KubeconfigFinding } from '../world/kube-world.ts';
+import {
+  KUBECONFIG_MARK,
+  type KubeconfigFinding,
+  type KubeconfigSecret,
+  observedSecret,
+} from '../objects/observed-objects.ts';
 import { kubeconfigServer, withKubeconfigServer } from './kubeconfig-edit.ts';
 
 export interface KubeconfigWrite {

@@ -136,10 +136,32 @@ describe('the Lease of an instance', () => {
     old.seen(before);
     expect(old.state().held).toBe(true);
     old.seen(store.lease as LeaseObject);
-    expect(old.state()).toMatchObject({ held: false, lostTo: null });
+    const asked = store.calls.length;
     await pass(0);
-    expect(old.state()).toMatchObject({ held: false, lostTo: 'net-1/b' });
+    expect(store.calls).toHaveLength(asked);
+    expect(old.state()).toMatchObject({ held: false, doubted: true, lostTo: null });
+    old.confirmHolder();
+    await pass(0);
+    expect(old.state()).toMatchObject({ held: false, doubted: false, lostTo: 'net-1/b' });
     expect(events).toContain('net-1/a changed');
+  });
+
+  test('is asked for its holder once, and then at the regular pace while the API fails', async () => {
+    const old = leaseOf('net-1/a');
+    old.start();
+    await pass(0);
+    leaseOf('net-1/b').start();
+    await pass(0);
+    old.seen(store.lease as LeaseObject);
+    store.broken = 'unreachable';
+    const before = store.calls.length;
+    for (let turn = 0; turn < 5; turn += 1) {
+      old.seen(store.lease as LeaseObject);
+      old.confirmHolder();
+      await pass(0);
+    }
+    expect(store.calls).toHaveLength(before + 1);
+    expect(old.state()).toMatchObject({ held: false, doubted: false, lostTo: null });
   });
 
   test('stays held if the watch lags behind and shows the predecessor', async () => {

@@ -34,6 +34,8 @@ export interface InstanceLeaseOptions {
 
 export interface LeaseState extends OwnRenewals {
   readonly held: boolean;
+  /** The watch shows another holder, and `confirmHolder` was not called since. */
+  readonly doubted: boolean;
   /** Held, but not renewed for its whole duration: instances that can renew consider this one dead. */
   readonly lapsed: boolean;
   /** The process that took the Lease over; null: none did. */
@@ -55,6 +57,8 @@ export class InstanceLease {
   #held = false;
   /** The watch showed another holder. */
   #contested = false;
+  /** A renewal is to show the holder. If it fails, the next regular attempt does. */
+  #confirming = false;
   #lostTo: string | null = null;
   #okSinceMs: number | null = null;
   #lastRenewOkMs: number | null = null;
@@ -82,16 +86,24 @@ export class InstanceLease {
 
   /**
    * Takes the Lease as the watch shows it. A successor takes it over between two of our renewals. So this process stops counting as
-   * the holder until a request shows who holds it. Otherwise both processes would write the same objects until the next renewal.
+   * the holder until a request shows who holds it (`confirmHolder`). Otherwise both processes would write the same objects until the
+   * next renewal. Starts no request.
    */
   seen(lease: LeaseObject | undefined): void {
     const holder = lease?.spec?.holderIdentity ?? '';
     if (!this.#held || this.#known === null || holder === '' || holder === this.#deps.holder) return;
     // An event older than our own write still shows our predecessor.
     if (!isOlderVersion(this.#known.resourceVersion, lease?.metadata?.resourceVersion ?? '')) return;
-    if (this.#contested || this.#stopped) return;
+    if (this.#contested) return;
     this.#contested = true;
-    if (this.#timer === null) return; // a running renewal will show the holder
+    this.#confirming = false;
+  }
+
+  /** Renews now instead of at the next interval, because `seen` found another holder. A running renewal shows the holder too. */
+  confirmHolder(): void {
+    if (!this.state().doubted || this.#stopped) return;
+    this.#confirming = true;
+    if (this.#timer === null) return;
     clearTimeout(this.#timer);
     this.#timer = null;
     this.#step();
@@ -100,6 +112,7 @@ export class InstanceLease {
   state(): LeaseState {
     return {
       held: this.#held && !this.#contested,
+      doubted: this.#contested && !this.#confirming,
       lapsed: this.#hasLapsed(),
       lostTo: this.#lostTo,
       okSinceMs: this.#okSinceMs,

@@ -95,6 +95,11 @@ describe('the other instances', () => {
     slices: readonly [string, EndpointSliceObject][] = [],
     heard = true,
   ) => watch.look(new Map(leases), new Map(slices), { okSinceMs: 0, lastRenewOkMs: nowMs }, heard);
+  const lookAndRead = (...args: Parameters<typeof look>) => {
+    const view = look(...args);
+    for (const name of view.unconfirmed) void watch.readLive(name);
+    return view;
+  };
   const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
   test('are alive while their Leases change, with this instance among them and a rank by name', () => {
@@ -135,8 +140,11 @@ describe('the other instances', () => {
   test('are read live, one read at a time, before they are collected with their Lease', async () => {
     look([lease('z', 1)], [slice('prod', 'z')]);
     nowMs += 30_000;
-    const { peers, waiting } = look([lease('z', 1)], [slice('prod', 'z')]);
-    look([lease('z', 1)], [slice('prod', 'z')]);
+    const { peers, waiting, unconfirmed } = look([lease('z', 1)], [slice('prod', 'z')]);
+    expect(unconfirmed).toEqual(['isthmus-z']);
+    expect(asked).toEqual([]);
+    lookAndRead([lease('z', 1)], [slice('prod', 'z')]);
+    lookAndRead([lease('z', 1)], [slice('prod', 'z')]);
     expect([...peers.live]).toEqual(['m']);
     expect(peers.collect.size).toBe(0);
     expect(waiting).toContain('reading the Lease once more');
@@ -144,7 +152,7 @@ describe('the other instances', () => {
     await settled();
     expect(changes).toBe(1);
     answers.push(lease('z', 1)[1]);
-    look([lease('z', 1)], [slice('prod', 'z')]);
+    lookAndRead([lease('z', 1)], [slice('prod', 'z')]);
     await settled();
     const after = look([lease('z', 1)], [slice('prod', 'z')]);
     expect([...after.peers.collect]).toEqual(['z']);
@@ -160,7 +168,7 @@ describe('the other instances', () => {
     look([lease('z', 1)]);
     nowMs += 30_000;
     answers.push(answer as LeaseObject);
-    look([lease('z', 1)]);
+    lookAndRead([lease('z', 1)]);
     await settled();
     expect(look([lease('z', 1)]).peers.collect.size).toBe(0);
   });
@@ -213,7 +221,7 @@ describe('the other instances', () => {
     look([lease('z', 1)]);
     nowMs += 30_000;
     watch.stop();
-    look([lease('z', 1)]);
+    lookAndRead([lease('z', 1)]);
     await settled();
     expect(asked).toEqual([]);
     expect(changes).toBe(0);

@@ -1,5 +1,5 @@
 // The peers of this instance: which are alive, whose objects may be collected, and whether magnum-cluster-api-proxy still runs on
-// any node. Reads a Lease live before its instance is collected. The judges decide, from changes alone.
+// any node. A Lease is read live before its instance is collected. The judges decide, from changes alone.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -31,6 +31,8 @@ export interface PeerWatchOptions {
 
 export interface PeerView {
   readonly peers: Peers;
+  /** Names of Leases that the caller passes to `readLive`. */
+  readonly unconfirmed: readonly string[];
   /** Why objects of a dead instance are not collected yet; null: nothing waits. */
   readonly waiting: string | null;
   readonly lookAgainAtMs: number | null;
@@ -64,6 +66,7 @@ export class PeerWatch {
     return holdersOf(seen) !== this.#holders;
   }
 
+  /** Starts no request. */
   look(
     leases: ReadonlyMap<string, LeaseObject>,
     slices: ReadonlyMap<string, EndpointSliceObject>,
@@ -86,7 +89,6 @@ export class PeerWatch {
     this.#timestamps.observe(upstream, slicesHeard);
 
     const verdict = this.#judge.verdict(own);
-    for (const name of verdict.confirm) void this.#readLive(name);
     const dead = new Set(this.#judge.dead(own));
     const live = new Set([instance]);
     for (const lease of seen) if (!dead.has(lease.instance)) live.add(lease.instance);
@@ -109,6 +111,7 @@ export class PeerWatch {
         mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
         expiredUpstream,
       },
+      unconfirmed: verdict.confirm,
       waiting: verdict.waiting?.reason ?? null,
       lookAgainAtMs: earliest(
         verdict.waiting?.untilMs ?? null,
@@ -129,8 +132,8 @@ export class PeerWatch {
     this.#stopped = true;
   }
 
-  /** A failed read is retried by the next look. */
-  async #readLive(name: string): Promise<void> {
+  /** Reads the Lease of an instance that seems dead. A failed read is retried after the next look. */
+  async readLive(name: string): Promise<void> {
     if (this.#reading.has(name) || this.#stopped) return;
     this.#reading.add(name);
     const { client, namespace, onChange } = this.#deps;

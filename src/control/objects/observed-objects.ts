@@ -14,6 +14,14 @@ export interface KubeconfigSecret {
   readonly markedServer: string | null;
 }
 
+/** What a kubeconfig contained at one resourceVersion. The server is not a secret; nothing else of the kubeconfig is kept. */
+export interface KubeconfigFinding {
+  readonly resourceVersion: string;
+  readonly server: string | null;
+  /** Why this instance does not write it; null if it may. */
+  readonly leftAlone: string | null;
+}
+
 interface AnyObject {
   readonly metadata: object;
   readonly [field: string]: unknown;

@@ -1,41 +1,59 @@
-// Collects the Events of one turn, for clusters and for additional listeners, each with the object it is about.
+// The Events of one turn, for clusters and for additional listeners, each with the object it is about. Pure.
 
+import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { DesiredState } from '../desired/desired-state.ts';
+import type { ListenerStatus } from '../desired/listener-status.ts';
 import { LISTENER_KIND } from '../sources/additional-listener.ts';
 import { OPENSTACK_CLUSTER_KIND } from '../sources/openstack-cluster-layout.ts';
-import { ClusterEvents } from './cluster-events.ts';
-import { ListenerEvents } from './listener-events.ts';
-import type { StatusEvent } from './status-events.ts';
+import { CLUSTER_EVENTS } from './cluster-events.ts';
+import { LISTENER_EVENTS } from './listener-events.ts';
+import {
+  type EventMemory,
+  type StatusEvent,
+  type StatusEventsContext,
+  statusEvents,
+} from './status-events.ts';
 
-export class ChangeEvents {
-  readonly #clusters: ClusterEvents;
-  readonly #listeners: ListenerEvents;
+export interface ChangeEventsMemory {
+  readonly clusters: EventMemory<ClusterStatus> | null;
+  readonly listeners: EventMemory<ListenerStatus> | null;
+}
 
-  constructor(settings: { readonly now: () => number; readonly instance: string }) {
-    this.#clusters = new ClusterEvents(settings);
-    this.#listeners = new ListenerEvents(settings);
-  }
-
-  changes(desired: DesiredState, isFirst: boolean): readonly StatusEvent[] {
-    const { clusters, objects, listeners, listenerObjects } = desired;
-    const ofClusters = this.#clusters.changes(clusters, {
+export function changeEvents(
+  desired: Pick<DesiredState, 'clusters' | 'objects' | 'listeners' | 'listenerObjects'>,
+  context: Omit<StatusEventsContext<never>, 'objectOf'>,
+  before: ChangeEventsMemory,
+): { readonly events: readonly StatusEvent[]; readonly memory: ChangeEventsMemory } {
+  const clusters = statusEvents(
+    CLUSTER_EVENTS,
+    desired.clusters,
+    {
+      ...context,
       objectOf: ({ origin, namespace }) => {
-        const { uid, apiVersion, name, deleting } = objects.get(origin) ?? { uid: null };
+        const { uid, apiVersion, name, deleting } = desired.objects.get(origin) ?? { uid: null };
         return uid === null || deleting
           ? null
           : { apiVersion, kind: OPENSTACK_CLUSTER_KIND, name, namespace, uid };
       },
-      isFirst,
-    });
-    const ofListeners = this.#listeners.changes(listeners, {
+    },
+    before.clusters,
+  );
+  const listeners = statusEvents(
+    LISTENER_EVENTS,
+    desired.listeners,
+    {
+      ...context,
       objectOf: ({ namespace, name }) => {
-        const { uid, apiVersion } = listenerObjects.get(`${namespace}/${name}`) ?? { uid: null };
+        const { uid, apiVersion } = desired.listenerObjects.get(`${namespace}/${name}`) ?? { uid: null };
         return uid === null || apiVersion === undefined
           ? null
           : { apiVersion, kind: LISTENER_KIND, name, namespace, uid };
       },
-      isFirst,
-    });
-    return [...ofClusters, ...ofListeners];
-  }
+    },
+    before.listeners,
+  );
+  return {
+    events: [...clusters.events, ...listeners.events],
+    memory: { clusters: clusters.memory, listeners: listeners.memory },
+  };
 }

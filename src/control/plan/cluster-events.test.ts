@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterState, ClusterStatus } from '../desired/cluster-status.ts';
-import { ClusterEvents, type ClusterEventsContext } from './cluster-events.ts';
+import { CLUSTER_EVENTS } from './cluster-events.ts';
+import { type EventMemory, type StatusEventsContext, statusEvents } from './status-events.ts';
+
+type Context = StatusEventsContext<ClusterStatus>;
 
 const object = {
   apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
@@ -28,18 +31,22 @@ const STATES: readonly ClusterState[] = [
   'invalid',
 ];
 
-function setup(context: Partial<ClusterEventsContext> = {}) {
+function setup(context: Partial<Context> = {}) {
   const clock = { ms: 0 };
-  const events = new ClusterEvents({ now: () => clock.ms, instance: 'net-1' });
+  let memory: EventMemory<ClusterStatus> | null = null;
+  const changes = (clusters: readonly ClusterStatus[], changed: Partial<Context> = {}) => {
+    const all = { objectOf: () => object, isFirst: true, instance: 'net-1', nowMs: clock.ms };
+    const result = statusEvents(CLUSTER_EVENTS, clusters, { ...all, ...context, ...changed }, memory);
+    memory = result.memory;
+    return result.events;
+  };
   const turn = (...clusters: ClusterStatus[]) =>
-    events
-      .changes(clusters, { objectOf: () => object, isFirst: true, ...context })
-      .map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
-  return { clock, events, turn };
+    changes(clusters).map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+  return { clock, changes, turn };
 }
 
 /** Events past the quiet time, with the cluster in this state; null: the cluster is still unknown. */
-function settled(state: ClusterState | null, context: Partial<ClusterEventsContext> = {}) {
+function settled(state: ClusterState | null, context: Partial<Context> = {}) {
   const world = setup(context);
   world.turn(...(state === null ? [] : [status(state)]));
   world.clock.ms += 3_600_000;
@@ -110,14 +117,14 @@ describe('a change', () => {
   });
 
   test('is reported for each cluster separately, with its object', () => {
-    const { events, clock } = setup();
-    const context: ClusterEventsContext = {
+    const { changes, clock } = setup();
+    const context: Partial<Context> = {
       objectOf: ({ name }) => ({ ...object, name: `${name}-object` }),
       isFirst: true,
     };
-    events.changes([status('serving'), status('serving', { name: 'kube-2' })], context);
+    changes([status('serving'), status('serving', { name: 'kube-2' })], context);
     clock.ms += 3_600_000;
-    const told = events.changes([status('serving'), status('unhealthy', { name: 'kube-2' })], context);
+    const told = changes([status('serving'), status('unhealthy', { name: 'kube-2' })], context);
     expect(told).toEqual([
       {
         object: { ...object, name: 'kube-2-object' },

@@ -11,30 +11,9 @@
 
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import { isClusterName } from '../objects/cluster-name.ts';
-import {
-  type EventReason,
-  StatusEvents,
-  type StatusEventsContext,
-  type StatusEventsSettings,
-  type Told,
-} from './status-events.ts';
+import type { EventReason, EventRules, StatusChange, Told } from './status-events.ts';
 
-export type ClusterEventsContext = StatusEventsContext<ClusterStatus>;
-
-export class ClusterEvents extends StatusEvents<ClusterStatus> {
-  constructor({ instance, ...settings }: StatusEventsSettings & { readonly instance: string }) {
-    const told = (status: ClusterStatus, was: ClusterStatus | null, isStarting: boolean) =>
-      toldOf(status, was, isStarting, instance);
-    super({ keyOf, told, waitsForFirst: false }, settings);
-  }
-}
-
-function toldOf(
-  status: ClusterStatus,
-  was: ClusterStatus | null,
-  isStarting: boolean,
-  instance: string,
-): Told | null {
+function told({ status, was, isStarting, instance }: StatusChange<ClusterStatus>): Told | null {
   const { state, reason } = status;
   switch (state) {
     case 'serving':
@@ -71,4 +50,8 @@ function invalidReason({ name, serverNames }: ClusterStatus): EventReason {
   return serverNames.length === 0 ? 'NameConflict' : 'Invalid';
 }
 
-const keyOf = ({ namespace, name, origin }: ClusterStatus): string => `${namespace}/${name}/${origin}`;
+export const CLUSTER_EVENTS: EventRules<ClusterStatus> = {
+  keyOf: ({ namespace, name, origin }) => `${namespace}/${name}/${origin}`,
+  told,
+  waitsForFirst: false,
+};

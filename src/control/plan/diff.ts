@@ -1,13 +1,12 @@
 // The third pure function of the control loop: the changes that bring the API objects to the desired state. It never touches
 // foreign objects, plans no write while another process holds this node's Lease, and returns no actions once the objects match.
 
-import type { ListenerStatus } from '../desired/listener-status.ts';
-import { type Publication, type PublicationStatus, publicationKey } from '../desired/publication.ts';
-import type { Problem } from '../objects/problem.ts';
+import type { DesiredState } from '../desired/desired-state.ts';
+import { type PublicationStatus, publicationKey } from '../desired/publication.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import { type OwnedSlice, sliceIndex } from '../objects/slice-index.ts';
-import type { ListenerObject } from '../sources/additional-listener.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
+import { changeEvents } from './change-events.ts';
 import { collectionPlan } from './collection-plan.ts';
 import { listenerStatusPlan } from './listener-status-plan.ts';
 import type { Action, Plan, PlanMemory } from './plan.ts';
@@ -24,21 +23,24 @@ export interface DiffSettings extends ServiceSettings {
   readonly tags: Tags;
 }
 
+/** The part of the desired state that a plan depends on. */
+export type PlannedState = Pick<DesiredState, 'complete' | 'publications'> &
+  Partial<
+    Pick<
+      DesiredState,
+      | 'reserved'
+      | 'listenersComplete'
+      | 'listeners'
+      | 'listenerObjects'
+      | 'clusters'
+      | 'objects'
+      | 'vanishedSinceMs'
+    >
+  >;
+
 export function diff(
   kube: KubeWorld,
-  desired: {
-    /** Computed from a complete world: a cluster without a publication is deleted. */
-    readonly complete: boolean;
-    readonly publications: readonly Publication[];
-    /** Publication keys that are not published but keep their Service. */
-    readonly reserved?: readonly string[];
-    /** All additional listeners are known too. */
-    readonly listenersComplete?: boolean;
-    readonly listeners?: readonly ListenerStatus[];
-    readonly listenerObjects?: ReadonlyMap<string, ListenerObject>;
-    /** Since when most clusters have been missing. The mass-delete breaker counts from then. */
-    readonly vanishedSinceMs?: number | null;
-  },
+  desired: PlannedState,
   settings: DiffSettings,
   memory: PlanMemory,
 ): Plan {
@@ -46,13 +48,12 @@ export function diff(
   // Order: remove dead endpoints first, then publish new ones, then clean up.
   const withdrawals: Action[] = [];
   const openings: Action[] = [];
-  const problems: Problem[] = [];
   const clusters = new Map<string, PublicationStatus>();
   const listeners = new Map<string, PublicationStatus>();
   const terminatingSince = new Map<string, number>();
   const kubeconfigWaits = new Map<string, number>();
   const released = new Set<string>();
-  let lookAgainAtMs: number | null = null;
+  let { lookAgainAtMs } = kube;
   const lookAgain = (atMs: number | null) => {
     if (atMs !== null) lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
   };
@@ -86,7 +87,6 @@ export function diff(
     ...memory,
     breakerSinceMs: memory.breakerSinceMs ?? desired.vanishedSinceMs ?? null,
   });
-  problems.push(...collection.problems);
   lookAgain(collection.lookAgainAtMs);
   const statuses = listenerStatusPlan(
     {
@@ -99,13 +99,24 @@ export function diff(
     memory,
   );
   lookAgain(statuses.lookAgainAtMs);
-  const mayWrite = kube.self.holder && kube.self.started;
+  const { clusters: statusesOfClusters = [], listeners: statusesOfListeners = [] } = desired;
+  const { objects = new Map(), listenerObjects = new Map() } = desired;
+  const changes = changeEvents(
+    { clusters: statusesOfClusters, objects, listeners: statusesOfListeners, listenerObjects },
+    { isFirst: kube.peers.rank === 0, instance: kube.self.instance, nowMs: kube.nowMs },
+    memory.events,
+  );
+  const mayTell = kube.self.holder && kube.self.started;
+  const mayWrite = mayTell && kube.synced;
   return {
     actions: mayWrite ? [...withdrawals, ...openings, ...collection.actions, ...statuses.actions] : [],
+    events: mayTell ? changes.events : [],
+    leaseReads: kube.doubtedLeases,
     clusters,
     listeners,
-    problems,
+    problems: [...collection.problems, ...kube.problems],
     memory: {
+      events: changes.memory,
       ...collection.memory,
       terminatingSince,
       kubeconfigWaits,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ListenerState, ListenerStatus } from '../desired/listener-status.ts';
-import { ListenerEvents } from './listener-events.ts';
+import { LISTENER_EVENTS } from './listener-events.ts';
+import { type EventMemory, statusEvents } from './status-events.ts';
 
 const status = (state: ListenerState, reason = 'because', detail: string | null = null): ListenerStatus => ({
   name: 'ssh',
@@ -20,7 +21,7 @@ const status = (state: ListenerState, reason = 'because', detail: string | null 
 
 function told(isFirst = true) {
   let nowMs = 0;
-  const events = new ListenerEvents({ now: () => nowMs, instance: 'net-1', quietMs: 100 });
+  let memory: EventMemory<ListenerStatus> | null = null;
   const objectOf = ({ name, namespace }: ListenerStatus) => ({
     apiVersion: 'isthmus.dev/v1alpha1',
     kind: 'AdditionalListener',
@@ -30,10 +31,14 @@ function told(isFirst = true) {
   });
   return {
     later: () => {
-      nowMs += 1000;
+      nowMs += 3_600_000;
     },
-    see: (...listeners: readonly ListenerStatus[]) =>
-      events.changes(listeners, { objectOf, isFirst }).map(({ type, reason }) => `${type} ${reason}`),
+    see: (...listeners: readonly ListenerStatus[]) => {
+      const context = { objectOf, isFirst, instance: 'net-1', nowMs };
+      const result = statusEvents(LISTENER_EVENTS, listeners, context, memory);
+      memory = result.memory;
+      return result.events.map(({ type, reason }) => `${type} ${reason}`);
+    },
   };
 }
 

@@ -8,23 +8,10 @@
 // | others                             | none                   |                              |
 // | another object has its plain name  | Warning NameConflict   | the first live instance      |
 import { type ListenerStatus, standingText } from '../desired/listener-status.ts';
-import { StatusEvents, type StatusEventsSettings, type Told } from './status-events.ts';
+import type { EventRules, StatusChange, Told } from './status-events.ts';
 
-export class ListenerEvents extends StatusEvents<ListenerStatus> {
-  constructor({ instance, ...settings }: StatusEventsSettings & { readonly instance: string }) {
-    const told = (status: ListenerStatus, was: ListenerStatus | null, isStarting: boolean) =>
-      toldOf(status, was, isStarting, instance);
-    // Listeners are not known yet in the first few turns.
-    super({ keyOf, told, toldBesides: toldOfName, waitsForFirst: true }, settings);
-  }
-}
-
-function toldOf(
-  { state, reason, detail }: ListenerStatus,
-  was: ListenerStatus | null,
-  isStarting: boolean,
-  instance: string,
-): Told | null {
+function told({ status, was, isStarting, instance }: StatusChange<ListenerStatus>): Told | null {
+  const { state, reason, detail } = status;
   if (state === 'serving')
     return isStarting
       ? null
@@ -36,14 +23,18 @@ function toldOf(
 }
 
 /** An invalid listener without a Service already reports the conflict as its reason. */
-function toldOfName(
-  { nameConflict, service, state }: ListenerStatus,
-  was: ListenerStatus | null,
-): Told | null {
+function toldOfName({ status, was }: StatusChange<ListenerStatus>): Told | null {
+  const { nameConflict, service, state } = status;
   if (nameConflict === undefined || nameConflict === was?.nameConflict) return null;
   if (service === null && state === 'invalid') return null;
   const message = `its Service is called ${service}: ${nameConflict}`;
   return { type: 'Warning', reason: 'NameConflict', message, shared: true };
 }
 
-const keyOf = ({ namespace, name }: ListenerStatus): string => `${namespace}/${name}`;
+export const LISTENER_EVENTS: EventRules<ListenerStatus> = {
+  keyOf: ({ namespace, name }) => `${namespace}/${name}`,
+  told,
+  toldBesides: toldOfName,
+  // Listeners are not known yet in the first few turns.
+  waitsForFirst: true,
+};

@@ -1,9 +1,11 @@
-// The types of a plan: its actions and the status of each cluster and listener. `diff` makes a plan and `apply` executes it. Each
-// action carries its preconditions, so the API server rejects a stale one.
+// The types of a plan: its actions, Events and Lease reads, and the status of each cluster and listener. `diff` makes a plan and
+// `apply` executes it. Each action carries its preconditions, so the API server rejects a stale one.
 
 import type { PublicationStatus } from '../desired/publication.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
+import type { ChangeEventsMemory } from './change-events.ts';
+import type { StatusEvent } from './status-events.ts';
 
 export type Resource = 'services' | 'endpointslices' | 'secrets' | 'leases' | 'additionallisteners';
 
@@ -50,6 +52,8 @@ export interface PlanMemory {
   readonly listenerStatus: ReadonlyMap<string, ToldStatus>;
   /** Since when that status differs from the object, by `<namespace>/<name>`. */
   readonly listenerStatusDue: ReadonlyMap<string, number>;
+  /** The statuses that the next Events are compared with. */
+  readonly events: ChangeEventsMemory;
 }
 
 export interface ToldStatus {
@@ -65,11 +69,15 @@ export const NO_MEMORY: PlanMemory = Object.freeze({
   breakerSinceMs: null,
   listenerStatus: new Map(),
   listenerStatusDue: new Map(),
+  events: Object.freeze({ clusters: null, listeners: null }),
 });
 
 export interface Plan {
   /** In start order: removals of dead endpoints come first. */
   readonly actions: readonly Action[];
+  readonly events: readonly StatusEvent[];
+  /** Names of Leases to read live (`KubeWorld.doubtedLeases`). */
+  readonly leaseReads: readonly string[];
   /** By cluster name. */
   readonly clusters: ReadonlyMap<string, PublicationStatus>;
   /** By `<namespace>/<name>` of the AdditionalListener. */

@@ -35,6 +35,8 @@ test('only the holder of a name is shown as published, and all problems are sort
   };
   const plan: Plan = {
     actions: [],
+    events: [],
+    leaseReads: [],
     listeners: new Map(),
     clusters: new Map([['a', publication]]),
     problems: [

@@ -1,5 +1,5 @@
 // Detects the changes between two turns that become Kubernetes Events. Clusters and additional listeners share this mechanism; their
-// rules are in cluster-events.ts and listener-events.ts.
+// rules are in cluster-events.ts and listener-events.ts. Pure.
 
 export type EventReason =
   | 'Proxied'
@@ -40,21 +40,24 @@ interface Status {
   readonly reason: string;
 }
 
+export interface StatusChange<S> {
+  readonly status: S;
+  /** The status of the last turn; null: there was none. */
+  readonly was: S | null;
+  /** The status was there at the start and has not been `serving` since. */
+  readonly isStarting: boolean;
+  readonly instance: string;
+}
+
 /** The rules for one kind of status. */
 export interface EventRules<S extends Status> {
   readonly keyOf: (status: S) => string;
   /** Called after a change of state, or of the reason for `invalid`; null: no Event. */
-  readonly told: (status: S, was: S | null, isStarting: boolean) => Told | null;
+  readonly told: (change: StatusChange<S>) => Told | null;
   /** Called for every changed status; null: no additional Event. */
-  readonly toldBesides?: (status: S, was: S | null) => Told | null;
+  readonly toldBesides?: (change: StatusChange<S>) => Told | null;
   /** The first turns may be empty. The first statuses that appear then existed before the start. */
   readonly waitsForFirst: boolean;
-}
-
-export interface StatusEventsSettings {
-  readonly now: () => number;
-  /** After a start, every status becomes `serving` again. During this time, that causes no Event. */
-  readonly quietMs?: number;
 }
 
 export interface StatusEventsContext<S> {
@@ -62,61 +65,57 @@ export interface StatusEventsContext<S> {
   readonly objectOf: (status: S) => EventObject | null;
   /** Whether this instance is the first live one by name. Only that instance reports shared changes. */
   readonly isFirst: boolean;
+  readonly instance: string;
+  /** Monotonic. */
+  readonly nowMs: number;
 }
 
+/** What the Events of the next turn depend on. */
+export interface EventMemory<S> {
+  /** The statuses of the last turn, as a list and by key. */
+  readonly statuses: readonly S[];
+  readonly byKey: ReadonlyMap<string, S>;
+  /** Keys of the first turn that are not serving yet. Their change to `serving` is part of the start. */
+  readonly starting: ReadonlySet<string>;
+  readonly startedAtMs: number;
+}
+
+/** After a start, every status becomes `serving` again. During this time, that causes no Event. */
 const QUIET_MS = 60_000;
 
-export class StatusEvents<S extends Status> {
-  readonly #rules: EventRules<S>;
-  readonly #now: () => number;
-  readonly #quietMs: number;
-  /** The statuses of the last turn. */
-  #before: ReadonlyMap<string, S> | null = null;
-  /** Keys of the first turn that are not serving yet. Their change to `serving` is part of the start. */
-  #starting = new Set<string>();
-  #startedAtMs = 0;
+/** The Events for the changes from the last turn to this one. `before` is null in the first turn. */
+export function statusEvents<S extends Status>(
+  rules: EventRules<S>,
+  statuses: readonly S[],
+  { objectOf, isFirst, instance, nowMs }: StatusEventsContext<S>,
+  before: EventMemory<S> | null,
+): { readonly events: readonly StatusEvent[]; readonly memory: EventMemory<S> | null } {
+  if (before !== null && isSameList(before.statuses, statuses)) return { events: [], memory: before };
+  const next = new Map(statuses.map((status) => [rules.keyOf(status), status]));
+  if (before === null && next.size === 0 && rules.waitsForFirst) return { events: [], memory: null };
+  const startedAtMs = before?.startedAtMs ?? nowMs;
+  const isQuiet = nowMs - startedAtMs < QUIET_MS;
+  const starting = new Set(isQuiet ? (before?.starting ?? next.keys()) : []);
 
-  constructor(rules: EventRules<S>, { now, quietMs = QUIET_MS }: StatusEventsSettings) {
-    this.#rules = rules;
-    this.#now = now;
-    this.#quietMs = quietMs;
-  }
-
-  /** The Events for the changes from the last turn to this one. */
-  changes(statuses: readonly S[], { objectOf, isFirst }: StatusEventsContext<S>): readonly StatusEvent[] {
-    const { keyOf, waitsForFirst } = this.#rules;
-    const next = new Map(statuses.map((status) => [keyOf(status), status]));
-    const before = this.#before;
-    if (before === null && next.size === 0 && waitsForFirst) return [];
-    this.#before = next;
-    if (before === null) {
-      this.#startedAtMs = this.#now();
-      this.#starting = new Set(next.keys());
+  const events: StatusEvent[] = [];
+  for (const [key, status] of next) {
+    const was = before?.byKey.get(key) ?? null;
+    if (was === status) continue;
+    const change = { status, was, isStarting: starting.has(key), instance };
+    if (status.state === 'serving') starting.delete(key);
+    const all = [isNewState(change) ? rules.told(change) : null, rules.toldBesides?.(change) ?? null];
+    for (const told of all) {
+      if (told === null || (told.shared && !isFirst)) continue;
+      const object = objectOf(status);
+      const { type, reason, message } = told;
+      if (object !== null) events.push({ object, type, reason, message });
     }
-    if (this.#now() - this.#startedAtMs >= this.#quietMs) this.#starting.clear();
-
-    const events: StatusEvent[] = [];
-    for (const [key, status] of next) {
-      const was = before?.get(key) ?? null;
-      if (was === status) continue;
-      const all = [
-        this.#told(status, was, this.#starting.has(key)),
-        this.#rules.toldBesides?.(status, was) ?? null,
-      ];
-      if (status.state === 'serving') this.#starting.delete(key);
-      for (const told of all) {
-        if (told === null || (told.shared && !isFirst)) continue;
-        const object = objectOf(status);
-        const { type, reason, message } = told;
-        if (object !== null) events.push({ object, type, reason, message });
-      }
-    }
-    return events;
   }
-
-  #told(status: S, was: S | null, isStarting: boolean): Told | null {
-    const { state, reason } = status;
-    if (was?.state === state && (state !== 'invalid' || was.reason === reason)) return null;
-    return this.#rules.told(status, was, isStarting);
-  }
+  return { events, memory: { statuses, byKey: next, starting, startedAtMs } };
 }
+
+const isSameList = <T>(a: readonly T[], b: readonly T[]): boolean =>
+  a.length === b.length && a.every((item, i) => item === b[i]);
+
+const isNewState = ({ status: { state, reason }, was }: StatusChange<Status>): boolean =>
+  was?.state !== state || (state === 'invalid' && was.reason !== reason);

@@ -1,26 +1,25 @@
-// The view of one turn: the Kubernetes objects around the clusters, this instance and its peers. Plain data: the reflectors
-// and the Lease fill it in, and the plan is a pure function of it.
+// The view of one turn: the Kubernetes objects around the clusters, this instance and its peers. Plain data: the publication source
+// and the membership fill it in, and the plan is a pure function of it.
 
 import type { Peers, Self } from '../instance/instance-state.ts';
-import type { KubeconfigSecret } from '../objects/observed-objects.ts';
+import type { MembershipView } from '../instance/membership.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from '../objects/observed-objects.ts';
+import type { Problem } from '../objects/problem.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
-
-/** What a kubeconfig contained at one resourceVersion. The server is not a secret; nothing else of the kubeconfig is kept. */
-export interface KubeconfigFinding {
-  readonly resourceVersion: string;
-  readonly server: string | null;
-  /** Why this instance does not write it; null if it may. */
-  readonly leftAlone: string | null;
-}
+import type { PublicationSnapshot } from '../sources/publication-source.ts';
 
 export interface KubeWorld {
   /** `nowMs` is monotonic. `wallMs` is the wall clock, for time stamps that are written to objects. */
   readonly nowMs: number;
   readonly wallMs: number;
+  /** The first lists are complete. Until then a missing object may only be missing from the list, and nothing is written. */
+  readonly synced: boolean;
   /** False until all lists were received, and while any watch is broken. Objects of other instances are not touched then. */
   readonly complete: boolean;
   readonly self: Self;
   readonly peers: Peers;
+  /** Names of Leases to read live: of peers that seem dead, and our own while the watch shows another holder. */
+  readonly doubtedLeases: readonly string[];
   /** The Services were listed once. Before that, the absence of a Service proves nothing. */
   readonly servicesSeen: boolean;
   /** By name: all Services in the proxy's namespace, including foreign ones, because a foreign Service can occupy a name. */
@@ -31,4 +30,42 @@ export interface KubeWorld {
   /** The kubeconfigs are watched. A missing one does not exist, and one without our mark does not point to this proxy. */
   readonly kubeconfigsHeard: boolean;
   readonly findings: ReadonlyMap<string, KubeconfigFinding>;
+  /** Problems with watches, with the Lease and with writes. */
+  readonly problems: readonly Problem[];
+  /** When the view of the peers may change without any new observation (monotonic); null: never. */
+  readonly lookAgainAtMs: number | null;
+}
+
+export function kubeWorld({
+  nowMs,
+  wallMs,
+  objects,
+  membership,
+  writeProblems,
+}: {
+  readonly nowMs: number;
+  readonly wallMs: number;
+  readonly objects: PublicationSnapshot;
+  readonly membership: MembershipView;
+  readonly writeProblems: readonly Problem[];
+}): KubeWorld {
+  const { self, peers, doubtedLeases, lookAgainAtMs } = membership;
+  const { servicesSeen, services, slices, kubeconfigs, kubeconfigsHeard, findings } = objects;
+  return Object.freeze({
+    nowMs,
+    wallMs,
+    synced: objects.synced && membership.synced,
+    complete: objects.complete && membership.complete,
+    self,
+    peers,
+    doubtedLeases,
+    servicesSeen,
+    services,
+    slices,
+    kubeconfigs,
+    kubeconfigsHeard,
+    findings,
+    problems: [...objects.problems, ...membership.problems, ...writeProblems],
+    lookAgainAtMs,
+  });
 }

@@ -4,10 +4,10 @@
 import type { Publication } from '../../../src/control/desired/publication.ts';
 import type { Peers, Self } from '../../../src/control/instance/instance-state.ts';
 import { EVERY_NODE } from '../../../src/control/instance/node-participation.ts';
-import type { KubeconfigSecret } from '../../../src/control/objects/observed-objects.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from '../../../src/control/objects/observed-objects.ts';
 import type { EndpointSliceObject, ServiceObject } from '../../../src/control/objects/published-objects.ts';
 import type { Action } from '../../../src/control/plan/plan.ts';
-import type { KubeconfigFinding, KubeWorld } from '../../../src/control/world/kube-world.ts';
+import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
 
 export const NAMESPACE = 'magnum-system';
 export const SETTINGS = {
@@ -87,6 +87,7 @@ export class ModelApi {
     return {
       nowMs: this.nowMs,
       wallMs: 1_700_000_000_000 + this.nowMs,
+      synced: true,
       complete,
       self: {
         instance,
@@ -110,12 +111,15 @@ export class ModelApi {
         expiredUpstream: new Set(),
         ...peers,
       },
+      doubtedLeases: [],
       services: new Map(this.services),
       slices: new Map(this.slices),
       kubeconfigs: new Map(this.secrets),
       servicesSeen: true,
       kubeconfigsHeard: true,
       findings: new Map(this.findings),
+      problems: [],
+      lookAgainAtMs: null,
     };
   }
 

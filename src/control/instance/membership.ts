@@ -1,0 +1,219 @@
+// This instance among others: its Lease, its Node and its peers, as one view per turn. `look` starts no request.
+import { randomBytes } from 'node:crypto';
+import { resourcePath } from '../../kube/api-path.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { Reflector } from '../../kube/watch/reflector.ts';
+import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
+import { leaseName } from '../objects/instance-name.ts';
+import { INSTANCE_LABEL } from '../objects/object-labels.ts';
+import { observedLease } from '../objects/observed-objects.ts';
+import type { Problem } from '../objects/problem.ts';
+import type { EndpointSliceObject, LeaseObject, LivenessMode } from '../objects/published-objects.ts';
+import type { Tags } from '../objects/resource-tags.ts';
+import { isHeard, watchProblems } from '../sources/publication-source.ts';
+import type { AdvertisedAddress } from './advertise-address.ts';
+import { InstanceLease, leaseProblems } from './instance-lease.ts';
+import type { Peers, Self } from './instance-state.ts';
+import { EVERY_NODE, type Participation } from './node-participation.ts';
+import { NodeWatch, type NodeWatchOptions } from './node-watch.ts';
+import { PeerWatch } from './peer-watch.ts';
+
+export interface MembershipSettings {
+  readonly namespace: string;
+  readonly clusterNamespace: string | null;
+  readonly instance: string;
+  /** The boot id of this host; empty if unknown. */
+  readonly host: string;
+  readonly nodeName: string | null;
+  readonly node: Pick<NodeWatchOptions, 'node' | 'selector' | 'unknown' | 'onParticipation'>;
+  readonly liveness: 'auto' | LivenessMode;
+  /** Tags for the objects of this instance: its slices and its Lease. */
+  readonly tags: Tags;
+}
+
+export interface MembershipOptions {
+  readonly client: KubeClient;
+  readonly settings: MembershipSettings;
+  /** Called on every turn, because an address can appear and disappear. */
+  readonly advertised: () => AdvertisedAddress;
+  readonly onChange: () => void;
+  /** A successor process on this node holds the Lease: this process stops writing and must drain. */
+  readonly onSuperseded: (holder: string) => void;
+  readonly now: () => number;
+  readonly wallNow: () => number;
+}
+
+export interface MembershipView {
+  readonly self: Self;
+  readonly peers: Peers;
+  /** Names of Leases that the caller passes to `readLease`. */
+  readonly doubtedLeases: readonly string[];
+  /** It is known whether this instance takes part. */
+  readonly synced: boolean;
+  /** The Leases are watched. */
+  readonly complete: boolean;
+  readonly problems: readonly Problem[];
+  readonly lookAgainAtMs: number | null;
+}
+
+export interface MembershipStatus {
+  readonly lease: 'not-yet' | 'held' | 'lost';
+  readonly peers: Peers | null;
+  readonly participation: Participation | null;
+  /** Monotonic; null while the watch of Leases works. */
+  readonly staleSinceMs: number | null;
+}
+
+export class Membership {
+  readonly #deps: MembershipOptions;
+  readonly #leases: Reflector<LeaseObject>;
+  readonly #node: NodeWatch;
+  readonly #lease: InstanceLease;
+  readonly #peers: PeerWatch;
+  #port: number | null = null;
+  #draining = false;
+  #leaseProblem: string | null = null;
+  #lastPeers: Peers | null = null;
+  /** The snapshot that the last `look` used. */
+  #seenLeases: ReflectorSnapshot<LeaseObject> | null = null;
+
+  constructor(deps: MembershipOptions) {
+    this.#deps = deps;
+    const { client, settings, onChange, now, wallNow } = deps;
+    const { namespace, instance, clusterNamespace, host, tags, liveness } = settings;
+    this.#leases = new Reflector<LeaseObject>({
+      client,
+      path: () =>
+        resourcePath({ group: 'coordination.k8s.io', version: 'v1', resource: 'leases', namespace }),
+      keyOf: ({ metadata }) => metadata.name,
+      labelSelector: INSTANCE_LABEL,
+      project: observedLease,
+      onChange: () => this.#leasesChanged(),
+    });
+    this.#node = new NodeWatch({ client, ...settings.node, onChange });
+    this.#lease = new InstanceLease({
+      client,
+      namespace,
+      instance,
+      holder: `${instance}/${randomBytes(6).toString('hex')}`,
+      host,
+      clusterNamespace,
+      tags,
+      now,
+      wallNow,
+      onChange: () => {
+        const { lostTo } = this.#lease.state();
+        if (lostTo !== null) deps.onSuperseded(lostTo);
+        onChange();
+      },
+      onProblem: (error) => {
+        this.#leaseProblem = error?.message ?? null;
+        onChange();
+      },
+    });
+    this.#peers = new PeerWatch({ client, namespace, instance, clusterNamespace, liveness, now, onChange });
+  }
+
+  /** Starts the watches. Resolves after each first list succeeded or failed. */
+  async start(): Promise<void> {
+    this.#leases.start();
+    await Promise.all([this.#node.start(), this.#leases.ready()]);
+  }
+
+  /** The proxy serves clients at this port. From now on this process takes part as an instance. */
+  listening(port: number): void {
+    this.#port = port;
+    this.#lease.start();
+  }
+
+  /** From now on all slices of this instance are withdrawn. Returns whether this process ever published as this instance. */
+  drain(): boolean {
+    this.#draining = true;
+    const { held, lostTo } = this.#lease.state();
+    return held || lostTo !== null;
+  }
+
+  look(slices: ReadonlyMap<string, EndpointSliceObject>, slicesHeard: boolean): MembershipView {
+    const leases = this.#leases.snapshot();
+    this.#seenLeases = leases;
+    const ownName = leaseName(this.#deps.settings.instance);
+    this.#lease.seen(leases.items.get(ownName));
+    const own = this.#lease.state();
+    const { peers, unconfirmed, waiting, lookAgainAtMs } = this.#peers.look(
+      leases.items,
+      slices,
+      own,
+      slicesHeard,
+    );
+    this.#lastPeers = peers;
+    return {
+      self: this.#self(),
+      peers,
+      doubtedLeases: own.doubted ? [...unconfirmed, ownName] : unconfirmed,
+      synced: this.#node.participation() !== null,
+      complete: isHeard(leases),
+      problems: [
+        ...watchProblems('leases', leases),
+        ...leaseProblems(this.#leaseProblem, this.#isTakenForDead()),
+        ...this.#node.problems(),
+        ...(waiting === null ? [] : [{ origin: 'instances', reason: waiting }]),
+      ],
+      lookAgainAtMs,
+    };
+  }
+
+  /** Reads a doubted Lease live. The answer is part of the next view. */
+  readLease(name: string): void {
+    if (name === leaseName(this.#deps.settings.instance)) this.#lease.confirmHolder();
+    else void this.#peers.readLive(name);
+  }
+
+  status(): MembershipStatus {
+    const { held, lostTo } = this.#lease.state();
+    const notLost = held ? 'held' : 'not-yet';
+    return {
+      lease: lostTo !== null ? 'lost' : notLost,
+      peers: this.#lastPeers,
+      participation: this.#node.participation(),
+      staleSinceMs: this.#leases.snapshot().staleSinceMs,
+    };
+  }
+
+  /** After a drain the Lease is deleted, so the peers need not wait for its expiry. */
+  async stop(): Promise<void> {
+    this.#peers.stop();
+    await this.#lease.stop({ release: this.#draining });
+    await Promise.all([this.#node.stop(), this.#leases.stop()]);
+  }
+
+  #self(): Self {
+    const { instance, nodeName } = this.#deps.settings;
+    const address = this.#deps.advertised();
+    return {
+      instance,
+      nodeName,
+      endpoint:
+        address.kind === 'address'
+          ? { address: address.address, family: address.family, port: this.#port ?? 0 }
+          : { reason: address.reason },
+      started: this.#port !== null,
+      holder: this.#lease.state().held,
+      lapsed: this.#isTakenForDead(),
+      participation: this.#node.participation() ?? EVERY_NODE,
+      draining: this.#draining,
+    };
+  }
+
+  /** A lapsed Lease counts only while some instance can renew. If none can, the API is the problem and all instances stay alive. */
+  #isTakenForDead(): boolean {
+    return this.#lease.state().lapsed && (this.#lastPeers?.anyRenews ?? false);
+  }
+
+  /** Each instance renews every ten seconds. A renewal alone changes no decision and must not cause a turn. */
+  #leasesChanged(): void {
+    const now = this.#leases.snapshot();
+    const { synced, staleSinceMs, problem } = this.#seenLeases ?? {};
+    const isOther = now.synced !== synced || now.staleSinceMs !== staleSinceMs || now.problem !== problem;
+    if (this.#peers.heard(now.items) || isOther) this.#deps.onChange();
+  }
+}
