@@ -165,6 +165,13 @@ const tasks = {
       return run([join(root, 'scripts', 'chart', 'manifests.mjs')], { ISTHMUS_HELM });
     },
   },
+  docs: {
+    about: 'write the pages of docs/reference from the source',
+    run: async () => {
+      await setUp({ addon: false, compiled: false });
+      return run([join(root, 'scripts', 'reference', 'main.ts')]);
+    },
+  },
   deb: {
     about: 'build the Debian package into dist-deb/ (-- <directory> selects another directory)',
     run: async ([directory = join(root, 'dist-deb')]) => {
@@ -237,7 +244,7 @@ const tasks = {
     },
   },
   check: {
-    about: 'check types, lint, format, import directions and folder sizes',
+    about: 'check types, lint, format, import directions, folder sizes and the docs',
     run: async () => {
       await setUp({ addon: false, compiled: false });
       return inOrder([

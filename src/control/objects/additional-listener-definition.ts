@@ -2,7 +2,7 @@
 // and real sites use the same definition.
 
 /** The part of OpenAPI v3 that this definition uses. */
-interface Schema {
+export interface Schema {
   readonly type?: string;
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Schema>>;

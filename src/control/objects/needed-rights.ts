@@ -36,7 +36,7 @@ const RIGHTS: readonly Right[] = [
     group: 'infrastructure.cluster.x-k8s.io',
     resource: 'openstackclusters',
     verbs: ['list', 'watch'],
-    why: 'which clusters there are, and on which networks; never written',
+    why: 'find the clusters and their networks; never written',
     without: 'clusters are not found',
   },
   {
@@ -45,7 +45,7 @@ const RIGHTS: readonly Right[] = [
     resource: 'secrets',
     // RBAC has no label selectors. List and watch request only the metadata of kubeconfigs; get reads the content of one to change it.
     verbs: ['list', 'watch', 'get', 'patch'],
-    why: 'the server in a kubeconfig is rewritten, and given back',
+    why: 'rewrite the server in a kubeconfig, and restore it',
     without: 'kubeconfigs do not lead here',
   },
   {
@@ -53,7 +53,7 @@ const RIGHTS: readonly Right[] = [
     group: '',
     resource: 'events',
     verbs: ['create', 'patch'],
-    why: 'what happened to a cluster is told on its OpenStackCluster',
+    why: 'report changes on the OpenStackCluster or the AdditionalListener',
     without: 'kubectl describe tells nothing of it',
   },
   {
@@ -61,7 +61,7 @@ const RIGHTS: readonly Right[] = [
     group: 'isthmus.dev',
     resource: 'additionallisteners',
     verbs: ['list', 'watch'],
-    why: 'which further ways into a cluster are wanted',
+    why: 'find the additional listeners',
     without: 'additional listeners are not found',
   },
   {
@@ -69,7 +69,7 @@ const RIGHTS: readonly Right[] = [
     group: 'isthmus.dev',
     resource: 'additionallisteners/status',
     verbs: ['patch'],
-    why: 'what came of each is told in its status',
+    why: 'report the state of each listener',
     without: 'additional listeners tell nothing of themselves',
   },
   {
@@ -77,7 +77,7 @@ const RIGHTS: readonly Right[] = [
     group: 'cluster.x-k8s.io',
     resource: 'machines',
     verbs: ['list', 'watch'],
-    why: 'which machines an additional listener leads to; watched only while there is one',
+    why: 'find the machines of listeners; watched only while a listener exists',
     without: 'additional listeners have no members',
   },
   {
@@ -85,7 +85,7 @@ const RIGHTS: readonly Right[] = [
     group: '',
     resource: 'services',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
-    why: 'one per proxied cluster, and per additional listener',
+    why: 'one per proxied cluster, and one per additional listener',
     without: 'clusters have no Service',
   },
   {
@@ -93,7 +93,7 @@ const RIGHTS: readonly Right[] = [
     group: 'discovery.k8s.io',
     resource: 'endpointslices',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
-    why: 'one per Service and instance, while what is behind it is reachable from there',
+    why: 'one per Service and instance, while the backend is reachable from that instance',
     without: 'clients are not sent here',
   },
   {
@@ -101,7 +101,7 @@ const RIGHTS: readonly Right[] = [
     group: 'coordination.k8s.io',
     resource: 'leases',
     verbs: ['list', 'watch', 'get', 'create', 'patch', 'delete'],
-    why: 'one per instance: who lives',
+    why: 'one per instance, to show which instances are live',
     without: 'instances do not know of each other',
   },
   {
@@ -109,7 +109,7 @@ const RIGHTS: readonly Right[] = [
     group: '',
     resource: 'nodes',
     verbs: ['list', 'watch'],
-    why: 'the labels of the one Node that it runs on, for --node-selector',
+    why: "the labels of the instance's own Node",
     without: 'this instance cannot tell whether its node is selected',
   },
 ];
