@@ -26,6 +26,8 @@ const anchorsOf = (path: string): string[] =>
       .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
       .replaceAll(' ', '-'),
   );
+/** A regular expression in code can look like a link. */
+const withoutCode = (line: string): string => line.replaceAll(/`[^`]*`/g, '');
 const linesOf = (path: string): string[] => readFileSync(join(root, path), 'utf8').split('\n');
 const found = (paths: readonly string[], isWrong: (line: string, path: string) => boolean): string[] =>
   paths.flatMap((path) =>
@@ -51,7 +53,7 @@ test('every relative link in the docs leads to a file or a heading of this repos
     return anchor !== undefined && !anchorsOf(path).includes(anchor);
   };
   const broken = found(pages(), (line, page) =>
-    [...line.matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)].some(([, target, anchor]) =>
+    [...withoutCode(line).matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)].some(([, target, anchor]) =>
       isBroken(page, target!, anchor),
     ),
   );
