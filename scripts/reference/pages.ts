@@ -1,8 +1,10 @@
 // The list of all generated pages of docs/reference.
 import { additionalListener } from './additional-listener.ts';
+import { flags } from './flags.ts';
+import { metrics } from './metrics.ts';
 import type { ReferencePage } from './page.ts';
 import { rbac } from './rbac.ts';
 
-export function referencePages(): ReferencePage[] {
-  return [rbac(), additionalListener()];
+export async function referencePages(): Promise<ReferencePage[]> {
+  return [flags(), await metrics(), rbac(), additionalListener()];
 }

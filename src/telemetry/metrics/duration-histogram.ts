@@ -22,7 +22,7 @@ export class DurationHistogram {
 
   constructor(options: DurationHistogramOptions, registry: Registry) {
     this.#options = options;
-    const { name, help } = options;
+    const { name, help, label, buckets } = options;
     const get = async () => ({
       name,
       help,
@@ -30,8 +30,10 @@ export class DurationHistogram {
       aggregator: 'sum',
       values: this.#samples(),
     });
-    // The registry uses only `name` and `get()` of a metric, but its types accept only prom-client's own classes.
-    registry.registerMetric({ name, get } as unknown as Parameters<Registry['registerMetric']>[0]);
+    // The registry uses only `name` and `get()` of a metric, but its types accept only prom-client's own classes. The reference page
+    // reads the rest, under the names that prom-client uses.
+    const metric = { name, get, labelNames: [label], buckets };
+    registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0]);
   }
 
   observe(label: string, seconds: number): void {
