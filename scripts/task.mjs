@@ -139,7 +139,7 @@ const tasks = {
         ...(await ensureUpstream()),
       };
       await setUp();
-      return runEndToEnd(args, { env: testbed });
+      return runEndToEnd(args, testbed);
     },
   },
   'test:helm': {
@@ -154,7 +154,7 @@ const tasks = {
         ...(await ensureMonitoringDefinitions()),
       };
       await setUp({ addon: false, compiled: false });
-      return tests(['--config', 'vitest.helm.config.ts'], args, testbed);
+      return tests(['--config', 'vitest.helm.config.ts'], args, { env: testbed });
     },
   },
   manifests: {
