@@ -170,7 +170,7 @@ describe('metrics', () => {
         page.replace('.md', ''),
         ...['Meaning', 'Impact', 'Confirm', 'Act', 'Over when'],
       ]);
-      expect(text.match(/^```sh$/m), `${page} has no command that confirms it`).not.toBeNull();
+      expect(text.match(/^```sh /m), `${page} has no command that confirms it`).not.toBeNull();
     }
   });
 });
