@@ -79,28 +79,29 @@ export interface PreparedAnswer {
   readonly note: unknown;
 }
 
+/** native/outcomes.ts says what each one means. */
 export type Outcome =
-  | 'finished' // both sides closed in order
-  | 'client-reset' // one side sent a reset, and the engine reset the other side
+  | 'finished'
+  | 'client-reset'
   | 'backend-reset'
-  | 'client-timeout' // a dead peer: no acknowledgement within the dead-peer timeout
+  | 'client-timeout'
   | 'backend-timeout'
-  | 'alert-sent' // the policy's answer was `alert`
-  | 'closed' // the policy's answer was `close`
-  | 'client-left' // the client disconnected before the decision or before a backend connected
+  | 'alert-sent'
+  | 'closed'
+  | 'client-left'
   | 'hello-timeout'
   | 'hello-too-large'
-  | 'evicted-hello' // evicted for a new connection because all slots, or all hello memory, were in use
-  | 'dial-failed' // no candidate was reachable
-  | 'refused-connections' // over a limit: rejected at once
+  | 'evicted-hello'
+  | 'dial-failed'
+  | 'refused-connections'
   | 'refused-descriptors'
   | 'refused-dials'
   | 'refused-hello-memory'
-  | 'refused-share' // over the limit of the policy's share
-  | 'refused-slots' // the reserved slots of its group and all common slots are in use
-  | 'policy-error' // the policy threw: a bug that ends only this connection
-  | 'drain-expired' // reset at the end of the drain
-  | 'stopped'; // reset because the engine was closed
+  | 'refused-share'
+  | 'refused-slots'
+  | 'policy-error'
+  | 'drain-expired'
+  | 'stopped';
 
 export interface DialAttempt {
   readonly backend: Backend;
