@@ -11,7 +11,7 @@ import {
   type MembershipSettings,
   type MembershipStatus,
 } from './instance/membership.ts';
-import { earliest } from './instance/peer-watch.ts';
+import { earliest } from './instance/turn-order.ts';
 import { sliceIndex } from './objects/slice-index.ts';
 import { type DiffSettings, diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';

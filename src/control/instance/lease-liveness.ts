@@ -13,6 +13,7 @@ import {
   type OwnRenewals,
   RENEWAL_GAP_MS,
 } from './lease-verdict.ts';
+import { rankAmong } from './turn-order.ts';
 
 export interface SeenLease {
   readonly name: string;
@@ -48,7 +49,7 @@ interface Entry {
 
 export class LivenessJudge {
   readonly #now: () => number;
-  readonly #ownName: string;
+  readonly #instance: string;
   /** By name of the Lease. Bounded by the last list and the instances that slices name. */
   #entries = new Map<string, Entry>();
   #massSinceMs: number | null = null;
@@ -56,7 +57,7 @@ export class LivenessJudge {
 
   constructor({ now, instance }: LivenessSettings) {
     this.#now = now;
-    this.#ownName = leaseName(instance);
+    this.#instance = instance;
   }
 
   /**
@@ -67,7 +68,7 @@ export class LivenessJudge {
     const now = this.#now();
     const entries = new Map<string, Entry>();
     const see = (name: string, instance: string, stamp: string, durationMs: number) => {
-      if (name === this.#ownName) return;
+      if (instance === this.#instance) return;
       const entry = this.#entries.get(name) ?? newEntry(instance, stamp, now);
       if (stamp !== entry.observed && stamp !== entry.live) touched(entry, now);
       entry.observed = stamp;
@@ -125,13 +126,17 @@ export class LivenessJudge {
     const peers = this.#entries.size;
     const isMass = expired.length >= MIN_MASS && expired.length * 2 > peers;
     this.#massSinceMs = isMass ? (this.#massSinceMs ?? nowMs) : null;
-    const rank = this.#rank(new Set(expired.map(({ name }) => name)));
+    const dead = new Set(expired.map(({ instance }) => instance));
+    const live = [...this.#entries.values()].filter(({ instance }) => !dead.has(instance));
     return leaseVerdict({
       nowMs,
       own,
       expired,
       peers,
-      rank,
+      rank: rankAmong(
+        this.#instance,
+        live.map(({ instance }) => instance),
+      ),
       massSinceMs: this.#massSinceMs,
       reads: this.#reads,
     });
@@ -148,11 +153,6 @@ export class LivenessJudge {
       }))
       .filter(({ expiredAtMs }) => nowMs >= expiredAtMs)
       .sort((a, b) => byText(a.name, b.name));
-  }
-
-  /** Number of live instances before this one, by Lease name. */
-  #rank(expired: ReadonlySet<string>): number {
-    return [...this.#entries.keys()].filter((name) => !expired.has(name) && name < this.#ownName).length;
   }
 }
 

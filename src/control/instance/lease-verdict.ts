@@ -1,5 +1,6 @@
 // Decides which expired instances this instance may collect now, which Leases to read live first, and how long to wait. Pure:
 // LivenessJudge supplies the facts.
+import { DEAD_INSTANCE, turnAtMs } from './turn-order.ts';
 
 /** This instance's own renewals, on the judge's clock. */
 export interface OwnRenewals {
@@ -31,7 +32,7 @@ export interface VerdictFacts {
   readonly expired: readonly ExpiredLease[];
   /** Number of all other instances. */
   readonly peers: number;
-  /** Number of live instances before this one, by Lease name: they collect first. */
+  /** Number of live instances before this one: they collect first. */
   readonly rank: number;
   /** Since when most peers are expired at once; null: they are not. */
   readonly massSinceMs: number | null;
@@ -39,8 +40,6 @@ export interface VerdictFacts {
   readonly reads: { readonly sinceMs: number; readonly lastMs: number } | null;
 }
 
-/** Delay per rank: enough time for the instances before it to delete everything. */
-const RANK_MS = 3000;
 /** If most peers expire together, the fault is probably local. Own renewals and live reads must succeed for this long. */
 const PROOF_MS = 60_000;
 /** Renewals happen every 10 s, and one may be late. */
@@ -80,7 +79,8 @@ function massVerdict(facts: VerdictFacts, trustedAtMs: number): LeaseVerdict {
 
 /** Instances act in the order of their ranks, each on Leases that it has just read live. */
 function rankedVerdict({ nowMs, expired, rank }: VerdictFacts, trustedAtMs: number): LeaseVerdict {
-  const actsAtMs = ({ expiredAtMs }: ExpiredLease) => Math.max(expiredAtMs, trustedAtMs) + rank * RANK_MS;
+  const actsAtMs = ({ expiredAtMs }: ExpiredLease) =>
+    turnAtMs(DEAD_INSTANCE, rank, Math.max(expiredAtMs, trustedAtMs));
   const due = expired.filter((lease) => nowMs >= actsAtMs(lease));
   const later = expired.filter((lease) => nowMs < actsAtMs(lease));
   const collect = due.filter((lease) => isConfirmed(lease, nowMs)).map(({ instance }) => instance);

@@ -7,7 +7,7 @@ import {
   type LeaseObject,
   leaseOf,
 } from '../objects/published-objects.ts';
-import { earliest, PeerWatch } from './peer-watch.ts';
+import { PeerWatch } from './peer-watch.ts';
 
 const lease = (
   instance: string,
@@ -226,13 +226,4 @@ describe('the other instances', () => {
     expect(asked).toEqual([]);
     expect(changes).toBe(0);
   });
-});
-
-test.each<[(number | null)[], number | null]>([
-  [[], null],
-  [[null, null], null],
-  [[3, null, 2], 2],
-  [[null, 5], 5],
-])('the earliest of %j is %s', (times, expected) => {
-  expect(earliest(...times)).toBe(expected);
 });

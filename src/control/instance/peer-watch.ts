@@ -17,6 +17,7 @@ import type { DeadLease, Peers } from './instance-state.ts';
 import { LivenessJudge, type SeenLease, seenLease } from './lease-liveness.ts';
 import type { OwnRenewals } from './lease-verdict.ts';
 import { type SeenTimestamp, TimestampJudge } from './timestamp-liveness.ts';
+import { earliest, rankAmong } from './turn-order.ts';
 
 export interface PeerWatchOptions {
   readonly client: Requester;
@@ -99,14 +100,13 @@ export class PeerWatch {
     );
     const upstreamLives = expiredUpstream.size < upstream.length;
     const sameScope = new Set([...live].filter((other) => this.#isOfOurSet(leases, other)));
-    const ownLease = leaseName(instance);
     return {
       peers: {
         live,
         collect: new Set(verdict.collect),
         deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
         sameScope,
-        rank: [...sameScope].filter((other) => leaseName(other) < ownLease).length,
+        rank: rankAmong(instance, sameScope),
         anyRenews: this.#judge.anyRenews(),
         mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
         expiredUpstream,
@@ -174,6 +174,3 @@ function deadLease(leases: ReadonlyMap<string, LeaseObject>, instance: string): 
   const { uid, resourceVersion } = leases.get(name)?.metadata ?? {};
   return uid === undefined || resourceVersion === undefined ? [] : [{ instance, name, uid, resourceVersion }];
 }
-
-export const earliest = (...times: readonly (number | null)[]): number | null =>
-  times.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b)), null);

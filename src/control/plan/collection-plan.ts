@@ -1,6 +1,7 @@
 // Plans the removal of orphans: slices of dead instances, slices and Services of deleted clusters and listeners. It needs a complete
 // world, deletes only objects with our owner tag and the matching name, and never most of them at once. Pure.
 
+import { earliest, ORPHAN, turnAtMs } from '../instance/turn-order.ts';
 import { listenerLabels, listenerPublicationKey } from '../objects/listener-labels.ts';
 import { foreignNamespace, ownershipOf } from '../objects/ownership.ts';
 import type { Problem } from '../objects/problem.ts';
@@ -22,11 +23,6 @@ export interface CollectionPlan {
   readonly memory: Pick<PlanMemory, 'collectibleSince' | 'breakerSinceMs'>;
   readonly lookAgainAtMs: number | null;
 }
-
-/** The first instance collects. Each further instance waits this much longer, as a fallback. */
-const TURN_MS = 3000;
-/** The first instance waits too, because another instance may be writing the object. */
-const SETTLE_MS = 1000;
 
 /** Sets of publication keys. */
 export interface Claims {
@@ -64,12 +60,12 @@ export function collectionPlan(
   const gone: Action[] = [];
   const since = new Map<string, number>();
   let lookAgainAtMs: number | null = null;
-  const ripe = (key: string, rank: number): boolean => {
+  const ripe = (key: string): boolean => {
     const first = memory.collectibleSince.get(key) ?? nowMs;
     since.set(key, first);
-    const atMs = first + SETTLE_MS + rank * TURN_MS;
+    const atMs = turnAtMs(ORPHAN, peers.rank, first);
     if (nowMs >= atMs) return true;
-    lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
+    lookAgainAtMs = earliest(lookAgainAtMs, atMs);
     return false;
   };
 
@@ -94,7 +90,7 @@ export function collectionPlan(
   }
   for (const list of slices.upstream.values()) {
     for (const { name, cluster, node, object } of list) {
-      if (!peers.expiredUpstream.has(name) || !ripe(`endpointslices/${name}`, peers.rank)) continue;
+      if (!peers.expiredUpstream.has(name) || !ripe(`endpointslices/${name}`)) continue;
       const what = { name, cluster, listener: null, key: cluster };
       const slice: OwnedSlice = { ...what, instance: node, ready: false, object };
       actions.push(removal(slice, namespace, 'its time stamp has not changed for 30 s'));
@@ -113,7 +109,7 @@ export function collectionPlan(
     // Counted before its wait ends: the breaker must trip before the first deletion of a mass delete.
     if (isGone) orphans += 1;
     const free = released.has(key) || isGone;
-    if (!free || isReferred(key, kube, slices) || !ripe(`services/${name}`, peers.rank)) continue;
+    if (!free || isReferred(key, kube, slices) || !ripe(`services/${name}`)) continue;
     const { uid = '', resourceVersion = '', deletionTimestamp } = service.metadata ?? {};
     if (deletionTimestamp !== undefined) continue;
     const owner = ownerWord(marks?.listener ?? null);

@@ -3,6 +3,7 @@
 
 import type { DesiredState } from '../desired/desired-state.ts';
 import { type PublicationStatus, publicationKey } from '../desired/publication.ts';
+import { earliest, isFirst, mayAct } from '../instance/turn-order.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import { type OwnedSlice, sliceIndex } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -55,7 +56,7 @@ export function diff(
   const released = new Set<string>();
   let { lookAgainAtMs } = kube;
   const lookAgain = (atMs: number | null) => {
-    if (atMs !== null) lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
+    lookAgainAtMs = earliest(lookAgainAtMs, atMs);
   };
 
   const context = planContext(kube, settings);
@@ -103,10 +104,10 @@ export function diff(
   const { objects = new Map(), listenerObjects = new Map() } = desired;
   const changes = changeEvents(
     { clusters: statusesOfClusters, objects, listeners: statusesOfListeners, listenerObjects },
-    { isFirst: kube.peers.rank === 0, instance: kube.self.instance, nowMs: kube.nowMs },
+    { isFirst: isFirst(kube.peers), instance: kube.self.instance, nowMs: kube.nowMs },
     memory.events,
   );
-  const mayTell = kube.self.holder && kube.self.started;
+  const mayTell = mayAct(kube.self);
   const mayWrite = mayTell && kube.synced;
   return {
     actions: mayWrite ? [...withdrawals, ...openings, ...collection.actions, ...statuses.actions] : [],

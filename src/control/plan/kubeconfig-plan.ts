@@ -8,6 +8,7 @@ import {
   type PublicationStatus,
   proxiedServer,
 } from '../desired/publication.ts';
+import { isFirst, KUBECONFIG, rankAmong, turnAtMs } from '../instance/turn-order.ts';
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import type { Action } from './plan.ts';
@@ -22,8 +23,6 @@ export interface KubeconfigPlan {
   readonly waiting: { readonly sinceMs: number; readonly untilMs: number } | null;
 }
 
-/** The limit for one request. Each further instance waits this much longer. */
-const TURN_MS = 10_000;
 const NOT_NOW = { action: null, waiting: null } as const;
 
 export function kubeconfigPlan(
@@ -65,11 +64,10 @@ export function kubeconfigPlan(
     why,
   });
   const leftAlone = (problem: string | null) => ({ state, leadsHere: false, problem, ...NOT_NOW });
-  /** The write of the instance at `place`: place 0 writes at once, each further place waits longer. */
-  const inTurn = (place: number, write: Action) => {
-    if (place === 0) return { action: write, waiting: null };
+  const inTurn = (rank: number, write: Action) => {
+    if (rank === 0) return { action: write, waiting: null };
     const sinceMs = waitsSinceMs ?? kube.nowMs;
-    const untilMs = sinceMs + place * TURN_MS;
+    const untilMs = turnAtMs(KUBECONFIG, rank, sinceMs);
     return { action: kube.nowMs >= untilMs ? write : null, waiting: { sinceMs, untilMs } };
   };
   if (known !== undefined && known.leftAlone !== null)
@@ -83,23 +81,24 @@ export function kubeconfigPlan(
         `Secret ${key} still leads to the proxy, and the cluster has no spec.controlPlaneEndpoint to give it back`,
       );
     }
-    const { rank } = kube.peers;
     // A peer with a ready slice still treats the cluster as proxied. It would rewrite the kubeconfig again.
-    const free = rank === 0 || (kube.kubeconfigsHeard && ready.every(isSelf));
+    const free = isFirst(kube.peers) || (kube.kubeconfigsHeard && ready.every(isSelf));
     const back = action(object.directServer, false, 'the cluster is no longer proxied');
-    return { state, leadsHere: true, problem: null, ...(free ? inTurn(rank, back) : NOT_NOW) };
+    return { state, leadsHere: true, problem: null, ...(free ? inTurn(kube.peers.rank, back) : NOT_NOW) };
   }
 
-  // Slices are sorted by instance, so instances with the same view choose the same writer.
-  const place = ready.findIndex(isSelf);
+  const rank = rankAmong(
+    kube.self.instance,
+    ready.map(({ instance }) => instance),
+  );
   const isMarked = secret.markedServer === ours;
   const done = known !== undefined && known.server === ours && isMarked;
   // Only a read shows whether a marked Secret was changed. The first instance reads it; the others act on a missing mark only.
   // Otherwise every instance would read every change.
-  const isNeeded = place === 0 ? !done : kube.kubeconfigsHeard && !isMarked;
+  const isNeeded = rank === 0 ? !done : kube.kubeconfigsHeard && !isMarked;
   const turn =
-    place >= 0 && want === 'live' && isNeeded
-      ? inTurn(place, action(ours, true, 'the cluster has a ready endpoint'))
+    ready.some(isSelf) && want === 'live' && isNeeded
+      ? inTurn(rank, action(ours, true, 'the cluster has a ready endpoint'))
       : NOT_NOW;
   return { state, leadsHere: marked, problem: null, ...turn };
 }

@@ -9,6 +9,7 @@
 // | no netns                                 | the last writer or the first live one, after a wait for better reports       |
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
+import { firstOf, isFirst, LISTENER_STATUS, turnAtMs } from '../instance/turn-order.ts';
 import { listenerPublicationKey } from '../objects/listener-labels.ts';
 import type { SliceIndex } from '../objects/slice-index.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
@@ -25,9 +26,6 @@ export interface WriterTurn {
 const AT_ONCE: WriterTurn = { waitMs: 0, claims: false };
 /** Time for instances with a better view to write first. */
 const FALLBACK_MS = 6000;
-/** Between two instances that both have the netns. */
-const STAGGER_MS = 200;
-const MAX_STAGGER_MS = 4000;
 
 /** Time for the instance that reported Serving to correct its report after its slice is gone. A draining instance does not correct it. */
 const OUTDATED_MS = 1000;
@@ -45,30 +43,30 @@ export function writerTurn(
 ): WriterTurn | null {
   const { cluster, service } = listener;
   const list = service === null ? [] : (slices.ours.get(listenerPublicationKey(cluster, service)) ?? []);
-  const server = list.find(({ instance }) => peers.live.has(instance));
-  if (server !== undefined) return server.instance === self.instance ? AT_ONCE : null;
+  const server = firstOf(list.map(({ instance }) => instance).filter((instance) => peers.live.has(instance)));
+  if (server !== null) return server === self.instance ? AT_ONCE : null;
 
   const writer = typeof found?.observedBy === 'string' ? found.observedBy : null;
   const isMine = writer === self.instance;
-  const isFirst = peers.rank === 0;
+  const isOurTurn = isFirst(peers);
   const told = readyReason(found);
   const isOutdated = told === 'Serving';
   const other = writer !== null && !isMine && !isOutdated && peers.sameScope.has(writer);
   const isClose = told !== null && SEEN_CLOSELY.has(told);
   // Otherwise two instances with different views would overwrite each other repeatedly.
-  const isWordMine = isClose && (isMine || other) ? isMine : isFirst;
+  const isWordMine = isClose && (isMine || other) ? isMine : isOurTurn;
   switch (viewOf(listener)) {
     case 'close': {
       if (other && (isClose || told === reason)) return null;
-      const turnMs = Math.min(peers.rank * STAGGER_MS, MAX_STAGGER_MS) + (isOutdated ? OUTDATED_MS : 0);
+      const turnMs = turnAtMs(LISTENER_STATUS, peers.rank, isOutdated ? OUTDATED_MS : 0);
       const waitMs = isMine ? 0 : turnMs;
       return { waitMs, claims: writer !== null && !isMine && !other };
     }
     case 'blind':
-      return isMine || (isFirst && !other) ? { waitMs: FALLBACK_MS, claims: false } : null;
+      return isMine || (isOurTurn && !other) ? { waitMs: FALLBACK_MS, claims: false } : null;
     case 'starting':
       return isWordMine
-        ? { waitMs: isFirst && !other && !isOutdated ? 0 : FALLBACK_MS, claims: false }
+        ? { waitMs: isOurTurn && !other && !isOutdated ? 0 : FALLBACK_MS, claims: false }
         : null;
     case 'common':
       return isWordMine ? AT_ONCE : null;
