@@ -2,8 +2,10 @@
 //   node bench/control/listeners-turn.ts [machines] [listeners]
 // Prints the median and p99 of the thread's own CPU time in milliseconds, for three cases: nothing changes, one label changes, and
 // the listener promotes another generation of machines.
+
 import { settledDesired } from '../../src/control/desired/desired-equality.ts';
 import type { Desired } from '../../src/control/desired/desired-state.ts';
+import { TurnCache } from '../../src/control/objects/turn-cache.ts';
 import { diff } from '../../src/control/plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
 import { withPublications } from '../../src/control/plan/published-status.ts';
@@ -43,6 +45,8 @@ const source = { complete: true, clusters: [pendingCluster('kube-1')], problems:
 const netns = { complete: true, entries: [NETNS], problems: [] };
 const api = new ModelApi();
 
+const settings = { ...SETTINGS, namespace: NAMESPACE };
+const cache = new TurnCache();
 const times = new Map<string, number[]>();
 let world: World | null = null;
 let desired: Desired | null = null;
@@ -69,10 +73,10 @@ function turn(kind: string): void {
     world,
     { departureMs: 5000, allowMassDelete: false },
   );
-  const decided = desiredFor(world);
-  const plan = diff(kube, decided, { ...SETTINGS, namespace: NAMESPACE }, memory);
+  const decided = desiredFor(world, cache);
+  const plan = diff(kube, decided, { settings, memory, cache });
   memory = plan.memory;
-  desired = settledDesired(desired, withPublications(decided, plan));
+  desired = settledDesired(desired, withPublications(decided, plan, cache));
   const after = process.threadCpuUsage();
   const list = times.get(kind) ?? [];
   list.push((after.user + after.system - user - system) / 1000);

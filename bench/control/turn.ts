@@ -8,6 +8,8 @@ import { type Desired, desiredState } from '../../src/control/desired/desired-st
 import { PeerWatch } from '../../src/control/instance/peer-watch.ts';
 import { observedLease, observedService, observedSlice } from '../../src/control/objects/observed-objects.ts';
 import { endpointSliceOf, serviceOf } from '../../src/control/objects/published-objects.ts';
+import { sliceIndex } from '../../src/control/objects/slice-index.ts';
+import { TurnCache } from '../../src/control/objects/turn-cache.ts';
 import { diff } from '../../src/control/plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
 import { withPublications } from '../../src/control/plan/published-status.ts';
@@ -145,6 +147,7 @@ function timed<T>(part: string, work: () => T): T {
   return result;
 }
 
+const cache = new TurnCache();
 const snapshots = { services: services.items(), slices: slices.items() };
 
 let world: World | null = null;
@@ -153,8 +156,9 @@ let memory: PlanMemory = NO_MEMORY;
 function turn(kind: string): number {
   const okSinceMs = performance.now();
   return timed(kind, () => {
+    const index = timed(`${kind}: sliceIndex`, () => sliceIndex(snapshots.slices, cache));
     const view = timed(`${kind}: peers`, () =>
-      peers.look(leases.items(), snapshots.slices, { okSinceMs, lastRenewOkMs: okSinceMs }, true),
+      peers.look(leases.items(), index, { okSinceMs, lastRenewOkMs: okSinceMs }, true),
     );
     const kube: KubeWorld = {
       nowMs: performance.now(),
@@ -175,7 +179,7 @@ function turn(kind: string): number {
       doubtedLeases: view.unconfirmed,
       servicesSeen: true,
       services: snapshots.services,
-      slices: snapshots.slices,
+      slices: index,
       kubeconfigs: secrets,
       kubeconfigsHeard: true,
       findings,
@@ -186,11 +190,11 @@ function turn(kind: string): number {
       worldOf({ source, netns, health, kube }, world, { departureMs: 5000, allowMassDelete: false }),
     );
     world = next;
-    const decided = timed(`${kind}: desiredState`, () => desiredState(next, DESIRED));
-    const plan = timed(`${kind}: diff`, () => diff(kube, decided, SETTINGS, memory));
+    const decided = timed(`${kind}: desiredState`, () => desiredState(next, DESIRED, cache));
+    const plan = timed(`${kind}: diff`, () => diff(kube, decided, { settings: SETTINGS, memory, cache }));
     memory = plan.memory;
     const before = desired;
-    desired = timed(`${kind}: settled`, () => settledDesired(before, withPublications(decided, plan)));
+    desired = timed(`${kind}: settled`, () => settledDesired(before, withPublications(decided, plan, cache)));
     return plan.actions.length;
   });
 }

@@ -12,6 +12,7 @@ import { hostIdentity } from '../control/instance/host-identity.ts';
 import { isHeardAt, unheard } from '../control/instance/listen-reach.ts';
 import { KubePublisher } from '../control/kube-publisher.ts';
 import { instanceName } from '../control/objects/instance-name.ts';
+import type { TurnCache } from '../control/objects/turn-cache.ts';
 import { KubeSource } from '../control/sources/kube-source.ts';
 import { ListenerSource } from '../control/sources/listener-source.ts';
 import { openKubeClient } from '../kube/kube-client.ts';
@@ -19,6 +20,8 @@ import type { LogLevel } from './control-messages.ts';
 
 export interface ControlKubernetesOptions {
   readonly config: RunConfig;
+  /** The cache of the control loop. */
+  readonly cache: TurnCache;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly routesLive: () => boolean;
@@ -91,6 +94,7 @@ export class ControlKubernetes {
     const publishLog = new PublishLog(deps.log);
     this.publisher = new KubePublisher({
       client,
+      cache: deps.cache,
       settings: {
         namespace: config.namespace,
         clusterNamespace: config.clusterNamespace,

@@ -3,6 +3,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RunConfig } from '../cli/config/config.ts';
 import { ControlLoop, type Publisher } from '../control/control-loop.ts';
+import { TurnCache } from '../control/objects/turn-cache.ts';
 import type { ClusterSource } from '../control/sources/cluster-source.ts';
 import { FileSource } from '../control/sources/file-source.ts';
 import type { ListenerSnapshot } from '../control/sources/listener-snapshot.ts';
@@ -37,6 +38,7 @@ class ControlThread {
   readonly #probe: ClosableProbe;
   readonly #health: HealthGroups;
   readonly #outbox: ControlOutbox;
+  readonly #cache = new TurnCache();
   /** null when clusters come from files. */
   #kubernetes: ControlKubernetes | null = null;
   #loop: ControlLoop | null = null;
@@ -151,6 +153,7 @@ class ControlThread {
     const { ControlKubernetes } = await import('./control-kubernetes.ts');
     const kubernetes = await ControlKubernetes.open({
       config: this.#config,
+      cache: this.#cache,
       environment: process.env,
       version: version(),
       routesLive: () => this.#outbox.routesTaken,
@@ -181,6 +184,7 @@ class ControlThread {
       health: this.#health,
       ports: () => this.#ports,
       settings: { namespace, defaultCluster, clusterNamespace, netnsPrefixes },
+      cache: this.#cache,
       worldSettings: { departureMs: propagationWaitMs, allowMassDelete },
       intervalMs,
       publish: (desired) => this.#outbox.put(desired),

@@ -1,6 +1,8 @@
 // How long each trigger waits for its turn, measured on a fake clock.
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ControlLoop, type TriggerReason } from './control-loop.ts';
+import { TurnCache } from './objects/turn-cache.ts';
 
 let loop: ControlLoop;
 let turnTakesMs: number;
@@ -27,6 +29,7 @@ beforeEach(async () => {
     netns: { snapshot: () => ({ complete: true, entries: [], problems: [] }), rescan: () => {} },
     health: { snapshot: () => new Map(), setTargets: () => {} },
     settings: { namespace: 'magnum-system', defaultCluster: null },
+    cache: new TurnCache(),
     publish: () => {},
     onTurnError: (error) => {
       throw error;

@@ -5,6 +5,7 @@ import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import { ControlLoop } from './control-loop.ts';
 import type { Desired } from './desired/desired-state.ts';
+import { TurnCache } from './objects/turn-cache.ts';
 import type { ClusterReading, SourceSnapshot } from './sources/cluster-source.ts';
 
 const ID = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
@@ -68,6 +69,7 @@ function harness(intervalMs = 60_000) {
       },
     },
     settings: { namespace: 'magnum-system', defaultCluster: null },
+    cache: new TurnCache(),
     publish: (desired) => {
       if (state.failPublish) throw new Error('publish broke');
       published.push(desired);

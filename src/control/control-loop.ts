@@ -4,13 +4,10 @@ import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
+import type { DesiredSettings } from './desired/desired-context.ts';
 import { settledDesired } from './desired/desired-equality.ts';
-import {
-  type Desired,
-  type DesiredSettings,
-  type DesiredState,
-  desiredState,
-} from './desired/desired-state.ts';
+import { type Desired, type DesiredState, desiredState } from './desired/desired-state.ts';
+import type { TurnCache } from './objects/turn-cache.ts';
 import type { Plan } from './plan/plan.ts';
 import { withPublications } from './plan/published-status.ts';
 import type { ClusterSource } from './sources/cluster-source.ts';
@@ -56,6 +53,8 @@ export interface ControlLoopOptions {
   /** The outcome of each requested port. */
   readonly ports?: () => ReadonlyMap<string, PortOutcome>;
   readonly settings: DesiredSettings;
+  /** Shared with the publisher of this loop only. */
+  readonly cache: TurnCache;
   readonly worldSettings?: WorldSettings;
   /** Called only after a change. Unchanged parts keep their references. */
   readonly publish: (desired: Desired) => void;
@@ -170,7 +169,7 @@ export class ControlLoop {
 
   #turn(): void {
     const { source, netns, health, listeners, publisher, ports } = this.#dependencies;
-    const { settings, worldSettings, publish, onTurn, onTurnError } = this.#dependencies;
+    const { settings, cache, worldSettings, publish, onTurn, onTurnError } = this.#dependencies;
     const startedMs = performance.now();
     try {
       const world = worldOf(
@@ -186,10 +185,11 @@ export class ControlLoop {
         worldSettings,
       );
       this.#world = world;
-      const decided = desiredState(world, settings);
+      const decided = desiredState(world, settings, cache);
       const plan = world.kube === null ? null : (publisher?.plan(world.kube, decided) ?? null);
       const before = this.#desired;
-      const desired = settledDesired(before, plan === null ? decided : withPublications(decided, plan));
+      const shown = plan === null ? decided : withPublications(decided, plan, cache);
+      const desired = settledDesired(before, shown);
       if (desired !== before) {
         // Probe a backend before routing to it: a new backend is not up yet, so no route of this turn contains it.
         if (desired.backends !== before?.backends) health.setTargets(desired.backends);

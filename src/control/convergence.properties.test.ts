@@ -5,6 +5,7 @@ import type { TargetHealth } from '../health/target-health.ts';
 import { backendKey } from '../routing/route-table.ts';
 import { desiredState } from './desired/desired-state.ts';
 import { byText } from './objects/text-order.ts';
+import { TurnCache } from './objects/turn-cache.ts';
 import { diff } from './plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan/plan.ts';
 import type { ClusterReading } from './sources/cluster-source.ts';
@@ -58,6 +59,7 @@ function readingOf(i: number, kind: Kind): ClusterReading | null {
 class Instance {
   readonly api = new ModelApi();
   readonly #now: ClusterAt[];
+  readonly #cache = new TurnCache();
   #world: World | null = null;
   #memory: PlanMemory = NO_MEMORY;
 
@@ -90,8 +92,8 @@ class Instance {
       kube,
     };
     this.#world = worldOf(observed, this.#world, { departureMs: 5000, allowMassDelete: false });
-    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null });
-    const plan = diff(kube, desired, SETTINGS, this.#memory);
+    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null }, this.#cache);
+    const plan = diff(kube, desired, { settings: SETTINGS, memory: this.#memory, cache: this.#cache });
     this.#memory = plan.memory;
     this.api.carryOut(plan.actions);
     this.api.nowMs += passMs;
@@ -106,7 +108,11 @@ class Instance {
   }
 
   get routes(): readonly string[] {
-    const desired = desiredState(this.#world as World, { namespace: NAMESPACE, defaultCluster: null });
+    const desired = desiredState(
+      this.#world as World,
+      { namespace: NAMESPACE, defaultCluster: null },
+      this.#cache,
+    );
     return [...desired.routes.byServerName]
       .map(([name, { backends }]) => `${name} ${backends.map(({ key }) => key)}`)
       .sort();

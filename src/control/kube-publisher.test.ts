@@ -1,4 +1,5 @@
 // Holds the seams of a turn: `observe` and `plan` start nothing, and `apply` starts all that the plan contains.
+
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { KubeClient, KubeRequest, KubeWatchRequest } from '../kube/kube-client.ts';
 import type { WatchEvent } from '../kube/kube-object.ts';
@@ -6,6 +7,7 @@ import type { ClusterStatus } from './desired/cluster-status.ts';
 import type { DesiredState } from './desired/desired-state.ts';
 import { KubePublisher } from './kube-publisher.ts';
 import { leaseOf } from './objects/published-objects.ts';
+import { TurnCache } from './objects/turn-cache.ts';
 
 /** Lists what it was given, accepts every write, and records each request in the order of the calls. */
 class RecordingApi implements KubeClient {
@@ -121,6 +123,7 @@ beforeEach(async () => {
   nowMs = 1_000_000;
   api = new RecordingApi();
   publisher = new KubePublisher({
+    cache: new TurnCache(),
     client: api,
     settings: {
       namespace: 'ns',

@@ -12,7 +12,7 @@ import {
   type MembershipStatus,
 } from './instance/membership.ts';
 import { earliest } from './instance/turn-order.ts';
-import { sliceIndex } from './objects/slice-index.ts';
+import type { TurnCache } from './objects/turn-cache.ts';
 import { type DiffSettings, diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';
 import { PublicationSource } from './sources/publication-source.ts';
@@ -20,6 +20,8 @@ import { type KubeWorld, kubeWorld } from './world/kube-world.ts';
 
 export interface KubePublisherOptions extends Pick<MembershipOptions, 'advertised' | 'onSuperseded'> {
   readonly client: KubeClient;
+  /** The cache of the control loop. */
+  readonly cache: TurnCache;
   readonly settings: DiffSettings & MembershipSettings;
   /** True if the data plane serves the routes that were decided last. */
   readonly routesLive: () => boolean;
@@ -47,14 +49,14 @@ export class KubePublisher implements Publisher {
 
   constructor(deps: KubePublisherOptions) {
     this.#deps = deps;
-    const { client, settings, advertised, onSuperseded } = deps;
+    const { client, cache, settings, advertised, onSuperseded } = deps;
     const { namespace, clusterNamespace, instance } = settings;
     const now = deps.now ?? (() => performance.now());
     const wallNow = deps.wallNow ?? Date.now;
     const onChange = () => this.#changed();
     this.#now = now;
     this.#wallNow = wallNow;
-    this.#objects = new PublicationSource({ client, namespace, clusterNamespace, onChange });
+    this.#objects = new PublicationSource({ client, cache, namespace, clusterNamespace, onChange });
     this.#membership = new Membership({
       client,
       settings,
@@ -152,7 +154,8 @@ export class KubePublisher implements Publisher {
   }
 
   plan(kube: KubeWorld, desired: DesiredState): Plan {
-    return diff(kube, desired, this.#deps.settings, this.#memory);
+    const { settings, cache } = this.#deps;
+    return diff(kube, desired, { settings, memory: this.#memory, cache });
   }
 
   apply(plan: Plan): void {
@@ -166,7 +169,7 @@ export class KubePublisher implements Publisher {
   }
 
   #hasOwnSlices(): boolean {
-    return sliceIndex(this.#objects.snapshot().slices).instances.has(this.#deps.settings.instance);
+    return this.#objects.snapshot().slices.instances.has(this.#deps.settings.instance);
   }
 
   #setAlarm(atMs: number | null): void {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { isAllowed } from './allowed-sources.ts';
+import { AllowedSources } from './allowed-sources.ts';
 
 const allowed = (allowedCidrs: readonly string[], address: string) =>
-  isAllowed({ listener: 'ns/ssh', allowedCidrs }, address);
+  new AllowedSources().allows({ listener: 'ns/ssh', allowedCidrs }, address);
 
 test('an empty list of networks allows every client', () => {
   expect(allowed([], '192.0.2.1')).toBe(true);

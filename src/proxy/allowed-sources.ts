@@ -3,18 +3,20 @@
 import { BlockList, isIP } from 'node:net';
 import type { PoolTraits } from '../routing/route-table.ts';
 
-/** Each list is compiled once. The key is weak: a list is collected together with the routes that were swapped out. */
-const compiled = new WeakMap<readonly string[], BlockList>();
+export class AllowedSources {
+  /** Each list is compiled once. The key is weak: a list is collected together with the routes that were swapped out. */
+  readonly #compiled = new WeakMap<readonly string[], BlockList>();
 
-export function isAllowed({ allowedCidrs }: PoolTraits, address: string): boolean {
-  if (allowedCidrs.length === 0) return true;
-  let list = compiled.get(allowedCidrs);
-  if (list === undefined) {
-    list = listOf(allowedCidrs);
-    compiled.set(allowedCidrs, list);
+  allows({ allowedCidrs }: PoolTraits, address: string): boolean {
+    if (allowedCidrs.length === 0) return true;
+    let list = this.#compiled.get(allowedCidrs);
+    if (list === undefined) {
+      list = listOf(allowedCidrs);
+      this.#compiled.set(allowedCidrs, list);
+    }
+    const family = isIP(address);
+    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4');
   }
-  const family = isIP(address);
-  return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }
 
 function listOf(networks: readonly string[]): BlockList {

@@ -1,7 +1,7 @@
 // Routes the connections of a dedicated port before any byte is read: all go to the members of the port's pool. Its only state is
 // the cached answers for the current route. It never touches a socket.
 import type { Backend, Route } from '../routing/route-table.ts';
-import { isAllowed } from './allowed-sources.ts';
+import { AllowedSources } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
 import { shareKey, slotGroup } from './share-key.ts';
@@ -22,6 +22,7 @@ interface Answers {
 
 export class PortPolicy implements Policy {
   readonly #deps: PortPolicyOptions;
+  readonly #sources = new AllowedSources();
   #answers: Answers | null = null;
 
   constructor(deps: PortPolicyOptions) {
@@ -32,7 +33,9 @@ export class PortPolicy implements Policy {
     const route = this.#deps.route();
     if (this.#answers?.route !== route) this.#answers = this.#answersOf(route);
     const { routed, notAllowed } = this.#answers;
-    return route.pool === undefined || isAllowed(route.pool, question.client.address) ? routed : notAllowed;
+    return route.pool === undefined || this.#sources.allows(route.pool, question.client.address)
+      ? routed
+      : notAllowed;
   }
 
   dialFailed(backend: Backend, error: string): void {

@@ -4,7 +4,7 @@ import { type BlockList, isIP } from 'node:net';
 import type { Backend, PoolTraits, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
-import { isAllowed } from './allowed-sources.ts';
+import { AllowedSources } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
@@ -39,6 +39,7 @@ interface Prepared extends PreparedAnswer {
 
 export class SniPolicy implements Policy {
   readonly #deps: SniPolicyOptions;
+  readonly #sources = new AllowedSources();
   #prepared: ReadonlyMap<string, Prepared> = new Map();
 
   constructor(deps: SniPolicyOptions) {
@@ -134,7 +135,7 @@ export class SniPolicy implements Policy {
 
   #admitted(note: ConnectionNote, route: Route, question: Question, skipBytes: number): Decision {
     const { address } = note.source ?? question.client;
-    if (route.pool !== undefined && !isAllowed(route.pool, address)) {
+    if (route.pool !== undefined && !this.#sources.allows(route.pool, address)) {
       note.route = route;
       return refuse(note, 'source-not-allowed', 'access_denied');
     }

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { TargetHealth } from '../../health/target-health.ts';
 import { backendKey } from '../../routing/route-table.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 import { type Observed, type World, worldOf } from '../world/world.ts';
+import type { DesiredSettings } from './desired-context.ts';
 import { settledDesired } from './desired-equality.ts';
-import { type DesiredSettings, desiredState } from './desired-state.ts';
+import { desiredState } from './desired-state.ts';
 
 const ID = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
 const LB_ID = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
@@ -60,7 +62,8 @@ const observed = ({ clusters, netns: names = [], health = {} }: Given): Observed
   health: new Map(Object.entries(health)),
 });
 const world = (given: Given) => worldOf(observed(given), given.previous ?? null);
-const desired = (given: Given, settings: DesiredSettings = SETTINGS) => desiredState(world(given), settings);
+const desired = (given: Given, settings: DesiredSettings = SETTINGS) =>
+  desiredState(world(given), settings, new TurnCache());
 const netnsOf = (route: { backends: readonly { netns: { path: string } | null }[] } | undefined | null) =>
   route?.backends.map((backend) => backend.netns?.path.slice('/run/netns/'.length));
 
@@ -168,13 +171,13 @@ describe('a proxied cluster', () => {
     const problems = [{ name: `qdhcp-${ID}`, reason: 'not a network namespace' }];
     const unusable = worldOf({ source, health, netns: { complete: true, entries: [], problems } }, null);
     const blind = worldOf({ source, health, netns: { complete: false, entries: [], problems: [] } }, null);
-    expect(desiredState(unusable, SETTINGS).clusters[0]?.reason).toBe(
+    expect(desiredState(unusable, SETTINGS, new TurnCache()).clusters[0]?.reason).toBe(
       `its netns cannot be used: qdhcp-${ID}: not a network namespace`,
     );
-    expect(desiredState(blind, SETTINGS).clusters[0]?.reason).toMatch(
+    expect(desiredState(blind, SETTINGS, new TurnCache()).clusters[0]?.reason).toMatch(
       /the netns directory could not be read/,
     );
-    expect(desiredState(blind, SETTINGS).complete).toBe(false);
+    expect(desiredState(blind, SETTINGS, new TurnCache()).complete).toBe(false);
   });
 });
 
@@ -351,7 +354,9 @@ test('problems of the source are passed on for status', () => {
   const { netns: namespaces, health } = observed({ clusters: [] });
   const problems = [{ origin: 'bad.yaml', reason: 'not YAML' }];
   const source = { complete: false, clusters: [], problems };
-  expect(desiredState(worldOf({ source, netns: namespaces, health }, null), SETTINGS)).toMatchObject({
+  expect(
+    desiredState(worldOf({ source, netns: namespaces, health }, null), SETTINGS, new TurnCache()),
+  ).toMatchObject({
     complete: false,
     problems,
   });

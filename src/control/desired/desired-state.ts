@@ -11,6 +11,7 @@ import {
 import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
+import type { TurnCache } from '../objects/turn-cache.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import {
   keyOf,
@@ -31,6 +32,7 @@ import {
   isUp,
 } from './cluster-candidates.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
+import type { DesiredContext, DesiredSettings } from './desired-context.ts';
 import { listenerStates, namedListeners } from './listener-state.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import { type NameClaims, nameClaims } from './name-claims.ts';
@@ -38,17 +40,6 @@ import { isProven } from './name-order.ts';
 import { NO_RECORDS, nameRecords } from './name-records.ts';
 import { type Publication, publicationKey } from './publication.ts';
 import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
-
-export interface DesiredSettings {
-  /** The Kubernetes namespace in server names. */
-  readonly namespace: string;
-  /** The cluster for clients without a server name. */
-  readonly defaultCluster: string | null;
-  /** The Kubernetes namespace that is searched for clusters; null or absent: all namespaces. */
-  readonly clusterNamespace?: string | null;
-  /** Netns name prefixes that the operator adds to those of Neutron's agents; absent: none. */
-  readonly netnsPrefixes?: readonly string[];
-}
 
 export interface Desired {
   /** Whether the world was complete for this decision. Nothing may be cleaned up after an incomplete one. */
@@ -84,9 +75,11 @@ export interface DesiredState extends Desired {
   readonly vanishedSinceMs: number | null;
 }
 
-export function desiredState(world: World, settings: DesiredSettings): DesiredState {
-  const index = netnsIndex(world.netns, world.netnsProblems, settings.netnsPrefixes);
-  const claims = claimsOf(world, settings);
+export function desiredState(world: World, settings: DesiredSettings, cache: TurnCache): DesiredState {
+  const { netns, netnsProblems } = world;
+  const index = cache.last(netnsIndex, netns, netnsProblems, settings.netnsPrefixes ?? NO_PREFIXES);
+  const claims = claimsOf(world, settings, cache);
+  const context = { world, index, claims, settings, cache };
 
   const entries: RouteEntry[] = [];
   const statuses: ClusterStatus[] = [];
@@ -95,7 +88,7 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   const publications = new Map<string, Publication>();
   const objects = new Map<string, ClusterObject>();
   for (const reading of world.clusters) {
-    const { status, publication, entry, targets: own } = decided(reading, world, index, claims, settings);
+    const { status, publication, entry, targets: own } = decided(reading, context);
     statuses.push(status);
     const object = objectOf(reading);
     if (object !== null) objects.set(status.origin, object);
@@ -107,7 +100,7 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
     for (const target of own) if (!targets.has(target.key)) targets.set(target.key, target);
   }
 
-  const listeners = listenerStates(world, index, claims, settings.namespace);
+  const listeners = listenerStates(context);
   // Clusters come first: on a duplicate server name or probe target, the cluster's entry wins.
   entries.push(...listeners.entries);
   for (const target of listeners.targets) if (!targets.has(target.key)) targets.set(target.key, target);
@@ -146,13 +139,19 @@ export function desiredState(world: World, settings: DesiredSettings): DesiredSt
   });
 }
 
-function claimsOf(world: World, { namespace, clusterNamespace = null }: DesiredSettings): NameClaims {
+const NO_PREFIXES: readonly string[] = [];
+
+function claimsOf(
+  world: World,
+  { namespace, clusterNamespace = null }: DesiredSettings,
+  cache: TurnCache,
+): NameClaims {
   const { kube, clusters, lastKnown, clustersComplete } = world;
   return nameClaims({
     clusters,
     lastKnown,
     listeners: namedListeners(world),
-    records: kube === null ? NO_RECORDS : nameRecords(kube.services, clusterNamespace),
+    records: kube === null ? NO_RECORDS : cache.last(nameRecords, kube.services, clusterNamespace),
     recordsSeen: kube?.servicesSeen ?? true,
     clustersComplete,
     listenersComplete: world.listeners.complete,
@@ -169,7 +168,7 @@ interface ClusterDecision {
   readonly targets: readonly ProbeTarget[];
 }
 
-interface Kept {
+interface PreviousDecision {
   readonly decision: ClusterDecision;
   readonly candidates: readonly ClusterCandidate[];
   readonly index: NetnsIndex;
@@ -178,22 +177,18 @@ interface Kept {
   readonly settings: DesiredSettings;
 }
 
-const kept = new WeakMap<ClusterReading, Kept>();
+const newDecisions = () => new WeakMap<ClusterReading, PreviousDecision>();
 
 /**
  * Returns the previous decision, by reference, while all its inputs are equal. Few of a thousand clusters change between two turns, and
- * later comparisons skip the others at once. Only decisions about proxied clusters that hold their name are kept.
+ * later comparisons skip the others at once. Only decisions about proxied clusters that hold their name are cached.
  */
-function decided(
-  reading: ClusterReading,
-  world: World,
-  index: NetnsIndex,
-  claims: NameClaims,
-  settings: DesiredSettings,
-): ClusterDecision {
+function decided(reading: ClusterReading, context: DesiredContext): ClusterDecision {
+  const { world, index, claims, settings, cache } = context;
   const { complete, netnsComplete, health } = world;
-  const mayKeep = reading.kind === 'proxied' && claims.holds(reading);
-  const known = mayKeep ? kept.get(reading) : undefined;
+  const isCacheable = reading.kind === 'proxied' && claims.holds(reading);
+  const decisions = cache.part(newDecisions);
+  const known = isCacheable ? decisions.get(reading) : undefined;
   if (
     known !== undefined &&
     known.index === index &&
@@ -203,7 +198,7 @@ function decided(
     known.candidates.every((each) => isSameHealth(each.health, health.get(each.backend.key) ?? null))
   )
     return known.decision;
-  const { status, candidates, routedAs } = placed(reading, world, index, claims, settings.namespace);
+  const { status, candidates, routedAs } = placed(reading, context);
   const backends = candidates.filter(isUp).map(({ backend }) => backend);
   const route: Route = { cluster: routedAs ?? status.name, namespace: status.namespace, backends };
   const serverName = status.serverNames[0] ?? status.name;
@@ -213,7 +208,7 @@ function decided(
     entry: routedAs !== null ? { serverNames: status.serverNames, route } : null,
     targets: candidates.map(({ backend }) => Object.freeze({ ...backend, serverName })),
   };
-  if (mayKeep) kept.set(reading, { decision, candidates, index, netnsComplete, complete, settings });
+  if (isCacheable) decisions.set(reading, { decision, candidates, index, netnsComplete, complete, settings });
   return decision;
 }
 
@@ -224,13 +219,8 @@ interface Placed {
   readonly routedAs: string | null;
 }
 
-function placed(
-  reading: ClusterReading,
-  world: World,
-  index: NetnsIndex,
-  claims: NameClaims,
-  namespace: string,
-): Placed {
+function placed(reading: ClusterReading, { world, index, claims, settings }: DesiredContext): Placed {
+  const { namespace } = settings;
   const name = nameOf(reading);
   const outside = (state: ClusterState, reason: string): Placed => ({
     status: statusOf(reading, state, reason, [], [], null),

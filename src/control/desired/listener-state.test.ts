@@ -1,4 +1,5 @@
 // Decisions about additional listeners: their members, the path to each member, and the state of the listener.
+
 import { describe, expect, test } from 'vitest';
 import {
   desiredFor,
@@ -13,14 +14,15 @@ import {
   worldFor,
 } from '../../../test/support/kubernetes/listeners.ts';
 import { ModelApi } from '../../../test/support/kubernetes/model-api.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
 import { standingText } from './listener-status.ts';
 
 const WORKER = { role: 'worker' };
 const OPEN = { kind: 'open', port: 17_001 } as const;
-const decided = (facts: SiteFacts) => desiredFor(worldFor(facts));
-const one = (facts: SiteFacts) => {
-  const desired = decided(facts);
+const decided = (facts: SiteFacts, cache = new TurnCache()) => desiredFor(worldFor(facts), cache);
+const one = (facts: SiteFacts, cache?: TurnCache) => {
+  const desired = decided(facts, cache);
   const [status] = desired.listeners;
   if (status === undefined) throw new Error('there is no listener');
   return { ...desired, status };
@@ -332,7 +334,8 @@ describe('five thousand machines', () => {
 
   // bench/control/listeners-turn.ts measures the cost of such a turn.
   test('all match one selector, and the next turn reuses all member objects', () => {
-    const [first, second] = [one(facts), one(facts)];
+    const cache = new TurnCache();
+    const [first, second] = [one(facts, cache), one(facts, cache)];
     expect(first.status.reason).toBe(`${MANY} of ${MANY} machines answer`);
     expect(first.ports[0]?.route.backends).toHaveLength(MANY);
     expect(second.status.members.every((member, i) => member === first.status.members[i])).toBe(true);
@@ -340,9 +343,10 @@ describe('five thousand machines', () => {
   });
 
   test('keep their member objects when one machine changes its label', () => {
-    const first = one(facts);
+    const cache = new TurnCache();
+    const first = one(facts, cache);
     const changed = machines.with(7, machine('m-7', addressOf(7), { 'absent-label': 'present' }));
-    const { status } = one({ ...facts, machines: changed });
+    const { status } = one({ ...facts, machines: changed }, cache);
     expect(status.members).toHaveLength(MANY - 1);
     const before = new Set(first.status.members);
     expect(status.members.every((member) => before.has(member))).toBe(true);

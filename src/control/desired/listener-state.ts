@@ -6,18 +6,23 @@ import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
 import { listenerLabels, listenerPublicationKey, selectorMark } from '../objects/listener-labels.ts';
 import type { NamedListener } from '../objects/listener-names.ts';
 import { ownershipOf } from '../objects/ownership.ts';
-import { sliceIndex } from '../objects/slice-index.ts';
 import { byText } from '../objects/text-order.ts';
 import type { ListenerReading, ListenerWish } from '../sources/additional-listener.ts';
 import { keyOf, machineNetworkOf, nameOf, namespaceOf, objectOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
 import type { JudgedListener } from '../world/listener-world.ts';
-import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
+import type { DesiredContext } from './desired-context.ts';
 import { type ListenerCondition, type ListenerFacts, listenerCondition } from './listener-condition.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import type { ListenerName, NameClaims } from './name-claims.ts';
-import { isMemberUnjudged, machineIndex, type PoolMember, poolMembers } from './pool-members.ts';
+import {
+  isMemberUnjudged,
+  type MachineIndex,
+  machineIndex,
+  type PoolMember,
+  poolMembers,
+} from './pool-members.ts';
 import type { Publication } from './publication.ts';
 
 export interface ListenerStates {
@@ -45,32 +50,21 @@ const NOTHING: ListenerStates = Object.freeze({
   reserved: [],
 });
 
-interface Context {
-  readonly world: World;
-  readonly index: NetnsIndex;
-  readonly claims: NameClaims;
-  /** The proxy's namespace: it contains the Services and is part of server names. */
-  readonly namespace: string;
-}
-
-export function listenerStates(
-  world: World,
-  index: NetnsIndex,
-  claims: NameClaims,
-  namespace: string,
-): ListenerStates {
+export function listenerStates(context: DesiredContext): ListenerStates {
+  const { world, claims, cache } = context;
   const { listeners, departing } = world.listeners;
   if (listeners.length === 0 && departing.size === 0 && world.listeners.advertised.size === 0) return NOTHING;
-  const context = { world, index, claims, namespace };
+  const machines = cache.last(machineIndex, world.listeners.machines);
   const clusters = clustersByName(world.clusters, claims);
   const all = [
     ...listeners.map((listener) => ({ listener, leaving: false })),
     ...[...departing.values()].map(({ listener }) => ({ listener, leaving: true })),
   ];
+  const listenerContext = { ...context, machines };
   const placed = all.map(({ listener, leaving }) => {
     const { cluster } = listener.wish ?? listener.reading.shown;
     const found = clusters.get(`${listener.reading.namespace}/${cluster}`) ?? null;
-    return placedListener(listener, leaving, found, context);
+    return placedListener(listener, leaving, found, listenerContext);
   });
   const ports = placed
     .flatMap(({ port }) => (port === null ? [] : [port]))
@@ -94,7 +88,7 @@ export function listenerStates(
 function targetsOf(placed: readonly Placed[]): readonly ProbeTarget[] {
   const targets: ProbeTarget[] = [];
   for (const { members } of placed)
-    for (const { ways } of members) for (const { target } of ways) targets.push(target);
+    for (const { paths } of members) for (const { target } of paths) targets.push(target);
   return targets;
 }
 
@@ -108,11 +102,15 @@ interface Placed {
   readonly reserved: readonly string[];
 }
 
+interface ListenerContext extends DesiredContext {
+  readonly machines: MachineIndex;
+}
+
 function placedListener(
   listener: JudgedListener,
   leaving: boolean,
   cluster: ClusterReading | null,
-  context: Context,
+  context: ListenerContext,
 ): Placed {
   const { reading, wish, problems } = listener;
   const name = wish === null ? NO_NAME : context.claims.listenerName(namedListener(reading, wish));
@@ -141,15 +139,15 @@ function placedListener(
       [],
     );
 
-  const { world, index, namespace } = context;
+  const { world, index, settings, cache } = context;
   const networkId = machineNetworkOf(cluster, world.lastKnown.get(keyOf(cluster)));
   const netns = networkId === null ? [] : index.find(networkId);
-  const machines = machineIndex(world.listeners.machines).of(reading.namespace, wish.cluster);
-  const place = { netns, targetPort: wish.targetPort };
-  const members = poolMembers(machines, wish.selection, place, world.health);
+  const machines = context.machines.of(reading.namespace, wish.cluster);
+  const pool = { machines, selection: wish.selection, netns, targetPort: wish.targetPort };
+  const members = poolMembers(pool, world.health, cache);
   const route = routeOf(listener, wish, members);
   const ways = [wish.protocol, world.listeners.former.get(reading.key)?.protocol];
-  const serverNames = ways.includes('TLS') ? serverNamesOf(service, namespace) : [];
+  const serverNames = ways.includes('TLS') ? serverNamesOf(service, settings.namespace) : [];
   const outcome = world.ports.get(reading.key) ?? null;
   const open = outcome?.kind === 'open' ? outcome.port : null;
   const isReady = route.backends.length > 0;
@@ -280,7 +278,7 @@ const NO_NAME: ListenerName = { service: null, conflict: null };
 function portOfBefore({ cluster, listener }: Publication, { kube }: World): number | null {
   if (listener === undefined) return null;
   if (kube === null) return listener.port;
-  const slices = sliceIndex(kube.slices).ours.get(listenerPublicationKey(cluster, listener.service)) ?? [];
+  const slices = kube.slices.ours.get(listenerPublicationKey(cluster, listener.service)) ?? [];
   const own = slices.find(({ instance }) => instance === kube.self.instance);
   return own?.object.ports?.[0]?.port ?? null;
 }

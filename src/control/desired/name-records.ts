@@ -29,22 +29,11 @@ export const NO_RECORDS: NameRecords = Object.freeze({
   isTaken: () => false,
 });
 
-/** Cache by identity of the map: unchanged Services are read only once. */
-const known = new WeakMap<ReadonlyMap<string, ServiceObject>, Map<string | null, NameRecords>>();
-
 export function nameRecords(
   services: ReadonlyMap<string, ServiceObject>,
   /** The namespace that is searched for clusters; null: all namespaces. */
   scope: string | null,
 ): NameRecords {
-  const byScope = known.get(services) ?? new Map<string | null, NameRecords>();
-  known.set(services, byScope);
-  const found = byScope.get(scope) ?? readRecords(services, scope);
-  byScope.set(scope, found);
-  return found;
-}
-
-function readRecords(services: ReadonlyMap<string, ServiceObject>, scope: string | null): NameRecords {
   const byName = new Map<string, NameRecord>();
   const ofListeners = new Map<string, Set<string>>();
   for (const [name, service] of services) {
@@ -59,14 +48,14 @@ function readRecords(services: ReadonlyMap<string, ServiceObject>, scope: string
   return { byName, ofListeners, isTaken: (name) => services.has(name) };
 }
 
-/** null if the Service is not ours, its name does not match its marks, or it names no owner. */
+/** null if the Service is not ours, its name does not match its labels, or it names no owner. */
 function recordOf(name: string, service: ServiceObject, scope: string | null): NameRecord | null {
   const ownership = ownershipOf(service);
   if (ownership.kind !== 'ours') return null;
   const isElsewhere = foreignNamespace(service, scope) !== null;
-  const marks = listenerLabels(service.metadata);
-  if (marks !== null)
-    return marks.service === name ? { kind: 'listener', key: marks.listener, isElsewhere } : null;
+  const labels = listenerLabels(service.metadata);
+  if (labels !== null)
+    return labels.service === name ? { kind: 'listener', key: labels.listener, isElsewhere } : null;
   const key = service.metadata?.annotations?.[NAME_HOLDER_ANNOTATION];
   return ownership.cluster === name && typeof key === 'string' ? { kind: 'cluster', key, isElsewhere } : null;
 }

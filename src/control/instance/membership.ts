@@ -8,8 +8,9 @@ import { leaseName } from '../objects/instance-name.ts';
 import { INSTANCE_LABEL } from '../objects/object-labels.ts';
 import { observedLease } from '../objects/observed-objects.ts';
 import type { Problem } from '../objects/problem.ts';
-import type { EndpointSliceObject, LeaseObject, LivenessMode } from '../objects/published-objects.ts';
+import type { LeaseObject, LivenessMode } from '../objects/published-objects.ts';
 import type { Tags } from '../objects/resource-tags.ts';
+import type { SliceIndex } from '../objects/slice-index.ts';
 import { isHeard, watchProblems } from '../sources/publication-source.ts';
 import type { AdvertisedAddress } from './advertise-address.ts';
 import { InstanceLease, leaseProblems } from './instance-lease.ts';
@@ -133,7 +134,7 @@ export class Membership {
     return held || lostTo !== null;
   }
 
-  look(slices: ReadonlyMap<string, EndpointSliceObject>, slicesHeard: boolean): MembershipView {
+  look(slices: SliceIndex, slicesHeard: boolean): MembershipView {
     const leases = this.#leases.snapshot();
     this.#seenLeases = leases;
     const ownName = leaseName(this.#deps.settings.instance);

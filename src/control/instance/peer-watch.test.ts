@@ -1,12 +1,15 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
+import { PersistentMap } from '../../kube/persistent-map.ts';
 import {
   type EndpointSliceObject,
   endpointSliceOf,
   type LeaseObject,
   leaseOf,
 } from '../objects/published-objects.ts';
+import { sliceIndex } from '../objects/slice-index.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import { PeerWatch } from './peer-watch.ts';
 
 const lease = (
@@ -94,7 +97,7 @@ describe('the other instances', () => {
     leases: readonly [string, LeaseObject][],
     slices: readonly [string, EndpointSliceObject][] = [],
     heard = true,
-  ) => watch.look(new Map(leases), new Map(slices), { okSinceMs: 0, lastRenewOkMs: nowMs }, heard);
+  ) => watch.look(new Map(leases), indexOf(slices), { okSinceMs: 0, lastRenewOkMs: nowMs }, heard);
   const lookAndRead = (...args: Parameters<typeof look>) => {
     const view = look(...args);
     for (const name of view.unconfirmed) void watch.readLive(name);
@@ -112,7 +115,7 @@ describe('the other instances', () => {
     const failing = (leases: readonly [string, LeaseObject][]) =>
       watch.look(
         new Map(leases),
-        new Map([slice('prod', 'gone')]),
+        indexOf([slice('prod', 'gone')]),
         { okSinceMs: null, lastRenewOkMs: 0 },
         true,
       ).peers;
@@ -227,3 +230,7 @@ describe('the other instances', () => {
     expect(changes).toBe(0);
   });
 });
+
+function indexOf(slices: readonly [string, EndpointSliceObject][]) {
+  return sliceIndex(PersistentMap.empty<EndpointSliceObject>().with(slices), new TurnCache());
+}

@@ -6,13 +6,8 @@ import { KubeError } from '../../kube/kube-error.ts';
 import { objectIn } from '../../kube/object-answer.ts';
 import { leaseName } from '../objects/instance-name.ts';
 import { CLUSTER_NAMESPACE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
-import {
-  type EndpointSliceObject,
-  EVERYWHERE,
-  type LeaseObject,
-  type LivenessMode,
-} from '../objects/published-objects.ts';
-import { sliceIndex } from '../objects/slice-index.ts';
+import { EVERYWHERE, type LeaseObject, type LivenessMode } from '../objects/published-objects.ts';
+import type { SliceIndex } from '../objects/slice-index.ts';
 import type { DeadLease, Peers } from './instance-state.ts';
 import { LivenessJudge, type SeenLease, seenLease } from './lease-liveness.ts';
 import type { OwnRenewals } from './lease-verdict.ts';
@@ -70,7 +65,7 @@ export class PeerWatch {
   /** Starts no request. */
   look(
     leases: ReadonlyMap<string, LeaseObject>,
-    slices: ReadonlyMap<string, EndpointSliceObject>,
+    slices: SliceIndex,
     own: OwnRenewals,
     /** The slices are watched. Without a watch, unchanged slices prove nothing. */
     slicesHeard: boolean,
@@ -78,9 +73,8 @@ export class PeerWatch {
     const { instance, liveness } = this.#deps;
     const seen = seenLeases(leases);
     this.#holders = holdersOf(seen);
-    const index = sliceIndex(slices);
-    const instances = new Set(index.instances);
-    const upstream: SeenTimestamp[] = [...index.upstream.values()].flat().map(({ name, object }) => ({
+    const instances = new Set(slices.instances);
+    const upstream: SeenTimestamp[] = [...slices.upstream.values()].flat().map(({ name, object }) => ({
       name,
       timestamp: object.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? null,
     }));

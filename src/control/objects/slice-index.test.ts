@@ -4,6 +4,7 @@ import { PersistentMap } from '../../kube/persistent-map.ts';
 import { sliceName } from './instance-name.ts';
 import { type EndpointSliceObject, endpointSliceOf } from './published-objects.ts';
 import { sliceIndex } from './slice-index.ts';
+import { TurnCache } from './turn-cache.ts';
 
 const FACTS = {
   namespace: 'magnum-system',
@@ -47,16 +48,17 @@ test('after any changes the index equals a full rebuild, and unchanged lists kee
   fc.assert(
     fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (turns) => {
       let slices = PersistentMap.empty<EndpointSliceObject>();
+      const cache = new TurnCache();
       for (const changes of turns) {
-        const before = sliceIndex(slices);
+        const before = sliceIndex(slices, cache);
         slices = slices.with(
           changes.map(({ cluster, instance, kind }) => [
             sliceName(cluster, instance, { disambiguate: false }),
             kind === 'gone' ? undefined : slice(cluster, instance, kind),
           ]),
         );
-        const after = sliceIndex(slices);
-        const whole = sliceIndex(new Map(slices));
+        const after = sliceIndex(slices, cache);
+        const whole = sliceIndex(slices, new TurnCache());
         expect(new Map([...after.ours].sort())).toEqual(new Map([...whole.ours].sort()));
         expect(new Map([...after.upstream].sort())).toEqual(new Map([...whole.upstream].sort()));
         expect([...after.instances].sort()).toEqual([...whole.instances].sort());

@@ -1,5 +1,5 @@
-// Indexes the slices of a namespace by owner and by published cluster. For a PersistentMap it processes only the slices that changed since
-// the last call; the result is the same.
+// Indexes the slices of a namespace by owner and by published cluster. With a warm cache it processes only the slices that changed since
+// the last call; the result is the same. Pure.
 import { PersistentMap } from '../../kube/persistent-map.ts';
 import { sliceName } from './instance-name.ts';
 import { listenerLabels, listenerPublicationKey } from './listener-labels.ts';
@@ -7,6 +7,7 @@ import { NODE_LABEL, PROXIED_CLUSTER_LABEL } from './object-labels.ts';
 import { ownershipOf } from './ownership.ts';
 import type { EndpointSliceObject } from './published-objects.ts';
 import { byText } from './text-order.ts';
+import type { TurnCache } from './turn-cache.ts';
 
 export interface OwnedSlice {
   readonly name: string;
@@ -29,6 +30,8 @@ export interface UpstreamSlice {
 }
 
 export interface SliceIndex {
+  /** All slices, including foreign ones: a foreign slice can occupy a name. */
+  readonly byName: ReadonlyMap<string, EndpointSliceObject>;
   /** Slices of all Isthmus instances by publication key. Each list is sorted by instance, then name. */
   readonly ours: ReadonlyMap<string, readonly OwnedSlice[]>;
   readonly upstream: ReadonlyMap<string, readonly UpstreamSlice[]>;
@@ -36,51 +39,42 @@ export interface SliceIndex {
   readonly instances: ReadonlySet<string>;
 }
 
-/** The same map has the same slices: one index serves all callers of a turn, and all turns without a change. */
-const indexes = new WeakMap<ReadonlyMap<string, EndpointSliceObject>, CountedIndex>();
-
-/** The last index of a PersistentMap. It only saves work and does not change the result. */
-let last: { readonly slices: PersistentMap<EndpointSliceObject>; readonly index: CountedIndex } | null = null;
-
 interface CountedIndex extends SliceIndex {
+  readonly byName: PersistentMap<EndpointSliceObject>;
   /** The number of slices of each instance. */
   readonly counts: ReadonlyMap<string, number>;
 }
 
-const EMPTY: CountedIndex = {
-  ours: new Map(),
-  upstream: new Map(),
-  instances: new Set(),
-  counts: new Map(),
-};
+const newPrevious = (): { index: CountedIndex } => ({
+  index: {
+    byName: PersistentMap.empty(),
+    ours: new Map(),
+    upstream: new Map(),
+    instances: new Set(),
+    counts: new Map(),
+  },
+});
 
-/** The caller must not change the map afterwards. */
-export function sliceIndex(slices: ReadonlyMap<string, EndpointSliceObject>): SliceIndex {
-  let index = indexes.get(slices);
-  if (index !== undefined) return index;
-  if (slices instanceof PersistentMap) {
-    const before = last ?? { slices: PersistentMap.empty<EndpointSliceObject>(), index: EMPTY };
-    index = changedIndex(before.index, before.slices, slices.changesSince(before.slices));
-    last = { slices, index };
-  } else index = changedIndex(EMPTY, new Map(), slices);
-  indexes.set(slices, index);
-  return index;
+export function sliceIndex(slices: PersistentMap<EndpointSliceObject>, cache: TurnCache): SliceIndex {
+  const previous = cache.part(newPrevious);
+  if (previous.index.byName !== slices) previous.index = changedIndex(previous.index, slices, cache);
+  return previous.index;
 }
 
 /** Unchanged lists keep their references. */
 function changedIndex(
   before: CountedIndex,
-  slices: ReadonlyMap<string, EndpointSliceObject>,
-  changes: Iterable<readonly [string, EndpointSliceObject | undefined]>,
+  slices: PersistentMap<EndpointSliceObject>,
+  cache: TurnCache,
 ): CountedIndex {
   const ours = new Changes(before.ours, ({ key }) => key);
   const upstream = new Changes(before.upstream, ({ cluster }) => cluster);
   const counts = new Map(before.counts);
   const count = (instance: string, by: number) => counts.set(instance, (counts.get(instance) ?? 0) + by);
-  for (const [name, object] of changes) {
-    const known = slices.get(name);
-    const gone = known === undefined ? null : sliceOf(name, known);
-    const slice = object === undefined ? null : sliceOf(name, object);
+  for (const [name, object] of slices.changesSince(before.byName)) {
+    const known = before.byName.get(name);
+    const gone = known === undefined ? null : cache.each(classifiedSlice, known, name);
+    const slice = object === undefined ? null : cache.each(classifiedSlice, object, name);
     if (gone !== null && 'instance' in gone) {
       ours.remove(gone);
       count(gone.instance, -1);
@@ -92,6 +86,7 @@ function changedIndex(
   }
   for (const [instance, left] of counts) if (left === 0) counts.delete(instance);
   return {
+    byName: slices,
     ours: ours.sorted((a, b) => byText(a.instance, b.instance) || byText(a.name, b.name)),
     upstream: upstream.sorted((a, b) => byText(a.name, b.name)),
     instances: new Set(counts.keys()),
@@ -140,32 +135,23 @@ class Changes<T extends { readonly name: string }> {
   }
 }
 
-/** An unchanged object keeps its reference, so it is classified once and not once per turn. */
-const judged = new WeakMap<EndpointSliceObject, OwnedSlice | UpstreamSlice | null>();
-
 /** The slice with its owner; null for a foreign slice. */
-export function sliceOf(name: string, object: EndpointSliceObject): OwnedSlice | UpstreamSlice | null {
-  let slice = judged.get(object);
-  if (slice === undefined || (slice !== null && slice.name !== name)) {
-    slice = judgedSlice(name, object);
-    judged.set(object, slice);
-  }
-  return slice;
-}
-
-function judgedSlice(name: string, object: EndpointSliceObject): OwnedSlice | UpstreamSlice | null {
+export function classifiedSlice(
+  object: EndpointSliceObject,
+  name: string,
+): OwnedSlice | UpstreamSlice | null {
   const ownership = ownershipOf(object);
   if (ownership.kind === 'ours' && ownership.instance !== null) {
     const { cluster, instance } = ownership;
-    const marks = listenerLabels(object.metadata);
-    const service = marks?.service ?? cluster;
+    const labels = listenerLabels(object.metadata);
+    const service = labels?.service ?? cluster;
     // The tag alone proves nothing: a copy under another name is not a slice of Isthmus.
     const isOurs = [false, true].some(
       (disambiguate) => sliceName(service, instance, { disambiguate }) === name,
     );
     if (!isOurs) return null;
-    const key = marks === null ? cluster : listenerPublicationKey(cluster, service);
-    const listener = marks?.listener ?? null;
+    const key = labels === null ? cluster : listenerPublicationKey(cluster, service);
+    const listener = labels?.listener ?? null;
     return { name, cluster, listener, key, instance, ready: isReady(object), object };
   }
   if (ownership.kind !== 'upstream') return null;

@@ -6,7 +6,9 @@ import { listenerLabels, listenerPublicationKey } from '../objects/listener-labe
 import { foreignNamespace, ownershipOf } from '../objects/ownership.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { ServiceObject } from '../objects/published-objects.ts';
-import type { OwnedSlice, SliceIndex } from '../objects/slice-index.ts';
+import type { OwnedSlice } from '../objects/slice-index.ts';
+import { byText } from '../objects/text-order.ts';
+import type { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { MASS_DELETE, massDelete } from '../world/mass-delete-breaker.ts';
 import type { Action, PlanMemory } from './plan.ts';
@@ -36,14 +38,18 @@ export interface Claims {
   readonly listenersComplete: boolean;
 }
 
+export interface CollectionOptions {
+  readonly settings: CollectionSettings;
+  readonly memory: PlanMemory;
+  readonly cache: TurnCache;
+}
+
 export function collectionPlan(
   kube: KubeWorld,
   /** The cluster source is complete too: an absent cluster is deleted. */
   complete: boolean,
-  slices: SliceIndex,
   { published, reserved, released, listenersComplete }: Claims,
-  settings: CollectionSettings,
-  memory: PlanMemory,
+  { settings, memory, cache }: CollectionOptions,
 ): CollectionPlan {
   // In an incomplete world absence proves nothing. Waits start again, because this time does not count.
   if (!complete || !kube.complete) {
@@ -55,7 +61,7 @@ export function collectionPlan(
     };
   }
   const { namespace, clusterNamespace = null } = settings;
-  const { nowMs, peers } = kube;
+  const { nowMs, peers, slices } = kube;
   const actions: Action[] = [];
   const gone: Action[] = [];
   const since = new Map<string, number>();
@@ -83,6 +89,9 @@ export function collectionPlan(
       }
     }
   }
+  // The order in the index depends on its history.
+  actions.sort(byName);
+  gone.sort(byName);
   for (const { instance, name, uid, resourceVersion } of peers.deadLeases) {
     if (slices.instances.has(instance)) continue;
     const target = { resource: 'leases', namespace, name, cluster: null } as const;
@@ -100,7 +109,7 @@ export function collectionPlan(
   let services = 0;
   let orphans = 0;
   for (const [name, service] of kube.services) {
-    const owned = ownedService(name, service);
+    const owned = cache.each(ownedService, service, name);
     // A cluster outside --cluster-namespace is invisible here, so its absence proves nothing.
     if (owned === null || foreignNamespace(service, clusterNamespace) !== null) continue;
     const { cluster, key, marks } = owned;
@@ -109,7 +118,7 @@ export function collectionPlan(
     // Counted before its wait ends: the breaker must trip before the first deletion of a mass delete.
     if (isGone) orphans += 1;
     const free = released.has(key) || isGone;
-    if (!free || isReferred(key, kube, slices) || !ripe(`services/${name}`)) continue;
+    if (!free || isReferred(key, kube) || !ripe(`services/${name}`)) continue;
     const { uid = '', resourceVersion = '', deletionTimestamp } = service.metadata ?? {};
     if (deletionTimestamp !== undefined) continue;
     const owner = ownerWord(marks?.listener ?? null);
@@ -136,11 +145,13 @@ export function collectionPlan(
   };
 }
 
+const byName = (a: Action, b: Action): number => byText(a.name, b.name);
+
 const ownerWord = (listener: string | null): string =>
   listener === null ? 'the cluster' : `AdditionalListener ${listener}`;
 
 /** Whether a slice of a live instance belongs to it: clients still connect through the Service then. */
-function isReferred(key: string, { peers, self }: KubeWorld, slices: SliceIndex): boolean {
+function isReferred(key: string, { peers, self, slices }: KubeWorld): boolean {
   return (
     (slices.ours.get(key) ?? []).some(
       ({ instance }) => instance === self.instance || peers.live.has(instance),
@@ -155,19 +166,7 @@ interface OwnedService {
   readonly marks: ReturnType<typeof listenerLabels>;
 }
 
-/** An unchanged Service is the same object in every turn, so it is judged once. */
-const judged = new WeakMap<ServiceObject, OwnedService | null>();
-
-function ownedService(name: string, service: ServiceObject): OwnedService | null {
-  let owned = judged.get(service);
-  if (owned === undefined || (owned !== null && owned.name !== name)) {
-    owned = judgedService(name, service);
-    judged.set(service, owned);
-  }
-  return owned;
-}
-
-function judgedService(name: string, service: ServiceObject): OwnedService | null {
+function ownedService(service: ServiceObject, name: string): OwnedService | null {
   const ownership = ownershipOf(service);
   if (ownership.kind !== 'ours') return null;
   const { cluster } = ownership;

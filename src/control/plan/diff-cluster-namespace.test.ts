@@ -1,8 +1,10 @@
 // Two sets of instances publish into one namespace, for clusters of different namespaces. Neither set treats the other's objects as
 // orphans.
+
 import { describe, expect, test } from 'vitest';
 import { ModelApi, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';
 
@@ -19,6 +21,7 @@ class Instance {
   readonly #api: ModelApi;
   readonly #name: string;
   readonly #clusterNamespace: string | null;
+  readonly #cache = new TurnCache();
   #memory: PlanMemory = NO_MEMORY;
 
   constructor(api: ModelApi, name: string, clusterNamespace: string | null) {
@@ -33,7 +36,11 @@ class Instance {
     let last: ReturnType<typeof diff> | null = null;
     for (let turn = 0; turn < 5; turn += 1) {
       const kube = this.#api.seenBy({ instance: this.#name }, { live: new Set(['net-1', 'net-2']) });
-      last = diff(kube, { complete: true, publications, listenersComplete: true }, settings, this.#memory);
+      last = diff(
+        kube,
+        { complete: true, publications, listenersComplete: true },
+        { settings, memory: this.#memory, cache: this.#cache },
+      );
       this.#memory = last.memory;
       this.#api.carryOut(last.actions);
       this.#api.nowMs += 10_000;

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { MASS_DELETE_LASTS_MS } from '../world/mass-delete-breaker.ts';
 import { diff } from './diff.ts';
@@ -24,7 +25,11 @@ describe('in doubt', () => {
     vanishedSinceMs: number | null = null,
   ): Plan => {
     const kube = { ...api.seenBy({}), ...world };
-    const plan = diff(kube, { complete: true, publications, vanishedSinceMs }, SETTINGS, memory);
+    const plan = diff(
+      kube,
+      { complete: true, publications, vanishedSinceMs },
+      { settings: SETTINGS, memory, cache: new TurnCache() },
+    );
     memory = plan.memory;
     return plan;
   };
@@ -154,7 +159,11 @@ describe('in doubt', () => {
   test('a time stamp is renewed ten seconds after it was written, however many turns run in between', () => {
     const beside = () => {
       const kube = api.seenBy({}, { mode: 'timestamp' });
-      const plan = diff(kube, { complete: true, publications: [publication('prod')] }, SETTINGS, memory);
+      const plan = diff(
+        kube,
+        { complete: true, publications: [publication('prod')] },
+        { settings: SETTINGS, memory, cache: new TurnCache() },
+      );
       memory = plan.memory;
       api.carryOut(plan.actions);
       return plan;
@@ -174,7 +183,11 @@ describe('in doubt', () => {
   test('a jump of the wall clock causes one write per time stamp and no other write', () => {
     const at = (wallMs: number) => {
       const kube = { ...api.seenBy({}, { mode: 'timestamp' }), wallMs };
-      const plan = diff(kube, { complete: true, publications: [publication('prod')] }, SETTINGS, memory);
+      const plan = diff(
+        kube,
+        { complete: true, publications: [publication('prod')] },
+        { settings: SETTINGS, memory, cache: new TurnCache() },
+      );
       memory = plan.memory;
       api.carryOut(plan.actions);
       return plan;

@@ -1,7 +1,9 @@
 // Which instance writes a kubeconfig when the first one is live but cannot write: the next one in turn. Two never overwrite each other.
+
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
@@ -24,7 +26,11 @@ beforeEach(() => {
 const turn = (place: number, publications: readonly Publication[], world: Partial<KubeWorld> = {}): Plan => {
   const peers = { live: new Set(NAMES), rank: place };
   const kube = { ...api.seenBy({ instance: NAMES[place] as string }, peers), ...world };
-  const plan = diff(kube, { complete: true, publications }, SETTINGS, memories[place] as PlanMemory);
+  const plan = diff(
+    kube,
+    { complete: true, publications },
+    { settings: SETTINGS, memory: memories[place] as PlanMemory, cache: new TurnCache() },
+  );
   memories[place] = plan.memory;
   api.carryOut(place === 0 ? plan.actions.filter(({ resource }) => resource !== 'secrets') : plan.actions);
   return plan;

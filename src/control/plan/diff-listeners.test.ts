@@ -1,4 +1,5 @@
 // The objects of additional listeners: their own Service and slice, withdrawn in order. Foreign objects are never touched.
+
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -11,6 +12,7 @@ import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/
 import { desiredState } from '../desired/desired-state.ts';
 import type { Peers, Self } from '../instance/instance-state.ts';
 import { serviceOf } from '../objects/published-objects.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { World } from '../world/world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';
@@ -29,6 +31,7 @@ class Instance {
   readonly #api: ModelApi;
   readonly self: Partial<Self>;
   peers: Partial<Peers> = {};
+  readonly #cache = new TurnCache();
   #world: World | null = null;
   #memory: PlanMemory = NO_MEMORY;
 
@@ -40,8 +43,8 @@ class Instance {
   plan(facts: SiteFacts) {
     const kube = this.#api.seenBy(this.self, this.peers);
     this.#world = worldFor({ ...facts, kube }, this.#world);
-    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null });
-    const plan = diff(kube, desired, SETTINGS, this.#memory);
+    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null }, this.#cache);
+    const plan = diff(kube, desired, { settings: SETTINGS, memory: this.#memory, cache: this.#cache });
     this.#memory = plan.memory;
     return { ...plan, desired };
   }

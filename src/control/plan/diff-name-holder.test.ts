@@ -1,10 +1,12 @@
 // The record of the name holder on the Service of a cluster. An instance with a complete world writes it once, and all instances use it.
+
 import { describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
 import { backendKey } from '../../routing/route-table.ts';
 import { desiredState } from '../desired/desired-state.ts';
 import type { Peers } from '../instance/instance-state.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
 import { type World, worldOf } from '../world/world.ts';
 import { diff } from './diff.ts';
@@ -42,6 +44,7 @@ class Instance {
   readonly #api: ModelApi;
   readonly #name: string;
   peers: Partial<Peers> = {};
+  readonly #cache = new TurnCache();
   #world: World | null = null;
   #memory: PlanMemory = NO_MEMORY;
 
@@ -59,8 +62,8 @@ class Instance {
       departureMs: 5000,
       allowMassDelete: false,
     });
-    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null });
-    const plan = diff(kube, desired, SETTINGS, this.#memory);
+    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null }, this.#cache);
+    const plan = diff(kube, desired, { settings: SETTINGS, memory: this.#memory, cache: this.#cache });
     this.#memory = plan.memory;
     return { ...plan, desired };
   }
@@ -216,7 +219,7 @@ test('a cluster that takes a new name during the withdrawal of its old one is no
   const victim = reading('tenant-v/prod', 'prod');
   const before = seen([victim, reading('tenant-z/x', 'x')], null);
   const now = seen([victim, reading('tenant-z/x', 'prod', 'not-proxied')], before);
-  const { routes } = desiredState(now, { namespace: NAMESPACE, defaultCluster: 'prod' });
+  const { routes } = desiredState(now, { namespace: NAMESPACE, defaultCluster: 'prod' }, new TurnCache());
   expect(routes.byServerName.get('x')?.namespace).toBe('tenant-z');
   expect(routes.defaultRoute?.namespace).toBe('tenant-v');
 });

@@ -1,9 +1,11 @@
 // An instance whose Node is not selected withdraws in order and publishes nothing, but still collects orphans.
+
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
 import type { Peers } from '../instance/instance-state.ts';
 import { EVERY_NODE, type Participation } from '../instance/node-participation.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
 
@@ -23,7 +25,11 @@ const turn = (
   publications: readonly Publication[] = [publication('prod')],
   peers: Partial<Peers> = {},
 ): Plan => {
-  const plan = diff(api.seenBy({ participation }, peers), { complete: true, publications }, SETTINGS, memory);
+  const plan = diff(
+    api.seenBy({ participation }, peers),
+    { complete: true, publications },
+    { settings: SETTINGS, memory, cache: new TurnCache() },
+  );
   memory = plan.memory;
   api.carryOut(plan.actions);
   return plan;

@@ -3,6 +3,7 @@ import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/suppor
 import type { Publication } from '../desired/publication.ts';
 import { formatTimestamp } from '../instance/timestamp-liveness.ts';
 import { INSTANCE_LABEL, OWNER_TAG, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
@@ -46,7 +47,11 @@ describe('a plan', () => {
     settings: Partial<typeof SETTINGS & { allowMassDelete: boolean }> = {},
     complete = true,
   ): Plan => {
-    const plan = diff(kube, { complete, publications }, { ...SETTINGS, ...settings }, memory);
+    const plan = diff(
+      kube,
+      { complete, publications },
+      { settings: { ...SETTINGS, ...settings }, memory, cache: new TurnCache() },
+    );
     memory = plan.memory;
     return plan;
   };
@@ -386,8 +391,7 @@ describe('a plan', () => {
       const told = diff(
         seen(),
         { complete: true, publications: clusters(3) },
-        { ...SETTINGS, allowMassDelete: true },
-        memory,
+        { settings: { ...SETTINGS, allowMassDelete: true }, memory, cache: new TurnCache() },
       );
       expect(kinds(told)).toEqual([3, 4, 5, 6, 7].map((i) => `delete endpointslices c${i}-net-1`));
       api.nowMs += 10 * 60_000;

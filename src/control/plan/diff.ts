@@ -5,7 +5,7 @@ import type { DesiredState } from '../desired/desired-state.ts';
 import { type PublicationStatus, publicationKey } from '../desired/publication.ts';
 import { earliest, isFirst, mayAct } from '../instance/turn-order.ts';
 import type { Tags } from '../objects/resource-tags.ts';
-import { type OwnedSlice, sliceIndex } from '../objects/slice-index.ts';
+import type { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { changeEvents } from './change-events.ts';
 import { collectionPlan } from './collection-plan.ts';
@@ -13,9 +13,6 @@ import { listenerStatusPlan } from './listener-status-plan.ts';
 import type { Action, Plan, PlanMemory } from './plan.ts';
 import { planContext, publicationPlan } from './publication-plan.ts';
 import type { ServiceSettings } from './service-plan.ts';
-
-/** One shared reference for every publication without slices: `publicationPlan` compares by reference. */
-const NONE: readonly OwnedSlice[] = Object.freeze([]);
 
 export interface DiffSettings extends ServiceSettings {
   readonly propagationWaitMs: number;
@@ -39,13 +36,14 @@ export type PlannedState = Pick<DesiredState, 'complete' | 'publications'> &
     >
   >;
 
-export function diff(
-  kube: KubeWorld,
-  desired: PlannedState,
-  settings: DiffSettings,
-  memory: PlanMemory,
-): Plan {
-  const slices = sliceIndex(kube.slices);
+export interface DiffOptions {
+  readonly settings: DiffSettings;
+  /** Of the previous plan. */
+  readonly memory: PlanMemory;
+  readonly cache: TurnCache;
+}
+
+export function diff(kube: KubeWorld, desired: PlannedState, { settings, memory, cache }: DiffOptions): Plan {
   // Order: remove dead endpoints first, then publish new ones, then clean up.
   const withdrawals: Action[] = [];
   const openings: Action[] = [];
@@ -59,12 +57,11 @@ export function diff(
     lookAgainAtMs = earliest(lookAgainAtMs, atMs);
   };
 
-  const context = planContext(kube, settings);
+  const context = planContext(kube, settings, cache);
   for (const publication of desired.publications) {
     const { cluster, listener, want } = publication;
     const key = publicationKey(publication);
-    const all = slices.ours.get(key) ?? NONE;
-    const plan = publicationPlan(publication, all, kube, settings, memory, context);
+    const plan = publicationPlan(publication, kube, { context, memory, cache });
     for (const action of plan.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
     if (plan.terminating !== null) terminatingSince.set(plan.terminating.name, plan.terminating.sinceMs);
     if (plan.waiting !== null) {
@@ -84,9 +81,10 @@ export function diff(
     released,
     listenersComplete: desired.listenersComplete ?? false,
   };
-  const collection = collectionPlan(kube, desired.complete, slices, claims, settings, {
-    ...memory,
-    breakerSinceMs: memory.breakerSinceMs ?? desired.vanishedSinceMs ?? null,
+  const collection = collectionPlan(kube, desired.complete, claims, {
+    settings,
+    memory: { ...memory, breakerSinceMs: memory.breakerSinceMs ?? desired.vanishedSinceMs ?? null },
+    cache,
   });
   lookAgain(collection.lookAgainAtMs);
   const statuses = listenerStatusPlan(
@@ -95,7 +93,7 @@ export function diff(
       objects: desired.listenerObjects ?? new Map(),
       publications: listeners,
     },
-    slices,
+    kube.slices,
     kube,
     memory,
   );

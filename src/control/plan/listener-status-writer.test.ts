@@ -1,4 +1,5 @@
 // Several instances and one listener without a slice: which instance writes its status, how often, and the final status.
+
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -10,6 +11,7 @@ import {
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import { desiredState } from '../desired/desired-state.ts';
 import type { Peers } from '../instance/instance-state.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import type { World } from '../world/world.ts';
 import { diff } from './diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';
@@ -67,8 +69,12 @@ class Site {
     const kube = this.#api.seenBy({ instance: name, draining }, peers);
     const listeners = [listener('ssh', {}, this.#status === null ? {} : { status: this.#status })];
     const world = worldFor({ ...facts, listeners, kube }, known.world);
-    const desired = desiredState(world, { namespace: NAMESPACE, defaultCluster: null });
-    const { actions, memory } = diff(kube, desired, SETTINGS, known.memory);
+    const desired = desiredState(world, { namespace: NAMESPACE, defaultCluster: null }, new TurnCache());
+    const { actions, memory } = diff(kube, desired, {
+      settings: SETTINGS,
+      memory: known.memory,
+      cache: new TurnCache(),
+    });
     this.#instances.set(name, { world, memory });
     this.#api.carryOut(actions.filter(({ kind }) => kind !== 'status'));
     for (const action of actions) {

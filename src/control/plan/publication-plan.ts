@@ -5,9 +5,11 @@ import {
   kubeconfigName,
   type Publication,
   type PublicationStatus,
+  publicationKey,
   serviceNameOf,
 } from '../desired/publication.ts';
 import type { OwnedSlice } from '../objects/slice-index.ts';
+import type { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { type KubeconfigPlan, kubeconfigPlan } from './kubeconfig-plan.ts';
 import { unreadTagsProblem } from './object-tags.ts';
@@ -38,35 +40,43 @@ const NO_KUBECONFIG: KubeconfigPlan = {
 
 type Waits = Pick<PlanMemory, 'terminatingSince' | 'kubeconfigWaits'>;
 
-interface Settled {
+interface SettledPlan {
   readonly plan: PublicationPlan;
-  readonly madeFrom: readonly unknown[];
+  readonly inputs: readonly unknown[];
 }
 
-const settled = new WeakMap<Publication, Settled>();
+const newSettledPlans = () => new WeakMap<Publication, SettledPlan>();
 
-/** `common` is the shared input of all clusters (`planContext`): the same reference while it is unchanged. */
+export interface PublicationPlanOptions {
+  /** The shared input of all publications: the same reference while it is unchanged. */
+  readonly context: PlanContext;
+  readonly memory: Waits;
+  readonly cache: TurnCache;
+}
+
+/** One shared reference for every publication without slices: inputs are compared by reference. */
+const NO_SLICES: readonly OwnedSlice[] = Object.freeze([]);
+
 export function publicationPlan(
   publication: Publication,
-  slices: readonly OwnedSlice[],
   kube: KubeWorld,
-  settings: SliceSettings,
-  memory: Waits,
-  common: PlanContext,
+  { context, memory, cache }: PublicationPlanOptions,
 ): PublicationPlan {
   const { cluster, namespace } = publication;
   const secret = `${namespace}/${kubeconfigName(cluster)}`;
-  const madeFrom = [
-    common,
+  const slices = kube.slices.ours.get(publicationKey(publication)) ?? NO_SLICES;
+  const inputs = [
+    context,
     slices,
     kube.services.get(serviceNameOf(publication)),
     kube.kubeconfigs?.get(secret),
     kube.findings.get(secret),
   ];
+  const settled = cache.part(newSettledPlans);
   const known = settled.get(publication);
-  if (known?.madeFrom.every((part, i) => part === madeFrom[i])) return known.plan;
-  const plan = newPlan(publication, secret, slices, kube, settings, memory);
-  if (isSettled(plan)) settled.set(publication, { plan, madeFrom });
+  if (known?.inputs.every((input, i) => input === inputs[i])) return known.plan;
+  const plan = newPlan(publication, secret, slices, kube, context.settings, memory);
+  if (isSettled(plan)) settled.set(publication, { plan, inputs });
   return plan;
 }
 
@@ -118,12 +128,13 @@ export interface PlanContext {
   readonly kubeconfigsHeard: boolean;
 }
 
-let lastContext: PlanContext | null = null;
+const newPreviousContext = (): { context: PlanContext | null } => ({ context: null });
 
-/** Returns the last context while it is unchanged. */
+/** Returns the previous context while it is unchanged. */
 export function planContext(
   { self, peers, kubeconfigs, kubeconfigsHeard }: KubeWorld,
   settings: SliceSettings,
+  cache: TurnCache,
 ): PlanContext {
   const { mode, rank, live } = peers;
   const context = {
@@ -135,8 +146,10 @@ export function planContext(
     kubeconfigsSeen: kubeconfigs !== null,
     kubeconfigsHeard,
   };
-  if (lastContext === null || !isSame(lastContext, context)) lastContext = context;
-  return lastContext;
+  const previous = cache.part(newPreviousContext);
+  if (previous.context !== null && isSame(previous.context, context)) return previous.context;
+  previous.context = context;
+  return context;
 }
 
 const isSame = (a: PlanContext, b: PlanContext): boolean =>

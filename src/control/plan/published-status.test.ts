@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { EMPTY_ROUTE_TABLE } from '../../routing/route-table.ts';
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { PublicationStatus } from '../desired/publication.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import { NO_MEMORY, type Plan } from './plan.ts';
 import { withPublications } from './published-status.ts';
 
@@ -47,7 +48,7 @@ test('only the holder of a name is shown as published, and all problems are sort
     memory: NO_MEMORY,
     lookAgainAtMs: null,
   };
-  const shown = withPublications(desired, plan);
+  const shown = withPublications(desired, plan, new TurnCache());
   expect(shown.clusters.map((each) => each.publication ?? null)).toEqual([publication, null, null]);
   expect(shown.clusters[1]).toBe(desired.clusters[1]);
   expect(shown.problems.map(({ origin, reason }) => origin + reason)).toEqual(['ax', 'ay', 'mx', 'zx']);

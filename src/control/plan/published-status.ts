@@ -3,9 +3,10 @@ import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { Desired } from '../desired/desired-state.ts';
 import type { PublicationStatus } from '../desired/publication.ts';
 import { byText } from '../objects/text-order.ts';
+import type { TurnCache } from '../objects/turn-cache.ts';
 import type { Plan } from './plan.ts';
 
-export function withPublications(desired: Desired, plan: Plan): Desired {
+export function withPublications(desired: Desired, plan: Plan, cache: TurnCache): Desired {
   const problems = [...desired.problems, ...plan.problems];
   for (const [key, { problem }] of plan.listeners)
     if (problem !== null) problems.push({ origin: `AdditionalListener ${key}`, reason: problem });
@@ -17,7 +18,8 @@ export function withPublications(desired: Desired, plan: Plan): Desired {
     clusters: desired.clusters.map((cluster) => {
       // Two objects may have the same name. Only its holder has server names and is published.
       const publication = cluster.serverNames.length > 0 ? plan.clusters.get(cluster.name) : undefined;
-      return publication === undefined ? cluster : withPublication(cluster, publication);
+      // Unchanged parts give the same object: each turn compares a thousand of them by reference.
+      return publication === undefined ? cluster : cache.each(withPublication, cluster, publication);
     }),
     problems,
     ports: desired.ports,
@@ -26,13 +28,5 @@ export function withPublications(desired: Desired, plan: Plan): Desired {
   };
 }
 
-/** Keeps the joined object while both parts are the same: each turn compares a thousand of them by reference. */
-const joined = new WeakMap<ClusterStatus, ClusterStatus>();
-
-function withPublication(cluster: ClusterStatus, publication: PublicationStatus): ClusterStatus {
-  const known = joined.get(cluster);
-  if (known?.publication === publication) return known;
-  const status = Object.freeze({ ...cluster, publication });
-  joined.set(cluster, status);
-  return status;
-}
+const withPublication = (cluster: ClusterStatus, publication: PublicationStatus): ClusterStatus =>
+  Object.freeze({ ...cluster, publication });

@@ -154,7 +154,7 @@ function wantedSlice(
     owner: ownerOf(object, clusterNamespace),
     instance,
     // An existing slice keeps its name. A new slice gets the plain name if that is free.
-    disambiguate: found === null ? kube.slices.has(plain) : found.name !== plain,
+    disambiguate: found === null ? kube.slices.byName.has(plain) : found.name !== plain,
     ...endpoint,
     port: portOf(publication, endpoint.port, found),
     nodeName,

@@ -16,11 +16,14 @@ import {
 } from '../objects/observed-objects.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
-import { sliceOf } from '../objects/slice-index.ts';
+import { classifiedSlice, type SliceIndex, sliceIndex } from '../objects/slice-index.ts';
+import type { TurnCache } from '../objects/turn-cache.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 export interface PublicationSourceOptions {
   readonly client: KubeClient;
+  /** The cache of the control loop. */
+  readonly cache: TurnCache;
   /** The namespace of Services and slices. */
   readonly namespace: string;
   /** The namespace of the kubeconfigs; null means every namespace. */
@@ -36,7 +39,7 @@ export interface PublicationSnapshot {
   readonly servicesSeen: boolean;
   readonly services: PersistentMap<ServiceObject>;
   readonly slicesHeard: boolean;
-  readonly slices: PersistentMap<EndpointSliceObject>;
+  readonly slices: SliceIndex;
   /** By `<namespace>/<name>`; null before the first list. */
   readonly kubeconfigs: PersistentMap<KubeconfigSecret> | null;
   readonly kubeconfigsHeard: boolean;
@@ -45,6 +48,7 @@ export interface PublicationSnapshot {
 }
 
 export class PublicationSource {
+  readonly #cache: TurnCache;
   readonly #services: Reflector<ServiceObject>;
   readonly #slices: Reflector<EndpointSliceObject>;
   readonly #secrets: Reflector<KubeconfigSecret>;
@@ -52,7 +56,8 @@ export class PublicationSource {
   /** `apply` records its writes here. */
   readonly written;
 
-  constructor({ client, namespace, clusterNamespace, onChange }: PublicationSourceOptions) {
+  constructor({ client, cache, namespace, clusterNamespace, onChange }: PublicationSourceOptions) {
+    this.#cache = cache;
     const common = { client, onChange };
     this.#services = new Reflector<ServiceObject>({
       ...common,
@@ -68,7 +73,7 @@ export class PublicationSource {
       project: (object) => {
         const slice = observedSlice(object);
         // Classify each slice while its page arrives. Otherwise the first turn classifies twenty thousand slices at once.
-        sliceOf(slice.metadata?.name ?? '', slice);
+        cache.each(classifiedSlice, slice, slice.metadata?.name ?? '');
         return slice;
       },
     });
@@ -108,7 +113,7 @@ export class PublicationSource {
       servicesSeen: services.synced,
       services: this.written.services.over(services.items),
       slicesHeard: isHeard(slices),
-      slices: this.written.slices.over(slices.items),
+      slices: sliceIndex(this.written.slices.over(slices.items), this.#cache),
       kubeconfigs: secrets.synced ? this.written.secrets.over(secrets.items) : null,
       kubeconfigsHeard: isHeard(secrets),
       findings: this.#findings,

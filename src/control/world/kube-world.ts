@@ -5,7 +5,8 @@ import type { Peers, Self } from '../instance/instance-state.ts';
 import type { MembershipView } from '../instance/membership.ts';
 import type { KubeconfigFinding, KubeconfigSecret } from '../objects/observed-objects.ts';
 import type { Problem } from '../objects/problem.ts';
-import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
+import type { ServiceObject } from '../objects/published-objects.ts';
+import type { SliceIndex } from '../objects/slice-index.ts';
 import type { PublicationSnapshot } from '../sources/publication-source.ts';
 
 export interface KubeWorld {
@@ -24,7 +25,8 @@ export interface KubeWorld {
   readonly servicesSeen: boolean;
   /** By name: all Services in the proxy's namespace, including foreign ones, because a foreign Service can occupy a name. */
   readonly services: ReadonlyMap<string, ServiceObject>;
-  readonly slices: ReadonlyMap<string, EndpointSliceObject>;
+  /** The EndpointSlices in the proxy's namespace. */
+  readonly slices: SliceIndex;
   /** By `<namespace>/<name>`; null before the first list. */
   readonly kubeconfigs: ReadonlyMap<string, KubeconfigSecret> | null;
   /** The kubeconfigs are watched. A missing one does not exist, and one without our mark does not point to this proxy. */

@@ -1,4 +1,5 @@
 // Ports that this instance's own slices still advertise after a restart without memory, turn by turn.
+
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -10,6 +11,7 @@ import {
 } from '../../../test/support/kubernetes/listeners.ts';
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import { desiredState } from '../desired/desired-state.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import { diff } from '../plan/diff.ts';
 import { NO_MEMORY } from '../plan/plan.ts';
 import type { World } from './world.ts';
@@ -29,6 +31,7 @@ const open = (name: string, port: number) => ({ [name]: { kind: 'open', port } a
 /** One process of an instance. It starts with the objects in the API server and nothing else. */
 class Instance {
   readonly api: ModelApi;
+  readonly #cache = new TurnCache();
   #world: World | null = null;
 
   constructor(api: ModelApi) {
@@ -39,8 +42,12 @@ class Instance {
   turn(facts: SiteFacts, { writes = true, instance = 'net-1' } = {}) {
     const kube = this.api.seenBy({ instance }, {});
     this.#world = worldFor({ ...site, ...facts, kube }, this.#world, WAIT_MS);
-    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null });
-    const { actions } = diff(kube, desired, SETTINGS, NO_MEMORY);
+    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null }, this.#cache);
+    const { actions } = diff(kube, desired, {
+      settings: SETTINGS,
+      memory: NO_MEMORY,
+      cache: new TurnCache(),
+    });
     if (writes) this.api.carryOut(actions.filter(({ kind }) => kind !== 'status'));
     return desired;
   }

@@ -1,7 +1,6 @@
 // Ports that this instance's own slices advertise for listeners, now or recently. No other listener gets such a port until all nodes had
 // time to see the change. The slices are the only input, because they survive a restart. Pure.
 
-import { sliceIndex } from '../objects/slice-index.ts';
 import type { KubeWorld } from './kube-world.ts';
 
 /** By port: since when no slice of this instance names it (monotonic). While a slice names it, this is the current time. */
@@ -17,7 +16,7 @@ export function advertisedPorts(
   if (kube === null) return ports;
   const { nowMs, slices, self } = kube;
   for (const [port, sinceMs] of before) if (nowMs - sinceMs < departureMs) ports.set(port, sinceMs);
-  for (const list of sliceIndex(slices).ours.values())
+  for (const list of slices.ours.values())
     for (const { listener, instance, object } of list) {
       if (listener === null || instance !== self.instance) continue;
       for (const { port } of object.ports ?? []) if (port !== undefined) ports.set(port, nowMs);

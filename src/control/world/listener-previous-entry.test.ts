@@ -1,4 +1,5 @@
 // An edit of a listener's protocol, turn by turn: the open ports, the port in the slice, and the end of the former entry point.
+
 import { describe, expect, test } from 'vitest';
 import {
   keyAt,
@@ -9,6 +10,7 @@ import {
 } from '../../../test/support/kubernetes/listeners.ts';
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import { desiredState } from '../desired/desired-state.ts';
+import { TurnCache } from '../objects/turn-cache.ts';
 import { diff } from '../plan/diff.ts';
 import { NO_MEMORY } from '../plan/plan.ts';
 import type { World } from './world.ts';
@@ -31,14 +33,19 @@ class Instance {
   readonly api = new ModelApi();
   opens = true;
   #ports: SiteFacts['ports'] = {};
+  readonly #cache = new TurnCache();
   #world: World | null = null;
 
   /** One turn. Returns what is open after it, and where the slice sends clients. */
   turn(facts: SiteFacts) {
     const kube = this.api.seenBy({}, {});
     this.#world = worldFor({ ports: this.#ports ?? {}, ...facts, kube }, this.#world, WAIT_MS);
-    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null });
-    const { actions } = diff(kube, desired, SETTINGS, NO_MEMORY);
+    const desired = desiredState(this.#world, { namespace: NAMESPACE, defaultCluster: null }, this.#cache);
+    const { actions } = diff(kube, desired, {
+      settings: SETTINGS,
+      memory: NO_MEMORY,
+      cache: new TurnCache(),
+    });
     this.api.carryOut(actions.filter(({ kind }) => kind !== 'status'));
     const isAsked = desired.ports.length > 0;
     this.#ports = isAsked && this.opens ? { ssh: { kind: 'open', port: OWN } } : {};

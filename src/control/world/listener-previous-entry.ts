@@ -1,7 +1,6 @@
 // The former entry point of a listener after an edit of its protocol: its own port, or server names on the shared port. It stays while
 // clients may still use it: until our slice names the new one, and then until all nodes had time to see the change. Pure.
 
-import { sliceIndex } from '../objects/slice-index.ts';
 import type { ListenerWish } from '../sources/additional-listener.ts';
 import type { KubeWorld } from './kube-world.ts';
 
@@ -42,7 +41,7 @@ export function previousEntries(
 /** True if unknown: an entry point that stays a little longer does no harm. */
 function leadsTo(key: string, protocol: ListenerWish['protocol'], { slices, self }: KubeWorld): boolean {
   const { instance, endpoint } = self;
-  for (const list of sliceIndex(slices).ours.values())
+  for (const list of slices.ours.values())
     for (const slice of list) {
       if (slice.listener !== key || slice.instance !== instance) continue;
       if ('reason' in endpoint) return true;

@@ -4,7 +4,6 @@
 import { listenerLabels, markedSelector } from '../objects/listener-labels.ts';
 import { ownershipOf } from '../objects/ownership.ts';
 import type { Problem } from '../objects/problem.ts';
-import { sliceIndex } from '../objects/slice-index.ts';
 import { byText } from '../objects/text-order.ts';
 import type { ListenerReading, ListenerWish } from '../sources/additional-listener.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot } from '../sources/listener-snapshot.ts';
@@ -251,7 +250,7 @@ function departures(
 }
 
 function hasOwnSlice(key: string, { slices, self: { instance } }: KubeWorld): boolean {
-  for (const list of sliceIndex(slices).ours.values())
+  for (const list of slices.ours.values())
     for (const slice of list) if (slice.listener === key && slice.instance === instance) return true;
   return false;
 }

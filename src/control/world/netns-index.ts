@@ -1,5 +1,5 @@
 // Finds the netns of a Neutron network by the id in the netns name. An index, because each turn looks up a thousand clusters
-// in a thousand names. Names match exactly: a loose match could dial inside another tenant's network, or the host's own.
+// in a thousand names. Names match exactly: a loose match could dial inside another tenant's network, or the host's own. Pure.
 import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
 import { byText } from '../objects/text-order.ts';
 import { isUuid, UUID_LENGTH } from '../sources/network-id.ts';
@@ -22,33 +22,20 @@ export interface NetnsIndex {
   expectedNames(networkId: string): readonly string[];
 }
 
-interface Known {
-  readonly unusable: readonly Unusable[];
-  readonly addedPrefixes: readonly string[];
-  readonly index: NetnsIndex;
-}
-
-const indexes = new WeakMap<readonly NetnsEntry[], Known>();
-const NO_PREFIXES: readonly string[] = [];
-
-/** The same lists give the same index, so the caller must not change them. `addedPrefixes` come from the operator. */
+/** `addedPrefixes` come from the operator. */
 export function netnsIndex(
   entries: readonly NetnsEntry[],
   unusable: readonly Unusable[],
-  addedPrefixes: readonly string[] = NO_PREFIXES,
+  addedPrefixes: readonly string[] = [],
 ): NetnsIndex {
-  const known = indexes.get(entries);
-  if (known?.unusable === unusable && known.addedPrefixes === addedPrefixes) return known.index;
   const prefixes = netnsPrefixes(addedPrefixes);
   const usableById = byNetworkId(entries, prefixes);
   const unusableById = byNetworkId(unusable, prefixes);
-  const index = {
+  return {
     find: (id: string) => usableById.get(id) ?? [],
     findUnusable: (id: string) => unusableById.get(id) ?? [],
     expectedNames: (id: string) => prefixes.map((prefix) => `${prefix}${id}`),
   };
-  indexes.set(entries, { unusable, addedPrefixes, index });
-  return index;
 }
 
 /** Best first, without duplicates. */

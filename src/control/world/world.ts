@@ -3,9 +3,7 @@
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../../routing/route-table.ts';
-import { sliceName } from '../objects/instance-name.ts';
 import type { Problem } from '../objects/problem.ts';
-import { sliceOf } from '../objects/slice-index.ts';
 import { byText } from '../objects/text-order.ts';
 import { keyOf, originOf, speaksFor } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
@@ -202,11 +200,6 @@ function departures(
   return departing;
 }
 
-function hasOwnSlice(cluster: string, { self: { instance }, slices }: KubeWorld): boolean {
-  return [false, true].some((disambiguate) => {
-    const name = sliceName(cluster, instance, { disambiguate });
-    const slice = slices.get(name);
-    const known = slice === undefined ? null : sliceOf(name, slice);
-    return known !== null && 'instance' in known && known.instance === instance && known.listener === null;
-  });
+function hasOwnSlice(cluster: string, { self, slices }: KubeWorld): boolean {
+  return slices.ours.get(cluster)?.some(({ instance }) => instance === self.instance) ?? false;
 }

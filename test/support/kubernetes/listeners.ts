@@ -1,6 +1,7 @@
 // A site with one cluster, its machines and additional listeners, as plain data for test worlds.
 
 import { type DesiredState, desiredState } from '../../../src/control/desired/desired-state.ts';
+import { TurnCache } from '../../../src/control/objects/turn-cache.ts';
 import {
   type ListenerReading,
   readAdditionalListener,
@@ -138,5 +139,8 @@ export function worldFor(facts: SiteFacts, previous: World | null = null, depart
   );
 }
 
-export const desiredFor = (world: World): DesiredState =>
-  desiredState(world, { namespace: NAMESPACE, defaultCluster: null });
+/** One object: decisions are cached for the same settings only. */
+const DESIRED_SETTINGS = { namespace: NAMESPACE, defaultCluster: null };
+
+export const desiredFor = (world: World, cache: TurnCache = new TurnCache()): DesiredState =>
+  desiredState(world, DESIRED_SETTINGS, cache);

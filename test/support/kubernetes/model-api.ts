@@ -6,8 +6,11 @@ import type { Peers, Self } from '../../../src/control/instance/instance-state.t
 import { EVERY_NODE } from '../../../src/control/instance/node-participation.ts';
 import type { KubeconfigFinding, KubeconfigSecret } from '../../../src/control/objects/observed-objects.ts';
 import type { EndpointSliceObject, ServiceObject } from '../../../src/control/objects/published-objects.ts';
+import { sliceIndex } from '../../../src/control/objects/slice-index.ts';
+import { TurnCache } from '../../../src/control/objects/turn-cache.ts';
 import type { Action } from '../../../src/control/plan/plan.ts';
 import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
+import { PersistentMap } from '../../../src/kube/persistent-map.ts';
 
 export const NAMESPACE = 'magnum-system';
 export const SETTINGS = {
@@ -28,6 +31,7 @@ export class ModelApi {
   readonly findings = new Map<string, KubeconfigFinding>();
   nowMs = 1_000_000;
   writes = 0;
+  readonly #cache = new TurnCache();
   #version = 0;
 
   put(kind: 'services' | 'slices', object: ServiceObject | EndpointSliceObject): void {
@@ -82,7 +86,12 @@ export class ModelApi {
     }
   }
 
-  seenBy(self: Partial<Self>, peers: Partial<Peers> = {}, complete = true): KubeWorld {
+  seenBy(
+    self: Partial<Self>,
+    peers: Partial<Peers> = {},
+    complete = true,
+    cache: TurnCache = this.#cache,
+  ): KubeWorld {
     const instance = self.instance ?? 'net-1';
     return {
       nowMs: this.nowMs,
@@ -113,7 +122,7 @@ export class ModelApi {
       },
       doubtedLeases: [],
       services: new Map(this.services),
-      slices: new Map(this.slices),
+      slices: sliceIndex(PersistentMap.empty<EndpointSliceObject>().with(this.slices), cache),
       kubeconfigs: new Map(this.secrets),
       servicesSeen: true,
       kubeconfigsHeard: true,
