@@ -244,13 +244,13 @@ const tasks = {
     },
   },
   check: {
-    about: 'check types, lint, format, import directions, folder sizes and the docs',
+    about: 'check types, lint, format, import directions, folder sizes, the docs and the chart',
     run: async () => {
       await setUp({ addon: false, compiled: false });
       return inOrder([
         [bin('typescript', 'bin', 'tsc'), '-p', '.'],
         [bin('@biomejs', 'biome', 'bin', 'biome'), 'check', '--error-on-warnings', '.'],
-        [vitest, 'run', 'test/architecture'],
+        [vitest, 'run', 'test/architecture', 'test/helm/chart.test.ts'],
       ]);
     },
   },

@@ -6,12 +6,21 @@ import type { ClosableProbe } from './probe.ts';
 import { TcpProbe } from './tcp-probe.ts';
 import { TlsProbe } from './tls-probe.ts';
 
-export function createProbe(deps: {
-  addon: Pick<NativeAddon, 'openNetns' | 'createProber'>;
-  settings: Pick<HealthSettings, 'kind' | 'timeoutMs' | 'maxConcurrent'>;
-}): ClosableProbe {
-  const { addon, settings } = deps;
-  if (settings.kind === 'tcp') return new TcpProbe(addon, settings);
+interface ProbeOptions {
+  readonly addon: Pick<NativeAddon, 'openNetns' | 'createProber'>;
+  readonly settings: Pick<HealthSettings, 'kind' | 'timeoutMs' | 'maxConcurrent'>;
+}
+
+export function createProbe({ addon, settings }: ProbeOptions): ClosableProbe {
+  switch (settings.kind) {
+    case 'tcp':
+      return new TcpProbe(addon, settings);
+    case 'tls':
+      return createTlsProbe({ addon, settings });
+  }
+}
+
+function createTlsProbe({ addon, settings }: ProbeOptions): ClosableProbe {
   const tls = new TlsProbe(addon, settings.timeoutMs);
   // Created for the first target that needs it, because it owns a thread.
   let tcp: TcpProbe | null = null;

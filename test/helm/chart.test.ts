@@ -103,6 +103,28 @@ describe('settings', () => {
     expect(missing.filter((flag) => !left.includes(flag))).toEqual([]);
   });
 
+  test('have the choices of the program', () => {
+    const offered = set.flatMap(({ name, value }) => {
+      const path = /^\{\{ \.Values\.([\w.]+) \| quote \}\}$/
+        .exec(value)?.[1]
+        ?.replaceAll('.', '.properties.');
+      let found: unknown = SCHEMA.properties;
+      for (const part of path?.split('.') ?? []) found = (found as Record<string, unknown>)[part];
+      const choices = (found as { enum?: readonly string[] }).enum;
+      return choices === undefined ? [] : [{ name, choices: choices.join('|') }];
+    });
+    const known = FLAG_NAMES.map((flag) => ({
+      name: environmentName(flag),
+      choices: FLAGS[flag].placeholder,
+    }));
+    const differing = offered.filter(
+      ({ name, choices }) => known.find((each) => each.name === name)?.choices !== choices,
+    );
+    expect(offered.map(({ name }) => name)).toContain('ISTHMUS_HEALTH');
+    // The help has no room for the levels. The format `journal` makes no sense in a Pod.
+    expect(differing.map(({ name }) => name)).toEqual(['ISTHMUS_LOG_LEVEL', 'ISTHMUS_LOG_FORMAT']);
+  });
+
   test('have the defaults of the program, except for two settings of a Pod', () => {
     const differing: string[] = [];
     for (const { name, value } of set) {
