@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 // The command line: selects the command, reads its configuration, maps signals to a drain and errors to exit codes.
-// Exit codes: 0 done, 1 failed, 2 invalid configuration, 128 + n ended by a second signal.
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { constants } from 'node:os';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './cli/config/config.ts';
 import { nearest } from './cli/config/nearest.ts';
+import { type CommandName, EXIT, type ExitCode, signalExit } from './cli/exit-codes.ts';
 import {
   DEMO_HELP,
   DOCTOR_HELP,
@@ -23,7 +22,7 @@ import { isJournal } from './telemetry/log/journal-stream.ts';
 import { createLogger, type Logger } from './telemetry/log/logger.ts';
 import { version } from './version.ts';
 
-const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+const COMMANDS: Readonly<Record<CommandName, (args: readonly string[]) => Promise<ExitCode>>> = {
   run,
   status: async (args) => {
     if (wantsHelp(args)) return print(STATUS_HELP);
@@ -44,7 +43,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
     if (wantsHelp(args)) return print(DOCTOR_HELP);
     const json = args.includes('--json');
     const config = configuration(args.filter((arg) => arg !== '--json'));
-    if (config === null) return 2;
+    if (config === null) return EXIT.invalid;
     const { doctor } = await import('./cli/doctor/doctor.ts');
     return doctor({ ...config, json, environment: process.env, version: version(), print, tell: complain });
   },
@@ -53,7 +52,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
     const asked = reloadArguments(args, process.env);
     if ('problem' in asked) {
       complain(`isthmus reload: ${asked.problem}\n\n${RELOAD_HELP}`);
-      return 2;
+      return EXIT.invalid;
     }
     const { reload } = await import('./cli/reload-command.ts');
     return reload({ ...asked, print, complain });
@@ -61,28 +60,28 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   demo: async (args) => {
     if (wantsHelp(args)) return print(DEMO_HELP);
     complain(DEMO_HELP);
-    return 2;
+    return EXIT.invalid;
   },
   version: async () => print(`isthmus ${version()} (Node ${process.versions.node})\n`),
 };
 
-async function main([command, ...args]: readonly string[]): Promise<number> {
+async function main([command, ...args]: readonly string[]): Promise<ExitCode> {
   const tooOld = nodeProblem(process.versions.node, process.execPath);
   if (tooOld !== null) {
     complain(`${tooOld}\n`);
-    return 1;
+    return EXIT.failed;
   }
   if (command === undefined || command === 'help' || command === '--help' || command === '-h') {
     print(MAIN_HELP);
-    return command === undefined ? 2 : 0;
+    return command === undefined ? EXIT.invalid : EXIT.ok;
   }
   const name = command === '--version' || command === '-v' ? 'version' : command;
-  if (Object.hasOwn(COMMANDS, name)) return (COMMANDS[name] as (typeof COMMANDS)[string])(args);
+  if (Object.hasOwn(COMMANDS, name)) return COMMANDS[name as CommandName](args);
   const close = nearest(command, Object.keys(COMMANDS));
   complain(
     `isthmus: there is no command '${command}'${close ? `; did you mean '${close}'?` : ''}\n\n${MAIN_HELP}`,
   );
-  return 2;
+  return EXIT.invalid;
 }
 
 /** Returns null for an invalid configuration, after printing every problem. */
@@ -93,10 +92,10 @@ function configuration(args: readonly string[]): Exclude<ConfigResult, { problem
   return null;
 }
 
-async function run(args: readonly string[]): Promise<number> {
+async function run(args: readonly string[]): Promise<ExitCode> {
   if (wantsHelp(args)) return print(runHelp());
   const read = configuration(args);
-  if (read === null) return 2;
+  if (read === null) return EXIT.invalid;
   const { config, warnings } = read;
   const format = config.logFormat ?? (isJournal(process.env.JOURNAL_STREAM, 1) ? 'journal' : null);
   const { logger, close } = await createLogger({ level: config.logLevel, format });
@@ -109,7 +108,7 @@ async function run(args: readonly string[]): Promise<number> {
     const expected = startFailure(error);
     if (expected === null) logger.fatal({ err: error }, (error as Error).message);
     else logger.fatal({ code: (error as NodeJS.ErrnoException).code }, expected);
-    return 1;
+    return EXIT.failed;
   } finally {
     await close();
   }
@@ -125,7 +124,7 @@ const ENDING_ROOM_MS = 10_000;
  */
 const REPLACED_WITHIN_MS = 120_000;
 
-async function serve(config: RunConfig, logger: Logger): Promise<number> {
+async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
   // Both imports are late: --help and configuration errors must work without the compiled addon. The control thread starts first,
   // because it loads its code in parallel with the main thread.
   const { ControlLink } = await import('./control-thread/control-link.ts');
@@ -172,10 +171,10 @@ async function serve(config: RunConfig, logger: Logger): Promise<number> {
     return null;
   };
   const second = await Promise.race([drained(), signal.second, app.failed]);
-  if (second === null) return 0;
+  if (second === null) return EXIT.ok;
   logger.warn({ signal: second }, 'second signal: ending at once');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
-  return 128 + constants.signals[second];
+  return signalExit(second);
 }
 
 /** The service for a supervisor and for upgrades without downtime; null when the configuration asks for neither. */
@@ -276,9 +275,9 @@ function wantsHelp(args: readonly string[]): boolean {
   return args.includes('--help') || args.includes('-h');
 }
 
-function print(text: string): number {
+function print(text: string): ExitCode {
   process.stdout.write(text);
-  return 0;
+  return EXIT.ok;
 }
 
 function complain(text: string): void {

@@ -1,11 +1,12 @@
 // The list of all generated pages of docs/reference.
 import { additionalListener } from './additional-listener.ts';
 import { connectionOutcomes } from './connection-outcomes.ts';
+import { exitCodes } from './exit-codes.ts';
 import { flags } from './flags.ts';
 import { metrics } from './metrics.ts';
 import type { ReferencePage } from './page.ts';
 import { rbac } from './rbac.ts';
 
 export async function referencePages(): Promise<ReferencePage[]> {
-  return [flags(), await metrics(), connectionOutcomes(), rbac(), additionalListener()];
+  return [flags(), await metrics(), connectionOutcomes(), exitCodes(), rbac(), additionalListener()];
 }

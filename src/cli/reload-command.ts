@@ -4,6 +4,7 @@ import { meetingPath } from '../lifecycle/handover-directory.ts';
 import { type FromPredecessor, fromPredecessor, messageLine } from '../lifecycle/handover-messages.ts';
 import { readLines } from '../lifecycle/line-reader.ts';
 import { settingsOf } from '../lifecycle/settings-environment.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
 
 export interface ReloadOptions {
   readonly directory: string;
@@ -13,24 +14,23 @@ export interface ReloadOptions {
   readonly complain: (text: string) => void;
 }
 
-/** Returns 0 when the successor serves, 1 when the old process continues or no process answers. */
-export async function reload({ directory, environment, print, complain }: ReloadOptions): Promise<number> {
+export async function reload({ directory, environment, print, complain }: ReloadOptions): Promise<ExitCode> {
   const answer = await ask(directory, environment === null ? null : settingsOf(environment));
   switch (answer?.kind) {
     case 'upgraded':
       print(
         `isthmus ${answer.version} (pid ${answer.pid}) serves now; its predecessor finishes its connections\n`,
       );
-      return 0;
+      return EXIT.ok;
     case 'failed':
     case 'refused':
       complain(`isthmus: not reloaded, the running process goes on: ${answer.reason}\n`);
-      return 1;
+      return EXIT.failed;
     default:
       complain(
         `isthmus: no proxy answers at ${meetingPath(directory)}; is isthmus run --handover ${directory} running?\n`,
       );
-      return 1;
+      return EXIT.failed;
   }
 }
 

@@ -64,6 +64,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'cli/doctor': {
     anything: [
       'cli/admin-client.ts',
+      'cli/exit-codes.ts',
       ...['objects', 'sources', 'instance', 'world'].map((name) => `control/${name}`),
       'kube',
       ...['clock-check', 'descriptor-limit', 'node-version'].map((name) => `lifecycle/${name}.ts`),

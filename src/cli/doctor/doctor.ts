@@ -6,6 +6,7 @@ import { hostIdentity } from '../../control/instance/host-identity.ts';
 import { isHeardAt, unheard } from '../../control/instance/listen-reach.ts';
 import { instanceName } from '../../control/objects/instance-name.ts';
 import type { RunConfig } from '../config/config.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { type Check, ok, problem, warning } from './check.ts';
 import { apiCheck, clockCheck, credentialsCheck, definitionCheck, loginCheck } from './kubernetes-checks.ts';
 import { KubernetesVisit } from './kubernetes-visit.ts';
@@ -46,8 +47,7 @@ export interface DoctorOptions {
 
 const CHECK_MS = 5000;
 
-/** Returns the exit code: 0 if no check found a problem. */
-export async function doctor(deps: DoctorOptions): Promise<number> {
+export async function doctor(deps: DoctorOptions): Promise<ExitCode> {
   const { version, json, print, tell } = deps;
   const visit = new KubernetesVisit();
   const checks = checksFor(deps, visit);
@@ -61,7 +61,7 @@ export async function doctor(deps: DoctorOptions): Promise<number> {
   });
   print(json ? reportJson(version, results) : summaryText(results));
   await visit.close();
-  return isWell(results) ? 0 : 1;
+  return isWell(results) ? EXIT.ok : EXIT.failed;
 }
 
 /** In the order of the report. Each check comes after the checks it depends on. */

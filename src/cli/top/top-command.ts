@@ -1,10 +1,10 @@
 // `isthmus top`: polls the admin port of a running proxy and shows its activity on the terminal until a key or a signal ends it. It
 // keeps trying while the proxy does not answer. In a pipe, or with --once or --json, it prints one result over one interval.
-import { constants } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { StatusView } from '../../telemetry/status/status.ts';
 import { formatProblems } from '../config/config.ts';
 import type { Endpoint } from '../config/values.ts';
+import { EXIT, type ExitCode, signalExit } from '../exit-codes.ts';
 import { requestStatus, SILENCE_HINT, silenceText } from '../status-request.ts';
 import { type TopArguments, topArguments } from './top-arguments.ts';
 import type { TopSort } from './top-order.ts';
@@ -27,17 +27,17 @@ const SORT_KEYS: Readonly<Record<string, TopSort>> = {
 };
 const QUIT_KEYS = ['q', 'Q', '\x03'];
 
-export async function showTop(args: readonly string[], environment: Environment): Promise<number> {
+export async function showTop(args: readonly string[], environment: Environment): Promise<ExitCode> {
   const asked = topArguments(args, environment);
   if (asked.kind === 'usage') {
     process.stderr.write(
       'isthmus top takes --admin <addr:port>, --interval <duration>, --sort <key>, --once and --json, nothing else\n',
     );
-    return 2;
+    return EXIT.invalid;
   }
   if (asked.kind === 'problems') {
     process.stderr.write(`${formatProblems(asked.problems)}\n`);
-    return 2;
+    return EXIT.invalid;
   }
   const isLive = process.stdout.isTTY && environment.TERM !== 'dumb' && !asked.once && !asked.json;
   try {
@@ -52,10 +52,10 @@ export async function showTop(args: readonly string[], environment: Environment)
             topScreen({ previous: first, status: second, size: null, sort: asked.sort, trouble: null }),
           ),
     );
-    return 0;
+    return EXIT.ok;
   } catch (error) {
     process.stderr.write(`${silenceText(asked.endpoint, error)}; ${SILENCE_HINT}\n`);
-    return 1;
+    return EXIT.failed;
   }
 }
 
@@ -70,7 +70,7 @@ async function request(endpoint: Endpoint): Promise<StatusView> {
 class Live {
   readonly #asked: Asked;
   readonly #terminal: TopTerminal;
-  readonly #end = Promise.withResolvers<number>();
+  readonly #end = Promise.withResolvers<ExitCode>();
   #previous: StatusView | null = null;
   #status: StatusView;
   #heardMs = performance.now();
@@ -88,14 +88,12 @@ class Live {
       colours,
       onKey: (key) => this.#press(key),
       onResize: () => this.#draw(),
-      onGone: () => this.#finish(0),
+      onGone: () => this.#finish(EXIT.ok),
     });
   }
 
-  /** Resolves with the exit code. */
-  async run(): Promise<number> {
-    const stop = (signal: NodeJS.Signals) =>
-      this.#finish(signal === 'SIGINT' ? 0 : 128 + constants.signals[signal]);
+  async run(): Promise<ExitCode> {
+    const stop = (signal: NodeJS.Signals) => this.#finish(signal === 'SIGINT' ? EXIT.ok : signalExit(signal));
     const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
     for (const signal of signals) process.on(signal, stop);
     this.#terminal.open();
@@ -136,7 +134,7 @@ class Live {
   }
 
   #press(key: string): void {
-    if (QUIT_KEYS.includes(key)) this.#finish(0);
+    if (QUIT_KEYS.includes(key)) this.#finish(EXIT.ok);
     const sort = Object.hasOwn(SORT_KEYS, key) ? SORT_KEYS[key] : undefined;
     if (sort === undefined) return;
     this.#sort = sort;
@@ -156,7 +154,7 @@ class Live {
     );
   }
 
-  #finish(code: number): void {
+  #finish(code: ExitCode): void {
     this.#end.resolve(code);
   }
 }
