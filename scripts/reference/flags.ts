@@ -8,12 +8,12 @@ export function flags(): ReferencePage {
     `## ${group}`,
     table(
       ['flag', 'value', 'variable', 'default', 'effect'],
-      members.map(({ name, placeholder, variable, fallback, help }) => [
+      members.map(({ name, placeholder, variable, otherVariables, fallback, help, note }) => [
         code(name),
         placeholder === '' ? 'a switch' : code(placeholder),
-        code(variable),
+        [variable, ...otherVariables].map(code).join(', '),
         placeholder === '' ? 'off' : fallback,
-        help,
+        note === '' ? help : `${help}. ${note}`,
       ]),
     ),
   ]);
@@ -22,8 +22,8 @@ export function flags(): ReferencePage {
     title: 'Flags and variables of isthmus run',
     sources: ['src/cli/config/flags.ts'],
     blocks: [
-      'A flag wins over its variable. `isthmus doctor` reads the same flags and variables. ' +
-        '[Migration](../how-to/migration.md) lists the variables of magnum-cluster-api-proxy that work too.',
+      'A flag wins over its variable `ISTHMUS_…`, and that variable wins over the other variables in its row. They are those of ' +
+        '[magnum-cluster-api-proxy](../how-to/migration.md) and of Kubernetes. `isthmus doctor` reads the same flags and variables.',
       ...blocks,
     ],
   });

@@ -16,7 +16,11 @@ export interface FlagDeclaration {
   readonly field: string;
   /** A verb phrase. With the default in parentheses it has at most 44 letters, so that a line of the help has at most 80. */
   readonly help: string;
+  /** One or two sentences that only the reference page shows. */
+  readonly note?: string;
   /** Variables of other programs that apply if neither the flag nor its own variable is set. */
+  readonly otherVariables?: readonly string[];
+  /** Reads these variables; absent if `otherwise` names them and config.ts reads them. */
   readonly alias?: legacy.Alias;
   /** `@<path>` stands for the content of that file. */
   readonly acceptsFile?: true;
@@ -83,13 +87,14 @@ export const FLAGS = {
       ...SWITCH,
       field: 'proxyAlways',
       help: 'proxy clusters with a floating IP too',
+      otherVariables: ['PROXY_ALWAYS'],
       alias: legacy.proxyAlways,
     },
-    // Safe only if tenants cannot write OpenStackClusters.
     'trust-spec-network': {
       ...SWITCH,
       field: 'trustSpecNetwork',
       help: 'use a network id that only spec names',
+      note: 'Only for sites where tenants cannot write OpenStackClusters.',
     },
     'default-cluster': {
       placeholder: '<name>',
@@ -114,9 +119,10 @@ export const FLAGS = {
       reader: read.filePath,
       field: 'kubeconfig',
       help: 'use this file',
+      note: 'Without a file, Isthmus uses the service account of its Pod.',
+      otherVariables: ['KUBECONFIG'],
       alias: legacy.kubeconfig,
     },
-    // null: all namespaces.
     'cluster-namespace': {
       placeholder: '<name>|*',
       fallback: null,
@@ -124,6 +130,7 @@ export const FLAGS = {
       reader: read.namespaceOrAll,
       field: 'clusterNamespace',
       help: 'find OpenStackClusters here',
+      note: '`*` is all namespaces.',
     },
     'node-name': {
       placeholder: '<name>',
@@ -132,15 +139,16 @@ export const FLAGS = {
       reader: read.hostName,
       field: 'nodeName',
       help: 'name this node',
+      otherVariables: ['NODE_NAME'],
       alias: legacy.nodeName,
     },
-    // null: every node takes part.
     'node-selector': {
       placeholder: '<json|@file>',
       fallback: null,
       reader: labels.nodeSelector,
       field: 'nodeSelector',
       help: 'take part where matchExpressions match',
+      note: 'Without it, every node takes part.',
       acceptsFile: true,
     },
     'unknown-node': {
@@ -156,6 +164,7 @@ export const FLAGS = {
       reader: read.ipAddress,
       field: 'advertiseAddress',
       help: 'publish this address',
+      otherVariables: ['POD_IP'],
     },
     liveness: {
       ...choice('auto', 'lease', 'timestamp'),
@@ -163,12 +172,12 @@ export const FLAGS = {
       field: 'liveness',
       help: 'judge other instances by this',
     },
-    // The route that the slice leads to stays as long.
     'propagation-wait': {
       ...time(0, 5 * MINUTE),
       fallback: '5s',
       field: 'propagationWaitMs',
       help: 'keep a terminating slice this long',
+      note: 'The route that the slice leads to stays as long.',
     },
     'allow-mass-delete': {
       ...SWITCH,
@@ -182,13 +191,13 @@ export const FLAGS = {
       field: 'resourceTags',
       help: "tag this instance's slices and Lease",
     },
-    // Label keys that rollout tools change. A machine that matches a listener's selector without these keys is probed in advance.
     'ignored-selector-labels': {
       placeholder: '<keys>',
       fallback: '',
       reader: labels.labelKeys,
       field: 'ignoredSelectorLabels',
       help: 'ignore these to find members in advance',
+      note: "Label keys that rollout tools change. A machine that matches a listener's selector without these keys is probed in advance.",
     },
   }),
 
@@ -198,6 +207,8 @@ export const FLAGS = {
       fallback: '6443',
       field: 'listen',
       help: 'accept clients; 0 is any free port',
+      note: 'Without an address it binds all addresses.',
+      otherVariables: ['PROXY_PORT', 'PROXY_BIND'],
       alias: legacy.listen,
     },
     admin: { ...ENDPOINT, fallback: '127.0.0.1:9580', field: 'admin', help: 'serve status and metrics' },
@@ -207,21 +218,21 @@ export const FLAGS = {
       field: 'healthListen',
       help: 'serve health and metrics, nothing else',
     },
-    // One port per TCP listener; null: no TCP listeners on this instance.
     'listener-ports': {
       placeholder: '<from-to>',
       fallback: '17000-17999',
       reader: read.portRange,
       field: 'listenerPorts',
       help: 'open TCP listeners; "" is none',
+      note: 'Each additional listener of protocol TCP takes one of these ports.',
     },
-    // null: no handover, and an upgrade refuses connections.
     handover: {
       placeholder: '<dir>',
       fallback: null,
       reader: read.directory,
       field: 'handover',
       help: 'hand over to a successor in this directory',
+      note: 'Without it, connections are refused during an upgrade.',
     },
     'trust-proxy-protocol': {
       placeholder: '<cidrs>',
@@ -315,12 +326,12 @@ export const FLAGS = {
       field: 'drainTimeoutMs',
       help: 'let connections finish after SIGTERM',
     },
-    // It can be long: the successor already serves, and no process waits for this one to exit.
     'handover-drain': {
       ...time(0, DAY),
       fallback: '1h',
       field: 'handoverDrainMs',
       help: 'let connections finish after an upgrade',
+      note: 'It can be long: the successor already serves, and no process waits for this one to exit.',
     },
   }),
 
@@ -332,13 +343,13 @@ export const FLAGS = {
       field: 'logLevel',
       help: 'set the level; debug shows refusals',
     },
-    // null: journal under systemd, pretty on a terminal, else json.
     'log-format': {
       ...choice('pretty', 'json', 'journal'),
       fallback: null,
       otherwise: 'depends on output',
       field: 'logFormat',
       help: 'write lines this way',
+      note: 'The default is `journal` under systemd, `pretty` on a terminal, else `json`.',
     },
   }),
 };
@@ -360,12 +371,23 @@ export interface FlagReference {
   readonly fallback: string;
   readonly group: string;
   readonly help: string;
+  readonly note: string;
+  readonly otherVariables: readonly string[];
 }
 
 export function flagReference(): FlagReference[] {
   return FLAG_NAMES.map((name) => {
-    const { placeholder, fallback, otherwise = '', group, help }: Flag = FLAGS[name];
-    const variable = environmentName(name);
-    return { name: `--${name}`, variable, placeholder, fallback: fallback ?? otherwise, group, help };
+    const { fallback, otherwise = '', note = '', otherVariables = [], ...flag }: Flag = FLAGS[name];
+    const { placeholder, group, help } = flag;
+    return {
+      name: `--${name}`,
+      variable: environmentName(name),
+      otherVariables,
+      placeholder,
+      fallback: fallback ?? otherwise,
+      group,
+      help,
+      note,
+    };
   });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './config.ts';
+import { flagReference } from './flags.ts';
 
 const SOURCE = ['--source', 'file:/etc/isthmus/clusters'];
 const ENDPOINT =
@@ -152,4 +153,24 @@ describe('the namespace of the clusters', () => {
   ])('%s', (_title, args, expected) => {
     expect(configOf(readConfig(args, {})).clusterNamespace).toBe(expected);
   });
+});
+
+test('the table of flags names every variable of another program that the configuration reads', () => {
+  const readNames = new Set<string>();
+  const environment = new Proxy<Record<string, string>>(
+    {},
+    {
+      get: (_, name) => {
+        readNames.add(String(name));
+        return undefined;
+      },
+    },
+  );
+  readConfig([], environment);
+  const others = [...readNames].filter((name) => !name.startsWith('ISTHMUS_'));
+  expect(others.sort()).toEqual(
+    flagReference()
+      .flatMap(({ otherVariables }) => otherVariables)
+      .sort(),
+  );
 });
