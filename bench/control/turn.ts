@@ -209,7 +209,7 @@ for (let i = 0; i < ROUNDS; i += 1) {
   if (turn('one slice changed') !== 0) throw new Error('it planned something');
 }
 
-console.log(`${CLUSTERS} clusters, ${INSTANCES} instances, ${slices.size} slices; milliseconds`);
+console.log(`${CLUSTERS} clusters, ${INSTANCES} instances, ${slices.items().size} slices; milliseconds`);
 const at = (sorted: readonly number[], share: number) =>
   (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2).padStart(8);
 for (const [part, times] of parts) {

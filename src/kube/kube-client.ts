@@ -19,9 +19,8 @@ export interface KubeRequest {
   readonly path: string;
   readonly query?: KubeQuery;
   readonly body?: unknown;
-  /** The type of patch in the body of a PATCH. */
-  readonly patch?: 'merge' | 'json' | 'apply';
-  /** With `text/…` the result is a string. */
+  /** Required for a PATCH: the type of the patch in its body. */
+  readonly patch?: 'merge';
   readonly accept?: string;
   /** Uses separate connections, so it never waits behind requests that hang. For rare requests that other work waits for. */
   readonly urgent?: boolean;
@@ -86,19 +85,11 @@ const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 /** Until the headers of a watch arrive. */
 const WATCH_OPEN_TIMEOUT_MS = 30_000;
 
-const PATCH_TYPES = {
-  merge: 'application/merge-patch+json',
-  json: 'application/json-patch+json',
-  // JSON is valid YAML.
-  apply: 'application/apply-patch+yaml',
-} as const;
-
 interface Call extends CallSubject {
   readonly method: HttpMethod;
   /** Path and query. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly accept: string;
   readonly body: Buffer | null;
   readonly isWatch: boolean;
   readonly isUrgent: boolean;
@@ -131,20 +122,15 @@ export class HttpKubeClient implements KubeClient {
     return new Map(this.#counts);
   }
 
-  /** Open connections. */
-  get connectionCount(): { readonly plain: number; readonly watches: number } {
-    return this.#connections?.count ?? { plain: 0, watches: 0 };
-  }
-
   async request<T = unknown>(request: KubeRequest): Promise<T> {
     const call = callOf(request, false);
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES } = request;
     const limits = new CallLimits(call, request.signal, this.#closed.signal);
     const ended = this.#begin();
     try {
-      limits.restart(timeoutMs, 'no whole answer');
+      limits.restart(timeoutMs, 'no complete answer arrived');
       const response = await this.#answer(call, limits.signal);
-      return valueIn(response, await wholeBody(response, maxBytes, call), call.accept, call) as T;
+      return valueIn(response, await wholeBody(response, maxBytes, call), call) as T;
     } catch (error) {
       throw limits.signal.aborted ? limits.signal.reason : callError(error, call);
     } finally {
@@ -163,9 +149,9 @@ export class HttpKubeClient implements KubeClient {
     const ended = this.#begin();
     let response: IncomingMessage | null = null;
     try {
-      limits.restart(WATCH_OPEN_TIMEOUT_MS, 'no answer');
+      limits.restart(WATCH_OPEN_TIMEOUT_MS, 'no answer arrived');
       response = await this.#answer(call, limits.signal);
-      const heard = () => limits.restart(idleTimeoutMs, 'not a byte, not even a bookmark,');
+      const heard = () => limits.restart(idleTimeoutMs, 'no byte and no bookmark arrived');
       heard();
       onOpen?.();
       yield* watchEvents(response, call, heard);
@@ -235,7 +221,7 @@ export class HttpKubeClient implements KubeClient {
       return await ask();
     } catch (error) {
       // A repeated read is harmless. A write may have reached the server.
-      if (signal.aborted || call.method !== 'GET' || !isClosedUnderOurHands(error)) throw error;
+      if (signal.aborted || call.method !== 'GET' || !isClosedWhenReused(error)) throw error;
       return ask();
     }
   }
@@ -249,7 +235,7 @@ export class HttpKubeClient implements KubeClient {
 }
 
 /** The server closed an idle connection just when this client reused it. */
-function isClosedUnderOurHands(error: unknown): boolean {
+function isClosedWhenReused(error: unknown): boolean {
   const { reused, code } = error as { readonly reused?: boolean; readonly code?: string };
   return reused === true && (code === 'ECONNRESET' || code === 'EPIPE');
 }
@@ -259,7 +245,7 @@ function callOf(request: KubeRequest, isWatch: boolean): Call {
   if (!/^\/[\x21-\x7e]*$/.test(path) || /[?#]|\/\.{1,2}(?:\/|$)/.test(path))
     throw new TypeError('a path must be absolute, encoded and without a query');
   if ((method === 'PATCH') !== (patch !== undefined))
-    throw new TypeError('a PATCH says which, and nothing else does');
+    throw new TypeError('`patch` is required for a PATCH and not allowed for other methods');
   const pairs = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as [string, string]],
   );
@@ -267,7 +253,7 @@ function callOf(request: KubeRequest, isWatch: boolean): Call {
   const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));
   const headers: Record<string, string> = { Accept: accept };
   if (bytes !== null) {
-    headers['Content-Type'] = patch === undefined ? 'application/json' : PATCH_TYPES[patch];
+    headers['Content-Type'] = patch === undefined ? 'application/json' : 'application/merge-patch+json';
     headers['Content-Length'] = String(bytes.length);
   }
   return {
@@ -276,7 +262,6 @@ function callOf(request: KubeRequest, isWatch: boolean): Call {
     path,
     target,
     headers,
-    accept,
     body: bytes,
     isWatch,
     isUrgent: request.urgent ?? false,

@@ -16,15 +16,6 @@ export type KubeErrorCode =
   | 'timeout'
   | 'bad-answer';
 
-/** The same request can succeed later. A conflict is not in this set: the caller must read the object again first. */
-const RETRYABLE: ReadonlySet<KubeErrorCode> = new Set([
-  'too-many-requests',
-  'server-error',
-  'unreachable',
-  'timeout',
-  'bad-answer',
-]);
-
 export interface KubeErrorFacts {
   readonly code: KubeErrorCode;
   readonly verb: string;
@@ -72,10 +63,6 @@ export class KubeError extends Error {
     this.systemCode = systemCode;
     this.verb = verb;
     this.path = path;
-  }
-
-  get retryable(): boolean {
-    return RETRYABLE.has(this.code);
   }
 }
 

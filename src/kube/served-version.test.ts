@@ -20,7 +20,7 @@ function client(group: Record<string, readonly string[]> | null): { asked: strin
     if (resources === undefined) throw fakeError('not-found', 'get');
     return {
       kind: 'APIResourceList',
-      resources: resources.map((each) => ({ name: each, namespaced: each !== 'wide' })),
+      resources: resources.map((name) => ({ name })),
     };
   };
   return { asked, client: { request } as unknown as KubeClient };
@@ -33,17 +33,17 @@ describe('the version to use', () => {
     [
       'is the version that the server prefers, if it is known',
       { v1beta1: ['things', 'things/status'], v1beta2: ['things'] },
-      { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v1beta1', 'v1beta2'] },
+      { kind: 'served', version: 'v1beta1' },
     ],
     [
       'is the best known version, if the server prefers an unknown one',
       { v9: ['things'], v1alpha7: ['things'], v1beta1: ['things'] },
-      { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v9', 'v1alpha7', 'v1beta1'] },
+      { kind: 'served', version: 'v1beta1' },
     ],
     [
       'is a version that has the resource, although the group prefers another',
       { v1beta2: ['others'], v1beta1: ['things'] },
-      { kind: 'served', version: 'v1beta1', namespaced: true, versions: ['v1beta2', 'v1beta1'] },
+      { kind: 'served', version: 'v1beta1' },
     ],
     [
       'is reported as unknown if the server has only unknown versions',
@@ -56,16 +56,6 @@ describe('the version to use', () => {
       await servedVersion({ client: fake.client, group: 'x.io', resource: 'things', known: KNOWN }),
     ).toEqual(answer);
     expect(fake.asked.length).toBeLessThanOrEqual(4);
-  });
-
-  test('comes with the scope of the resource', async () => {
-    const answer = await servedVersion({
-      client: client({ v1beta1: ['wide'] }).client,
-      group: 'x.io',
-      resource: 'wide',
-      known: KNOWN,
-    });
-    expect(answer).toMatchObject({ kind: 'served', namespaced: false });
   });
 
   test.each([null, 'text', {}, { versions: 'x' }, { versions: [null, { version: 5 }] }])(

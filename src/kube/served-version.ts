@@ -6,13 +6,7 @@ import { KubeError } from './kube-error.ts';
 import { isRecord } from './kube-object.ts';
 
 export type ServedVersion =
-  | {
-      readonly kind: 'served';
-      readonly version: string;
-      readonly namespaced: boolean;
-      /** All versions of the group, in the server's order of preference. */
-      readonly versions: readonly string[];
-    }
+  | { readonly kind: 'served'; readonly version: string }
   | { readonly kind: 'not-installed' }
   /** The server has the resource, but in no version that the caller can read. */
   | { readonly kind: 'unknown-version'; readonly versions: readonly string[] };
@@ -30,7 +24,7 @@ export interface ServedVersionQuestion {
 
 /** Throws KubeError if the server does not answer. */
 export async function servedVersion(question: ServedVersionQuestion): Promise<ServedVersion> {
-  const { group, resource, known } = question;
+  const { group, known } = question;
   const answer = await found(question, `/apis/${encodeURIComponent(group)}`);
   if (answer === null) return { kind: 'not-installed' };
   const versions = versionsIn(answer);
@@ -44,17 +38,12 @@ export async function servedVersion(question: ServedVersionQuestion): Promise<Se
   );
   // Several CRDs can share a group and have different versions.
   for (const version of candidates) {
-    const resources = await found(
-      question,
-      `/apis/${encodeURIComponent(group)}/${encodeURIComponent(version)}`,
-    );
-    const entry = entriesIn(resources).find(({ name }) => name === resource);
-    if (entry !== undefined)
-      return { kind: 'served', version, namespaced: entry.namespaced !== false, versions };
+    if (await hasResource(question, version)) return { kind: 'served', version };
   }
-  return (await isElsewhere(question, versions, candidates))
-    ? { kind: 'unknown-version', versions }
-    : { kind: 'not-installed' };
+  const others = versions.filter((version) => !candidates.includes(version)).slice(0, MAX_VERSIONS);
+  for (const version of others)
+    if (await hasResource(question, version)) return { kind: 'unknown-version', versions };
+  return { kind: 'not-installed' };
 }
 
 /** The path of the collection, in one namespace or in all namespaces (null). */
@@ -67,22 +56,15 @@ export function collectionPath(
   return resourcePath({ group, version, resource, ...(namespace === null ? {} : { namespace }) });
 }
 
-async function isElsewhere(
-  question: ServedVersionQuestion,
-  versions: readonly string[],
-  seen: readonly string[],
-): Promise<boolean> {
-  for (const version of versions.filter((each) => !seen.includes(each)).slice(0, MAX_VERSIONS)) {
-    const resources = await found(
-      question,
-      `/apis/${encodeURIComponent(question.group)}/${encodeURIComponent(version)}`,
-    );
-    if (entriesIn(resources).some(({ name }) => name === question.resource)) return true;
-  }
-  return false;
-}
-
 const MAX_VERSIONS = 20;
+
+async function hasResource(question: ServedVersionQuestion, version: string): Promise<boolean> {
+  const { group, resource } = question;
+  const path = `/apis/${encodeURIComponent(group)}/${encodeURIComponent(version)}`;
+  const list = await found(question, path);
+  const resources = isRecord(list) && Array.isArray(list.resources) ? list.resources : [];
+  return resources.some((each) => isRecord(each) && each.name === resource);
+}
 
 async function found({ client, signal, timeoutMs }: ServedVersionQuestion, path: string): Promise<unknown> {
   try {
@@ -101,10 +83,4 @@ function versionsIn(group: unknown): readonly string[] {
     .map((each) => (isRecord(each) ? each.version : null))
     .filter((version) => typeof version === 'string');
   return [...new Set(names)];
-}
-
-function entriesIn(resources: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return isRecord(resources) && Array.isArray(resources.resources)
-    ? resources.resources.filter(isRecord)
-    : [];
 }

@@ -49,17 +49,13 @@ describe('a request', () => {
     expect(client.callCounts()).toEqual(new Map([['get', 1]]));
   });
 
-  test.each([
-    ['merge', 'application/merge-patch+json'],
-    ['json', 'application/json-patch+json'],
-    ['apply', 'application/apply-patch+yaml'],
-  ] as const)('with a %s patch has its content type', async (patch, type) => {
+  test('with a merge patch has its content type', async () => {
     api.handler = (_, response) => json(response, {});
-    await client.request({ method: 'PATCH', path: `${SERVICES}/a`, patch, body: { spec: 'ü' } });
+    await client.request({ method: 'PATCH', path: `${SERVICES}/a`, patch: 'merge', body: { spec: 'ü' } });
     expect(api.asked[0]).toMatchObject({
       method: 'PATCH',
       body: '{"spec":"ü"}',
-      headers: { 'content-type': type },
+      headers: { 'content-type': 'application/merge-patch+json' },
     });
   });
 

@@ -135,7 +135,7 @@ describe('a watch yields its complete events and then fails', () => {
     says((response) => response.write(line('a')));
     const { events, error } = await outcome(1000);
     expect(events).toHaveLength(1);
-    expect(error).toMatchObject({ code: 'timeout', retryable: true });
+    expect(error).toMatchObject({ code: 'timeout' });
   });
 
   test('when a line does not end', async () => {

@@ -34,7 +34,7 @@ interface Asked extends Request {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A watch that never delivers anything. */
-const MUTE = { moment: () => 0, hasTold: () => false };
+const MUTE = { listsBegun: () => 0, hasReached: () => false };
 
 describe('carrying out a plan', () => {
   let nowMs = 0;

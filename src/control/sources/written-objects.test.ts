@@ -18,8 +18,9 @@ describe('a pending write', () => {
     watched = 0;
     list = 0;
     written = new WrittenObjects(({ version }) => version, {
-      moment: () => list,
-      hasTold: (version, moment) => list > moment || (version !== null && watched >= Number(version)),
+      listsBegun: () => list,
+      hasReached: (version, listsBegun) =>
+        list > listsBegun || (version !== null && watched >= Number(version)),
     });
   });
 

@@ -4,10 +4,10 @@ import type { PersistentMap } from '../../kube/persistent-map.ts';
 
 /** The progress of a watch (a reflector). */
 export interface WatchProgress {
-  /** A token for the current moment. */
-  moment(): number;
-  /** Whether the watch has reached this version (null: unknown). The version existed before `moment`. */
-  hasTold(version: string | null, moment: number): boolean;
+  /** The number of lists begun until now. */
+  listsBegun(): number;
+  /** Whether the watch has reached this version (null: unknown). The version existed when `listsBegun` was read. */
+  hasReached(version: string | null, listsBegun: number): boolean;
 }
 
 interface Written<T> {
@@ -15,7 +15,7 @@ interface Written<T> {
   readonly object: T | null;
   /** Versions that the watch may show before it delivers this write or our earlier writes; null: no object. */
   readonly older: readonly (string | null)[];
-  readonly moment: number;
+  readonly listsBegun: number;
 }
 
 /** Limit for consecutive writes that the watch has not delivered. */
@@ -37,14 +37,14 @@ export class WrittenObjects<T> {
   record(key: string, object: T | null, replaced: string | null): void {
     const before = this.#written.get(key);
     const older = before === undefined ? [replaced] : [...before.older.slice(-MAX_OLDER), replaced];
-    this.#written.set(key, { object, older, moment: this.#watch.moment() });
+    this.#written.set(key, { object, older, listsBegun: this.#watch.listsBegun() });
     this.#merged = null;
   }
 
   /** `items` with our pending writes on top. Returns the same reference while nothing changed. */
   over(items: PersistentMap<T>): PersistentMap<T> {
     for (const [key, written] of this.#written) {
-      if (!this.#isTold(written, items.get(key))) continue;
+      if (!this.#isDelivered(written, items.get(key))) continue;
       this.#written.delete(key);
       this.#merged = null;
     }
@@ -60,8 +60,8 @@ export class WrittenObjects<T> {
    * The watch shows our write or a later one, or it has passed the write and still shows the earlier state. In the second case another
    * writer deleted the object that we created. The version of a deletion is unknown, but a deleted object never reappears unchanged.
    */
-  #isTold({ object, older, moment }: Written<T>, shown: T | undefined): boolean {
+  #isDelivered({ object, older, listsBegun }: Written<T>, shown: T | undefined): boolean {
     if (!older.includes(shown === undefined ? null : this.#versionOf(shown))) return true;
-    return this.#watch.hasTold(object === null ? null : this.#versionOf(object), moment);
+    return this.#watch.hasReached(object === null ? null : this.#versionOf(object), listsBegun);
   }
 }

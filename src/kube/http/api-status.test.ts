@@ -7,31 +7,30 @@ const refusal = (status: number, body: unknown = '', retryAfter?: string) =>
   refusalError({ verb: 'patch', path, status, body, retryAfter });
 
 describe('a refusal', () => {
-  test.each<[status: number, reason: string | null, code: KubeErrorCode, retryable: boolean]>([
-    [400, 'BadRequest', 'invalid', false],
-    [401, 'Unauthorized', 'unauthorized', false],
-    [403, 'Forbidden', 'forbidden', false],
-    [404, 'NotFound', 'not-found', false],
-    [404, null, 'not-found', false],
-    [405, 'MethodNotAllowed', 'invalid', false],
-    [408, null, 'timeout', true],
-    [409, 'Conflict', 'conflict', false],
-    [409, 'AlreadyExists', 'already-exists', false],
-    [410, 'Expired', 'gone', false],
-    [400, 'Expired', 'gone', false],
-    [415, 'UnsupportedMediaType', 'invalid', false],
-    [422, 'Invalid', 'invalid', false],
-    [429, 'TooManyRequests', 'too-many-requests', true],
-    [500, 'InternalError', 'server-error', true],
-    [503, null, 'server-error', true],
-    [504, 'Timeout', 'timeout', true],
-    [302, null, 'bad-answer', true],
-  ])('%s %s is %s', (status, reason, code, retryable) => {
+  test.each<[status: number, reason: string | null, code: KubeErrorCode]>([
+    [400, 'BadRequest', 'invalid'],
+    [401, 'Unauthorized', 'unauthorized'],
+    [403, 'Forbidden', 'forbidden'],
+    [404, 'NotFound', 'not-found'],
+    [404, null, 'not-found'],
+    [405, 'MethodNotAllowed', 'invalid'],
+    [408, null, 'timeout'],
+    [409, 'Conflict', 'conflict'],
+    [409, 'AlreadyExists', 'already-exists'],
+    [410, 'Expired', 'gone'],
+    [400, 'Expired', 'gone'],
+    [415, 'UnsupportedMediaType', 'invalid'],
+    [422, 'Invalid', 'invalid'],
+    [429, 'TooManyRequests', 'too-many-requests'],
+    [500, 'InternalError', 'server-error'],
+    [503, null, 'server-error'],
+    [504, 'Timeout', 'timeout'],
+    [302, null, 'bad-answer'],
+  ])('%s %s is %s', (status, reason, code) => {
     expect(refusal(status, reason === null ? 'text' : { reason })).toMatchObject({
       code,
       status,
       reason,
-      retryable,
     });
   });
 

@@ -96,15 +96,6 @@ export class Connections {
     this.#urgent.destroy();
     this.#watches.destroy();
   }
-
-  /** Open connections for requests and for watches. */
-  get count(): { readonly plain: number; readonly watches: number } {
-    const plain = new Set([this.#plain, this.#urgent]);
-    return {
-      plain: [...plain].reduce((sum, agent) => sum + openSockets(agent), 0),
-      watches: openSockets(this.#watches),
-    };
-  }
 }
 
 function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): Agent {
@@ -131,8 +122,3 @@ function agentFor({ tls, agent }: ApiEndpoint, maxSockets: number): Agent {
     ...(serverName === null ? {} : { servername: serverName }),
   });
 }
-
-const openSockets = (agent: Agent): number =>
-  [agent.sockets, agent.freeSockets]
-    .flatMap((pool) => Object.values(pool))
-    .reduce((sum, list) => sum + (list?.length ?? 0), 0);

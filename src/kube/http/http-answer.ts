@@ -47,13 +47,7 @@ export async function wholeBody(
 }
 
 /** The value in a successful answer. */
-export function valueIn(
-  response: IncomingMessage,
-  body: string,
-  accept: string,
-  subject: CallSubject,
-): unknown {
-  if (accept.startsWith('text/')) return body;
+export function valueIn(response: IncomingMessage, body: string, subject: CallSubject): unknown {
   if (body === '') return undefined;
   try {
     return JSON.parse(body);

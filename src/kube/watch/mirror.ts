@@ -49,10 +49,6 @@ export class Mirror<T> {
     this.#keyOf = deps.keyOf ?? objectKey;
   }
 
-  get size(): number {
-    return this.#held.size;
-  }
-
   /** An immutable snapshot: later changes of the mirror do not affect it. */
   items(): PersistentMap<T> {
     this.#items = this.#items.with(

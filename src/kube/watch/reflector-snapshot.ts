@@ -26,16 +26,6 @@ export type ReflectorReport =
   | { readonly kind: 'rejected'; readonly key: string; readonly reason: string }
   | { readonly kind: 'callback-threw'; readonly reason: string };
 
-export interface ReflectorCounts {
-  readonly lists: number;
-  readonly watches: number;
-  readonly events: number;
-  /** Lists and watches that failed. */
-  readonly failures: number;
-  /** The part of `failures` caused by invalid data: garbage, incomplete lines, unknown events. */
-  readonly badAnswers: number;
-}
-
 /** A bug in a caller's function must not end the reflector: every occurrence is reported as a problem. */
 export function problemOf(error: unknown): ReflectorProblem {
   if (error instanceof KubeError) return { code: error.code, message: error.message };

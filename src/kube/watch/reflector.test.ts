@@ -120,21 +120,30 @@ describe('a reflector', () => {
   test('reports whether it has reached a version: by an event, by a bookmark, or by a later list', async () => {
     const one = await virtual().watching();
     const { reflector } = one;
-    const moment = reflector.moment();
-    expect(reflector.hasTold('1', moment)).toBe(false);
+    const listsBegun = reflector.listsBegun();
+    expect(reflector.hasReached('1', listsBegun)).toBe(false);
     one.api.put('a', 1);
     await one.settle();
-    expect([reflector.hasTold('1', moment), reflector.hasTold('2', moment)]).toEqual([true, false]);
+    expect([reflector.hasReached('1', listsBegun), reflector.hasReached('2', listsBegun)]).toEqual([
+      true,
+      false,
+    ]);
     one.api.bookmark(7);
     await one.settle();
-    expect([reflector.hasTold('7', moment), reflector.hasTold('10', moment)]).toEqual([true, false]);
+    expect([reflector.hasReached('7', listsBegun), reflector.hasReached('10', listsBegun)]).toEqual([
+      true,
+      false,
+    ]);
     // For an unknown version, or one that cannot be compared, only a list helps.
-    expect([reflector.hasTold(null, moment), reflector.hasTold('x', moment)]).toEqual([false, false]);
+    expect([reflector.hasReached(null, listsBegun), reflector.hasReached('x', listsBegun)]).toEqual([
+      false,
+      false,
+    ]);
     one.nowMs += 5000;
     reflector.relist();
     await one.until(() => one.api.requests.length === 2 && one.api.watchers.size === 1);
-    for (const version of ['10', 'x', null]) expect(reflector.hasTold(version, moment)).toBe(true);
-    expect(reflector.hasTold('10', reflector.moment())).toBe(false);
+    for (const version of ['10', 'x', null]) expect(reflector.hasReached(version, listsBegun)).toBe(true);
+    expect(reflector.hasReached('10', reflector.listsBegun())).toBe(false);
   });
 
   test('continues the watch from its position when the server ends it by its timeout', async () => {

@@ -7,7 +7,6 @@ import { isNumbered, isOlderVersion, type KubeObject, type WatchEvent } from '..
 import { Mirror } from './mirror.ts';
 import {
   problemOf,
-  type ReflectorCounts,
   type ReflectorReport,
   type ReflectorSnapshot,
   SnapshotState,
@@ -74,7 +73,6 @@ export class Reflector<T> {
   readonly #state: SnapshotState<T>;
   readonly #retry: WatchRetry;
   readonly #ready = Promise.withResolvers<void>();
-  readonly #counts = { lists: 0, watches: 0, events: 0, failures: 0, badAnswers: 0 };
 
   /** Aborts the current list, watch or wait. */
   #step = new AbortController();
@@ -123,24 +121,20 @@ export class Reflector<T> {
     return this.#state.snapshot();
   }
 
-  /** A marker of the current time, for `hasTold`. */
-  moment(): number {
+  /** The number of lists begun until now, for `hasReached`. */
+  listsBegun(): number {
     return this.#listsBegun;
   }
 
   /**
    * Whether the content includes all writes up to this version of the collection (null: unknown version). The version was reached
-   * before `moment`. True if the watch has reached the version, or if a list began after `moment` and completed. Only the list
+   * when `listsBegun` was read. True if the watch has reached the version, or if a list that began later has completed. Only the list
    * helps after a restore from a backup, because the version can then be far ahead of the server.
    */
-  hasTold(version: string | null, moment: number): boolean {
-    if (this.#listShown > moment) return true;
+  hasReached(version: string | null, listsBegun: number): boolean {
+    if (this.#listShown > listsBegun) return true;
     const known = this.#position?.version;
     return version !== null && known !== undefined && isNumbered(version) && !isOlderVersion(known, version);
-  }
-
-  counts(): ReflectorCounts {
-    return { ...this.#counts };
   }
 
   /** Resolves after the first list or the first failure. */
@@ -191,7 +185,7 @@ export class Reflector<T> {
       signal.throwIfAborted();
       // The hourly list is only a safety check: the watch continues from its position.
       this.#relistDueMs = this.#now() + RELIST_RETRY_MS;
-      this.#count(error, RELIST_RETRY_MS);
+      this.#report({ kind: 'failed', problem: problemOf(error), retryInMs: RELIST_RETRY_MS });
     }
   }
 
@@ -204,7 +198,7 @@ export class Reflector<T> {
     const { client, metadataOnly } = this.#deps;
     const accept = metadataOnly ? LIST_METADATA : 'application/json';
     const question = { client, path, query: this.#selectors(), accept, pageSize: this.#pageSize, signal };
-    const list = await takeList(question, this.#mirror, this.#position, () => this.#counts.lists++);
+    const list = await takeList(question, this.#mirror, this.#position);
     this.#position = list.position;
     this.#listShown = this.#listsBegun;
     this.#mustList = this.#mayBeRestored = false;
@@ -219,7 +213,6 @@ export class Reflector<T> {
     const { client, metadataOnly } = this.#deps;
     const position = this.#position as Position;
     const seconds = MIN_WATCH_S + Math.floor(this.#random() * (MAX_WATCH_S - MIN_WATCH_S + 1));
-    this.#counts.watches++;
     const events = client.watch({
       path: position.path,
       query: {
@@ -242,7 +235,7 @@ export class Reflector<T> {
         code: 'unreachable',
         verb: 'watch',
         path: position.path,
-        detail: 'the server ended it at once',
+        detail: 'the server ended the watch immediately',
       });
   }
 
@@ -277,7 +270,6 @@ export class Reflector<T> {
       (change.kind === 'there' && this.#mirror.put(change.object)) ||
       (change.kind === 'gone' && this.#mirror.remove(change.object));
     this.#position = { path: position.path, version: change.version };
-    this.#counts.events++;
     this.#retry.eventCame();
     if (!changed) return;
     this.#state.contentChanged();
@@ -291,18 +283,11 @@ export class Reflector<T> {
     if (!keepsPosition) this.#mustList = true;
     if (problem.code === 'unreachable') this.#mayBeRestored = true;
     if (wasTooLarge(error)) this.#pageSize = Math.max(MIN_PAGE_SIZE, Math.floor(this.#pageSize / 5));
-    this.#count(error, delayMs);
+    this.#report({ kind: 'failed', problem, retryInMs: delayMs });
     this.#state.failed(staleSinceMs, problem);
     this.#ready.resolve();
     this.#notify();
     return delayMs;
-  }
-
-  #count(error: unknown, retryInMs: number): void {
-    const problem = problemOf(error);
-    this.#counts.failures++;
-    if (problem.code === 'bad-answer') this.#counts.badAnswers++;
-    this.#report({ kind: 'failed', problem, retryInMs });
   }
 
   /** At most one call for each snapshot that was read. */

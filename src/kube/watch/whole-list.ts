@@ -40,10 +40,8 @@ export async function takeList<T>(
   question: ListQuestion,
   mirror: Mirror<T>,
   known: Position | null,
-  onAttempt: () => void,
 ): Promise<{ readonly position: Position; readonly changed: boolean }> {
   for (let attempt = 1; ; attempt++) {
-    onAttempt();
     try {
       // A paged list can take longer than the server keeps its version. The last attempt requests the list in one piece.
       const limit = attempt < MAX_ATTEMPTS ? question.pageSize : null;
@@ -57,7 +55,7 @@ export async function takeList<T>(
 /** The server's current resource version, at the cost of reading one object. */
 export async function currentVersion(question: Omit<ListQuestion, 'pageSize'>): Promise<string> {
   for await (const { version } of pages({ ...question, pageSize: 1 }, 1)) return version;
-  throw new Error('there is always a first page');
+  throw new Error('the list has no first page');
 }
 
 /** A smaller page can succeed. */
@@ -80,7 +78,7 @@ async function listOnce<T>(
     list ??= mirror.beginList(known?.path === path && !isOlderVersion(version, known.version));
     for (const item of page.items) {
       if (isKubeObject(item)) list.add(item);
-      else list.reject(`#${++unnamed}`, 'the list holds something without a name');
+      else list.reject(`#${++unnamed}`, 'the list contains an object without a name');
     }
   }
   return { position: { path, version }, changed: list?.commit() ?? false };
@@ -104,12 +102,12 @@ async function* pages(question: ListQuestion, limit: number | null): AsyncGenera
     });
     const items = isRecord(answer) ? (answer.items ?? []) : null; // Go writes null for an empty list
     const version = resourceVersionOf(answer);
-    if (!isRecord(answer) || !Array.isArray(items)) throw bad('the answer is no list');
+    if (!isRecord(answer) || !Array.isArray(items)) throw bad('the answer is not a list');
     if (version === null) throw bad('the list has no resourceVersion');
     yield { items, version };
     const token = isRecord(answer.metadata) ? answer.metadata.continue : undefined;
     if (typeof token !== 'string' || token === '') return;
-    if (token === next) throw bad('the list goes round in a circle');
+    if (token === next) throw bad('the list returned the same continue token twice');
     next = token;
   }
   throw bad(`the list has more than ${MAX_PAGES} pages`);
