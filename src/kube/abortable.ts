@@ -1,17 +1,9 @@
 // Waits that an AbortSignal can end.
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Resolves after the time, or as soon as the signal aborts. */
-export function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
+export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {});
 }
 
 /** Rejects with the signal's reason when it aborts. For external work that may never end. */
