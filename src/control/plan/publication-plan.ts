@@ -95,7 +95,9 @@ function newPlan(
 ): PublicationPlan {
   const own = slices.filter(({ instance }) => instance === kube.self.instance);
   const service = servicePlan(publication, kube, settings);
-  const slice = slicePlan(publication, service.usable, own, kube, settings, memory.terminatingSince);
+  const { terminatingSince } = memory;
+  const serviceUsable = service.usable;
+  const slice = slicePlan({ publication, serviceUsable, own, kube, settings, terminatingSince });
   const waits = memory.kubeconfigWaits.get(secret) ?? null;
   const kubeconfig =
     publication.listener === undefined

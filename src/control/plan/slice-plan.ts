@@ -1,7 +1,15 @@
 // Plans this instance's slice of one publication. When no backend passes its checks, the slice is deleted at once. On an orderly
 // withdrawal it is first marked as terminating, so kube-proxy chooses other endpoints, and deleted later. Pure.
+//
+// | situation (the first match counts)                                         | wanted slice |
+// | no backend passes its checks, or the Service belongs to another owner      | absent       |
+// | no address of this instance is known, and a check was done or it must leave | absent      |
+// | not proxied any more, this instance drains, or its Node takes no part      | terminating  |
+// | no check was done yet, or the Service does not exist yet                   | as it is     |
+// | otherwise                                                                  | ready        |
 
 import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
+import type { Self } from '../instance/instance-state.ts';
 import { formatTimestamp, parseTimestamp } from '../instance/timestamp-liveness.ts';
 import { sliceName } from '../objects/instance-name.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';
@@ -36,88 +44,128 @@ const REFRESH_MS = 10_000;
 /** An existing slice stays and is kept up to date. No new slice is created, because peers would delete it again and again. */
 const LAPSED = 'not published: our Lease is not renewed, so the other instances would take it away again';
 
-type Wanted = 'ready' | 'terminating' | 'absent' | 'as-it-is';
+type Endpoint = Extract<Self['endpoint'], { readonly address: string }>;
 
-export function slicePlan(
-  publication: Publication,
-  serviceUsable: ServicePlan['usable'],
+type Wanted =
+  | { readonly kind: 'absent'; readonly why: string }
+  | { readonly kind: 'as-it-is' }
+  | { readonly kind: 'ready' | 'terminating'; readonly endpoint: Endpoint };
+
+export interface SliceQuestion {
+  readonly publication: Publication;
+  readonly serviceUsable: ServicePlan['usable'];
   /** The slices of this instance for this publication. */
-  own: readonly OwnedSlice[],
-  kube: KubeWorld,
-  settings: SliceSettings,
-  terminatingSince: ReadonlyMap<string, number>,
-): SlicePlan {
-  const { cluster } = publication;
-  const [found, ...extra] = own;
-  // A second slice remains when the plain name was taken at one time and free at another.
-  const actions: Action[] = extra.map((slice) => removal(slice, settings.namespace, 'there are two'));
-  const { endpoint, draining, participation } = kube.self;
-  const { want } = publication;
-  const wanted: Wanted =
-    serviceUsable === 'never' || want === 'down' || ('reason' in endpoint && want !== 'unjudged')
-      ? 'absent'
-      : want === 'leaving' || draining || !participation.takesPart
-        ? 'terminating'
-        : want === 'unjudged' || serviceUsable === 'later'
-          ? 'as-it-is'
-          : 'ready';
-  const problem = publication.want === 'live' && 'reason' in endpoint ? endpoint.reason : null;
-  const nothing = { terminating: null, lookAgainAtMs: null, problem };
-
-  if (found === undefined) {
-    if (wanted === 'ready' && kube.self.lapsed)
-      return { ...nothing, state: 'absent', actions, problem: LAPSED };
-    if (wanted !== 'ready' || 'reason' in endpoint) return { ...nothing, state: 'absent', actions };
-    const object = wantedSlice(publication, endpoint, null, false, kube, settings);
-    const name = object.metadata?.name as string;
-    const target = { resource: 'endpointslices', namespace: settings.namespace, name, cluster } as const;
-    actions.push({ kind: 'create', ...target, object, why: 'its backend passes its checks' });
-    return { ...nothing, state: 'absent', actions };
-  }
-
-  const state = isReady(found.object) ? 'ready' : 'terminating';
-  if (found.object.metadata?.deletionTimestamp !== undefined || wanted === 'as-it-is')
-    return { ...nothing, state, actions };
-  if (wanted === 'absent' || 'reason' in endpoint) {
-    const why = publication.want === 'down' ? 'no backend passes its checks' : 'it cannot be used';
-    actions.push(removal(found, settings.namespace, why));
-    return { ...nothing, state, actions };
-  }
-  const since = terminatingSince.get(found.name) ?? kube.nowMs;
-  const terminating = state === 'terminating' ? { name: found.name, sinceMs: since } : null;
-  if (wanted === 'terminating' && terminating !== null) {
-    const goesAtMs = since + settings.propagationWaitMs;
-    if (kube.nowMs >= goesAtMs) {
-      actions.push(removal(found, settings.namespace, whyLeaving(want, kube)));
-      return { ...nothing, terminating, state, actions };
-    }
-    return { ...nothing, terminating, state, actions, lookAgainAtMs: goesAtMs };
-  }
-
-  const object = wantedSlice(publication, endpoint, found, wanted === 'terminating', kube, settings);
-  if (found.object.addressType !== object.addressType) {
-    // addressType is immutable: the next turn creates a new slice.
-    actions.push(removal(found, settings.namespace, 'our address is of another family now'));
-    return { ...nothing, state, actions };
-  }
-  const patch = slicePatch(found.object, object);
-  if (patch !== null) {
-    const { name, cluster } = found;
-    const target = { resource: 'endpointslices', namespace: settings.namespace, name, cluster } as const;
-    const resourceVersion = found.object.metadata?.resourceVersion ?? '';
-    const why = wanted === 'terminating' ? 'it is to be withdrawn' : 'it is not as it should be';
-    actions.push({ kind: 'patch', ...target, patch, resourceVersion, why });
-  }
-  const refreshAtMs =
-    kube.peers.mode === 'timestamp' && publication.listener === undefined ? refreshAt(object, kube) : null;
-  const { metadata } = found.object;
-  const foreignTag = foreignTagProblem(
-    `EndpointSlice ${settings.namespace}/${found.name}`,
-    metadata,
-    object.metadata,
-  );
-  return { terminating, state, actions, lookAgainAtMs: refreshAtMs, problem: problem ?? foreignTag };
+  readonly own: readonly OwnedSlice[];
+  readonly kube: KubeWorld;
+  readonly settings: SliceSettings;
+  readonly terminatingSince: ReadonlyMap<string, number>;
 }
+
+/** What one rule adds to the plan. */
+type Step = Partial<Omit<SlicePlan, 'state' | 'actions'>> & { readonly action?: Action };
+
+export function slicePlan(question: SliceQuestion): SlicePlan {
+  const { publication, serviceUsable, own, kube, settings } = question;
+  const [found, ...extra] = own;
+  const wanted = wantedState(publication.want, serviceUsable, kube.self);
+  const step = found === undefined ? newSlice(question, wanted) : knownSlice(question, found, wanted);
+  // A second slice remains when the plain name was taken at one time and free at another.
+  const actions = extra.map((slice) => removal(slice, settings.namespace, 'there are two'));
+  if (step.action !== undefined) actions.push(step.action);
+  return {
+    state: found === undefined ? 'absent' : stateOf(found),
+    actions,
+    terminating: step.terminating ?? null,
+    lookAgainAtMs: step.lookAgainAtMs ?? null,
+    problem: addressProblem(publication, kube.self) ?? step.problem ?? null,
+  };
+}
+
+function wantedState(
+  want: Publication['want'],
+  serviceUsable: ServicePlan['usable'],
+  { endpoint, draining, participation }: Self,
+): Wanted {
+  if (want === 'down') return { kind: 'absent', why: 'no backend passes its checks' };
+  if (serviceUsable === 'never') return UNUSABLE;
+  const isLeaving = want === 'leaving' || draining || !participation.takesPart;
+  if ('reason' in endpoint) return want === 'unjudged' && !isLeaving ? AS_IT_IS : UNUSABLE;
+  if (isLeaving) return { kind: 'terminating', endpoint };
+  return want === 'unjudged' || serviceUsable === 'later' ? AS_IT_IS : { kind: 'ready', endpoint };
+}
+
+const UNUSABLE: Wanted = { kind: 'absent', why: 'it cannot be used' };
+const AS_IT_IS: Wanted = { kind: 'as-it-is' };
+
+const stateOf = ({ object }: OwnedSlice): 'ready' | 'terminating' =>
+  isReady(object) ? 'ready' : 'terminating';
+
+const addressProblem = ({ want }: Publication, { endpoint }: Self): string | null =>
+  want === 'live' && 'reason' in endpoint ? endpoint.reason : null;
+
+/** No slice exists. */
+function newSlice(question: SliceQuestion, wanted: Wanted): Step {
+  if (wanted.kind !== 'ready') return {};
+  const { publication, kube, settings } = question;
+  if (kube.self.lapsed) return { problem: LAPSED };
+  const object = wantedSlice(question, wanted.endpoint, null, false);
+  const target = targetOf(object.metadata?.name as string, publication.cluster, settings);
+  return { action: { kind: 'create', ...target, object, why: 'its backend passes its checks' } };
+}
+
+/** A slice exists. */
+function knownSlice(question: SliceQuestion, found: OwnedSlice, wanted: Wanted): Step {
+  if (found.object.metadata?.deletionTimestamp !== undefined || wanted.kind === 'as-it-is') return {};
+  if (wanted.kind === 'absent') return { action: removal(found, question.settings.namespace, wanted.why) };
+  if (wanted.kind === 'terminating' && stateOf(found) === 'terminating')
+    return terminatingSlice(question, found);
+  return changedSlice(question, found, wanted.endpoint, wanted.kind === 'terminating');
+}
+
+/** The slice is marked as terminating. It is deleted after kube-proxy on every node had time to see the mark. */
+function terminatingSlice(question: SliceQuestion, found: OwnedSlice): Step {
+  const { publication, kube, settings } = question;
+  const terminating = terminatingOf(question, found);
+  const goesAtMs = terminating.sinceMs + settings.propagationWaitMs;
+  if (kube.nowMs < goesAtMs) return { terminating, lookAgainAtMs: goesAtMs };
+  return { terminating, action: removal(found, settings.namespace, whyLeaving(publication.want, kube)) };
+}
+
+/** The slice is changed to its wanted form, if it differs. */
+function changedSlice(
+  question: SliceQuestion,
+  found: OwnedSlice,
+  endpoint: Endpoint,
+  terminating: boolean,
+): Step {
+  const { publication, kube, settings } = question;
+  const { name, cluster } = found;
+  const object = wantedSlice(question, endpoint, found, terminating);
+  // addressType is immutable: the next turn creates a new slice.
+  if (found.object.addressType !== object.addressType)
+    return { action: removal(found, settings.namespace, 'our address is of another family now') };
+  const patch = slicePatch(found.object, object);
+  const { metadata } = found.object;
+  const resourceVersion = metadata?.resourceVersion ?? '';
+  const why = terminating ? 'it is to be withdrawn' : 'it is not as it should be';
+  const isTimed = kube.peers.mode === 'timestamp' && publication.listener === undefined;
+  return {
+    ...(patch !== null && {
+      action: { kind: 'patch', ...targetOf(name, cluster, settings), patch, resourceVersion, why },
+    }),
+    terminating: stateOf(found) === 'terminating' ? terminatingOf(question, found) : null,
+    lookAgainAtMs: isTimed ? refreshAt(object, kube) : null,
+    problem: foreignTagProblem(`EndpointSlice ${settings.namespace}/${name}`, metadata, object.metadata),
+  };
+}
+
+const terminatingOf = ({ terminatingSince, kube }: SliceQuestion, { name }: OwnedSlice) => ({
+  name,
+  sinceMs: terminatingSince.get(name) ?? kube.nowMs,
+});
+
+const targetOf = (name: string, cluster: string, { namespace }: SliceSettings) =>
+  ({ resource: 'endpointslices', namespace, name, cluster }) as const;
 
 function whyLeaving(want: Publication['want'], { self: { draining, participation } }: KubeWorld): string {
   if (draining) return 'we are stopping';
@@ -136,12 +184,10 @@ export function removal({ name, cluster, object }: OwnedSlice, namespace: string
 }
 
 function wantedSlice(
-  publication: Publication,
-  endpoint: { readonly address: string; readonly family: 'IPv4' | 'IPv6'; readonly port: number },
+  { publication, kube, settings: { namespace, tags } }: SliceQuestion,
+  endpoint: Endpoint,
   found: OwnedSlice | null,
   terminating: boolean,
-  kube: KubeWorld,
-  { namespace, tags }: SliceSettings,
 ): EndpointSliceObject {
   const { cluster, namespace: clusterNamespace, object, listener } = publication;
   const { instance, nodeName } = kube.self;
@@ -193,10 +239,10 @@ function slicePatch(found: EndpointSliceObject, wanted: EndpointSliceObject): ob
 }
 
 // Explicit comparisons: a turn compares a thousand slices, and a generic comparison takes longer than the rest of the turn.
-type Endpoint = NonNullable<EndpointSliceObject['endpoints']>[number];
+type PublishedEndpoint = NonNullable<EndpointSliceObject['endpoints']>[number];
 type Port = NonNullable<EndpointSliceObject['ports']>[number];
 
-const sameEndpoint = (a: Endpoint, b: Endpoint): boolean =>
+const sameEndpoint = (a: PublishedEndpoint, b: PublishedEndpoint): boolean =>
   a.conditions?.ready === b.conditions?.ready &&
   a.conditions?.serving === b.conditions?.serving &&
   a.conditions?.terminating === b.conditions?.terminating &&
