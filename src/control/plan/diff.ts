@@ -93,7 +93,6 @@ export function diff(kube: KubeWorld, desired: PlannedState, { settings, memory,
       objects: desired.listenerObjects ?? new Map(),
       publications: listeners,
     },
-    kube.slices,
     kube,
     memory,
   );

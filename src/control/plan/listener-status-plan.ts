@@ -12,7 +12,6 @@ import {
   standingText,
 } from '../desired/listener-status.ts';
 import type { PublicationStatus } from '../desired/publication.ts';
-import type { SliceIndex } from '../objects/slice-index.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import { isRecord } from '../sources/manifest-fields.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -48,7 +47,6 @@ interface Condition {
 
 export function listenerStatusPlan(
   { listeners, objects, publications }: ListenerStatusQuestion,
-  slices: SliceIndex,
   kube: KubeWorld,
   before: ListenerStatusPlan['memory'],
 ): ListenerStatusPlan {
@@ -68,7 +66,7 @@ export function listenerStatusPlan(
     if (told !== undefined) listenerStatus.set(key, told);
     const publication = publications.get(key) ?? null;
     const conditions = conditionsOf(listener, publication);
-    const turn = writerTurn(listener, conditions[2].reason, object.status, slices, kube);
+    const turn = writerTurn(listener, conditions[2].reason, object.status, kube);
     if (turn === null) continue;
     const wanted = statusOf(listener, object, conditions, kube);
     if (isSame(wanted, object.status) && !turn.claims) continue;

@@ -10,10 +10,12 @@ import {
 } from '../../../test/support/kubernetes/listeners.ts';
 import { ModelApi, NAMESPACE, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import { desiredState } from '../desired/desired-state.ts';
+import type { ListenerState, ListenerStatus } from '../desired/listener-status.ts';
 import type { Peers } from '../instance/instance-state.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
 import type { World } from '../world/world.ts';
 import { diff } from './diff.ts';
+import { type WriterTurn, writerTurn } from './listener-status-writer.ts';
 import { NO_MEMORY, type PlanMemory } from './plan.ts';
 
 const STEP_MS = 100;
@@ -194,5 +196,78 @@ describe('when no instance serves a listener', () => {
     expect(site.last).toBe('net-2 Unhealthy');
     site.run(30_000, { 'net-1': far, 'net-2': { ...near, elsewhere: true } });
     expect(site.last).toBe('net-1 NoNetns');
+  });
+});
+
+describe('the turn of the instance net-2 for a listener without a slice', () => {
+  const MEMBER = {
+    machine: 'w-1',
+    key: null,
+    address: null,
+    state: 'NotReady',
+    up: false,
+    reason: '',
+  } as const;
+  const seen = (state: ListenerState, netns: string | null = null): ListenerStatus => ({
+    name: 'ssh',
+    namespace: 'default',
+    cluster: 'kube-1',
+    protocol: 'TCP',
+    port: 22,
+    targetPort: 22,
+    service: 'kube-1-ssh',
+    listenPort: null,
+    serverNames: [],
+    state,
+    reason: '',
+    detail: null,
+    members: netns === null ? [] : [{ ...MEMBER, netns }],
+  });
+  const close = seen('unhealthy');
+  const common = seen('no-members');
+  const starting = seen('pending');
+  const blind = seen('no-netns');
+
+  /** The last report: its writer and its reason of Ready. net-3 is dead. */
+  type Report = readonly [observedBy: string, reason: string] | null;
+  const now: WriterTurn = { waitMs: 0, claims: false };
+  const later: WriterTurn = { waitMs: 6000, claims: false };
+  const turn = (waitMs: number, claims = false): WriterTurn => ({ waitMs, claims });
+
+  test.each<[title: string, view: ListenerStatus, rank: number, report: Report, expected: WriterTurn | null]>(
+    [
+      ['close: writes at once as the first one', close, 0, null, now],
+      ['close: writes in the order of the ranks', close, 3, null, turn(600)],
+      ['close: waits at most four seconds for its rank', close, 50, null, turn(4000)],
+      ['close: corrects its own report at once', close, 3, ['net-2', 'NoMembers'], now],
+      ['close: leaves a close report to the live peer', close, 0, ['net-1', 'NotPublished'], null],
+      ['close: leaves an equal report to the live peer', close, 0, ['net-1', 'Pending'], null],
+      ['close: replaces a worse report of a live peer', close, 1, ['net-1', 'NoNetns'], turn(200)],
+      ['close: claims the report of a dead instance', close, 1, ['net-3', 'Unhealthy'], turn(200, true)],
+      ['close: gives a live peer time to correct Serving', close, 1, ['net-1', 'Serving'], turn(1200, true)],
+      ['close: pending with a netns is a close view', seen('pending', 'qdhcp-1'), 3, null, turn(600)],
+      ['common: the first one writes at once', common, 0, null, now],
+      ['common: another one does not write', common, 1, null, null],
+      ['common: the first one replaces a distant report', common, 0, ['net-1', 'NoNetns'], now],
+      ['common: the live peer with a close report writes', common, 0, ['net-1', 'Unhealthy'], null],
+      ['common: writes after its own close report', common, 3, ['net-2', 'Unhealthy'], now],
+      ['common: the first one follows a dead instance', common, 0, ['net-3', 'Unhealthy'], now],
+      ['starting: the first one writes at once', starting, 0, null, now],
+      ['starting: another one does not write', starting, 1, null, null],
+      ['starting: waits before it replaces a peer', starting, 0, ['net-1', 'NoNetns'], later],
+      ['starting: waits before it replaces Serving', starting, 0, ['net-1', 'Serving'], later],
+      ['starting: the live peer with a close report writes', starting, 0, ['net-1', 'Unhealthy'], null],
+      ['starting: waits after its own close report', starting, 1, ['net-2', 'Unhealthy'], later],
+      ['blind: the first one waits for better reports', blind, 0, null, later],
+      ['blind: another one does not write', blind, 1, null, null],
+      ['blind: the last writer continues', blind, 3, ['net-2', 'NoMembers'], later],
+      ['blind: leaves any report to the live peer', blind, 0, ['net-1', 'NoMembers'], null],
+      ['blind: the first one follows a dead instance', blind, 0, ['net-3', 'Unhealthy'], later],
+    ],
+  )('%s', (_title, view, rank, report, expected) => {
+    const live = new Set(['net-1', 'net-2']);
+    const kube = new ModelApi().seenBy({ instance: 'net-2' }, { rank, live, sameScope: live });
+    const found = report && { observedBy: report[0], conditions: [{ type: 'Ready', reason: report[1] }] };
+    expect(writerTurn(view, 'Pending', found, kube)).toEqual(expected);
   });
 });

@@ -2,16 +2,15 @@
 // sees more. Instances share only the API. The status names its last writer, which continues to write while it is live. Pure.
 //
 // When no live instance has a slice:
-// | this instance sees                       | writer                                                                       |
-// | its own backends (not ready, …)          | this instance, unless a live peer has reported this; staggered by rank       |
-// | what all instances see (no members, …)   | the live instance that has reported its own backends, or the first live one  |
-// | too little, as after a start             | the same, after a wait if it replaces the report of another instance         |
-// | no netns                                 | the last writer or the first live one, after a wait for better reports       |
+// | this instance sees                                | writer                                                                       |
+// | close: its own backends (not ready, …)            | this instance, unless a live peer has reported this; staggered by rank       |
+// | common: what all instances see (no members, …)    | the live instance that has reported its own backends, or the first live one  |
+// | starting: too little, as after a start            | the same, after a wait if it replaces the report of another instance         |
+// | blind: no netns                                   | the last writer or the first live one, after a wait for better reports       |
 
 import type { ListenerStatus } from '../desired/listener-status.ts';
 import { firstOf, isFirst, LISTENER_STATUS, turnAtMs } from '../instance/turn-order.ts';
 import { listenerPublicationKey } from '../objects/listener-labels.ts';
-import type { SliceIndex } from '../objects/slice-index.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import { isRecord } from '../sources/manifest-fields.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -25,7 +24,7 @@ export interface WriterTurn {
 
 const AT_ONCE: WriterTurn = { waitMs: 0, claims: false };
 /** Time for instances with a better view to write first. */
-const FALLBACK_MS = 6000;
+const AFTER_OTHERS: WriterTurn = { waitMs: 6000, claims: false };
 
 /** Time for the instance that reported Serving to correct its report after its slice is gone. A draining instance does not correct it. */
 const OUTDATED_MS = 1000;
@@ -38,42 +37,82 @@ export function writerTurn(
   listener: ListenerStatus,
   reason: string,
   found: ListenerObject['status'],
-  slices: SliceIndex,
-  { self, peers }: KubeWorld,
+  kube: KubeWorld,
 ): WriterTurn | null {
-  const { cluster, service } = listener;
-  const list = service === null ? [] : (slices.ours.get(listenerPublicationKey(cluster, service)) ?? []);
-  const server = firstOf(list.map(({ instance }) => instance).filter((instance) => peers.live.has(instance)));
-  if (server !== null) return server === self.instance ? AT_ONCE : null;
-
-  const writer = typeof found?.observedBy === 'string' ? found.observedBy : null;
-  const isMine = writer === self.instance;
-  const isOurTurn = isFirst(peers);
-  const told = readyReason(found);
-  const isOutdated = told === 'Serving';
-  const other = writer !== null && !isMine && !isOutdated && peers.sameScope.has(writer);
-  const isClose = told !== null && SEEN_CLOSELY.has(told);
-  // Otherwise two instances with different views would overwrite each other repeatedly.
-  const isWordMine = isClose && (isMine || other) ? isMine : isOurTurn;
-  switch (viewOf(listener)) {
-    case 'close': {
-      if (other && (isClose || told === reason)) return null;
-      const turnMs = turnAtMs(LISTENER_STATUS, peers.rank, isOutdated ? OUTDATED_MS : 0);
-      const waitMs = isMine ? 0 : turnMs;
-      return { waitMs, claims: writer !== null && !isMine && !other };
-    }
-    case 'blind':
-      return isMine || (isOurTurn && !other) ? { waitMs: FALLBACK_MS, claims: false } : null;
-    case 'starting':
-      return isWordMine
-        ? { waitMs: isOurTurn && !other && !isOutdated ? 0 : FALLBACK_MS, claims: false }
-        : null;
-    case 'common':
-      return isWordMine ? AT_ONCE : null;
-  }
+  const server = servingInstance(listener, kube);
+  if (server !== null) return server === kube.self.instance ? AT_ONCE : null;
+  return RULES[viewOf(listener)](lastReport(found, kube), reason, kube.peers);
 }
 
-function viewOf({ state, members }: ListenerStatus): 'close' | 'blind' | 'starting' | 'common' {
+/** The first live instance that has a slice of the listener; null: there is none. */
+function servingInstance({ cluster, service }: ListenerStatus, { slices, peers }: KubeWorld): string | null {
+  if (service === null) return null;
+  const list = slices.ours.get(listenerPublicationKey(cluster, service)) ?? [];
+  return firstOf(list.map(({ instance }) => instance).filter((instance) => peers.live.has(instance)));
+}
+
+/** What the status says now, and whether its writer still stands by it. */
+interface Report {
+  /** none: there is no report yet. stale: the writer is dead, serves other clusters, or reported Serving, which is wrong without a slice. */
+  readonly by: 'none' | 'this instance' | 'live peer' | 'stale';
+  /** The reason of Ready. */
+  readonly reason: string | null;
+  /** The writer saw its own backends. */
+  readonly isClose: boolean;
+  /** It says Serving, although no live instance has a slice. */
+  readonly isOutdated: boolean;
+}
+
+function lastReport(found: ListenerObject['status'], { self, peers }: KubeWorld): Report {
+  const reason = readyReason(found);
+  const isOutdated = reason === 'Serving';
+  const writer = typeof found?.observedBy === 'string' ? found.observedBy : null;
+  const byOf = (): Report['by'] => {
+    if (writer === null) return 'none';
+    if (writer === self.instance) return 'this instance';
+    return !isOutdated && peers.sameScope.has(writer) ? 'live peer' : 'stale';
+  };
+  return { by: byOf(), reason, isOutdated, isClose: reason !== null && SEEN_CLOSELY.has(reason) };
+}
+
+type Rule = (report: Report, reason: string, peers: KubeWorld['peers']) => WriterTurn | null;
+
+/** One rule for each view of this instance, for a listener without a slice. */
+const RULES: Readonly<Record<View, Rule>> = {
+  close: ({ by, reason: told, isClose, isOutdated }, reason, { rank }) => {
+    if (by === 'this instance') return AT_ONCE;
+    if (by === 'live peer' && (isClose || told === reason)) return null;
+    return {
+      waitMs: turnAtMs(LISTENER_STATUS, rank, isOutdated ? OUTDATED_MS : 0),
+      claims: by === 'stale',
+    };
+  },
+  common: (report, _reason, peers) => (isReporter(report, peers) ? AT_ONCE : null),
+  starting: (report, _reason, peers) => {
+    if (!isReporter(report, peers)) return null;
+    const replacesReport = report.by === 'live peer' || report.isOutdated;
+    return isFirst(peers) && !replacesReport ? AT_ONCE : AFTER_OTHERS;
+  },
+  blind: ({ by }, _reason, peers) => {
+    const isWriter = by === 'this instance' || (by !== 'live peer' && isFirst(peers));
+    return isWriter ? AFTER_OTHERS : null;
+  },
+};
+
+/**
+ * Whether this instance reports what it does not see better than others. A live writer that saw its own backends stays the reporter.
+ * Otherwise two instances with different views would overwrite each other repeatedly.
+ */
+function isReporter({ by, isClose }: Report, peers: KubeWorld['peers']): boolean {
+  if (isClose && by === 'this instance') return true;
+  if (isClose && by === 'live peer') return false;
+  return isFirst(peers);
+}
+
+/** How much this instance sees of a listener. The table at the top of this file has one row for each. */
+type View = 'close' | 'common' | 'starting' | 'blind';
+
+function viewOf({ state, members }: ListenerStatus): View {
   switch (state) {
     case 'serving':
     case 'unhealthy':

@@ -11,7 +11,7 @@ import type { MachineFacts } from '../sources/machine.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { type AdvertisedPorts, advertisedPorts } from './listener-advertised-ports.ts';
 import { type PreviousEntry, previousEntries } from './listener-previous-entry.ts';
-import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
+import { MASS_DELETE, type MassDeleteAnswer, massDelete } from './mass-delete-breaker.ts';
 
 export interface JudgedListener {
   readonly reading: ListenerReading;
@@ -62,50 +62,29 @@ export function listenerWorld(
   snapshot: ListenerSnapshot,
   kube: KubeWorld | null,
   previous: ListenerWorld | null,
-  settings: { readonly departureMs: number; readonly allowMassDelete: boolean },
+  { departureMs, allowMassDelete }: { readonly departureMs: number; readonly allowMassDelete: boolean },
 ): ListenerWorld {
-  const before = new Map(previous?.listeners.map((each) => [each.reading.key, each]));
   const marked = markedSelectors(kube);
-  const listeners = snapshot.listeners
-    .filter(({ deleting }) => !deleting)
-    .map((reading) => judged(reading, before.get(reading.key), marked.get(reading.key)))
-    .filter((each) => kube === null || !isOfAnotherCluster(each, before, previous));
-  const present = new Set(listeners.map(({ reading }) => reading.key));
-  // Listeners under these names are withdrawn, even if the list is incomplete.
-  const deleting = new Set(snapshot.listeners.map(({ key }) => key).filter((key) => !present.has(key)));
-  const missing = [...before.values()].filter(({ reading: { key } }) => !present.has(key));
-  // With an incomplete list a missing listener may still exist. A listener with a deletion time is in the list.
-  const gone = missing.filter(({ reading: { key } }) => snapshot.complete || deleting.has(key));
-  const breaker =
-    kube === null
-      ? { trip: false, reason: null, sinceMs: null }
-      : massDelete({
-          ours: before.size,
-          wouldGo: gone.filter(({ reading: { key } }) => !deleting.has(key)).length,
-          sinceMs: previous?.vanishedSinceMs ?? null,
-          nowMs: kube.nowMs,
-          allow: settings.allowMassDelete,
-        });
-  const goes = new Set(breaker.trip ? gone.filter(({ reading: { key } }) => deleting.has(key)) : gone);
-  const kept = missing.filter((each) => !goes.has(each));
-  const departing = departures([...goes], present, kube, previous, settings.departureMs);
-  const former = previousEntries(
-    protocolsOf([...listeners, ...kept], departing),
-    protocolsOf(previous?.listeners ?? [], previous?.departing ?? new Map()),
-    previous?.former ?? new Map(),
-    kube,
-    settings.departureMs,
-  );
+  const present = presentListeners(snapshot, marked, kube, previous);
+  const missing = missingListeners(snapshot, present, previous);
+  const breaker = breakerOf(missing, kube, previous, allowMassDelete);
+  const { goes, kept } = withdrawals(missing, breaker);
+  const departing = departures(goes, present, kube, previous, departureMs);
+  const listeners = [...present.values(), ...kept];
   const unexplained = unexplainedServices(snapshot, marked, kube, previous);
-  const isExplained =
-    kube === null || unexplained === null || kube.nowMs - unexplained.sinceMs >= EXPLAINED_MS;
   return Object.freeze({
-    complete: snapshot.complete && !breaker.trip && isExplained,
-    listeners: Object.freeze([...listeners, ...kept].sort((a, b) => byText(a.reading.key, b.reading.key))),
+    complete: snapshot.complete && !breaker.trip && isExplained(unexplained, kube),
+    listeners: Object.freeze(listeners.toSorted((a, b) => byText(a.reading.key, b.reading.key))),
     departing,
-    former,
-    advertised: advertisedPorts(kube, previous?.advertised ?? new Map(), settings.departureMs),
-    ...machinesOf(snapshot, previous, present.size + kept.length + departing.size > 0),
+    former: previousEntries(
+      protocolsOf(listeners, departing),
+      protocolsOf(previous?.listeners ?? [], previous?.departing ?? new Map()),
+      previous?.former ?? new Map(),
+      kube,
+      departureMs,
+    ),
+    advertised: advertisedPorts(kube, previous?.advertised ?? new Map(), departureMs),
+    ...machinesOf(snapshot, previous, listeners.length + departing.size > 0),
     machinesProblem: snapshot.machinesProblem,
     problems: breaker.trip
       ? [...snapshot.problems, { origin: MASS_DELETE, reason: `additional listeners: ${breaker.reason}` }]
@@ -114,6 +93,76 @@ export function listenerWorld(
     unexplained,
     slicesSeen: kube === null || kube.complete || previous?.slicesSeen === true,
   });
+}
+
+/** By key: the listeners of the list that are not being deleted, each with its effective spec. */
+function presentListeners(
+  snapshot: ListenerSnapshot,
+  marked: ReadonlyMap<string, Marked>,
+  kube: KubeWorld | null,
+  previous: ListenerWorld | null,
+): ReadonlyMap<string, JudgedListener> {
+  const before = new Map(previous?.listeners.map((each) => [each.reading.key, each]));
+  const present = new Map<string, JudgedListener>();
+  for (const reading of snapshot.listeners) {
+    const { key, deleting } = reading;
+    if (deleting) continue;
+    const listener = judged(reading, before.get(key), marked.get(key));
+    const was = before.get(key) ?? previous?.departing.get(key)?.listener;
+    if (kube === null || !isOfAnotherCluster(listener, was)) present.set(key, listener);
+  }
+  return present;
+}
+
+/** The listeners of the previous turn that are no longer present. */
+interface MissingListeners {
+  /** In the list, but to be withdrawn: a deletion is pending, or the listener was recreated for another cluster. */
+  readonly deleted: readonly JudgedListener[];
+  /** Not in a complete list. */
+  readonly vanished: readonly JudgedListener[];
+  /** Not in an incomplete list. These may still exist. */
+  readonly unknown: readonly JudgedListener[];
+}
+
+function missingListeners(
+  { complete, listeners }: ListenerSnapshot,
+  present: ReadonlyMap<string, JudgedListener>,
+  previous: ListenerWorld | null,
+): MissingListeners {
+  const listed = new Set(listeners.map(({ key }) => key));
+  const missing = (previous?.listeners ?? []).filter(({ reading }) => !present.has(reading.key));
+  const unlisted = missing.filter(({ reading }) => !listed.has(reading.key));
+  return {
+    deleted: missing.filter(({ reading }) => listed.has(reading.key)),
+    vanished: complete ? unlisted : [],
+    unknown: complete ? [] : unlisted,
+  };
+}
+
+/** An explicit deletion of a listener never counts: only listeners that vanish can be a mistake. */
+function breakerOf(
+  { vanished }: MissingListeners,
+  kube: KubeWorld | null,
+  previous: ListenerWorld | null,
+  allow: boolean,
+): MassDeleteAnswer {
+  if (kube === null) return { trip: false, reason: null, sinceMs: null };
+  return massDelete({
+    ours: previous?.listeners.length ?? 0,
+    wouldGo: vanished.length,
+    sinceMs: previous?.vanishedSinceMs ?? null,
+    nowMs: kube.nowMs,
+    allow,
+  });
+}
+
+function withdrawals(
+  { deleted, vanished, unknown }: MissingListeners,
+  { trip }: MassDeleteAnswer,
+): { readonly goes: readonly JudgedListener[]; readonly kept: readonly JudgedListener[] } {
+  return trip
+    ? { goes: deleted, kept: [...vanished, ...unknown] }
+    : { goes: [...deleted, ...vanished], kept: unknown };
 }
 
 function protocolsOf(
@@ -152,6 +201,10 @@ function unexplainedServices(
   const before = previous?.unexplained ?? null;
   return before?.listeners === listeners ? before : { listeners, sinceMs: kube.nowMs };
 }
+
+/** While it is false, the Services may be leftovers of an uninstalled CRD, or the CRD may be new. */
+const isExplained = (unexplained: Unexplained | null, kube: KubeWorld | null): boolean =>
+  kube === null || unexplained === null || kube.nowMs - unexplained.sinceMs >= EXPLAINED_MS;
 
 /** What a listener's Service records: the digest of the selector, and the cluster of the machines. */
 interface MarkedService {
@@ -209,14 +262,8 @@ function judged(
  * The listener was recreated for another cluster while the old one still drains. On its port, clients would reach machines of the wrong
  * cluster. So the old listener is withdrawn first.
  */
-function isOfAnotherCluster(
-  { reading, wish }: JudgedListener,
-  before: ReadonlyMap<string, JudgedListener>,
-  previous: ListenerWorld | null,
-): boolean {
-  const was = before.get(reading.key) ?? previous?.departing.get(reading.key)?.listener;
-  return wish !== null && was?.wish != null && was.wish.cluster !== wish.cluster;
-}
+const isOfAnotherCluster = ({ wish }: JudgedListener, was: JudgedListener | undefined): boolean =>
+  wish !== null && was?.wish != null && was.wish.cluster !== wish.cluster;
 
 /** Returns the previous object if nothing changed. */
 const settled = (
@@ -230,7 +277,7 @@ const settled = (
 
 function departures(
   goes: readonly JudgedListener[],
-  present: ReadonlySet<string>,
+  present: ReadonlyMap<string, JudgedListener>,
   kube: KubeWorld | null,
   previous: ListenerWorld | null,
   departureMs: number,

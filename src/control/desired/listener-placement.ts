@@ -1,0 +1,230 @@
+// Decides on one additional listener: route, port or server names, members, publication, and state with its reason. Ignores whether the
+// cluster's API server answers: listeners are needed most when it does not. Pure.
+import type { Backend, PortRoute, Route, RouteEntry } from '../../routing/route-table.ts';
+import { serverNamesOf } from '../objects/cluster-name.ts';
+import { listenerLabels, listenerPublicationKey, selectorMark } from '../objects/listener-labels.ts';
+import type { NamedListener } from '../objects/listener-names.ts';
+import { ownershipOf } from '../objects/ownership.ts';
+import type { ListenerReading, ListenerWish } from '../sources/additional-listener.ts';
+import { keyOf, machineNetworkOf, namespaceOf, objectOf } from '../sources/cluster-reading.ts';
+import type { ClusterReading } from '../sources/cluster-source.ts';
+import type { JudgedListener } from '../world/listener-world.ts';
+import type { World } from '../world/world.ts';
+import type { DesiredContext } from './desired-context.ts';
+import { type ListenerCondition, type ListenerFacts, listenerCondition } from './listener-condition.ts';
+import type { ListenerStatus } from './listener-status.ts';
+import type { ListenerName } from './name-claims.ts';
+import { isMemberUnjudged, type MachineIndex, type PoolMember, poolMembers } from './pool-members.ts';
+import type { Publication } from './publication.ts';
+
+export interface PlacedListener {
+  /** null for a listener that is being withdrawn: it is no longer shown. */
+  readonly status: ListenerStatus | null;
+  readonly members: readonly PoolMember[];
+  /** Its server names on the shared port; null: clients use none. */
+  readonly entry: RouteEntry | null;
+  /** Its own port; null: clients use none. */
+  readonly port: PortRoute | null;
+  readonly publication: Publication | null;
+  /** Publication keys of its Services that stay although it cannot be served. */
+  readonly reserved: readonly string[];
+}
+
+export interface ListenerContext extends DesiredContext {
+  readonly machines: MachineIndex;
+}
+
+export function placedListener(
+  listener: JudgedListener,
+  leaving: boolean,
+  cluster: ClusterReading | null,
+  context: ListenerContext,
+): PlacedListener {
+  const { reading, wish, problems } = listener;
+  const name = wish === null ? NO_NAME : context.claims.listenerName(namedListener(reading, wish));
+  const { service, conflict } = name;
+  if (wish === null || service === null) {
+    const reason = [...problems, ...(conflict === null ? [] : [conflict])].join('; ');
+    const status = leaving ? null : unservedStatus(listener, name, 'invalid', reason);
+    // Its existing Services stay until an operator corrects the listener.
+    return { ...UNSERVED, status, reserved: existingServices(reading.key, context.world) };
+  }
+  if (cluster === null) {
+    const absent = `there is no cluster ${wish.cluster} in namespace ${reading.namespace} (yet)`;
+    const state = problems.length > 0 ? 'invalid' : 'pending';
+    const reason = [...problems, absent].join('; ');
+    return { ...UNSERVED, status: leaving ? null : unservedStatus(listener, name, state, reason) };
+  }
+  const facts = listenerFacts(reading, wish, cluster, context);
+  const { members, route } = facts;
+  const isUsed = (protocol: ListenerWish['protocol']) =>
+    wish.protocol === protocol || context.world.listeners.former.get(reading.key)?.protocol === protocol;
+  const serverNames = isUsed('TLS') ? serverNamesOf(service, context.settings.namespace) : [];
+  return {
+    status: leaving ? null : servedStatus(listener, name, serverNames, facts),
+    members,
+    entry: isUsed('TLS') ? { serverNames, route } : null,
+    port: isUsed('TCP') ? portRoute(reading, service, facts) : null,
+    publication: Object.freeze({
+      cluster: wish.cluster,
+      namespace: namespaceOf(cluster),
+      object: objectOf(cluster),
+      want: leaving ? 'leaving' : wanted(facts),
+      near: facts.netnsCount > 0,
+      listener: Object.freeze({
+        key: reading.key,
+        service,
+        port: wish.port,
+        listenPort: wish.protocol === 'TLS' ? 'shared' : openPort(facts),
+        selector: selectorMark(reading.object.uid, wish.selectorDigest),
+      }),
+    }),
+    reserved: [],
+  };
+}
+
+const NO_NAME: ListenerName = { service: null, conflict: null };
+
+export const namedListener = (
+  { key, createdAtMs }: ListenerReading,
+  { cluster, poolName }: ListenerWish,
+): NamedListener => ({ key, createdAtMs, cluster, poolName });
+
+const UNSERVED: PlacedListener = Object.freeze({
+  status: null,
+  members: [],
+  entry: null,
+  port: null,
+  publication: null,
+  reserved: [],
+});
+
+interface ServedFacts extends ListenerFacts {
+  readonly route: Route;
+}
+
+/** What the turn knows about a listener whose cluster exists. */
+function listenerFacts(
+  reading: ListenerReading,
+  wish: ListenerWish,
+  cluster: ClusterReading,
+  { world, index, cache, machines: allMachines }: ListenerContext,
+): ServedFacts {
+  const networkId = machineNetworkOf(cluster, world.lastKnown.get(keyOf(cluster)));
+  const netns = networkId === null ? [] : index.find(networkId);
+  const machines = allMachines.of(reading.namespace, wish.cluster);
+  const pool = { machines, selection: wish.selection, netns, targetPort: wish.targetPort };
+  const members = poolMembers(pool, world.health, cache);
+  const route = routeOf(reading, wish, members);
+  const isReady = route.backends.length > 0;
+  const outcome = world.ports.get(reading.key) ?? null;
+  return { wish, members, networkId, netnsCount: netns.length, isReady, outcome, world, index, route };
+}
+
+const openPort = ({ outcome }: ListenerFacts): number | null =>
+  outcome?.kind === 'open' ? outcome.port : null;
+
+/** As for a cluster: while the health is unknown, published objects stay unchanged. */
+function wanted({ wish, members, networkId, isReady, outcome, world }: ListenerFacts): Publication['want'] {
+  if (networkId === null || !world.listeners.machinesKnown) return 'unjudged';
+  if (!isReady) {
+    const failing = members.filter(({ status }) => status.state === 'NotReady');
+    return failing.some((member) => isMemberUnjudged(member, world.health)) ? 'unjudged' : 'down';
+  }
+  if (wish.protocol === 'TLS' || outcome?.kind === 'open') return 'live';
+  return outcome === null ? 'unjudged' : 'down';
+}
+
+/** If two machines report the same address, the route contains it once. */
+function routeOf(reading: ListenerReading, wish: ListenerWish, members: readonly PoolMember[]): Route {
+  const backends = new Map<string, Backend>();
+  for (const { backend } of members) if (backend !== null) backends.set(backend.key, backend);
+  return {
+    cluster: wish.cluster,
+    namespace: reading.namespace,
+    backends: Object.freeze([...backends.values()]),
+    pool: Object.freeze({ listener: reading.key, allowedCidrs: wish.allowedCidrs }),
+  };
+}
+
+/** null before the slices are listed, because they show which port the listener had. */
+function portRoute({ key }: ListenerReading, service: string, facts: ServedFacts): PortRoute | null {
+  const { wish, world, route } = facts;
+  if (!world.listeners.slicesSeen) return null;
+  const preferredPort = openPort(facts) ?? formerPort(wish, service, world);
+  return Object.freeze({ name: key, preferredPort, route });
+}
+
+/**
+ * The port before a restart, from this instance's own slice. Without publishing, the manifest's port is the only source. Without it, a
+ * restart could give a port that clients know to another tenant's listener.
+ */
+function formerPort({ cluster, port }: ListenerWish, service: string, { kube }: World): number | null {
+  if (kube === null) return port;
+  const slices = kube.slices.ours.get(listenerPublicationKey(cluster, service)) ?? [];
+  const own = slices.find(({ instance }) => instance === kube.self.instance);
+  return own?.object.ports?.[0]?.port ?? null;
+}
+
+function servedStatus(
+  listener: JudgedListener,
+  name: ListenerName,
+  serverNames: readonly string[],
+  facts: ServedFacts,
+): ListenerStatus {
+  const isShared = facts.wish.protocol === 'TLS';
+  return statusOf(listener, name, listenerCondition(listener.problems, facts), {
+    listenPort: isShared ? null : openPort(facts),
+    serverNames: isShared ? serverNames : [],
+    members: facts.members.map(({ status }) => status),
+  });
+}
+
+const unservedStatus = (
+  listener: JudgedListener,
+  name: ListenerName,
+  state: ListenerCondition['state'],
+  reason: string,
+): ListenerStatus =>
+  statusOf(
+    listener,
+    name,
+    { state, reason, detail: null },
+    { listenPort: null, serverNames: [], members: [] },
+  );
+
+function statusOf(
+  { reading, wish }: JudgedListener,
+  { service, conflict }: ListenerName,
+  { state, reason, detail }: ListenerCondition,
+  { listenPort, serverNames, members }: Pick<ListenerStatus, 'listenPort' | 'serverNames' | 'members'>,
+): ListenerStatus {
+  const { cluster, protocol, port, targetPort } = wish ?? reading.shown;
+  return Object.freeze({
+    name: reading.name,
+    namespace: reading.namespace,
+    cluster,
+    protocol,
+    port,
+    targetPort,
+    service,
+    listenPort,
+    serverNames: Object.freeze([...serverNames]),
+    state,
+    reason,
+    detail,
+    ...(conflict !== null && { nameConflict: conflict }),
+    members: Object.freeze(members),
+  });
+}
+
+/** Finds the Services by their own marks, because the edit may have changed the cluster name. */
+function existingServices(key: string, { kube }: World): readonly string[] {
+  const found: string[] = [];
+  for (const [name, service] of kube?.services ?? []) {
+    if (listenerLabels(service.metadata)?.listener !== key) continue;
+    const ownership = ownershipOf(service);
+    if (ownership.kind === 'ours') found.push(listenerPublicationKey(ownership.cluster, name));
+  }
+  return found;
+}
