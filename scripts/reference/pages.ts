@@ -6,7 +6,16 @@ import { flags } from './flags.ts';
 import { metrics } from './metrics.ts';
 import type { ReferencePage } from './page.ts';
 import { rbac } from './rbac.ts';
+import { status } from './status.ts';
 
 export async function referencePages(): Promise<ReferencePage[]> {
-  return [flags(), await metrics(), connectionOutcomes(), exitCodes(), rbac(), additionalListener()];
+  return [
+    flags(),
+    await metrics(),
+    connectionOutcomes(),
+    exitCodes(),
+    status(),
+    rbac(),
+    additionalListener(),
+  ];
 }

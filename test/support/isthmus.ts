@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClusterView, StatusView } from '../../src/telemetry/status/status.ts';
+import { undocumentedFields } from './status-fields.ts';
 import { until, WAIT_MS, within } from './tcp.ts';
 import { traced } from './traced.ts';
 
@@ -77,7 +78,10 @@ export class Isthmus {
   }
 
   async status(): Promise<StatusView> {
-    return JSON.parse((await this.get('/status')).body) as StatusView;
+    const status = JSON.parse((await this.get('/status')).body) as StatusView;
+    const missing = undocumentedFields(status);
+    if (missing.length > 0) throw new Error(`docs/reference/status.md has no ${missing.join(', ')}`);
+    return status;
   }
 
   async untilState(name: string, state: string, milliseconds = WAIT_MS): Promise<ClusterView> {
