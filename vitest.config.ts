@@ -8,13 +8,35 @@ if (process.env.ISTHMUS_TEST_SANDBOX !== undefined) {
   process.execPath = fileURLToPath(new URL('./test/support/worker-node', import.meta.url));
 }
 
+/** Floods use all cores and measure how fast other clients are served. Beside them no other file runs. */
+const floods = [
+  'test/attacks/health-flood.test.ts',
+  'test/attacks/hello-flood.test.ts',
+  'test/attacks/slots.test.ts',
+];
+
 // Every test file runs in its own process: tests count descriptors and threads of their process, and a test that dies by a signal
 // must not end the others.
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'demo/**/*.test.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'side by side',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'demo/**/*.test.ts'],
+          exclude: floods,
+          // Many files wait for seconds, for example until a Lease expires. A third process uses the cores meanwhile.
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: floods, maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+    ],
     pool: 'forks',
-    maxWorkers: 2,
     // Upper bounds, not expectations: a machine may be ten times slower than usual. Each bound exceeds every wait inside a test
     // (WAIT_MS of test/support/tcp.ts), because those waits report what they waited for. A test checks speed itself if speed matters.
     testTimeout: 180_000,

@@ -12,6 +12,7 @@ export const PARTS = [
   ...Array.from({ length: SOAK_RUNS }, (_, index) => ({
     name: `test ${index + 1} of ${SOAK_RUNS}`,
     args: ['test'],
+    env: { ISTHMUS_TEST_LONG: '1' },
   })),
   { name: 'demo', args: ['demo', '--once'] },
   { name: 'sanitizers', args: ['test:sanitize'] },

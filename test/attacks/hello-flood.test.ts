@@ -15,7 +15,7 @@ const ATTACKERS = 8300;
 const LINGER_MS = 1000;
 /** All clients together take longer than the hello timeout of 5 s. */
 const VICTIMS = 100;
-const VICTIM_EVERY_MS = 60;
+const VICTIM_EVERY_MS = 52;
 
 type Ended = Readonly<Record<string, number>>;
 const evicted = (ended: Ended) => ended['evicted-hello'] ?? 0;

@@ -8,6 +8,7 @@ import { descriptorOf } from '../../src/netns/descriptor.ts';
 import type { Engine, EngineLimits, Listener } from '../../src/proxy/engine.ts';
 import { handedOver } from '../support/handed-over.ts';
 import { openDescriptors } from '../support/process.ts';
+import { endOfStalledPair, STALLS_WITHIN_MS } from '../support/stalled-pair.ts';
 import { readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
 import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
 
@@ -67,7 +68,8 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
     });
 
     it('does not inherit the dead-peer timeout of the previous process: 0 means no timeout', async () => {
-      const [before, after] = [1000, 0].map((deadPeerTimeoutMs) =>
+      const inheritedMs = 1000;
+      const [before, after] = [inheritedMs, 0].map((deadPeerTimeoutMs) =>
         create({ ...TEST_LIMITS, deadPeerTimeoutMs }),
       );
       cleanups.push(
@@ -87,7 +89,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
           ended = true;
         });
       far.write(Buffer.alloc(32 << 20));
-      await new Promise((resolve) => setTimeout(resolve, 4000));
+      expect(await endOfStalledPair(inheritedMs + STALLS_WITHIN_MS)).toBe('ETIMEDOUT');
       expect(ended).toBe(false);
     });
 

@@ -12,7 +12,7 @@ import { type Served, Service } from '../../src/lifecycle/service.ts';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import { native } from '../../src/netns/native.ts';
 import { openDescriptors } from '../support/process.ts';
-import { tcpServer, until } from '../support/tcp.ts';
+import { tcpServer, until, WAIT_MS, within } from '../support/tcp.ts';
 
 const uid = process.getuid?.() ?? 0;
 const cleanups: (() => unknown)[] = [];
@@ -91,7 +91,7 @@ describe('a successor does not wait for a predecessor that breaks the protocol w
       socket.on('drain', talk);
       talk();
     }).listen(meetingPath(directory));
-    await once(server, 'listening');
+    await within(WAIT_MS, 'the server to listen', once(server, 'listening'));
     cleanups.push(() => server.close());
   };
 
@@ -122,7 +122,7 @@ it('a peer that asks and never reads the answers is disconnected', async () => {
   asker.on('error', () => {
     isAway = true;
   });
-  await once(asker, 'connect');
+  await within(WAIT_MS, 'the connection of the asker', once(asker, 'connect'));
   await until('it is sent away', () => {
     if (!isAway) asker.write('\n'.repeat(1000));
     return isAway;
@@ -182,7 +182,7 @@ describe('a successor that takes the sockets and hangs', () => {
     cleanups.push(() => socket.destroy());
     socket.on('error', () => {});
     socket.write('{"kind":"take","version":"9"}\n');
-    await once(socket, 'connect');
+    await within(WAIT_MS, 'the connection', once(socket, 'connect'));
     return socket;
   }
 

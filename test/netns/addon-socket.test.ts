@@ -7,7 +7,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { type Netns, native } from '../../src/netns/native.ts';
 import { inNetns, makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
-import { until } from '../support/tcp.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
 
 const ADDRESS = '10.11.12.13';
 const ADDRESS_6 = 'fd00:11::13';
@@ -38,7 +38,8 @@ async function serve(
   children.push(child);
   const events: string[] = [];
   child.stdout!.setEncoding('utf8').on('data', (text: string) => events.push(...text.trim().split('\n')));
-  while (!events.includes('listening')) await once(child.stdout!, 'data');
+  while (!events.includes('listening'))
+    await within(WAIT_MS, 'the child to listen', once(child.stdout!, 'data'));
   events.length = 0;
   return { child, events };
 }
@@ -58,9 +59,9 @@ function dial(fd: number, host = ADDRESS): Socket {
 
 async function bannerFrom(netns: Netns, family: 4 | 6 = 4): Promise<string> {
   const socket = dial(netns.createTcpSocket(family), family === 4 ? ADDRESS : ADDRESS_6);
-  const [data] = (await once(socket, 'data')) as [Buffer];
+  const [data] = (await within(WAIT_MS, 'the answer', once(socket, 'data'))) as [Buffer];
   socket.destroy();
-  await once(socket, 'close');
+  await within(WAIT_MS, 'the close of the socket', once(socket, 'close'));
   return data.toString();
 }
 
@@ -75,7 +76,9 @@ describe('a socket made in a netns', () => {
     await serve(red!.name, 'red six', ADDRESS_6);
     expect(await bannerFrom(inRed, 6)).toBe('red six');
     const refused = dial(inBlue.createTcpSocket(6), ADDRESS_6);
-    expect(((await once(refused, 'error')) as [NodeJS.ErrnoException])[0].code).toBe('ECONNREFUSED');
+    expect(
+      ((await within(WAIT_MS, 'the refusal', once(refused, 'error'))) as [NodeJS.ErrnoException])[0].code,
+    ).toBe('ECONNREFUSED');
     expect(threadNetns()).toHaveLength(1);
   });
 
@@ -102,7 +105,11 @@ describe('a socket made in a netns', () => {
     const netns = open(makeNetns().path);
     const fd = netns.createTcpSocket(4);
     const child = spawn('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const [text] = (await once(child.stdout!.setEncoding('utf8'), 'data')) as [string];
+    const [text] = (await within(
+      WAIT_MS,
+      'the output of the child',
+      once(child.stdout!.setEncoding('utf8'), 'data'),
+    )) as [string];
     expect(text).toContain('/dev/null');
     expect(text).not.toContain('net:[');
     expect(text).not.toContain(netns.path);
@@ -118,11 +125,14 @@ describe('the socket options', () => {
     child.kill('SIGSTOP'); // the kernel fills its backlog of one, then drops every SYN
     const netns = open(path);
     const waiting = [0, 1].map(() => dial(netns.createTcpSocket(4)));
-    await Promise.all(waiting.map((socket) => once(socket, 'connect')));
+    const connected = waiting.map((socket) => once(socket, 'connect'));
+    await within(WAIT_MS, 'two connections in the backlog', Promise.all(connected));
     const fd = netns.createTcpSocket(4);
     native.setUserTimeout(fd, 300);
     const started = performance.now();
-    const [error] = (await once(dial(fd), 'error')) as [NodeJS.ErrnoException];
+    const [error] = (await within(WAIT_MS, 'the error of the dial', once(dial(fd), 'error'))) as [
+      NodeJS.ErrnoException,
+    ];
     expect(error).toMatchObject({ code: 'ETIMEDOUT', syscall: 'connect' });
     expect(performance.now() - started).toBeLessThan(10_000); // the kernel alone takes over two minutes
     for (const socket of waiting) socket.destroy();
@@ -143,7 +153,7 @@ describe('the socket options', () => {
       const fd = netns.createTcpSocket(4);
       for (const seconds of settings) native.setLinger(fd, seconds);
       const socket = dial(fd);
-      await once(socket, 'data'); // read first, otherwise the kernel resets because of the unread bytes
+      await within(WAIT_MS, 'the first bytes', once(socket, 'data')); // read first, otherwise the kernel resets because of the unread bytes
       socket.destroy();
       await until('it is closed', () => events.includes('closed'));
       expect(events).toEqual(expected);

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 interface Part {
   readonly name: string;
   readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { chosenParts, PARTS, runNightly } = (await import(`${root}/scripts/test/nightly.mjs`)) as {
@@ -54,6 +55,8 @@ test('the nightly run contains every command of CI', () => {
   expect(commands).toEqual(
     expect.arrayContaining(['check', 'test', 'demo', 'test:e2e', 'test:unprivileged']),
   );
+  const longForms = PARTS.filter(({ args }) => args[0] === 'test').map(({ env }) => env?.ISTHMUS_TEST_LONG);
+  expect(longForms).toEqual(['1', '1', '1']);
   const tasks = PARTS.map(({ args }) => args[0]);
   expect(commands.filter((name) => !tasks.includes(name))).toEqual([]);
 });

@@ -98,11 +98,12 @@ export class EchoPair {
 
   async stop(): Promise<void> {
     this.#child.kill('SIGKILL');
-    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
+    if (this.#child.exitCode === null && this.#child.signalCode === null)
+      await within(WAIT_MS, 'the exit of the echo pair', once(this.#child, 'exit'));
   }
 }
 
 async function next(lines: Interface): Promise<string> {
-  const [line] = (await within(WAIT_MS, 'a line', once(lines, 'line'))) as [string];
+  const [line] = (await within(WAIT_MS, 'a line of the echo pair', once(lines, 'line'))) as [string];
   return line;
 }

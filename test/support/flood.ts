@@ -48,7 +48,7 @@ export class Flood {
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGKILL');
-    await once(this.#child, 'exit');
+    await within(WAIT_MS, 'the exit of the flood', once(this.#child, 'exit'));
   }
 
   async #line(): Promise<string> {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import { native } from '../../src/netns/native.ts';
-import { until } from './tcp.ts';
+import { until, WAIT_MS, within } from './tcp.ts';
 
 export interface UnixPair {
   readonly near: Socket;
@@ -18,10 +18,10 @@ export interface UnixPair {
 export async function unixPair(): Promise<UnixPair> {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-unix-'));
   const server = createServer({ pauseOnConnect: true }).listen(join(directory, 'pair.sock'));
-  await once(server, 'listening');
+  await within(WAIT_MS, 'the unix socket to listen', once(server, 'listening'));
   const near = connect(join(directory, 'pair.sock')).pause();
-  const [far] = (await once(server, 'connection')) as [Socket];
-  if (near.connecting) await once(near, 'connect');
+  const [far] = (await within(WAIT_MS, 'the far end of the pair', once(server, 'connection'))) as [Socket];
+  if (near.connecting) await within(WAIT_MS, 'the near end of the pair', once(near, 'connect'));
   for (const end of [near, far]) end.on('error', () => {});
   server.close();
   return {

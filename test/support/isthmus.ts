@@ -111,7 +111,7 @@ export class Isthmus {
 
   /** The exit code, after the process has ended by itself and all its output has been read. */
   async ended(milliseconds = WAIT_MS): Promise<number | null> {
-    await within(milliseconds, 'the end', this.#closed as Promise<unknown>);
+    await within(milliseconds, 'the end of isthmus', this.#closed as Promise<unknown>);
     await heard();
     return (this.#child as ChildProcess).exitCode;
   }
@@ -120,7 +120,7 @@ export class Isthmus {
     const child = this.#child;
     if (child !== null && child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL');
-      await once(child, 'exit');
+      await within(WAIT_MS, 'the exit of isthmus', once(child, 'exit'));
       await heard();
     }
     rmSync(this.directory, { recursive: true, force: true });

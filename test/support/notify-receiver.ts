@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { until, WAIT_MS } from './tcp.ts';
+import { until, WAIT_MS, within } from './tcp.ts';
 
 const SCRIPT = `
 import json, os, socket, struct, sys
@@ -37,7 +37,7 @@ export class NotifyReceiver {
     const child = spawn('python3', ['-c', SCRIPT, address], { stdio: ['ignore', 'pipe', 'inherit'] });
     const receiver = new NotifyReceiver(address, child);
     const lines = createInterface({ input: child.stdout! });
-    await once(lines, 'line');
+    await within(WAIT_MS, 'the notify receiver to listen', once(lines, 'line'));
     lines.on('line', (line) => {
       const { pid, text } = JSON.parse(line) as { pid: number; text: string };
       const fields = text.split('\n').map((each) => {
@@ -67,6 +67,7 @@ export class NotifyReceiver {
 
   async stop(): Promise<void> {
     this.#child.kill('SIGKILL');
-    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
+    if (this.#child.exitCode === null && this.#child.signalCode === null)
+      await within(WAIT_MS, 'the exit of the notify receiver', once(this.#child, 'exit'));
   }
 }

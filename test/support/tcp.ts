@@ -33,7 +33,7 @@ export async function tcpServer(
     }
   });
   server.listen(0, host);
-  await once(server, 'listening');
+  await within(WAIT_MS, 'the server to listen', once(server, 'listening'));
   const { port, address } = server.address() as AddressInfo;
   return {
     server,
@@ -51,7 +51,7 @@ export async function tcpServer(
     close: async () => {
       for (const socket of sockets) socket.destroy();
       server.close();
-      await once(server, 'close');
+      await within(WAIT_MS, 'the close of the server', once(server, 'close'));
     },
   };
 }
@@ -71,7 +71,7 @@ export async function freePort(): Promise<number> {
     });
     if (!isFree) continue;
     server.close();
-    await once(server, 'close');
+    await within(WAIT_MS, 'the close of the probing server', once(server, 'close'));
     nextPort += 1;
     return nextPort - 1;
   }

@@ -115,7 +115,7 @@ export class Unit {
 
   async openSocket(name: string, host = '127.0.0.1'): Promise<number> {
     const server = createServer().listen(0, host);
-    await once(server, 'listening');
+    await within(WAIT_MS, 'the server to listen', once(server, 'listening'));
     const { port } = server.address() as { port: number };
     // systemd listens but does not accept, which Node cannot do. Only the descriptor is kept.
     const [fd] = await handedOver(descriptorOf(server));

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../support/tcp.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 
@@ -236,7 +236,9 @@ describe.runIf(base)('the package', () => {
           env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
         },
       );
-      const [code] = (await once(installed, 'exit')) as [number];
+      const [code] = (await within(3 * WAIT_MS, 'the exit of the installation', once(installed, 'exit'))) as [
+        number,
+      ];
       expect(code).toBe(0);
       await until('the new version serves', () => serving().length === 2);
       expect(serving()[1]?.version).toMatch(/\+next$/);
@@ -244,7 +246,7 @@ describe.runIf(base)('the package', () => {
       expect(traffic.residing).toBe(3);
       await traffic.stop();
       expect(traffic.problems).toEqual([]);
-      await once(child, 'exit');
+      await within(WAIT_MS, 'the exit of the process', once(child, 'exit'));
     } finally {
       root.endProcesses();
       await clusters.stop();

@@ -5,7 +5,7 @@ import { fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../support/isthmus.ts';
-import { freePort, until } from '../support/tcp.ts';
+import { freePort, until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
@@ -53,7 +53,7 @@ describe('a notification to systemd', () => {
     const stopping = await unit.notify.until('stopping', ({ fields }) => fields.STOPPING === '1');
     // 5 s of propagation, 120 s of drain, and a margin: these settings need more than the unit's TimeoutStopSec=.
     expect(stopping.fields.EXTEND_TIMEOUT_USEC).toBe('135000000');
-    const [code] = (await once(child, 'exit')) as [number];
+    const [code] = (await within(WAIT_MS, 'the exit of isthmus', once(child, 'exit'))) as [number];
     expect(code).toBe(0);
   });
 
@@ -130,7 +130,7 @@ describe('sockets of systemd', () => {
       traffic.visitors(4);
       await traffic.goesOn(5);
       first.kill('SIGTERM');
-      await once(first, 'exit');
+      await within(WAIT_MS, 'the exit of the first process', once(first, 'exit'));
       const second = await unit.ready(...args);
       expect(second.pid).not.toBe(first.pid);
       await traffic.goesOn(5);
@@ -163,7 +163,7 @@ describe('sockets of systemd', () => {
     const { unit, flags } = newUnit();
     unit.sockets.set('tls', openSync('/dev/null', 'r'));
     const child = await unit.start(...flags, ...ANY);
-    const [code] = (await once(child, 'close')) as [number];
+    const [code] = (await within(WAIT_MS, 'the exit of isthmus', once(child, 'close'))) as [number];
     expect(code).toBe(1);
     expect(unit.log.at(-1)).toMatchObject({
       level: 'fatal',

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { mainScript } from '../support/isthmus.ts';
-import { until } from '../support/tcp.ts';
+import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
@@ -187,7 +187,7 @@ describe('an upgrade', () => {
     process.kill(old.pid as number, 'SIGHUP');
     await until('the new one has the sockets', () => unit.logged('taking over').length === 1);
     process.kill(old.pid as number, 'SIGKILL');
-    await once(old, 'exit');
+    await within(WAIT_MS, 'the exit of the old process', once(old, 'exit'));
     const traffic = new Traffic({ port, cluster: clusters.alpha });
     traffic.visitors(4);
     await traffic.goesOn(5);
@@ -219,7 +219,9 @@ describe('the handover socket', () => {
     expect(statSync(join(unit.handover, 'handover.sock')).mode & 0o777).toBe(0o600);
     const socket = connect(join(unit.handover, 'handover.sock'));
     socket.write('{"kind":"give me all"}\n');
-    const [answer] = (await once(socket, 'data')) as [Buffer];
+    const [answer] = (await within(WAIT_MS, 'an answer to the invalid message', once(socket, 'data'))) as [
+      Buffer,
+    ];
     expect(String(answer)).toContain('"refused"');
     socket.destroy();
     expect((await unit.reload()).code).toBe(0);
@@ -244,7 +246,7 @@ describe('the handover socket', () => {
     child.stdout.on('data', (chunk) => {
       text += String(chunk);
     });
-    await once(child, 'close');
+    await within(WAIT_MS, 'the exit of the peer', once(child, 'close'));
     expect(text).toContain('closed');
     expect(text).not.toContain('heard');
     await until('it is told', () =>
@@ -263,10 +265,10 @@ describe('the handover socket', () => {
     const { unit, flags } = newUnit();
     const first = await unit.ready(...flags);
     first.kill('SIGKILL');
-    await once(first, 'exit');
+    await within(WAIT_MS, 'the exit of the first process', once(first, 'exit'));
     const second = await unit.ready(...flags);
     second.kill('SIGTERM');
-    await once(second, 'exit');
+    await within(WAIT_MS, 'the exit of the second process', once(second, 'exit'));
     expect(() => statSync(join(unit.handover, 'handover.sock'))).toThrow(/ENOENT/);
   });
 });

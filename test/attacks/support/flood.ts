@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { until, WAIT_MS } from '../../support/tcp.ts';
+import { until, WAIT_MS, within } from '../../support/tcp.ts';
 
 const script = fileURLToPath(new URL('./flood-main.ts', import.meta.url));
 
@@ -88,7 +88,7 @@ export class Flood {
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGKILL');
-    await once(this.#child, 'exit');
+    await within(WAIT_MS, 'the exit of the flood', once(this.#child, 'exit'));
   }
 }
 

@@ -1,5 +1,7 @@
 // Two sets of instances on the built program: they publish into one namespace, and their clusters are in two.
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
+import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
 import { ADDRESS } from '../../support/two-clusters.ts';
@@ -37,6 +39,24 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
+/** Adds a Service like that of `cluster`, but of a cluster that does not exist. */
+async function orphanIsCollected(cluster: string): Promise<void> {
+  const name = `former-${cluster}`;
+  const { metadata, spec } = site.management.get('v1', 'Service', cluster) as KubeObject;
+  site.api.store.create({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      labels: { ...metadata.labels, 'isthmus.dev/resource-owner': name },
+      annotations: { ...metadata.annotations, 'isthmus.dev/resource-owner': name },
+    },
+    spec: { ports: (spec as { ports: object[] }).ports },
+  });
+  await until(`${name} is collected`, () => !site.management.services().includes(name));
+}
+
 it('neither set of instances deletes the Services of the other, not even while they have no endpoint', async () => {
   await site.published('alpha-net-1', 'beta-net-2');
   // A deleted Service would be recreated at once, with another uid.
@@ -45,8 +65,8 @@ it('neither set of instances deletes the Services of the other, not even while t
   const before = uids();
   await site.clusters.servers.get('beta')?.stop();
   await until('the slice is gone', () => site.slice('beta-net-2') === null);
-  // An instance waits one second for each instance before it, and collects at its next tick at the latest.
-  await new Promise((resolve) => setTimeout(resolve, 6000));
+  // Each set collects an orphan of its own that is younger. If it took the Service of the other set for one, that is gone by then.
+  await Promise.all([orphanIsCollected('alpha'), orphanIsCollected('beta')]);
   expect(uids()).toEqual(before);
   await site.clusters.serve(site.clusters.beta);
   await site.published('beta-net-2');

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
+import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
 
@@ -107,6 +108,9 @@ describe('an instance that dies', () => {
   it('is collected by the others once its Lease has expired: slices first, then the Lease', async () => {
     second.signal('SIGKILL');
     await second.ended();
+    // The duration in a Lease applies to its holder, so this Lease expires after 5 s instead of 30 s.
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: NAMESPACE };
+    site.api.store.patch({ ...lease, name: 'isthmus-net-2' }, { spec: { leaseDurationSeconds: 5 } });
     await until('its slices are gone', () => site.management.slices().length === 2, 120_000);
     expect(site.management.slices()).toEqual(['alpha-net-1', 'beta-net-1']);
     await until('its Lease is gone', () => leases().join() === 'isthmus-net-1');

@@ -44,6 +44,6 @@ export class NetnsServer {
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGKILL');
-    await once(this.#child, 'exit');
+    await within(WAIT_MS, 'the exit of a server in a netns', once(this.#child, 'exit'));
   }
 }
