@@ -79,7 +79,7 @@ async function main([command, ...args]: readonly string[]): Promise<ExitCode> {
   if (Object.hasOwn(COMMANDS, name)) return COMMANDS[name as CommandName](args);
   const close = nearest(command, Object.keys(COMMANDS));
   complain(
-    `isthmus: there is no command '${command}'${close ? `; did you mean '${close}'?` : ''}\n\n${MAIN_HELP}`,
+    `isthmus: unknown command '${command}'${close ? `; did you mean '${close}'?` : ''}\n\n${MAIN_HELP}`,
   );
   return EXIT.invalid;
 }
@@ -140,19 +140,17 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
   const started = app.start().then(() => service?.serving(app));
   await Promise.race([started, signal.first, app.failed, ...(service === null ? [] : [service.dismissed])]);
   const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
-    logger.info({ pid, version: taken }, 'a successor serves now: waiting for the connections that are open'),
+    logger.info({ pid, version: taken }, 'handed over to successor: waiting for open connections'),
   );
   await Promise.race([
     app.failed,
     ...(handedOver === undefined ? [] : [handedOver]),
-    signal.first.then((name) =>
-      logger.info({ signal: name }, 'stopping: no new connections, waiting for those that are open'),
-    ),
+    signal.first.then((name) => logger.info({ signal: name }, 'stopping: draining open connections')),
     app.superseded.then((holder) =>
       logger.warn(
         { holder },
-        'another process holds the Lease of this node now: draining, and writing nothing more ' +
-          '(two that are meant to run side by side need a --node-name each)',
+        'superseded: another process holds the Lease of this node; draining without further writes ' +
+          '(two instances on one node each need their own --node-name)',
       ),
     ),
   ]);
@@ -164,7 +162,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     // take the sockets back from the successor. So this process stays until the kubelet sends a signal.
     const isReplaced = !signal.seen() && process.pid === 1;
     if (isReplaced) {
-      logger.info('waiting to be ended: a container that ends by itself would be started again');
+      logger.info('waiting for a signal: the kubelet restarts a container that exits by itself');
       await Promise.race([signal.first, new Promise((resolve) => setTimeout(resolve, REPLACED_WITHIN_MS))]);
     }
     await app.close();
@@ -172,7 +170,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
   };
   const second = await Promise.race([drained(), signal.second, app.failed]);
   if (second === null) return EXIT.ok;
-  logger.warn({ signal: second }, 'second signal: ending at once');
+  logger.warn({ signal: second }, 'second signal: exiting immediately');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
   return signalExit(second);
 }
@@ -211,7 +209,7 @@ function untilSignal(): {
 /** What a valid value would be, phrased like the other configuration problems; null when the directory is valid. */
 function directoryProblem(path: string): string | null {
   try {
-    return statSync(path).isDirectory() ? null : 'a directory, this is a file';
+    return statSync(path).isDirectory() ? null : 'a directory, not a file';
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? 'a directory that exists' : `a directory that can be read (${code})`;
@@ -250,16 +248,16 @@ function readText(path: string): { readonly text: string } | { readonly wanted: 
 function startFailure(error: unknown): string | null {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE')
-    return `${message}: another program listens there; choose another --listen, --admin or --health-listen`;
-  if (code === 'EACCES') return `${message}: this address or port needs a privilege we do not have`;
+    return `${message}: another program uses this port. Choose another --listen, --admin or --health-listen`;
+  if (code === 'EACCES') return `${message}: this process lacks the privilege for this address or port`;
   if (code === 'EADDRNOTAVAIL') return `${message}: this machine does not have that address`;
   if (code === 'EHANDOVER') return message;
   if (code === 'ENOTLISTENING')
-    return `what LISTEN_FDS names is no TCP socket that listens: ListenStream= is wanted`;
+    return 'LISTEN_FDS passes a socket that is not a listening TCP socket. Use ListenStream= in the socket unit.';
   if (code === 'EKUBECONFIG') {
     return (
-      `${message}; --kubeconfig <path> names one, in a Pod its service account is used, and ` +
-      '--source file:<directory> needs no Kubernetes API at all'
+      `${message}. Use --kubeconfig <path>, run in a Pod with a service account, ` +
+      'or use --source file:<directory>, which needs no Kubernetes API.'
     );
   }
   if (code === 'MODULE_NOT_FOUND' || code === 'ERR_DLOPEN_FAILED') {

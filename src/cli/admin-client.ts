@@ -26,7 +26,7 @@ export function askAdmin(
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > MAX_BYTES) request.destroy(new Error('the answer has no end'));
+        if (bytes > MAX_BYTES) request.destroy(new Error(`the answer is larger than ${MAX_BYTES} bytes`));
         chunks.push(chunk);
       });
       response.on('error', reject);

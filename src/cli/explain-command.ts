@@ -34,7 +34,7 @@ export async function showExplanation(
       : EXIT.failed;
   } catch (error) {
     process.stderr.write(
-      `no proxy that explains answers at ${endpointText({ address: host, port })} (${(error as Error).message}); ` +
+      `no proxy answers at ${endpointText({ address: host, port })} (${(error as Error).message}); ` +
         'is it running? --admin names its port\n',
     );
     return EXIT.failed;

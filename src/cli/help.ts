@@ -100,7 +100,7 @@ Usage: isthmus reload --handover <dir> [--with-environment]
 The proxy must run with the same --handover. --with-environment: the successor
 gets the settings (ISTHMUS_*, KUBECONFIG, …) of this command's environment in
 place of those of the running proxy; its flags stay as they are.
-Exit code: 0 when the successor serves, 1 when the running proxy goes on.
+Exit code: 0 when the successor serves, 1 when the old one serves on.
 `;
 
 export function runHelp(): string {

@@ -13,9 +13,12 @@ export function reloadArguments(args: readonly string[], environment: Environmen
     const [name, value] = (args[i] as string).split(/=(.*)/s, 2);
     if (name === '--with-environment') withEnvironment = true;
     else if (name === '--handover') directory = value ?? args[++i] ?? '';
-    else return { problem: `there is no flag ${args[i]}` };
+    else return { problem: `the flag ${args[i]} does not exist` };
   }
   if (directory === '')
-    return { problem: 'which one? --handover <dir> names the directory of the running proxy' };
+    return {
+      problem:
+        'the handover directory is missing. Use --handover <dir> with the directory of the running proxy',
+    };
   return { directory, environment: withEnvironment ? environment : null };
 }

@@ -24,7 +24,7 @@ export async function reload({ directory, environment, print, complain }: Reload
       return EXIT.ok;
     case 'failed':
     case 'refused':
-      complain(`isthmus: not reloaded, the running process goes on: ${answer.reason}\n`);
+      complain(`isthmus: not reloaded, the running process continues to serve: ${answer.reason}\n`);
       return EXIT.failed;
     default:
       complain(

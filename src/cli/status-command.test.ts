@@ -182,7 +182,7 @@ describe('invalid arguments: exit code 2', () => {
     vi.stubEnv('ISTHMUS_ADMIN', variable);
     expect(await show(args)).toBe(2);
     expect(out).toBe('');
-    expect(err).toContain(`  ${where}: "nonsense" is not valid; wanted a port or <address>:<port>`);
+    expect(err).toContain(`  ${where}: "nonsense" is not valid. Use a port or <address>:<port>`);
   });
 });
 

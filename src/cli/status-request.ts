@@ -10,7 +10,7 @@ export async function requestStatus(endpoint: Endpoint): Promise<StatusView> {
   try {
     return JSON.parse(body) as StatusView;
   } catch {
-    throw new Error('the answer is no status');
+    throw new Error('the answer is not a status');
   }
 }
 

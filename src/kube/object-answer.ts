@@ -6,5 +6,5 @@ import { isRecord } from './kube-object.ts';
 export function objectIn<T extends object>(answer: T, verb: string, path: string): T & { metadata: object } {
   if (isRecord(answer) && isRecord((answer as { readonly metadata?: unknown }).metadata))
     return answer as T & { metadata: object };
-  throw new KubeError({ code: 'bad-answer', verb, path, status: 200, detail: 'the answer is no object' });
+  throw new KubeError({ code: 'bad-answer', verb, path, status: 200, detail: 'the answer is not an object' });
 }

@@ -84,6 +84,6 @@ export function statusLine({ listen, states, staleSince }: ServiceSummary): stri
   const clusters = `${serving} ${serving === 1 ? 'cluster' : 'clusters'}`;
   const parts = [`serving ${clusters}${listen === null ? '' : ` at ${listen}`}`];
   for (const state of TOLD) if (count(state) > 0) parts.push(`${count(state)} ${state}`);
-  if (staleSince !== null) parts.push(`no word from the Kubernetes API since ${staleSince}`);
+  if (staleSince !== null) parts.push(`no update from the Kubernetes API since ${staleSince}`);
   return parts.join(', ');
 }

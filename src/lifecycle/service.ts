@@ -211,7 +211,7 @@ export class Service {
     if (pid === 1) {
       const reason =
         'it is the first process of its container, which ends with it: start a new container beside it';
-      log('error', { reason }, 'no successor is started: this process goes on');
+      log('error', { reason }, 'successor not started: this process continues to serve');
       return { kind: 'failed', reason };
     }
     this.#upgrading = true;
@@ -224,7 +224,7 @@ export class Service {
     const outcome = await this.#successorOutcome(command, successorEnvironment(environment, settings));
     this.#upgrading = false;
     if (outcome.kind === 'failed') {
-      log('error', { reason: outcome.reason }, 'the successor does not serve: this process goes on');
+      log('error', { reason: outcome.reason }, 'successor does not serve: this process continues to serve');
       if (!this.#isOver) this.#notify.send({ READY: 1, STATUS: this.#lastStatus });
     }
     return outcome;
@@ -295,10 +295,10 @@ export class Service {
       log(
         'warn',
         { ...successor },
-        `the successor did not come to serve within ${seconds} s: this process goes on, and the next one may try`,
+        `the successor did not come to serve within ${seconds} s: this process continues to serve and accepts another attempt`,
       );
     else if (!this.#upgrading)
-      log('warn', { ...successor }, 'the successor ended before it served: this process goes on');
+      log('warn', { ...successor }, 'successor exited before it served: this process continues to serve');
     if (kind !== 'starts') this.#successorSettled?.resolve();
     // A late successor is not ready either. If our port reported ready for it, Kubernetes would delete this Pod as replaced.
     const starting = this.#upgrading ? null : this.#server?.starting;

@@ -12,7 +12,7 @@ test.each<[states: Record<string, number>, staleSince: string | null, line: stri
   [
     { serving: 2 },
     '2026-01-01T00:00:00.000Z',
-    'serving 2 clusters at *:6443, no word from the Kubernetes API since 2026-01-01T00:00:00.000Z',
+    'serving 2 clusters at *:6443, no update from the Kubernetes API since 2026-01-01T00:00:00.000Z',
   ],
 ])('%j, %s: %s', (states, staleSince, line) => {
   expect(statusLine({ listen: '*:6443', states: new Map(Object.entries(states)), staleSince })).toBe(line);

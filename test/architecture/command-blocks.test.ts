@@ -128,7 +128,12 @@ describe('rejected', () => {
     ['a block without a class', '', 'ls', 'the fence is "sh "'],
     ['a class that does not exist', 'runs', 'ls', 'the fence is "sh runs"'],
     ['a command that Isthmus does not have', 'run', 'isthmus stat', 'isthmus has no command stat'],
-    ['a flag that Isthmus does not have', 'run', 'isthmus run --helth tls', '--helth: no such flag'],
+    [
+      'a flag that Isthmus does not have',
+      'run',
+      'isthmus run --helth tls',
+      '--helth: this flag does not exist',
+    ],
     ['a value that a flag does not take', 'run', 'FOO=1 isthmus run --health udp', '--health: '],
     ['a flag behind a pipe', 'run', 'isthmus status --jsn | jq .', 'the arguments are not valid'],
     [
@@ -137,7 +142,12 @@ describe('rejected', () => {
       'kubectl exec ds/x -- isthmus top --on',
       'the arguments are not valid',
     ],
-    ['a flag on a continued line', 'run', 'npm start -- \\\n  --lisen 6443', '--lisen: no such flag'],
+    [
+      'a flag on a continued line',
+      'run',
+      'npm start -- \\\n  --lisen 6443',
+      '--lisen: this flag does not exist',
+    ],
     ['a script that does not exist', 'host', 'npm run chek && ls', 'npm has no script chek'],
     [
       'a file that does not exist',

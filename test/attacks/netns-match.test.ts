@@ -76,7 +76,7 @@ it('an id that is not a UUID is invalid, whatever this host names its namespaces
     for (const name of ['mgmt', 'word', 'path', 'whole']) {
       const { backends, reason } = await isthmus.untilState(name, 'invalid');
       expect([name, backends]).toEqual([name, []]);
-      expect(reason).toMatch(/^status\.network\.id is ".*": the UUID of a Neutron network belongs there/);
+      expect(reason).toMatch(/^status\.network\.id is ".*": expected the UUID of a Neutron network/);
     }
     await witnessIsServed('later');
     for (const { owner, dials } of named) expect([owner, dials()]).toEqual([owner, 0]);

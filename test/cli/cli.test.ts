@@ -68,10 +68,10 @@ describe('the answer to a mistake', () => {
     expect(status).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain('4 problems with the configuration:');
-    expect(stderr).toContain('--listen: "example.org:6443" is not valid; wanted a port or <address>:<port>');
-    expect(stderr).toContain('--hello-timeout: "5" is not valid; wanted a duration');
-    expect(stderr).toContain('--helth: no such flag; did you mean --health?');
-    expect(stderr).toContain('ISTHMUS_HEALTH_RISE: "two" is not valid; wanted a whole number from 1 to 100');
+    expect(stderr).toContain('--listen: "example.org:6443" is not valid. Use a port or <address>:<port>');
+    expect(stderr).toContain('--hello-timeout: "5" is not valid. Use a duration');
+    expect(stderr).toContain('--helth: this flag does not exist; did you mean --health?');
+    expect(stderr).toContain('ISTHMUS_HEALTH_RISE: "two" is not valid. Use a whole number from 1 to 100');
   });
 
   it('names each mistake in labels, and names the file of an invalid selector', () => {
@@ -87,13 +87,13 @@ describe('the answer to a mistake', () => {
       '  --resource-tags: the key "kubernetes.io/a" cannot be used: keys of kubernetes.io',
     );
     expect(stderr).toContain(
-      'ISTHMUS_NODE_SELECTOR: "@/nowhere/selector.json" is not valid; wanted a file that exists',
+      'ISTHMUS_NODE_SELECTOR: "@/nowhere/selector.json" is not valid. Use a file that exists',
     );
   });
 
   it.each([
     ['a missing directory', '/nonexistent/clusters', 'a directory that exists'],
-    ['a file', '/etc/hostname', 'a directory, this is a file'],
+    ['a file', '/etc/hostname', 'a directory, not a file'],
   ])('%s as source is a configuration error', (_what, path, wanted) => {
     expect(isthmus('run', '--source', `file:${path}`)).toMatchObject({
       status: 2,
@@ -130,7 +130,7 @@ describe('the answer to a mistake', () => {
     const last = JSON.parse(stdout.trim().split('\n').at(-1) as string) as { level: string; msg: string };
     expect(last.level).toBe('fatal');
     expect(last.msg).toMatch(new RegExp(`EADDRINUSE: address already in use.*127\\.0\\.0\\.1:${port}`));
-    expect(last.msg).toContain('choose another --listen');
+    expect(last.msg).toContain('Choose another --listen');
   });
 
   it('status reports that no proxy runs and exits with 1', () => {
@@ -156,7 +156,7 @@ describe('the answer to a mistake', () => {
   it('doctor accepts the flags of run and lists mistakes in them as run does', () => {
     const { status, stdout, stderr } = isthmus('doctor', '--json', '--helth', 'tls');
     expect([status, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('--helth: no such flag; did you mean --health?');
+    expect(stderr).toContain('--helth: this flag does not exist; did you mean --health?');
   });
 
   it('demo explains how to start the demo from a clone', () => {

@@ -97,7 +97,7 @@ describe('in a pipe', () => {
   it('rejects unknown arguments', async () => {
     expect(await piped('--interval', '1ms')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('--interval: "1ms" is not valid; wanted a duration from 200ms to 1m'),
+      err: expect.stringContaining('--interval: "1ms" is not valid. Use a duration from 200ms to 1m'),
     });
     expect(await piped('alpha')).toMatchObject({
       code: 2,

@@ -99,7 +99,7 @@ it('under our profile a Pod takes over the listeners of its predecessor', async 
     await serves(site, old);
     await successor.start('--handover', '/run/isthmus');
     expect(successor.isthmus.port).toBe(old.isthmus.port);
-    const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
+    const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting for a signal'));
     await until('the old Pod has nothing more to do', waits);
     old.isthmus.signal('SIGTERM'); // as kubelet sends
     expect(await old.isthmus.ended()).toBe(0);

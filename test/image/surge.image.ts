@@ -26,7 +26,7 @@ it('the new Pod gets the clients; the old Pod serves late clients and then waits
     await successor.isthmus.start(...TIMES);
     await until('the slice leads to the new Pod', () => leadsTo(successor));
     for (const { isthmus } of [old, successor]) expect(await site.ask(isthmus, alpha)).toContain('alpha');
-    const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
+    const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting for a signal'));
     await until('the old Pod has drained', waits);
     for (const { path, port } of old.settings.probes)
       expect(await old.probe(path, port), path).toBe(path === '/livez' ? 200 : 503);

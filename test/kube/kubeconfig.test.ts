@@ -219,7 +219,7 @@ describe('a kubeconfig is rejected, and the error shows no secret, for a file', 
     readFileSync(written(cluster, user, extra), 'utf8');
 
   test.each<[title: string, content: () => string, problem: string]>([
-    ['that is not YAML', () => 'users: [ s3cret: {', 'it is no YAML'],
+    ['that is not YAML', () => 'users: [ s3cret: {', 'it is not YAML'],
     ['that is empty', () => '', 'it is no kubeconfig'],
     ['that is a list', () => '[]', 'it is no kubeconfig'],
     [

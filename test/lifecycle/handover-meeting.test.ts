@@ -163,7 +163,7 @@ it('the first process of a container starts no successor, because it would end w
     kind: 'failed',
     reason: expect.stringContaining('first process of its container'),
   });
-  expect(log).toEqual(['no successor is started: this process goes on']);
+  expect(log).toEqual(['successor not started: this process continues to serve']);
   const next = await ask();
   await next?.serving();
   expect(released()).toBe(1);
@@ -191,7 +191,10 @@ describe('a successor that takes the sockets and hangs', () => {
     await hanging();
     await isTold(log, /has our sockets, and starts/);
     await expect(ask()).rejects.toThrow('another successor was faster');
-    await isTold(log, /did not come to serve within 4 s: this process goes on, and the next one may try/);
+    await isTold(
+      log,
+      /did not come to serve within 4 s: this process continues to serve and accepts another attempt/,
+    );
     expect(released()).toBe(0);
     const next = await ask(20_000, '3');
     await next?.serving();
@@ -207,10 +210,10 @@ describe('a successor that takes the sockets and hangs', () => {
     const next = await hanging();
     await isTold(log, /has our sockets, and starts/, 2);
     next.destroy();
-    await isTold(log, /ended before it served/);
+    await isTold(log, /exited before it served/);
     expect(told.at(-1)).toBe('9');
     first.destroy();
-    await isTold(log, /ended before it served/, 2);
+    await isTold(log, /exited before it served/, 2);
     expect(told.at(-1)).toBeNull();
   });
 
@@ -235,7 +238,7 @@ describe('a successor that takes the sockets and hangs', () => {
       'a successor must serve within 4 s, and this one is too late',
     );
     await expect(late?.serving()).rejects.toThrow('too late');
-    await isTold(log, /ended before it served/);
+    await isTold(log, /exited before it served/);
     expect(told.at(-1)).toBeNull();
     expect(released()).toBe(0);
   });

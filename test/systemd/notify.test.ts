@@ -167,7 +167,7 @@ describe('sockets of systemd', () => {
     expect(code).toBe(1);
     expect(unit.log.at(-1)).toMatchObject({
       level: 'fatal',
-      msg: 'what LISTEN_FDS names is no TCP socket that listens: ListenStream= is wanted',
+      msg: 'LISTEN_FDS passes a socket that is not a listening TCP socket. Use ListenStream= in the socket unit.',
     });
   });
 });

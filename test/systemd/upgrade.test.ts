@@ -162,7 +162,7 @@ describe('an upgrade', () => {
     unit.replaceProgram(takes ? dyingSuccessor(unit.handover) : text);
     const { code, text: said } = await unit.reload();
     expect(code).toBe(1);
-    expect(said).toMatch(/not reloaded, the running process goes on: it ended before it served/);
+    expect(said).toMatch(/not reloaded, the running process continues to serve: it ended before it served/);
     await unit.notify.until(
       'ready again',
       ({ pid, fields }) => pid === old.pid && fields.READY === '1' && fields.MAINPID === undefined,

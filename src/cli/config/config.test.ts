@@ -182,9 +182,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
       ...bad.map((prefix) => ({
         where,
         value: null,
-        wanted: expect.stringContaining(
-          `the prefix ${JSON.stringify(prefix)} is not valid; wanted at most 64`,
-        ),
+        wanted: expect.stringContaining(`the prefix ${JSON.stringify(prefix)} is not valid. Use at most 64`),
       })),
       { where, value: null, wanted: 'the prefix "ok-" is given twice' },
     ]);
@@ -199,7 +197,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
         '[{"key":"a","operator":"Near"},{"key":"b c","operator":"In"},{"key":"d","operator":"Gt","values":["x"]}]';
       expect(problemsOf(read([where, text]))).toEqual([
         problem(
-          'the selector[0].operator is "Near": one of In, NotIn, Exists, DoesNotExist, Gt, Lt belongs there',
+          'the selector[0].operator is "Near": expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt',
         ),
         problem(expect.stringMatching(/^the selector\[1\]\.key is "b c": a key is/)),
         problem('the selector[1].values is []: In needs at least one value'),
@@ -208,9 +206,9 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     });
 
     test.each([
-      ['no JSON', 'zone=a', /^this is no JSON \(.*\); wanted a list such as \[\{"key"/],
-      ['an object', '{"matchExpressions":[]}', /^the selector is an object: a list belongs there$/],
-      ['null', 'null', /^the selector is null: a list belongs there$/],
+      ['no JSON', 'zone=a', /^this is not JSON \(.*\)\. Use a list such as \[\{"key"/],
+      ['an object', '{"matchExpressions":[]}', /^the selector is an object: expected a list$/],
+      ['null', 'null', /^the selector is null: expected a list$/],
     ])('that is %s is none', (_, text, wanted) =>
       expect(problemsOf(read([where, text]))).toEqual([problem(expect.stringMatching(wanted))]),
     );
@@ -406,7 +404,7 @@ describe('precedence', () => {
 
 describe('the command line', () => {
   const problem = (where: string, wanted: string, value: string | null = null) => ({ where, value, wanted });
-  const noFlag = 'this is no flag; flags start with --';
+  const noFlag = 'this is not a flag. Flags start with --';
 
   test.each<[title: string, args: string[], problems: ConfigProblem[]]>([
     [
@@ -422,29 +420,33 @@ describe('the command line', () => {
     [
       'a flag given twice',
       ['--listen=1', '--listen', '2'],
-      [problem('--listen', 'the flag once, it is given twice', '2')],
+      [problem('--listen', 'this flag only once', '2')],
     ],
     [
       'a switch given twice',
       ['--proxy-always', '--proxy-always=false'],
-      [problem('--proxy-always', 'the flag once, it is given twice', 'false')],
+      [problem('--proxy-always', 'this flag only once', 'false')],
     ],
-    ['a misspelt flag', ['--lisen=1'], [problem('--lisen', 'no such flag; did you mean --listen?')]],
+    [
+      'a misspelt flag',
+      ['--lisen=1'],
+      [problem('--lisen', 'this flag does not exist; did you mean --listen?')],
+    ],
     [
       'a misspelt flag with its value apart',
       ['--lisen', '1', '--admin', '2'],
-      [problem('--lisen', 'no such flag; did you mean --listen?')],
+      [problem('--lisen', 'this flag does not exist; did you mean --listen?')],
     ],
-    ['a flag like no other', ['--verbose'], [problem('--verbose', 'no such flag')]],
+    ['a flag like no other', ['--verbose'], [problem('--verbose', 'this flag does not exist')]],
     [
       'an unknown flag before a known one',
       ['--verbose', '--listen', '1'],
-      [problem('--verbose', 'no such flag')],
+      [problem('--verbose', 'this flag does not exist')],
     ],
     [
       'a flag named like a property of every object',
       ['--constructor=1'],
-      [problem('--constructor', 'no such flag')],
+      [problem('--constructor', 'this flag does not exist')],
     ],
     ['a word', ['start'], [problem('start', noFlag)]],
     ['a single dash', ['-l'], [problem('-l', noFlag)]],
@@ -465,10 +467,10 @@ describe('the command line', () => {
 
 describe('variables', () => {
   test.each<[variable: string, wanted: string]>([
-    ['ISTHMUS_LISTN', 'no such setting; did you mean ISTHMUS_LISTEN?'],
-    ['ISTHMUS_NETNS_DIRECTORY', 'no such setting'],
-    ['ISTHMUS_', 'no such setting'],
-    ['ISTHMUS_LISTEN_PORT', 'no such setting'],
+    ['ISTHMUS_LISTN', 'this setting does not exist; did you mean ISTHMUS_LISTEN?'],
+    ['ISTHMUS_NETNS_DIRECTORY', 'this setting does not exist'],
+    ['ISTHMUS_', 'this setting does not exist'],
+    ['ISTHMUS_LISTEN_PORT', 'this setting does not exist'],
   ])('%s is one problem', (variable, wanted) => {
     expect(read([], { [variable]: '1' })).toEqual({ problems: [{ where: variable, value: null, wanted }] });
   });
@@ -591,7 +593,7 @@ describe('problems as text', () => {
   test('one', () => {
     const problem = { where: '--admin', value: 'a "b"', wanted: 'a port' };
     expect(formatProblems([problem])).toBe(
-      'One problem with the configuration:\n  --admin: "a \\"b\\"" is not valid; wanted a port\n\n' +
+      'One problem with the configuration:\n  --admin: "a \\"b\\"" is not valid. Use a port\n\n' +
         'isthmus run --help explains every flag.',
     );
   });
@@ -604,7 +606,7 @@ describe('problems as text', () => {
     expect(text.split('\n').slice(0, 3)).toEqual([
       '2 problems with the configuration:',
       '  --interval: a value is missing',
-      '  --health: "\\u001b[2J" is not valid; wanted one of tcp, tls',
+      '  --health: "\\u001b[2J" is not valid. Use one of tcp, tls',
     ]);
   });
 });

@@ -116,7 +116,7 @@ export function formatProblems(problems: readonly ConfigProblem[]): string {
   const lines = problems.map(({ where, value, wanted }) =>
     value === null
       ? `  ${where}: ${wanted}`
-      : `  ${where}: ${JSON.stringify(value)} is not valid; wanted ${wanted}`,
+      : `  ${where}: ${JSON.stringify(value)} is not valid. Use ${wanted}`,
   );
   const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
   return `${count} with the configuration:\n${lines.join('\n')}\n\nisthmus run --help explains every flag.`;
@@ -128,7 +128,7 @@ function readArguments(args: readonly string[], problems: ConfigProblem[]): Map<
     const arg = args[i] as string;
     const match = /^--([^=]+)(?:=(.*))?$/s.exec(arg);
     if (match === null) {
-      problems.push({ where: arg, value: null, wanted: 'this is no flag; flags start with --' });
+      problems.push({ where: arg, value: null, wanted: 'this is not a flag. Flags start with --' });
       continue;
     }
     const name = match[1] as string;
@@ -137,7 +137,7 @@ function readArguments(args: readonly string[], problems: ConfigProblem[]): Map<
       problems.push({
         where: `--${name}`,
         value: null,
-        wanted: `no such flag${close ? `; did you mean --${close}?` : ''}`,
+        wanted: `this flag does not exist${close ? `; did you mean --${close}?` : ''}`,
       });
       if (match[2] === undefined && args[i + 1]?.startsWith('--') === false) i += 1; // skips its value, which is not a second problem
       continue;
@@ -156,8 +156,7 @@ function readArguments(args: readonly string[], problems: ConfigProblem[]): Map<
       }
       i += 1;
     }
-    if (found.has(name))
-      problems.push({ where: `--${name}`, value: text, wanted: 'the flag once, it is given twice' });
+    if (found.has(name)) problems.push({ where: `--${name}`, value: text, wanted: 'this flag only once' });
     found.set(name, { where: `--${name}`, text });
   }
   return found;
@@ -197,7 +196,7 @@ function unknownVariables(environment: Environment): ConfigProblem[] {
       return {
         where: variable,
         value: null,
-        wanted: `no such setting${close ? `; did you mean ${close}?` : ''}`,
+        wanted: `this setting does not exist${close ? `; did you mean ${close}?` : ''}`,
       };
     });
 }

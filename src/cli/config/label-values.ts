@@ -19,7 +19,7 @@ export const nodeSelector: PartsReader<NodeSelector | null> = (text) => {
     json = JSON.parse(text);
   } catch (error) {
     const example = `[{"key":"zone","operator":"In","values":["a"]}]`;
-    return { problems: [`this is no JSON (${(error as Error).message}); wanted a list such as ${example}`] };
+    return { problems: [`this is not JSON (${(error as Error).message}). Use a list such as ${example}`] };
   }
   const parsed = parseNodeSelector(json, 'the selector');
   if (parsed.kind === 'invalid') return { problems: parsed.problems };

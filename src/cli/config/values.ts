@@ -82,7 +82,7 @@ export const netnsPrefixes: PartsReader<readonly string[]> = (text) => {
     if (prefixes.indexOf(prefix) < index) return [`the prefix ${JSON.stringify(prefix)} is given twice`];
     if (NETNS_PREFIX.test(prefix)) return [];
     return [
-      `the prefix ${JSON.stringify(prefix)} is not valid; wanted at most 64 letters, digits, ".", "_" and "-", ` +
+      `the prefix ${JSON.stringify(prefix)} is not valid. Use at most 64 letters, digits, ".", "_" and "-", ` +
         'a letter or digit first and "-" last, such as tenant-',
     ];
   });

@@ -60,6 +60,6 @@ function unreachableFix(code: string): string {
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
       return 'It does not speak TLS: correct the scheme or the port of the server in the kubeconfig.';
     default:
-      return 'See that this is a Kubernetes API server, and that it is well (kubectl get --raw /readyz).';
+      return 'Check that this is a Kubernetes API server and that it is ready (kubectl get --raw /readyz).';
   }
 }

@@ -86,12 +86,12 @@ export function clockCheck(visit: KubernetesVisit): Check {
     after: ['api'],
     run: () => {
       const { skewMs } = visit;
-      if (skewMs === null) return ok('the API server does not tell the time');
+      if (skewMs === null) return ok('the API server sends no time');
       const seconds = Math.round(Math.abs(skewMs) / 1000);
-      if (Math.abs(skewMs) <= MAX_SKEW_MS) return ok('agrees with that of the API server');
+      if (Math.abs(skewMs) <= MAX_SKEW_MS) return ok('the same as on the API server');
       return warning(
         `this host is ${seconds} s ${skewMs > 0 ? 'behind' : 'ahead of'} the API server`,
-        'Let both follow one clock (chrony, systemd-timesyncd): certificates and tokens are judged by it.',
+        'Synchronise both clocks (chrony, systemd-timesyncd): certificates and tokens depend on them.',
       );
     },
   };
@@ -124,10 +124,10 @@ export function loginCheck(visit: KubernetesVisit): Check {
       }
       if (visit.user === ANONYMOUS)
         return problem(
-          `the API server takes us for anybody (${ANONYMOUS})`,
+          `the API server accepts the request only as the anonymous user (${ANONYMOUS})`,
           'Put a token or a client certificate into the kubeconfig.',
         );
-      return ok(visit.user === null ? 'our credentials are taken' : `we are ${visit.user} there`);
+      return ok(visit.user === null ? 'the credentials are accepted' : `authenticated as ${visit.user}`);
     },
   };
 }

@@ -18,7 +18,7 @@ export function configurationCheck(warnings: readonly string[]): Check {
     run: () =>
       warnings.length === 0
         ? ok('every flag and variable can be read')
-        : warning(warnings.join('; '), 'Set what is named there as it is meant.'),
+        : warning(warnings.join('; '), 'Correct the values that the warning names.'),
   };
 }
 
@@ -38,7 +38,7 @@ export function dateCheck(wallNow: () => number): Check {
     name: 'date',
     run: () => {
       const doubt = clockProblem(wallNow());
-      return doubt === null ? ok('the clock can be right') : problem(doubt, CLOCK_FIX);
+      return doubt === null ? ok('the clock is plausible') : problem(doubt, CLOCK_FIX);
     },
   };
 }

@@ -36,7 +36,7 @@ export function namespaceCheck(
             'Wait until it is gone, and create it anew.',
           );
         return unknown.length > 0
-          ? skipped(`whether ${unknown.join(' and ')} exist is not told to us`)
+          ? skipped(`no permission to check whether ${unknown.join(' and ')} exist`)
           : ok(`${names.join(' and ')} ${names.length === 1 ? 'exists' : 'exist'}`);
       } catch (error) {
         return visit.trouble(error);

@@ -35,8 +35,8 @@ export function rightsCheck(
       } catch (error) {
         if (error instanceof KubeError && error.code === 'forbidden')
           return warning(
-            'the API server does not tell us what we may do',
-            'Bind system:basic-user to authenticated users again, as every cluster has it.',
+            'the API server rejects the check of permissions',
+            'Bind the ClusterRole system:basic-user to system:authenticated, as in a default cluster.',
           );
         return visit.trouble(error);
       }

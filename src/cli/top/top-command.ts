@@ -62,7 +62,7 @@ export async function showTop(args: readonly string[], environment: Environment)
 /** Also throws if the answer is not a status, or a status without counters. */
 async function request(endpoint: Endpoint): Promise<StatusView> {
   const status = await requestStatus(endpoint);
-  if (status?.traffic === undefined) throw new Error('the answer is no status, or one of another version');
+  if (status?.traffic === undefined) throw new Error('the answer is not a status of this version');
   topView(null, status);
   return status;
 }

@@ -84,12 +84,12 @@ describe('the head shows', () => {
     [
       'that the node takes no part',
       { kubernetes: { ...KUBERNETES, takesPart: false, takesPartBecause: 'no label' } },
-      'takes no part, clients are sent elsewhere: no label',
+      'does not take part, other instances serve its clients: no label',
     ],
     [
       'that Kubernetes is silent',
       { kubernetes: { ...KUBERNETES, staleSince: '2026-01-02T03:04:05.678Z' } },
-      'Kubernetes is not heard since 2026-01-02T03:04:05.678Z',
+      'no update from Kubernetes since 2026-01-02T03:04:05.678Z',
     ],
     [
       'that the control loop stands still',

@@ -114,9 +114,10 @@ function sayKubernetes(
     `Kubernetes: ${held[lease]}, ${others}, ${counted(published, 'cluster')} published here`,
     lease === 'held' ? 'plain' : 'warning',
   );
-  if (takesPart === false) say(`takes no part, clients are sent elsewhere: ${takesPartBecause}`, 'warning');
+  if (takesPart === false)
+    say(`does not take part, other instances serve its clients: ${takesPartBecause}`, 'warning');
   if (staleSince !== null)
-    say(`Kubernetes is not heard since ${staleSince}: clients are served by what was known then`, 'bad');
+    say(`no update from Kubernetes since ${staleSince}: routes use the last known state`, 'bad');
 }
 
 interface Column {

@@ -27,7 +27,7 @@ describe('the advertised address', () => {
   test('is missing without a default route, and the reason names the options that set it', () => {
     expect(advertisedAddress({ flag: null, podIp: null, defaultRoute: NO_ROUTE })).toEqual({
       kind: 'none',
-      reason: 'there is no default route; --advertise-address or POD_IP would tell our address',
+      reason: 'there is no default route; set --advertise-address or POD_IP',
     });
   });
 });

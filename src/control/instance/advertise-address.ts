@@ -29,7 +29,7 @@ export function advertisedAddress({ flag, podIp, defaultRoute }: AddressChoices)
   if (defaultRoute.kind === 'none') {
     return {
       kind: 'none',
-      reason: `${defaultRoute.reason}; --advertise-address or POD_IP would tell our address`,
+      reason: `${defaultRoute.reason}; set --advertise-address or POD_IP`,
     };
   }
   return judged(defaultRoute.address, `the default route through ${defaultRoute.interface}`);

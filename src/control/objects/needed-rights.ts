@@ -46,7 +46,7 @@ const RIGHTS: readonly Right[] = [
     // RBAC has no label selectors. List and watch request only the metadata of kubeconfigs; get reads the content of one to change it.
     verbs: ['list', 'watch', 'get', 'patch'],
     why: 'rewrite the server in a kubeconfig, and restore it',
-    without: 'kubeconfigs do not lead here',
+    without: 'kubeconfigs are not rewritten to the proxy',
   },
   {
     where: 'clusters',
@@ -54,7 +54,7 @@ const RIGHTS: readonly Right[] = [
     resource: 'events',
     verbs: ['create', 'patch'],
     why: 'report changes on the OpenStackCluster or the AdditionalListener',
-    without: 'kubectl describe tells nothing of it',
+    without: 'Isthmus cannot report changes as Events',
   },
   {
     where: 'clusters',
@@ -70,7 +70,7 @@ const RIGHTS: readonly Right[] = [
     resource: 'additionallisteners/status',
     verbs: ['patch'],
     why: 'report the state of each listener',
-    without: 'additional listeners tell nothing of themselves',
+    without: 'the status of additional listeners is not updated',
   },
   {
     where: 'clusters',
@@ -94,7 +94,7 @@ const RIGHTS: readonly Right[] = [
     resource: 'endpointslices',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'one per Service and instance, while the backend is reachable from that instance',
-    without: 'clients are not sent here',
+    without: 'no client reaches this instance',
   },
   {
     where: 'services',
@@ -102,7 +102,7 @@ const RIGHTS: readonly Right[] = [
     resource: 'leases',
     verbs: ['list', 'watch', 'get', 'create', 'patch', 'delete'],
     why: 'one per instance, to show which instances are live',
-    without: 'instances do not know of each other',
+    without: 'instances cannot detect each other',
   },
   {
     where: 'nodes',
@@ -110,7 +110,7 @@ const RIGHTS: readonly Right[] = [
     resource: 'nodes',
     verbs: ['list', 'watch'],
     why: "the labels of the instance's own Node",
-    without: 'this instance cannot tell whether its node is selected',
+    without: 'this instance does not know whether its Node is selected',
   },
 ];
 

@@ -42,8 +42,8 @@ describe('an invalid listener is rejected with the path of the field', () => {
   test.each<[string, object, RegExp]>([
     ['no cluster', { clusterName: undefined }, /^spec.clusterName is ""/],
     ['a cluster without a Service', { clusterName: 'a.b' }, /^spec.clusterName is "a.b"/],
-    ['no port', { port: undefined }, /^spec.port is nothing: the port of its Service/],
-    ['a port in quotes', { port: '22' }, /^spec.port is "22": a whole number/],
+    ['no port', { port: undefined }, /^spec.port is nothing: expected the port of its Service/],
+    ['a port in quotes', { port: '22' }, /^spec.port is "22": expected a whole number/],
     ['6443', { port: 6443 }, /^spec.port is the number 6443: that is the port of the cluster's own/],
     ['a target port', { targetPort: 70_000 }, /^spec.targetPort is the number 70000/],
     ['a protocol', { protocol: 'UDP' }, /^spec.protocol is "UDP"/],

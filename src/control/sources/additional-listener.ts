@@ -89,14 +89,14 @@ export function readAdditionalListener(
   const fields = manifestFields(object);
   const name = fields.text('metadata.name') ?? '';
   const namespace = fields.text('metadata.namespace') ?? 'default';
-  if (name === '') fields.refuse('metadata.name', name, 'a name belongs there');
+  if (name === '') fields.refuse('metadata.name', name, 'expected a name');
   const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
   const spec = isRecord(object) && isRecord(object.spec) ? object.spec : {};
   const unknown = fromFile ? unknownParts(fields, spec) : [];
 
   const cluster = fields.text('spec.clusterName') ?? '';
   if (!isClusterName(cluster))
-    fields.refuse('spec.clusterName', cluster, 'the name of a cluster in this namespace belongs there');
+    fields.refuse('spec.clusterName', cluster, 'expected the name of a cluster in this namespace');
   const poolName = fields.text('spec.defaultPoolName');
   if (poolName !== null && !POOL_NAME.test(poolName))
     fields.refuse(
@@ -108,7 +108,7 @@ export function readAdditionalListener(
   const targetPort = fields.port('spec.targetPort') ?? port;
   const protocol = fields.text('spec.protocol') ?? 'TCP';
   if (protocol !== 'TCP' && protocol !== 'TLS')
-    fields.refuse('spec.protocol', protocol, 'TCP or TLS belongs there');
+    fields.refuse('spec.protocol', protocol, 'expected TCP or TLS');
   const allowedCidrs = readCidrs(fields, spec.allowedCIDRs);
   const pool = readPoolSelection(
     { selector: spec.selector, rolloutLabels: spec.rolloutLabels },
@@ -158,7 +158,7 @@ function readPort(fields: ManifestFields): number {
   const before = fields.problems.length;
   const port = fields.port('spec.port');
   if (port === null && fields.problems.length === before)
-    fields.refuse('spec.port', port, 'the port of its Service belongs there');
+    fields.refuse('spec.port', port, 'expected the port of its Service');
   if (port === CLUSTER_PORT)
     fields.refuse('spec.port', port, "that is the port of the cluster's own Service: take another");
   return port ?? 0;
@@ -167,7 +167,7 @@ function readPort(fields: ManifestFields): number {
 function readCidrs(fields: ManifestFields, list: unknown): readonly string[] {
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list)) {
-    fields.refuse('spec.allowedCIDRs', list, 'a list of ranges belongs there');
+    fields.refuse('spec.allowedCIDRs', list, 'expected a list of ranges');
     return [];
   }
   if (list.length > MAX_CIDRS)
@@ -176,7 +176,7 @@ function readCidrs(fields: ManifestFields, list: unknown): readonly string[] {
   for (const [index, each] of list.slice(0, MAX_CIDRS).entries()) {
     const cidr = typeof each === 'string' ? canonicalCidr(each) : null;
     if (cidr === null)
-      fields.refuse(`spec.allowedCIDRs[${index}]`, each, 'a range such as 192.0.2.0/24 belongs there');
+      fields.refuse(`spec.allowedCIDRs[${index}]`, each, 'expected a range such as 192.0.2.0/24');
     else found.add(cidr);
   }
   return Object.freeze([...found].sort(byText));

@@ -163,7 +163,7 @@ export class FileSource implements ClusterSource {
       this.#listed = false;
       this.#unwatch();
       again = Math.min(again, MISSING_RETRY_MS);
-      const kept = this.#files.size > 0 ? '; what was last read there stands' : '';
+      const kept = this.#files.size > 0 ? '; the last valid content stays in use' : '';
       problems.push({ origin: directory, reason: `${(error as Error).message}${kept}` });
     }
     const before = JSON.stringify(this.#directoryProblems);
@@ -243,7 +243,7 @@ function contentOf(name: string, reading: ManifestReading, lastGood: ManifestCon
   if (errors.length === 0) {
     return { ...reading, errors, lastGood: reading.contents };
   }
-  const stands = lastGood === null ? '' : '; what the file last said stands';
+  const stands = lastGood === null ? '' : '; its last valid content stays in use';
   return {
     ...reading,
     errors: errors.map(({ origin, reason }) => ({ origin, reason: `${reason}${stands}` })),

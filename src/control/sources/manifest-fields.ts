@@ -38,7 +38,7 @@ export function manifestFields(object: unknown): ManifestFields {
     for (const [depth, name] of names.entries()) {
       if (value === null || value === undefined) return ABSENT;
       if (!isRecord(value)) {
-        refuse(depth === 0 ? 'the document' : names.slice(0, depth), value, 'an object belongs there');
+        refuse(depth === 0 ? 'the document' : names.slice(0, depth), value, 'expected an object');
         return ABSENT;
       }
       value = Object.hasOwn(value, name) ? value[name] : ABSENT;
@@ -54,21 +54,21 @@ export function manifestFields(object: unknown): ManifestFields {
       const value = valueAt(path);
       if (value === ABSENT || value === '') return null;
       if (typeof value === 'string') return value;
-      refuse(path, value, 'text belongs there, in quotes where it looks like something else');
+      refuse(path, value, 'expected text, in quotes where it looks like something else');
       return null;
     },
     port(path) {
       const value = valueAt(path);
       if (value === ABSENT || value === 0) return null;
       if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65_535) return value;
-      refuse(path, value, 'a whole number from 1 to 65535, without quotes, belongs there');
+      refuse(path, value, 'expected a whole number from 1 to 65535, without quotes');
       return null;
     },
     flag(path) {
       const value = valueAt(path);
       if (value === ABSENT) return null;
       if (typeof value === 'boolean') return value;
-      refuse(path, value, 'true or false, without quotes, belongs there');
+      refuse(path, value, 'expected true or false, without quotes');
       return null;
     },
   };

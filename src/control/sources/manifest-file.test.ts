@@ -57,16 +57,16 @@ describe('the text of a manifest file', () => {
     [
       'another kind',
       'kind: Secret\nmetadata:\n  name: cloud-config\n',
-      'kind "Secret" "cloud-config" is none of those that are read: skipped',
+      'kind "Secret" "cloud-config" is not supported: skipped',
     ],
     [
       'a template',
       cluster('a').replace('OpenStackCluster', 'OpenStackClusterTemplate'),
-      'kind "OpenStackClusterTemplate" "a" is none',
+      'kind "OpenStackClusterTemplate" "a" is not supported',
     ],
-    ['no kind', 'a: 1\n', 'an object without a kind is none'],
-    ['plain text', 'hello\n', '"hello" is none'],
-    ['a List whose items are none', 'kind: List\nitems: 7\n', 'kind "List" is none'],
+    ['no kind', 'a: 1\n', 'an object without a kind is not supported'],
+    ['plain text', 'hello\n', '"hello" is not supported'],
+    ['a List whose items are none', 'kind: List\nitems: 7\n', 'kind "List" is not supported'],
   ])('with %s beside a cluster skips it in one line', async (_title, text, reason) => {
     const { clusters, errors, skipped } = await manifestFile('a.yaml', `${text}---\n${cluster('b')}`);
     expect(clusters.map(({ origin }) => origin)).toEqual(['a.yaml document 2']);

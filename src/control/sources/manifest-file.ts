@@ -48,7 +48,7 @@ export async function manifestFile(fileName: string, text: string): Promise<Mani
     if (isOpenStackCluster(apiVersion, kind)) clusters.push({ origin, object });
     else if (isAdditionalListener(apiVersion, kind)) listeners.push({ origin, object });
     else if (isMachine(apiVersion, kind)) machines.push({ origin, object });
-    else skipped.push({ origin, reason: `${described(object)} is none of those that are read: skipped` });
+    else skipped.push({ origin, reason: `${described(object)} is not supported: skipped` });
   };
 
   const { documents, errors } = fileName.endsWith('.json')

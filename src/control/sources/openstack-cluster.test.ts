@@ -258,7 +258,7 @@ describe('networks', () => {
     expect(trusted(inSpec(v1beta1(), 'mgmt'))).toMatchObject({
       kind: 'invalid',
       reason: expect.stringContaining(
-        'spec.apiServerLoadBalancer.network.id is "mgmt": the UUID of a Neutron',
+        'spec.apiServerLoadBalancer.network.id is "mgmt": expected the UUID of a Neutron',
       ),
     });
   });
@@ -339,29 +339,29 @@ describe('bad forms', () => {
     [
       'a port in quotes',
       (o) => (o.spec.apiServerPort = '6443'),
-      'spec.apiServerPort is "6443": a whole number from 1 to 65535, without quotes, belongs there',
+      'spec.apiServerPort is "6443": expected a whole number from 1 to 65535, without quotes',
     ],
     [
       'a port out of range',
       (o) => (o.spec.controlPlaneEndpoint.port = 65_536),
-      'spec.controlPlaneEndpoint.port is the number 65536: a whole number',
+      'spec.controlPlaneEndpoint.port is the number 65536: expected a whole number',
     ],
     ['a broken port', (o) => (o.spec.apiServerPort = 6443.5), 'spec.apiServerPort is the number 6443.5'],
     ['a negative port', (o) => (o.spec.apiServerPort = -1), 'spec.apiServerPort is the number -1'],
     [
       'a flag in quotes',
       (o) => (o.spec.disableAPIServerFloatingIP = 'true'),
-      'spec.disableAPIServerFloatingIP is "true": true or false, without quotes',
+      'spec.disableAPIServerFloatingIP is "true": expected true or false, without quotes',
     ],
     [
       'an address that is a number',
       (o) => (o.status.apiServerLoadBalancer.internalIP = 10),
-      'status.apiServerLoadBalancer.internalIP is the number 10: text belongs there',
+      'status.apiServerLoadBalancer.internalIP is the number 10: expected text',
     ],
     [
       'an address that is none',
       (o) => (o.status.apiServerLoadBalancer.internalIP = 'lb.local'),
-      'status.apiServerLoadBalancer.internalIP is "lb.local": an IP address belongs there',
+      'status.apiServerLoadBalancer.internalIP is "lb.local": expected an IP address',
     ],
     [
       'loopback as load balancer',
@@ -381,11 +381,11 @@ describe('bad forms', () => {
       },
       'spec.controlPlaneEndpoint.host is "::1": a loopback address',
     ],
-    ['a list where an object belongs', (o) => (o.status = []), 'status is a list: an object belongs there'],
+    ['a list where an object belongs', (o) => (o.status = []), 'status is a list: expected an object'],
     [
       'text where an object belongs',
       (o) => (o.spec.controlPlaneEndpoint = 'x'),
-      'spec.controlPlaneEndpoint is "x": an object belongs there',
+      'spec.controlPlaneEndpoint is "x": expected an object',
     ],
     ['no label', (o) => (o.metadata.labels = undefined), `${label} is nothing: Cluster API sets this label`],
     [
@@ -411,17 +411,17 @@ describe('bad forms', () => {
     [
       'a namespace with a slash',
       (o) => (o.metadata.namespace = 'a/b'),
-      'metadata.namespace is "a/b": a Kubernetes namespace belongs there',
+      'metadata.namespace is "a/b": expected a Kubernetes namespace',
     ],
     [
       'no object name',
       (o) => (o.metadata.name = null),
-      'metadata.name is nothing: the name of a Kubernetes object belongs there',
+      'metadata.name is nothing: expected the name of a Kubernetes object',
     ],
     [
       'a line break in a value',
       (o) => (o.status.network.id = 'x\nERROR forged'),
-      'status.network.id is "x\\nERROR forged": the UUID of a Neutron network',
+      'status.network.id is "x\\nERROR forged": expected the UUID of a Neutron network',
     ],
   ])('%s', (_title, change, reason) => {
     const reading = changed(change);
@@ -452,7 +452,7 @@ describe('bad forms', () => {
     const reading = changed((object) => {
       object.spec = 'gone';
     });
-    expect(reading).toMatchObject({ kind: 'invalid', reason: 'spec is "gone": an object belongs there' });
+    expect(reading).toMatchObject({ kind: 'invalid', reason: 'spec is "gone": expected an object' });
   });
 
   test.each([

@@ -126,9 +126,8 @@ function readIdentity(
     },
     check() {
       if (!objectNameFits)
-        fields.refuse('metadata.name', objectName, 'the name of a Kubernetes object belongs there');
-      if (!namespaceFits)
-        fields.refuse('metadata.namespace', namespace, 'a Kubernetes namespace belongs there');
+        fields.refuse('metadata.name', objectName, 'expected the name of a Kubernetes object');
+      if (!namespaceFits) fields.refuse('metadata.namespace', namespace, 'expected a Kubernetes namespace');
       if (name === null) {
         fields.refuse(
           label,
@@ -195,7 +194,7 @@ function readNetworkId(fields: ManifestFields, path: string): string | null {
   const text = fields.text(path);
   if (text === null) return null;
   const id = networkId(text);
-  if (id === null) fields.refuse(path, text, 'the UUID of a Neutron network belongs there');
+  if (id === null) fields.refuse(path, text, 'expected the UUID of a Neutron network');
   return id;
 }
 
@@ -219,8 +218,7 @@ function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): Re
     const verdict = addressVerdict(text);
     if (verdict.kind === 'private' || verdict.kind === 'public')
       candidates.push({ address: verdict.address, isFact: path === internalIp });
-    else
-      fields.refuse(path, text, verdict.kind === 'refused' ? verdict.reason : 'an IP address belongs there');
+    else fields.refuse(path, text, verdict.kind === 'refused' ? verdict.reason : 'expected an IP address');
   }
   const host = fields.text(hostPath);
   const [best] = candidates;

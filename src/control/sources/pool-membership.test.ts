@@ -109,7 +109,7 @@ describe('a pool is refused', () => {
       expect.stringContaining(`spec.rolloutLabels["${HASH}"] is "-"`),
       expect.stringContaining('spec.rolloutLabels has the key "app"'),
     ]);
-    expect(refusals({ rolloutLabels: 'x' })).toEqual(['spec.rolloutLabels is "x": labels belong there']);
+    expect(refusals({ rolloutLabels: 'x' })).toEqual(['spec.rolloutLabels is "x": expected labels']);
   });
 });
 

@@ -230,7 +230,7 @@ async function parsed(path: string, text: Buffer | undefined): Promise<unknown> 
     return parse(String(text), { maxAliasCount: 100, logLevel: 'error' });
   } catch {
     // The parser's message quotes the line, which can contain a key.
-    throw new KubeconfigError('malformed', `${path}: it is no YAML`);
+    throw new KubeconfigError('malformed', `${path}: it is not YAML`);
   }
 }
 

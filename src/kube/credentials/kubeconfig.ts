@@ -56,7 +56,7 @@ interface Entry {
 /** Merges several documents like kubectl: the first document that defines an entry wins. */
 export function kubeAccess(documents: readonly KubeconfigDocument[]): KubeAccess {
   for (const { path, content } of documents)
-    if (!isRecord(content)) throw malformed(path, 'it is no kubeconfig: an object belongs there');
+    if (!isRecord(content)) throw malformed(path, 'it is no kubeconfig: expected an object');
   const origin = documents.map(({ path }) => path).join(', ');
   const current = documents
     .map(({ content }) => (content as Record<string, unknown>)['current-context'])

@@ -53,8 +53,8 @@ export function valueIn(response: IncomingMessage, body: string, subject: CallSu
     return JSON.parse(body);
   } catch {
     // The parser's message quotes the text.
-    const type = response.headers['content-type'] ?? 'of no type';
-    const detail = `the answer is no JSON but ${body.length} characters (${type})`;
+    const type = response.headers['content-type'] ?? 'unknown';
+    const detail = `the answer is not JSON: ${body.length} characters of type ${type}`;
     throw new KubeError({ ...subject, code: 'bad-answer', detail, status: response.statusCode ?? null });
   }
 }
@@ -106,7 +106,7 @@ function eventIn(line: string, subject: CallSubject): WatchEvent {
     // `event` stays null and is rejected below
   }
   if (!isRecord(event) || typeof event.type !== 'string') {
-    const detail = `the watch sent ${line.length} characters that are no event`;
+    const detail = `the watch sent ${line.length} characters that are not an event`;
     throw new KubeError({ ...subject, code: 'bad-answer', status: 200, detail });
   }
   if (event.type === 'ERROR') throw watchError(subject.path, event.object);

@@ -24,7 +24,7 @@ export function readRequirements(
   problems: string[],
 ): LabelRequirement[] {
   if (!Array.isArray(list)) {
-    problems.push(`${path} is ${shown(list)}: a list belongs there`);
+    problems.push(`${path} is ${shown(list)}: expected a list`);
     return [];
   }
   const requirements: LabelRequirement[] = [];
@@ -43,14 +43,14 @@ function readRequirement(
   problems: string[],
 ): LabelRequirement | null {
   if (!isRecord(each)) {
-    problems.push(`${path} is ${shown(each)}: an object with key, operator and values belongs there`);
+    problems.push(`${path} is ${shown(each)}: expected an object with key, operator and values`);
     return null;
   }
   refuseUnknownFields(each, path, FIELDS, problems);
   const refuse = (field: string, value: unknown, wanted: string) =>
     problems.push(`${path}.${field} is ${shown(value)}: ${wanted}`);
   const { key, operator: word, values: given } = each;
-  const keyProblem = typeof key === 'string' ? labelKeyProblem(key) : 'the key of a label belongs there';
+  const keyProblem = typeof key === 'string' ? labelKeyProblem(key) : 'expected the key of a label';
   if (keyProblem !== null) refuse('key', key, keyProblem);
   const values = readTexts(given, `${path}.values`, problems);
   for (const [index, value] of (values ?? []).entries()) {
@@ -59,7 +59,7 @@ function readRequirement(
   }
   const operator = operators.find((known) => known === word);
   if (operator === undefined) {
-    refuse('operator', word, `one of ${operators.join(', ')} belongs there`);
+    refuse('operator', word, `expected one of ${operators.join(', ')}`);
     return null;
   }
   if (values === null) return null;
@@ -133,12 +133,12 @@ export function refuseUnknownFields(
 function readTexts(given: unknown, path: string, problems: string[]): readonly string[] | null {
   if (given === undefined || given === null) return [];
   if (!Array.isArray(given)) {
-    problems.push(`${path} is ${shown(given)}: a list of texts belongs there`);
+    problems.push(`${path} is ${shown(given)}: expected a list of texts`);
     return null;
   }
   const odd = given.findIndex((value) => typeof value !== 'string');
   if (odd === -1) return given as string[];
-  problems.push(`${path}[${odd}] is ${shown(given[odd])}: text belongs there, in quotes`);
+  problems.push(`${path}[${odd}] is ${shown(given[odd])}: expected text, in quotes`);
   return null;
 }
 

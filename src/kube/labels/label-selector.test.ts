@@ -70,24 +70,24 @@ describe('a label selector', () => {
       'selector has a field "matchLabel": known are matchLabels, matchExpressions',
       expect.stringMatching(/^selector.matchLabels has the key "a b": a key is at most 63/),
       expect.stringMatching(/^selector.matchLabels\["c"\] is "-": a value is empty, or at most 63/),
-      'selector.matchLabels["d"] is 7: text belongs there, in quotes',
-      'selector.matchExpressions[0].operator is "Gt": one of In, NotIn, Exists, DoesNotExist belongs there',
+      'selector.matchLabels["d"] is 7: expected text, in quotes',
+      'selector.matchExpressions[0].operator is "Gt": expected one of In, NotIn, Exists, DoesNotExist',
       expect.stringMatching(/^selector.matchExpressions\[1\].key is "": a key is/),
       'selector.matchExpressions[1].values is []: In needs at least one value',
       'selector.matchExpressions[2].values is ["x"]: Exists takes no values',
-      'selector.matchExpressions[3].values is "x": a list of texts belongs there',
-      'selector.matchExpressions[4].values[2] is null: text belongs there, in quotes',
+      'selector.matchExpressions[3].values is "x": expected a list of texts',
+      'selector.matchExpressions[4].values[2] is null: expected text, in quotes',
       'selector.matchExpressions[5] has a field "value": known are key, operator, values',
       expect.stringMatching(/^selector.matchExpressions\[5\].values\[1\] is "a b": a value is/),
-      'selector.matchExpressions[6] is "a=b": an object with key, operator and values belongs there',
+      'selector.matchExpressions[6] is "a=b": expected an object with key, operator and values',
     ]);
   });
 
   test.each<[unknown, string]>([
-    ['a=b', 'selector is "a=b": a label selector belongs there'],
-    [[], 'selector is []: a label selector belongs there'],
-    [{ matchLabels: [] }, 'selector.matchLabels is []: labels belong there'],
-    [{ matchExpressions: {} }, 'selector.matchExpressions is an object: a list belongs there'],
+    ['a=b', 'selector is "a=b": expected a label selector'],
+    [[], 'selector is []: expected a label selector'],
+    [{ matchLabels: [] }, 'selector.matchLabels is []: expected labels'],
+    [{ matchExpressions: {} }, 'selector.matchExpressions is an object: expected a list'],
   ])('%j is invalid', (value, problem) => expect(problems(value)).toEqual([problem]));
 
   test('never throws for any input', () => {

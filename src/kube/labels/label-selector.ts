@@ -31,7 +31,7 @@ const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotEx
 export function parseLabelSelector(value: unknown, path = 'selector'): ParsedLabelSelector {
   if (value === null || value === undefined) return { kind: 'selector', selector: NOTHING };
   if (!isRecord(value))
-    return { kind: 'invalid', problems: [`${path} is ${shown(value)}: a label selector belongs there`] };
+    return { kind: 'invalid', problems: [`${path} is ${shown(value)}: expected a label selector`] };
   const problems: string[] = [];
   refuseUnknownFields(value, path, ['matchLabels', 'matchExpressions'], problems);
   const requirements = [
@@ -45,14 +45,14 @@ export function parseLabelSelector(value: unknown, path = 'selector'): ParsedLab
 /** Also parses a plain map of required labels. */
 export function readMatchLabels(value: unknown, path: string, problems: string[]): LabelRequirement[] {
   if (!isRecord(value)) {
-    problems.push(`${path} is ${shown(value)}: labels belong there`);
+    problems.push(`${path} is ${shown(value)}: expected labels`);
     return [];
   }
   const requirements: LabelRequirement[] = [];
   for (const [key, text] of Object.entries(value)) {
     const keyProblem = labelKeyProblem(key);
     if (keyProblem !== null) problems.push(`${path} has the key ${shown(key)}: ${keyProblem}`);
-    const valueProblem = typeof text === 'string' ? labelValueProblem(text) : 'text belongs there, in quotes';
+    const valueProblem = typeof text === 'string' ? labelValueProblem(text) : 'expected text, in quotes';
     if (valueProblem !== null) problems.push(`${path}[${shown(key)}] is ${shown(text)}: ${valueProblem}`);
     else requirements.push({ key, operator: 'In', values: new Set([text as string]) });
   }

@@ -53,20 +53,20 @@ describe('a node selector', () => {
     ).toEqual({
       kind: 'invalid',
       problems: [
-        'matchExpressions[0].operator is "Near": one of In, NotIn, Exists, DoesNotExist, Gt, Lt belongs there',
+        'matchExpressions[0].operator is "Near": expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt',
         'matchExpressions[1].values is ["1","2"]: Gt takes exactly one value',
         'matchExpressions[2].values is ["1.5"]: Lt compares with a whole number',
         'matchExpressions[3].values is []: Gt takes exactly one value',
         'matchExpressions[4].values is ["9223372036854775808"]: Gt compares with a whole number',
-        'matchExpressions[5].key is missing: the key of a label belongs there',
-        'matchExpressions[5].operator is "exists": one of In, NotIn, Exists, DoesNotExist, Gt, Lt belongs there',
+        'matchExpressions[5].key is missing: expected the key of a label',
+        'matchExpressions[5].operator is "exists": expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt',
       ],
     });
   });
 
   test('is invalid if it is not a list', () =>
     expect(parseNodeSelector({ matchExpressions: [] })).toMatchObject({
-      problems: ['matchExpressions is an object: a list belongs there'],
+      problems: ['matchExpressions is an object: expected a list'],
     }));
 
   test('names the first unmet requirement', () => {

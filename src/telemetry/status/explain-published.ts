@@ -55,7 +55,7 @@ function sliceLink(publication: PublicationStatus, view: StatusView, wanted: boo
     return {
       link,
       state: 'apart',
-      says: `ours is ${slice}, ${count}: this instance takes no part (${view.kubernetes.takesPartBecause})`,
+      says: `ours is ${slice}, ${count}: this instance does not take part (${view.kubernetes.takesPartBecause})`,
       next: null,
     };
   if (!wanted) return { link, state: 'waits', says: `ours is ${slice}, ${count}`, next: null };

@@ -265,7 +265,7 @@ test('an instance that takes no part is not broken: clients are sent elsewhere',
   expect(broken).toBeNull();
   expect(chain.find(({ link }) => link === 'slice')).toMatchObject({
     state: 'apart',
-    says: 'ours is absent, 1 ready in all: this instance takes no part (Node net-1 is not selected)',
+    says: 'ours is absent, 1 ready in all: this instance does not take part (Node net-1 is not selected)',
   });
 });
 
@@ -317,7 +317,7 @@ test('old data and other objects of the same name are noted', () => {
     reachable: true,
     notes: [
       expect.stringContaining('control loop has not answered'),
-      expect.stringContaining('Kubernetes API is not heard'),
+      expect.stringContaining('Kubernetes API has been stale'),
       'b has the same name: taken',
     ],
   });

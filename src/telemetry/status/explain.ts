@@ -165,7 +165,9 @@ function notesOn({ control, kubernetes }: StatusView, others: readonly ClusterVi
   if (control.stalledSince !== null)
     notes.push(`the control loop has not answered since ${control.stalledSince}: all of this is older`);
   if (kubernetes !== null && kubernetes.staleSince !== null)
-    notes.push(`the Kubernetes API is not heard since ${kubernetes.staleSince}: what it says may be older`);
+    notes.push(
+      `the Kubernetes API has been stale since ${kubernetes.staleSince}: its objects may be outdated`,
+    );
   for (const { origin, reason } of others) notes.push(`${origin} has the same name: ${reason}`);
   return notes;
 }

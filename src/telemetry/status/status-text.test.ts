@@ -96,12 +96,9 @@ test.each<[parts: Parameters<typeof kubernetes>[0], line: string]>([
   [{ instances: 1, liveness: 'timestamp' }, '1 live instance (seen by timestamp)'],
   [
     { takesPart: false, takesPartBecause: 'Node net-1 is not selected: zone In a is not met' },
-    '  takes no part, clients are sent elsewhere: Node net-1 is not selected: zone In a is not met',
+    '  does not take part, other instances serve its clients: Node net-1 is not selected: zone In a is',
   ],
-  [
-    { staleSince: '2026-01-02T03:04:05.000Z' },
-    'not heard since 2026-01-02T03:04:05.000Z: clients are served',
-  ],
+  [{ staleSince: '2026-01-02T03:04:05.000Z' }, 'no update since 2026-01-02T03:04:05.000Z: routes use'],
 ])('%j', (parts, line) => {
   expect(kubernetes(parts)).toContain(line);
 });

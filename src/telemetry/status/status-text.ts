@@ -44,11 +44,11 @@ function kubernetesLines({
   const lines = wrapped(`Kubernetes ${server}: ${held[lease]}, ${others}${mode}`, WIDTH, 2);
   lines.push(...wrapped(`  as ${identity}`, WIDTH, 4));
   if (takesPart === false)
-    lines.push(...wrapped(`  takes no part, clients are sent elsewhere: ${takesPartBecause}`, WIDTH, 4));
-  if (staleSince !== null)
     lines.push(
-      ...wrapped(`  not heard since ${staleSince}: clients are served by what was known then`, WIDTH, 4),
+      ...wrapped(`  does not take part, other instances serve its clients: ${takesPartBecause}`, WIDTH, 4),
     );
+  if (staleSince !== null)
+    lines.push(...wrapped(`  no update since ${staleSince}: routes use the last known state`, WIDTH, 4));
   return lines;
 }
 

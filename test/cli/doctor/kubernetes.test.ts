@@ -106,7 +106,7 @@ describe('a healthy installation', () => {
       address: { found: 'clients are sent to 192.0.2.1, from --advertise-address' },
       api: { found: expect.stringMatching(/is reached, and its certificate is trusted: Kubernetes v/) },
       clock: { result: 'ok' },
-      login: { found: `we are ${USER} there` },
+      login: { found: `authenticated as ${USER}` },
       crd: { found: expect.stringContaining('is served, and read in v1beta') },
       namespace: { found: `${NAMESPACE} exists` },
       rights: { found: expect.stringMatching(/^all \d+ that are needed$/) },

@@ -136,7 +136,7 @@ it('a successor that is killed while it starts changes nothing, and the next one
   await until('it has the sockets', () => first.pod.log.some(({ msg }) => msg === 'taking over'));
   first.pod.signal('SIGKILL');
   await until('the old one notices', () =>
-    old.log.some(({ msg }) => msg === 'the successor ended before it served: this process goes on'),
+    old.log.some(({ msg }) => msg === 'successor exited before it served: this process continues to serve'),
   );
   await traffic.goesOn(10);
   await here.successor().serving;

@@ -89,7 +89,7 @@ it('the doctor beside a superseded process on the same host reports the conflict
   const rival = await site.instance('net-1');
   // The log shows it. The process then drains and stops answering when the drain ends.
   await until('the first has lost the Lease', () =>
-    first.log.some(({ msg }) => msg.startsWith('another process holds the Lease of this node now')),
+    first.log.some(({ msg }) => msg.startsWith('superseded: another process holds the Lease')),
   );
   const { KUBECONFIG = '' } = first.environment;
   const { stdout } = await doctorBeside(KUBECONFIG, []);

@@ -73,7 +73,7 @@ describe('two processes with one node name', () => {
     const younger = await site.instance('net-1');
     expect(await older.ended()).toBe(0);
     expect(older.log.map(({ msg }) => msg)).toContainEqual(
-      expect.stringContaining('another process holds the Lease of this node now'),
+      expect.stringContaining('superseded: another process holds the Lease'),
     );
     await until('the slice leads to the younger', () =>
       JSON.stringify(site.slice('alpha-net-1')?.ports).includes(String(younger.port)),

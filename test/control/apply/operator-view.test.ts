@@ -158,10 +158,10 @@ it('an unreachable API shows in status, explain and metrics, and the cluster sta
   await management.api.stop();
   await expect.poll(() => metric('isthmus_kubernetes_stale_seconds')).toBeGreaterThan(0);
   await expect.poll(() => metric('isthmus_problems')).toBeGreaterThan(0);
-  expect((await run('status', ...admin())).out).toMatch(/^ {2}not heard since \d{4}-/m);
+  expect((await run('status', ...admin())).out).toMatch(/^ {2}no update since \d{4}-/m);
   const explanation = JSON.parse((await isthmus.get('/explain/alpha?format=json')).body) as Explanation;
   expect(explanation).toMatchObject({
     reachable: true,
-    notes: [expect.stringContaining('the Kubernetes API is not heard since')],
+    notes: [expect.stringContaining('the Kubernetes API has been stale since')],
   });
 });

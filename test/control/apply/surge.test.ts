@@ -60,7 +60,7 @@ it('a superseded process that is the first of its container waits for its signal
   await older.start('--advertise-address', '192.0.2.1', ...FAST_TIMES);
   await site.published('alpha-net-2');
   await younger.start('--advertise-address', '192.0.2.2', ...FAST_TIMES);
-  const waits = () => older.log.some(({ msg }) => msg.startsWith('waiting to be ended'));
+  const waits = () => older.log.some(({ msg }) => msg.startsWith('waiting for a signal'));
   await until('the older has nothing more to do', waits);
   expect(await older.get('/livez')).toMatchObject({ status: 200 });
   expect(await older.get('/readyz')).toMatchObject({ status: 503 });

@@ -179,7 +179,9 @@ describe('a bad file', () => {
     await eventually(() => expect(source.snapshot().problems).toHaveLength(1));
     const problem = {
       origin: 'a.yaml document 2',
-      reason: expect.stringMatching(/^not YAML at line 17, column 1: .*; what the file last said stands$/),
+      reason: expect.stringMatching(
+        /^not YAML at line 17, column 1: .*; its last valid content stays in use$/,
+      ),
     };
     expect(source.snapshot()).toMatchObject({ complete: false, problems: [problem] });
     expect(keys(source)).toEqual(['a1', 'a2', 'b']);
@@ -229,9 +231,7 @@ describe('a bad file', () => {
     expect(source.snapshot().clusters.map(({ kind }) => kind)).toEqual(['proxied', 'invalid']);
     expect(source.snapshot()).toMatchObject({
       complete: true,
-      problems: [
-        { origin: 'a.yaml document 3', reason: 'kind "Secret" "s" is none of those that are read: skipped' },
-      ],
+      problems: [{ origin: 'a.yaml document 3', reason: 'kind "Secret" "s" is not supported: skipped' }],
     });
   });
 
@@ -396,7 +396,7 @@ describe('the directory itself', () => {
     await eventually(() => expect(source.snapshot().complete).toBe(false));
     expect(keys(source)).toEqual(['a']);
     expect(source.snapshot().problems).toEqual([
-      { origin: directory, reason: expect.stringMatching(/^ENOENT.*what was last read there stands$/) },
+      { origin: directory, reason: expect.stringMatching(/^ENOENT.*the last valid content stays in use$/) },
     ]);
     mkdirSync(directory);
     write('b.yaml', manifest('b'));
