@@ -29,8 +29,8 @@ export function manifestCheck(directory: string, settings: FileSourceOptions['se
         const shown = wrong.slice(0, SHOWN).map(({ origin, reason }) => `${origin}: ${reason}`);
         const more = wrong.length > SHOWN ? `; and ${wrong.length - SHOWN} more` : '';
         // A skipped object, for example of another kind, is only a warning.
-        const judged = complete && invalid.length === 0 ? warning : problem;
-        return judged(
+        const finding = complete && invalid.length === 0 ? warning : problem;
+        return finding(
           `${counts}; ${shown.join('; ')}${more}`,
           'Correct these files; the others are not affected.',
         );

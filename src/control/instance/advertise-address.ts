@@ -24,18 +24,18 @@ export type AdvertisedAddress =
 
 /** A wrong configured address is an error, never replaced by a guess: the operator must see it. */
 export function advertisedAddress({ flag, podIp, defaultRoute }: AddressChoices): AdvertisedAddress {
-  if (flag !== null) return judged(flag, '--advertise-address');
-  if (podIp !== null) return judged(podIp, 'POD_IP');
+  if (flag !== null) return checked(flag, '--advertise-address');
+  if (podIp !== null) return checked(podIp, 'POD_IP');
   if (defaultRoute.kind === 'none') {
     return {
       kind: 'none',
       reason: `${defaultRoute.reason}; set --advertise-address or POD_IP`,
     };
   }
-  return judged(defaultRoute.address, `the default route through ${defaultRoute.interface}`);
+  return checked(defaultRoute.address, `the default route through ${defaultRoute.interface}`);
 }
 
-function judged(text: string, from: string): AdvertisedAddress {
+function checked(text: string, from: string): AdvertisedAddress {
   const refusal = addressRefusal(text);
   if (refusal !== null)
     return { kind: 'none', reason: `the address ${JSON.stringify(text)} of ${from} is ${refusal}` };

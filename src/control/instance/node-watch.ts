@@ -29,7 +29,7 @@ export interface NodeWatchOptions {
 export class NodeWatch {
   readonly #deps: NodeWatchOptions;
   readonly #reflector: Reflector<Labels> | null;
-  #told: boolean | null = null;
+  #reported: boolean | null = null;
 
   constructor(deps: NodeWatchOptions) {
     this.#deps = deps;
@@ -76,8 +76,8 @@ export class NodeWatch {
 
   #changed(): void {
     const now = this.participation();
-    if (now !== null && now !== EVERY_NODE && now.takesPart !== this.#told) {
-      this.#told = now.takesPart;
+    if (now !== null && now !== EVERY_NODE && now.takesPart !== this.#reported) {
+      this.#reported = now.takesPart;
       this.#deps.onParticipation(now);
     }
     this.#deps.onChange();
