@@ -1,9 +1,17 @@
 // Waits that an AbortSignal can end.
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Resolves after the time, or as soon as the signal aborts. */
-export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {});
+export function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
 }
 
 /** Rejects with the signal's reason when it aborts. For external work that may never end. */
