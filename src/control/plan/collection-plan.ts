@@ -1,12 +1,19 @@
-// Plans the removal of orphans: slices of dead instances, slices and Services of deleted clusters and listeners. It needs a complete
-// world, deletes only objects with our owner tag and the matching name, and never most of them at once. Pure.
+// Plans the removal of orphans. It needs a complete world, deletes only objects with our owner tag and the matching name, and never most
+// of them at once. Pure.
+//
+// | object                                      | is deleted when                                   | breaker |
+// | slice of a dead instance                    | its Lease is dead, and this instance has the turn | no      |
+// | Lease of a dead instance                    | the instance has no slice any more                | no      |
+// | slice of magnum-cluster-api-proxy           | its time stamp expired; in turn                   | no      |
+// | Service of a cluster that is not proxied    | no slice uses it; in turn                         | no      |
+// | own slice of a deleted cluster or listener  | at once                                           | yes     |
+// | Service of a deleted cluster or listener    | no slice uses it; in turn                         | yes     |
 
 import { earliest, ORPHAN, turnAtMs } from '../instance/turn-order.ts';
 import { listenerLabels, listenerPublicationKey } from '../objects/listener-labels.ts';
 import { foreignNamespace, ownershipOf } from '../objects/ownership.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { ServiceObject } from '../objects/published-objects.ts';
-import type { OwnedSlice } from '../objects/slice-index.ts';
 import { byText } from '../objects/text-order.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -48,7 +55,7 @@ export function collectionPlan(
   kube: KubeWorld,
   /** The cluster source is complete too: an absent cluster is deleted. */
   complete: boolean,
-  { published, reserved, released, listenersComplete }: Claims,
+  claims: Claims,
   { settings, memory, cache }: CollectionOptions,
 ): CollectionPlan {
   // In an incomplete world absence proves nothing. Waits start again, because this time does not count.
@@ -60,118 +67,178 @@ export function collectionPlan(
       lookAgainAtMs: null,
     };
   }
-  const { namespace, clusterNamespace = null } = settings;
-  const { nowMs, peers, slices } = kube;
-  const actions: Action[] = [];
-  const gone: Action[] = [];
-  const since = new Map<string, number>();
-  let lookAgainAtMs: number | null = null;
-  const ripe = (key: string): boolean => {
-    const first = memory.collectibleSince.get(key) ?? nowMs;
-    since.set(key, first);
-    const atMs = turnAtMs(ORPHAN, peers.rank, first);
-    if (nowMs >= atMs) return true;
-    lookAgainAtMs = earliest(lookAgainAtMs, atMs);
-    return false;
-  };
-
-  for (const [key, list] of slices.ours) {
-    // A fast path for 20,000 slices: claimed ones need no check while no instance is dead.
-    if (peers.collect.size === 0 && published.has(key)) continue;
-    for (const slice of list) {
-      if (slice.instance === kube.self.instance) {
-        const isKnown = slice.listener === null || listenersComplete;
-        if (!published.has(slice.key) && isKnown)
-          gone.push(removal(slice, namespace, `${ownerWord(slice.listener)} is gone`));
-      } else if (peers.collect.has(slice.instance)) {
-        // `peers.collect` contains only confirmed dead instances whose collection is our turn.
-        actions.push(removal(slice, namespace, `instance ${slice.instance} is gone`));
-      }
-    }
-  }
-  // The order in the index depends on its history.
-  actions.sort(byName);
-  gone.sort(byName);
-  for (const { instance, name, uid, resourceVersion } of peers.deadLeases) {
-    if (slices.instances.has(instance)) continue;
-    const target = { resource: 'leases', namespace, name, cluster: null } as const;
-    actions.push({ kind: 'delete', ...target, uid, resourceVersion, why: `instance ${instance} is gone` });
-  }
-  for (const list of slices.upstream.values()) {
-    for (const { name, cluster, node, object } of list) {
-      if (!peers.expiredUpstream.has(name) || !ripe(`endpointslices/${name}`)) continue;
-      const what = { name, cluster, listener: null, key: cluster };
-      const slice: OwnedSlice = { ...what, instance: node, ready: false, object };
-      actions.push(removal(slice, namespace, 'its time stamp has not changed for 30 s'));
-    }
-  }
-
-  let services = 0;
-  let orphans = 0;
-  for (const [name, service] of kube.services) {
-    const owned = cache.each(ownedService, service, name);
-    // A cluster outside --cluster-namespace is invisible here, so its absence proves nothing.
-    if (owned === null || foreignNamespace(service, clusterNamespace) !== null) continue;
-    const { cluster, key, marks } = owned;
-    services += 1;
-    const isGone = !published.has(key) && !reserved.has(key) && (marks === null || listenersComplete);
-    // Counted before its wait ends: the breaker must trip before the first deletion of a mass delete.
-    if (isGone) orphans += 1;
-    const free = released.has(key) || isGone;
-    if (!free || isReferred(key, kube) || !ripe(`services/${name}`)) continue;
-    const { uid = '', resourceVersion = '', deletionTimestamp } = service.metadata ?? {};
-    if (deletionTimestamp !== undefined) continue;
-    const owner = ownerWord(marks?.listener ?? null);
-    const why = released.has(key) && marks === null ? 'the cluster is no longer proxied' : `${owner} is gone`;
-    const target = { resource: 'services', namespace, name, cluster } as const;
-    (released.has(key) ? actions : gone).push({ kind: 'delete', ...target, uid, resourceVersion, why });
-  }
-
+  const { namespace } = settings;
+  const services = claimedServices(kube, claims, settings, cache);
+  const unused = (list: readonly OwnedService[]) => list.filter((service) => isUnused(service, kube));
+  const unguarded = [
+    ...expiredUpstreamSlices(kube, namespace),
+    ...unused(services.released).map((service) => serviceRemoval(service, namespace, whyReleased(service))),
+  ];
+  const guarded = unused(services.orphaned).map((service) =>
+    serviceRemoval(service, namespace, whyGone(service.listener)),
+  );
+  const turns = collectionTurns([...unguarded, ...guarded], kube, memory);
+  // Orphans count before their wait ends: the breaker must trip before the first deletion of a mass delete.
   const breaker = massDelete({
-    ours: services,
-    wouldGo: orphans,
+    ours: services.count,
+    wouldGo: services.orphaned.length,
     sinceMs: memory.breakerSinceMs,
-    nowMs,
+    nowMs: kube.nowMs,
     allow: settings.allowMassDelete,
   });
-  const problems =
-    breaker.trip && breaker.reason !== null ? [{ origin: MASS_DELETE, reason: breaker.reason }] : [];
-  if (!breaker.trip) actions.push(...gone);
+  const orphans = [...orphanedSlices(kube, claims, namespace), ...guarded.filter(turns.isDue)];
   return {
-    actions,
-    problems,
-    memory: { collectibleSince: since, breakerSinceMs: breaker.sinceMs },
-    lookAgainAtMs,
+    actions: [
+      ...slicesOfDeadInstances(kube, namespace),
+      ...deadLeases(kube, namespace),
+      ...unguarded.filter(turns.isDue),
+      ...(breaker.trip ? [] : orphans),
+    ],
+    problems:
+      breaker.trip && breaker.reason !== null ? [{ origin: MASS_DELETE, reason: breaker.reason }] : [],
+    memory: { collectibleSince: turns.since, breakerSinceMs: breaker.sinceMs },
+    lookAgainAtMs: turns.lookAgainAtMs,
   };
 }
 
+/** `peers.collect` contains only confirmed dead instances whose collection is our turn. */
+function slicesOfDeadInstances({ slices, peers, self }: KubeWorld, namespace: string): Action[] {
+  // A fast path for 20,000 slices.
+  if (peers.collect.size === 0) return [];
+  return [...slices.ours.values()]
+    .flat()
+    .filter(({ instance }) => instance !== self.instance && peers.collect.has(instance))
+    .map((slice) => removal(slice, namespace, `instance ${slice.instance} is gone`))
+    .sort(byName);
+}
+
+/** A Lease goes after the last slice of its instance: it is the proof that the instance is dead. */
+function deadLeases({ slices, peers }: KubeWorld, namespace: string): Action[] {
+  return peers.deadLeases
+    .filter(({ instance }) => !slices.instances.has(instance))
+    .map(({ instance, name, uid, resourceVersion }) => {
+      const target = { resource: 'leases', namespace, name, cluster: null } as const;
+      return { kind: 'delete', ...target, uid, resourceVersion, why: `instance ${instance} is gone` };
+    });
+}
+
+function expiredUpstreamSlices({ slices, peers }: KubeWorld, namespace: string): Action[] {
+  if (peers.expiredUpstream.size === 0) return [];
+  return [...slices.upstream.values()]
+    .flat()
+    .filter(({ name }) => peers.expiredUpstream.has(name))
+    .map((slice) => removal(slice, namespace, 'its time stamp has not changed for 30 s'));
+}
+
+/** The slices of this instance whose cluster or listener is deleted. */
+function orphanedSlices({ slices, self }: KubeWorld, claims: Claims, namespace: string): Action[] {
+  const actions: Action[] = [];
+  for (const [key, list] of slices.ours) {
+    if (claims.published.has(key)) continue;
+    for (const slice of list) {
+      if (slice.instance !== self.instance || !isKnown(slice.listener, claims)) continue;
+      actions.push(removal(slice, namespace, whyGone(slice.listener)));
+    }
+  }
+  // The order in the index depends on its history.
+  return actions.sort(byName);
+}
+
+/** Without all listeners, the absence of one proves nothing. */
+const isKnown = (listener: string | null, { listenersComplete }: Claims): boolean =>
+  listener === null || listenersComplete;
+
+interface ClaimedServices {
+  /** Number of all Services that are ours. */
+  readonly count: number;
+  readonly released: readonly OwnedService[];
+  /** Their cluster or listener is deleted. */
+  readonly orphaned: readonly OwnedService[];
+}
+
+function claimedServices(
+  { services }: KubeWorld,
+  claims: Claims,
+  { clusterNamespace = null }: CollectionSettings,
+  cache: TurnCache,
+): ClaimedServices {
+  const { published, reserved, released } = claims;
+  const found = { count: 0, released: [] as OwnedService[], orphaned: [] as OwnedService[] };
+  for (const [name, service] of services) {
+    const owned = cache.each(ownedService, service, name);
+    // A cluster outside --cluster-namespace is invisible here, so its absence proves nothing.
+    if (owned === null || foreignNamespace(service, clusterNamespace) !== null) continue;
+    const { key, listener } = owned;
+    found.count += 1;
+    if (released.has(key)) found.released.push(owned);
+    else if (!published.has(key) && !reserved.has(key) && isKnown(listener, claims))
+      found.orphaned.push(owned);
+  }
+  return found;
+}
+
+/** Whether no slice of a live instance belongs to it: otherwise clients still connect through it. Nor is it being deleted already. */
+function isUnused({ key, object }: OwnedService, { peers, self, slices }: KubeWorld): boolean {
+  if (object.metadata?.deletionTimestamp !== undefined) return false;
+  const ours = slices.ours.get(key) ?? [];
+  const upstream = slices.upstream.get(key) ?? [];
+  return (
+    !ours.some(({ instance }) => instance === self.instance || peers.live.has(instance)) &&
+    upstream.every(({ name }) => peers.expiredUpstream.has(name))
+  );
+}
+
+function serviceRemoval({ name, cluster, object }: OwnedService, namespace: string, why: string): Action {
+  const { uid = '', resourceVersion = '' } = object.metadata ?? {};
+  return { kind: 'delete', resource: 'services', namespace, name, cluster, uid, resourceVersion, why };
+}
+
+const whyGone = (listener: string | null): string =>
+  `${listener === null ? 'the cluster' : `AdditionalListener ${listener}`} is gone`;
+
+const whyReleased = ({ listener }: OwnedService): string =>
+  listener === null ? 'the cluster is no longer proxied' : whyGone(listener);
+
 const byName = (a: Action, b: Action): number => byText(a.name, b.name);
 
-const ownerWord = (listener: string | null): string =>
-  listener === null ? 'the cluster' : `AdditionalListener ${listener}`;
+interface CollectionTurns {
+  readonly isDue: (action: Action) => boolean;
+  /** Since when each object could be collected. */
+  readonly since: ReadonlyMap<string, number>;
+  readonly lookAgainAtMs: number | null;
+}
 
-/** Whether a slice of a live instance belongs to it: clients still connect through the Service then. */
-function isReferred(key: string, { peers, self, slices }: KubeWorld): boolean {
-  return (
-    (slices.ours.get(key) ?? []).some(
-      ({ instance }) => instance === self.instance || peers.live.has(instance),
-    ) || (slices.upstream.get(key) ?? []).some(({ name }) => !peers.expiredUpstream.has(name))
-  );
+/** When this instance may perform each of these removals, which all instances of its scope plan. */
+function collectionTurns(
+  actions: readonly Action[],
+  { nowMs, peers }: KubeWorld,
+  { collectibleSince }: PlanMemory,
+): CollectionTurns {
+  const keyOf = ({ resource, name }: Action) => `${resource}/${name}`;
+  const sinceMs = (action: Action) => collectibleSince.get(keyOf(action)) ?? nowMs;
+  const atMs = (action: Action) => turnAtMs(ORPHAN, peers.rank, sinceMs(action));
+  const isDue = (action: Action) => nowMs >= atMs(action);
+  let lookAgainAtMs: number | null = null;
+  for (const action of actions) if (!isDue(action)) lookAgainAtMs = earliest(lookAgainAtMs, atMs(action));
+  return { isDue, since: new Map(actions.map((action) => [keyOf(action), sinceMs(action)])), lookAgainAtMs };
 }
 
 interface OwnedService {
   readonly name: string;
   readonly cluster: string;
   readonly key: string;
-  readonly marks: ReturnType<typeof listenerLabels>;
+  /** `<namespace>/<name>` of the AdditionalListener; null for the Service of a cluster. */
+  readonly listener: string | null;
+  readonly object: ServiceObject;
 }
 
-function ownedService(service: ServiceObject, name: string): OwnedService | null {
-  const ownership = ownershipOf(service);
+function ownedService(object: ServiceObject, name: string): OwnedService | null {
+  const ownership = ownershipOf(object);
   if (ownership.kind !== 'ours') return null;
   const { cluster } = ownership;
-  const marks = listenerLabels(service.metadata);
+  const marks = listenerLabels(object.metadata);
   // The owner tag alone is not enough: only a Service with the matching name may be deleted.
   if ((marks?.service ?? cluster) !== name) return null;
-  return { name, cluster, key: marks === null ? cluster : listenerPublicationKey(cluster, name), marks };
+  const key = marks === null ? cluster : listenerPublicationKey(cluster, name);
+  return { name, cluster, key, listener: marks?.listener ?? null, object };
 }

@@ -178,7 +178,9 @@ function refreshAt(wanted: EndpointSliceObject, { nowMs, wallMs }: KubeWorld): n
   return nowMs + Math.min(REFRESH_MS, Math.max(0, writtenMs + REFRESH_MS - wallMs));
 }
 
-export function removal({ name, cluster, object }: OwnedSlice, namespace: string, why: string): Action {
+type RemovableSlice = Pick<OwnedSlice, 'name' | 'cluster' | 'object'>;
+
+export function removal({ name, cluster, object }: RemovableSlice, namespace: string, why: string): Action {
   const { uid = '', resourceVersion = '' } = object.metadata ?? {};
   return { kind: 'delete', resource: 'endpointslices', namespace, name, cluster, uid, resourceVersion, why };
 }
