@@ -29,7 +29,7 @@
         'native/engine/hello.cc',
         'native/engine/hello_pool.cc',
         'native/engine/keepalive.cc',
-        'native/engine/part.cc',
+        'native/engine/farewell.cc',
         'native/engine/plain_hello.cc',
         'native/engine/pool.cc',
         'native/engine/queue_bounds.cc',

@@ -38,7 +38,7 @@ class EngineObject {
   static Napi::Value More(const Napi::CallbackInfo& info);
   static Napi::Value Candidates(const Napi::CallbackInfo& info);
   static Napi::Value AnswerPool(const Napi::CallbackInfo& info);
-  static Napi::Value Part(const Napi::CallbackInfo& info);
+  static Napi::Value CloseConnection(const Napi::CallbackInfo& info);
   static Napi::Value PolicyError(const Napi::CallbackInfo& info);
   static Napi::Value AbortAll(const Napi::CallbackInfo& info);
   static Napi::Value AbortDials(const Napi::CallbackInfo& info);
@@ -128,7 +128,7 @@ Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   method("more", More);
   method("candidates", Candidates);
   method("answerPool", AnswerPool);
-  method("part", Part);
+  method("closeConnection", CloseConnection);
   method("policyError", PolicyError);
   method("abortAll", AbortAll);
   method("abortDials", AbortDials);
@@ -246,7 +246,7 @@ Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
 // (farewell, shareKey, shareLimit, shareGroup, …), starting at argument `first`.
 Answer EngineObject::RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const {
   Answer answer{Answer::Kind::kCandidates};
-  answer.last_words = BytesOf(info[first]);
+  answer.farewell = BytesOf(info[first]);
   if (info[first + 1].IsString()) {
     answer.share = engine_->ShareOf(info[first + 1].As<Napi::String>(), info[first + 3].As<Napi::String>());
     answer.share_limit = info[first + 2].As<Napi::Number>().Int32Value();
@@ -329,9 +329,9 @@ Napi::Value EngineObject::ForgottenAnswers(const Napi::CallbackInfo& info) {
   return tags;
 }
 
-Napi::Value EngineObject::Part(const Napi::CallbackInfo& info) {
-  Answer answer{Answer::Kind::kPart};
-  answer.last_words = BytesOf(info[1]);
+Napi::Value EngineObject::CloseConnection(const Napi::CallbackInfo& info) {
+  Answer answer{Answer::Kind::kClose};
+  answer.farewell = BytesOf(info[1]);
   Of(info).Answered(info, std::move(answer));
   return {};
 }
@@ -398,7 +398,7 @@ void EngineObject::DeliverAll() {
       if (!engine_) break;  // a handler called stop()
       napi_handle_scope scope = nullptr;
       napi_open_handle_scope(env_, &scope);
-      const bool listener_gone = engine_->Told(event);
+      const bool listener_gone = engine_->Delivered(event);
       handlers_.Tell(event);
       if (listener_gone && engine_) handlers_.TellListenerGone(event.listener);
       napi_close_handle_scope(env_, scope);

@@ -6,15 +6,15 @@
 //
 // | state      | client ready | client FIN | client reset | backend ready | backend FIN | backend reset | deadline | answer | abort |
 // | ---------- | ------------ | ---------- | ------------ | ------------- | ----------- | ------------- | -------- | ------ | ----- |
-// | Hello      | collect; enough → Asking, or by a prepared answer → Connecting or Parting | → End client-left | → End client-left | – | – | – | → End hello-timeout | ignored | → End |
-// | Asking     | left in the kernel | left there | left there: the next read or send finds it | – | – | – | noted: "more" comes too late | more → Hello; candidates → Connecting; part → Parting; error → End; aborted → End | closes the socket; → End by the answer |
-// | Connecting | left in the kernel | left there | → End client-left | replay → Relaying | replay → Relaying, which reads it | next candidate, or Parting | next candidate, or Parting | ignored | → End |
+// | Hello      | collect; enough → Asking, or by a prepared answer → Connecting or Closing | → End client-left | → End client-left | – | – | – | → End hello-timeout | ignored | → End |
+// | Asking     | left in the kernel | left there | left there: the next read or send finds it | – | – | – | noted: "more" comes too late | more → Hello; candidates → Connecting; close → Closing; error → End; aborted → End | closes the socket; → End by the answer |
+// | Connecting | left in the kernel | left there | → End client-left | replay → Relaying | replay → Relaying, which reads it | next candidate, or Closing | next candidate, or Closing | ignored | → End |
 // | Relaying   | pump | flows on, then FIN; both → End finished | what it said flows on, then → Resetting or End | pump | as the client's | as the client's | broken only: linger is over → End | ignored | → End |
-// | Parting    | rest of the alert, FIN; read and discard | → End | → End | – | – | – | → End | ignored | → End |
+// | Closing    | rest of the alert, FIN; read and discard | → End | → End | – | – | – | → End | ignored | → End |
 // | Resetting  | left in the kernel | left there | the deadline finds it | left in the kernel | left there | left there | all is sent, peer gone, or linger over → End | ignored | → End |
 // | Dead       | ignored | ignored | ignored | ignored | ignored | ignored | – | – | – |
 //
-// Under pressure the worker evicts connections in Hello or Parting (evict.cc): → End, with a reset, like an abort.
+// Under pressure the worker evicts connections in Hello or Closing (evict.cc): → End, with a reset, like an abort.
 //
 // A dead record stays allocated until the current batch of events is done, because later events of the batch may point at it. Its slot
 // is free at once. The next connection in that slot gets another generation.
@@ -35,8 +35,8 @@
 namespace isthmus {
 
 // The rows and the columns of the table.
-enum class State : std::uint8_t { kHello, kAsking, kConnecting, kRelaying, kParting, kResetting, kDead };
-enum class Happening : std::uint8_t {
+enum class State : std::uint8_t { kHello, kAsking, kConnecting, kRelaying, kClosing, kResetting, kDead };
+enum class Trigger : std::uint8_t {
   kClientReady,
   kClientFin,
   kClientReset,
@@ -94,11 +94,11 @@ struct Dial {
   std::unique_ptr<Choice> choice;  // only with a pool
 };
 
-// The places of a connection in the eviction queues. Freed when the connection leaves Hello or Parting.
+// The places of a connection in the eviction queues. Freed when the connection leaves Hello or Closing.
 struct Unserved {
   explicit Unserved(Connection& connection) : any(connection), large(connection) {}
 
-  SourcePlace any;    // every connection in Hello or Parting
+  SourcePlace any;    // every connection in Hello or Closing
   SourcePlace large;  // those whose hello uses the shared hello memory
 };
 
@@ -107,7 +107,7 @@ struct Connection {
   State state = State::kHello;
   bool aborted = false;       // the connection ends with `abort_outcome`, whatever the answer is
   Outcome abort_outcome = Outcome::kStopped;
-  Outcome parting = Outcome::kClosed;  // the outcome in Parting, and after a reset
+  Outcome final_outcome = Outcome::kClosed;  // the outcome in Closing, and after a reset
   bool broken = false;        // one side was reset: its remaining bytes still flow, then the other side gets a reset too
   bool in_backlog = false;    // has more to do in the next turn: it is in the worker's backlog
   bool in_common_slot = false;  // false: in a slot that is reserved for the group of its share

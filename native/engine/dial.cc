@@ -18,7 +18,7 @@ void Worker::TakeCandidates(Connection& connection, std::shared_ptr<const Answer
   connection.tag = answer->tag;
   if (answer->tag != 0) connection.share = std::shared_ptr<Share>(answer, share);
   else if (share != nullptr) connection.share = answer->share;
-  if (refusal) return PartWith(connection, answer->last_words, *refusal);
+  if (refusal) return CloseWithFarewell(connection, answer->farewell, *refusal);
   connection.dial = std::make_unique<Dial>();
   if (answer->pool) connection.dial->choice = std::make_unique<Choice>();
   connection.dial->answer = std::move(answer);
@@ -50,7 +50,7 @@ void Worker::DialNext(Connection& connection) {
   if (dial.choice) Choose(connection);
   const auto& candidates = dial.answer->Candidates();
   if (dial.next == candidates.size()) {
-    return PartWith(connection, dial.answer->last_words, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
+    return CloseWithFarewell(connection, dial.answer->farewell, dial.tried ? Outcome::kDialFailed : Outcome::kRefusedDials);
   }
   dial.started_ns = now_ns_;
   // Null: the address was not numeric, or the target was dropped before the answer.

@@ -169,7 +169,7 @@ void Engine::CloseListener(std::uint32_t id, bool leave_open) {
   }
 }
 
-bool Engine::Told(const Event& event) {
+bool Engine::Delivered(const Event& event) {
   if (event.kind == Event::Kind::kEnded) Leave(shared_->unreported);
   if (!running_) return false;  // Stop() has freed all ListenerUse objects
   const bool gone = event.kind == Event::Kind::kListenerGone || (event.kind == Event::Kind::kEnded && event.use->Leave());

@@ -38,7 +38,7 @@ class Engine {
   // other processes that hold it: one from ListenOn(), one handed out by ListenerFd(), or any with `leave_open`.
   void CloseListener(std::uint32_t id, bool leave_open = false);
   // Call it for each event just before JavaScript gets it. True: the event's listener is closed, and this is its last event.
-  bool Told(const Event& event);
+  bool Delivered(const Event& event);
   // Open listeners, and closed ones that may still have events.
   std::size_t KnownListeners() const { return uses_.size(); }
 

@@ -85,7 +85,7 @@ Worker* Worker::FullestOther(std::atomic<std::size_t> Worker::* count) const {
 bool Worker::Evict(Connection* connection) {
   if (connection == nullptr) return false;
   const bool in_hello = connection->state == State::kHello;
-  End(*connection, in_hello ? Outcome::kEvictedHello : connection->parting, true);
+  End(*connection, in_hello ? Outcome::kEvictedHello : connection->final_outcome, true);
   return true;
 }
 

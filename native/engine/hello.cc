@@ -99,7 +99,7 @@ void Worker::Ask(Connection& connection) {
 }
 
 void Worker::HandleAnswer(Connection& connection, Answer answer) {
-  Witness(connection.state, Happening::kAnswer);
+  Witness(connection.state, Trigger::kAnswer);
   if (connection.state != State::kAsking) return;
   if (connection.aborted) return End(connection, connection.abort_outcome, true);
   switch (answer.kind) {
@@ -113,10 +113,10 @@ void Worker::HandleAnswer(Connection& connection, Answer answer) {
       return;
     case Answer::Kind::kCandidates:
       return TakeCandidates(connection, std::make_shared<const Answer>(std::move(answer)));
-    case Answer::Kind::kPart:
+    case Answer::Kind::kClose:
       connection.timer.Clear();
-      return PartWith(connection, answer.last_words,
-                      answer.last_words.empty() ? Outcome::kClosed : Outcome::kAlertSent);
+      return CloseWithFarewell(connection, answer.farewell,
+                               answer.farewell.empty() ? Outcome::kClosed : Outcome::kAlertSent);
     case Answer::Kind::kPolicyError:
       return End(connection, Outcome::kPolicyError, false);
   }

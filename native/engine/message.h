@@ -65,16 +65,16 @@ struct Event {
   double bytes_from_backend = 0;
   std::string error;                      // dial failed
   std::uint32_t tag = 0;                  // dial failed, ended: of the prepared answer; 0: none
-  ListenerUse* use = nullptr;             // ended, listener gone: valid until Engine::Told()
+  ListenerUse* use = nullptr;             // ended, listener gone: valid until Engine::Delivered()
   std::shared_ptr<const void> kept;       // ended: keeps the tag in use until JavaScript has this event
 };
 
 struct Answer {
-  enum class Kind : std::uint8_t { kMore, kCandidates, kPart, kPolicyError } kind;
+  enum class Kind : std::uint8_t { kMore, kCandidates, kClose, kPolicyError } kind;
   std::uint32_t min_bytes = 0;                      // more
   std::uint32_t skip_bytes = 0;                     // candidates
   int share_limit = 0;                              // candidates: the most connections of the share, if there is a share
-  std::string last_words;                           // candidates: the alert if none can be used; part: the alert, or empty
+  std::string farewell;                             // candidates: the alert if none can be used; close: the alert, or empty
   std::shared_ptr<Share> share;
   std::uint32_t tag = 0;                            // identifies a prepared answer; 0: the answer to a question
   std::vector<std::shared_ptr<Target>> candidates;  // tried in order

@@ -34,7 +34,7 @@ void Worker::Broken(Connection& connection, const Side& side, int error) {
   Flow& into = client ? connection.down : connection.up;
   Flow& out_of = client ? connection.up : connection.down;
   if (!std::exchange(connection.broken, true)) {
-    connection.parting = OutcomeOf(client, error);
+    connection.final_outcome = OutcomeOf(client, error);
     // The other side gets a limited time to accept the rest. After that the loss of bytes is acceptable: the stream is broken anyway.
     connection.reset_by_ns = now_ns_ + shared_.limits.linger_ms * 1'000'000;
     flush_timers_.Set(connection.timer, now_ns_);
@@ -52,16 +52,16 @@ void Worker::Broken(Connection& connection, const Side& side, int error) {
 }
 
 void Worker::PassReset(Connection& connection) {
-  Side& survivor = connection.parting == Outcome::kClientReset || connection.parting == Outcome::kClientTimeout
+  Side& survivor = connection.final_outcome == Outcome::kClientReset || connection.final_outcome == Outcome::kClientTimeout
                        ? connection.backend
                        : connection.client;
   const auto state = StateOfTcp(survivor.fd);
-  if (!state || state->closed || state->queued_bytes == 0) return End(connection, connection.parting, true);
+  if (!state || state->closed || state->queued_bytes == 0) return End(connection, connection.final_outcome, true);
   connection.state = State::kResetting;
 }
 
 void Worker::LookAtReset(Connection& connection) {
-  if (now_ns_ >= connection.reset_by_ns) return End(connection, connection.parting, true);
+  if (now_ns_ >= connection.reset_by_ns) return End(connection, connection.final_outcome, true);
   flush_timers_.Set(connection.timer, now_ns_);
   if (connection.state == State::kResetting) PassReset(connection);
 }

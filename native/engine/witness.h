@@ -5,10 +5,10 @@
 
 #ifdef ISTHMUS_WITNESS
 namespace isthmus {
-void Witness(State state, Happening happening);
+void Witness(State state, Trigger trigger);
 }
 #else
 namespace isthmus {
-inline void Witness(State, Happening) {}
+inline void Witness(State, Trigger) {}
 }  // namespace isthmus
 #endif

@@ -27,10 +27,10 @@ std::int64_t NowNs() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-Happening HappeningOf(bool is_client, std::uint32_t events) {
-  if ((events & EPOLLERR) != 0) return is_client ? Happening::kClientReset : Happening::kBackendReset;
-  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) return is_client ? Happening::kClientFin : Happening::kBackendFin;
-  return is_client ? Happening::kClientReady : Happening::kBackendReady;
+Trigger TriggerOf(bool is_client, std::uint32_t events) {
+  if ((events & EPOLLERR) != 0) return is_client ? Trigger::kClientReset : Trigger::kBackendReset;
+  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) return is_client ? Trigger::kClientFin : Trigger::kBackendFin;
+  return is_client ? Trigger::kClientReady : Trigger::kBackendReady;
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ void Worker::HandleSide(Side& side, std::uint32_t events) {
   if ((events & EPOLLPRI) != 0) side.urgent = true;
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) side.readable = true;
   const bool is_client = &side == &connection.client;
-  Witness(connection.state, HappeningOf(is_client, events));
+  Witness(connection.state, TriggerOf(is_client, events));
   switch (connection.state) {
     case State::kHello:
       ReadHello(connection);
@@ -161,7 +161,7 @@ void Worker::HandleSide(Side& side, std::uint32_t events) {
       }
       break;
     }
-    case State::kParting:
+    case State::kClosing:
       DiscardUntilClosed(connection);
       break;
     case State::kResetting:
@@ -226,7 +226,7 @@ void Worker::HandleTimers() {
     if (node == nullptr) return nullptr;
     node->Clear();
     auto* connection = static_cast<Connection*>(node->owner);
-    Witness(connection->state, Happening::kDeadline);
+    Witness(connection->state, Trigger::kDeadline);
     return connection;
   };
   while (Connection* connection = expired(hello_timers_)) {
@@ -234,7 +234,7 @@ void Worker::HandleTimers() {
     if (connection->state != State::kAsking) End(*connection, Outcome::kHelloTimeout, false);
   }
   while (Connection* connection = expired(connect_timers_)) DialFailed(*connection, SysError{ETIMEDOUT, "connect"});
-  while (Connection* connection = expired(linger_timers_)) End(*connection, connection->parting, false);
+  while (Connection* connection = expired(linger_timers_)) End(*connection, connection->final_outcome, false);
   while (Connection* connection = expired(flush_timers_)) LookAtReset(*connection);
 }
 
@@ -246,7 +246,7 @@ void Worker::HandleBacklog() {
     connection->in_backlog = false;
     if (connection->state == State::kRelaying) Relay(*connection);
     else if (connection->state == State::kHello) ReadHello(*connection);  // waited for hello memory
-    else if (connection->state == State::kParting) DiscardUntilClosed(*connection);
+    else if (connection->state == State::kClosing) DiscardUntilClosed(*connection);
   }
 }
 
@@ -355,7 +355,7 @@ void Worker::AbortAll(Outcome outcome) {
 }
 
 void Worker::Abort(Connection& connection, Outcome outcome) {
-  Witness(connection.state, Happening::kAbort);
+  Witness(connection.state, Trigger::kAbort);
   if (connection.state != State::kAsking) {
     End(connection, outcome, true);
     return;

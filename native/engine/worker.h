@@ -1,6 +1,6 @@
 // One thread of the engine: an epoll loop that owns its connections. Other threads call only Post(), Wake(), WatchListener() and Join().
-// worker.cc is the loop. accept.cc, hello.cc, dial.cc and relay.cc are the stages of a connection; part.cc and reset.cc end it; evict.cc
-// frees slots and memory for new clients.
+// worker.cc is the loop. accept.cc, hello.cc, dial.cc and relay.cc are the stages of a connection. farewell.cc and reset.cc end it.
+// evict.cc frees slots and memory for new clients.
 #pragma once
 
 #include <cstdint>
@@ -123,9 +123,9 @@ class Worker {
   void DropPending(Flow& flow);
   void ReleaseFlow(Flow& flow);
 
-  // part.cc
-  void PartWith(Connection& connection, const std::string& last_words, Outcome outcome);
-  void SayLastWords(Connection& connection);
+  // farewell.cc
+  void CloseWithFarewell(Connection& connection, const std::string& farewell, Outcome outcome);
+  void SendFarewell(Connection& connection);
   void DiscardUntilClosed(Connection& connection);
 
   const std::uint32_t index_;

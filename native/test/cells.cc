@@ -1,4 +1,4 @@
-// One scenario for each cell of the table in connection.h: bring a connection into the state, then cause the happening.
+// One scenario for each cell of the table in connection.h: bring a connection into the state, then cause the event.
 #include <cerrno>
 
 #include "test/fault.h"
@@ -18,10 +18,10 @@ bool BringToRelaying(Stage& stage, Sides& sides, int receive_buffer = 0) {
 }
 
 // Dials a backend that never answers. If the backend has to act, stops the worker right after the dial instead.
-bool BringToConnecting(Stage& stage, Sides& sides, Happening happening) {
+bool BringToConnecting(Stage& stage, Sides& sides, Trigger trigger) {
   if (!AskAbout(stage, sides.client)) return false;
-  const bool backend_acts = happening == Happening::kBackendReady || happening == Happening::kBackendFin ||
-                            happening == Happening::kBackendReset;
+  const bool backend_acts = trigger == Trigger::kBackendReady || trigger == Trigger::kBackendFin ||
+                            trigger == Trigger::kBackendReset;
   if (!backend_acts) {
     stage.AnswerCandidates({stage.Deaf()}, "farewell");
     return stage.Passed(stage.Settle(), "settled");
@@ -62,17 +62,17 @@ bool Bring(Stage& stage, const Scenario& self, Sides& sides) {
     case State::kAsking:
       return AskAbout(stage, sides.client);
     case State::kConnecting:
-      return BringToConnecting(stage, sides, self.happening);
+      return BringToConnecting(stage, sides, self.trigger);
     case State::kRelaying:
-      return self.happening == Happening::kDeadline ? BringToBroken(stage, sides) : BringToRelaying(stage, sides);
-    case State::kParting:
+      return self.trigger == Trigger::kDeadline ? BringToBroken(stage, sides) : BringToRelaying(stage, sides);
+    case State::kClosing:
       if (!AskAbout(stage, sides.client)) return false;
-      stage.AnswerPart("alert");
+      stage.AnswerClose("alert");
       return stage.Passed(stage.HearEnd(sides.client) && stage.Settle(), "the client hears the end");
     case State::kResetting:
       return BringToResetting(stage, sides);
     case State::kDead:
-      // The abort comes first in the batch. The happening follows in the same batch.
+      // The abort comes first in the batch. The event follows in the same batch.
       if (!BringToRelaying(stage, sides) || !stage.Passed(stage.HoldStill(), "held")) return false;
       stage.AbortAll();
       return true;
@@ -80,32 +80,32 @@ bool Bring(Stage& stage, const Scenario& self, Sides& sides) {
   return false;
 }
 
-bool Happen(Stage& stage, Happening happening, const Sides& sides) {
-  switch (happening) {
-    case Happening::kClientReady:
+bool Cause(Stage& stage, Trigger trigger, const Sides& sides) {
+  switch (trigger) {
+    case Trigger::kClientReady:
       return stage.Say(sides.client, "x");
-    case Happening::kClientFin:
+    case Trigger::kClientFin:
       stage.Finish(sides.client);
       return true;
-    case Happening::kClientReset:
+    case Trigger::kClientReset:
       stage.Reset(sides.client);
       return true;
-    case Happening::kBackendReady:
+    case Trigger::kBackendReady:
       return stage.Say(sides.backend, "x");
-    case Happening::kBackendFin:
+    case Trigger::kBackendFin:
       stage.Finish(sides.backend);
       return true;
-    case Happening::kBackendReset:
+    case Trigger::kBackendReset:
       stage.Reset(sides.backend);
       return true;
-    case Happening::kDeadline:
+    case Trigger::kDeadline:
       stage.Sleep(40);
       return true;
-    case Happening::kAnswer:
+    case Trigger::kAnswer:
       // The id of the engine's first connection. The scenario has no other.
-      stage.AnswerUnasked(ConnectionId{0, 0, 1}.Packed(), Answer{Answer::Kind::kPart});
+      stage.AnswerUnasked(ConnectionId{0, 0, 1}.Packed(), Answer{Answer::Kind::kClose});
       return true;
-    case Happening::kAbort:
+    case Trigger::kAbort:
       stage.AbortAll();
       return true;
   }
@@ -115,15 +115,15 @@ bool Happen(Stage& stage, Happening happening, const Sides& sides) {
 void Cell(Stage& stage, const Scenario& self) {
   Sides sides;
   if (!Bring(stage, self, sides)) return;
-  STEP(Happen(stage, self.happening, sides));
+  STEP(Cause(stage, self.trigger, sides));
   fault::Release();
   STEP(stage.Settle());
-  STEP(Witnessed(self.state, self.happening));
+  STEP(Witnessed(self.state, self.trigger));
 }
 
-bool CanHappen(State state, Happening happening) {
-  const bool backend = happening >= Happening::kBackendReady && happening <= Happening::kBackendReset;
-  if (state == State::kDead) return happening <= Happening::kBackendReset;
+bool CanHappen(State state, Trigger trigger) {
+  const bool backend = trigger >= Trigger::kBackendReady && trigger <= Trigger::kBackendReset;
+  if (state == State::kDead) return trigger <= Trigger::kBackendReset;
   return !backend || state == State::kConnecting || state == State::kRelaying || state == State::kResetting;
 }
 
@@ -132,13 +132,13 @@ bool CanHappen(State state, Happening happening) {
 std::vector<Scenario> Cells() {
   std::vector<Scenario> cells;
   for (int state = 0; state <= static_cast<int>(State::kDead); state += 1) {
-    for (int happening = 0; happening <= static_cast<int>(Happening::kAbort); happening += 1) {
-      Scenario cell{"", {}, Cell, static_cast<State>(state), static_cast<Happening>(happening)};
-      if (!CanHappen(cell.state, cell.happening)) continue;
-      cell.name = NameOf(cell.state) + " × " + NameOf(cell.happening);
-      // The backend never answers, so the dial ends at its deadline. The deadline must come after the happening.
+    for (int trigger = 0; trigger <= static_cast<int>(Trigger::kAbort); trigger += 1) {
+      Scenario cell{"", {}, Cell, static_cast<State>(state), static_cast<Trigger>(trigger)};
+      if (!CanHappen(cell.state, cell.trigger)) continue;
+      cell.name = NameOf(cell.state) + " × " + NameOf(cell.trigger);
+      // The backend never answers, so the dial ends at its deadline. The deadline must come after the event.
       if (cell.state == State::kConnecting) cell.options.connect_timeout_ms = 200;
-      if (cell.happening == Happening::kDeadline) cell.options = {ListenerMode::kHello, 25, 25, 25};
+      if (cell.trigger == Trigger::kDeadline) cell.options = {ListenerMode::kHello, 25, 25, 25};
       cells.push_back(cell);
     }
   }

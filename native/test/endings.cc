@@ -7,9 +7,9 @@
 namespace isthmus {
 namespace {
 
-// `self.happening` selects the side that stops answering.
+// `self.trigger` selects the side that stops answering.
 void TimesOut(Stage& stage, const Scenario& self) {
-  const bool is_client = self.happening == Happening::kClientReset;
+  const bool is_client = self.trigger == Trigger::kClientReset;
   int client = -1;
   int backend = -1;
   if (!Relaying(stage, client, backend)) return;
@@ -23,8 +23,8 @@ void TimesOut(Stage& stage, const Scenario& self) {
 
 std::vector<Scenario> Endings() {
   return {
-      {"a send finds that the backend has stopped answering", {}, TimesOut, State::kRelaying, Happening::kBackendReset},
-      {"a send finds that the client has stopped answering", {}, TimesOut, State::kRelaying, Happening::kClientReset},
+      {"a send finds that the backend has stopped answering", {}, TimesOut, State::kRelaying, Trigger::kBackendReset},
+      {"a send finds that the client has stopped answering", {}, TimesOut, State::kRelaying, Trigger::kClientReset},
   };
 }
 

@@ -94,8 +94,8 @@ int Run(const std::string& mode, int share, int shares) {
       else Play(scenario, {}, true);
     }
   }
-  for (const auto& [state, happening] : EverWitnessed()) {
-    std::printf("reached %s × %s\n", NameOf(state).c_str(), NameOf(happening).c_str());
+  for (const auto& [state, trigger] : EverWitnessed()) {
+    std::printf("reached %s × %s\n", NameOf(state).c_str(), NameOf(trigger).c_str());
   }
   std::printf("%d runs, %d faults, %d failures\n", runs, happened, failures);
   return failures == 0 ? 0 : 1;

@@ -220,7 +220,7 @@ class JavaScript {
   }
 
   void AnswerTo(const Event& event, std::uint32_t live, std::uint32_t closed) {
-    if (engine_->Told(event)) gone_ += 1;
+    if (engine_->Delivered(event)) gone_ += 1;
     if (event.kind == Event::Kind::kEnded) ended_ += 1;
     if (event.kind != Event::Kind::kQuestion) return;
     asked_ += 1;
@@ -230,8 +230,8 @@ class JavaScript {
     Answer answer{Answer::Kind::kCandidates};
     switch ((sum + static_cast<unsigned>(asked_)) % 16) {
       case 0:
-        answer = Answer{Answer::Kind::kPart};
-        answer.last_words = std::string("\0\1\2", 3);  // same first bytes as the echo
+        answer = Answer{Answer::Kind::kClose};
+        answer.farewell = std::string("\0\1\2", 3);  // same first bytes as the echo
         break;
       case 1:
         answer = Answer{Answer::Kind::kPolicyError};

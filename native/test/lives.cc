@@ -77,7 +77,7 @@ void BulkInSmallSegments(Stage& stage, const Scenario& self) {
   STEP(stage.Hear(backend, "hello"));
   STEP(stage.Transfer(client, backend, kBulkBytes, true));
   STEP(stage.Settle() && stage.WideFlows() == 1);
-  if (self.happening == Happening::kClientReset) {
+  if (self.trigger == Trigger::kClientReset) {
     stage.Reset(client);
     STEP(stage.Ended(Outcome::kClientReset));
     return;
@@ -188,7 +188,7 @@ void EqualsPrepared(Stage& stage, const Scenario&) {
   STEP(stage.AllForgotten());
 }
 
-void NobodyThere(Stage& stage, const Scenario&) {
+void NoBackendReachable(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Say(client, "hello"));
   STEP(stage.Asked("hello"));
@@ -282,7 +282,7 @@ void Alert(Stage& stage, const Scenario&) {
   STEP(stage.Say(client, "hello"));
   STEP(stage.Asked("hello"));
   STEP(stage.Say(client, "and what will not be read"));
-  stage.AnswerPart("alert");
+  stage.AnswerClose("alert");
   STEP(stage.Hear(client, "alert"));
   STEP(stage.HearEnd(client));
   STEP(stage.Say(client, "nor this"));
@@ -293,7 +293,7 @@ void Alert(Stage& stage, const Scenario&) {
 void Close(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Asked(""));
-  stage.AnswerPart("");
+  stage.AnswerClose("");
   STEP(stage.HearEnd(client));
   stage.Finish(client);
   STEP(stage.Ended(Outcome::kClosed));
@@ -303,10 +303,10 @@ void ClientResets(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
   if (!Relaying(stage, client, backend)) return;
-  STEP(stage.Say(client, "last words"));
+  STEP(stage.Say(client, "last bytes"));
   STEP(stage.Settle());
   stage.Reset(client);
-  STEP(stage.Hear(backend, "last words"));
+  STEP(stage.Hear(backend, "last bytes"));
   STEP(stage.HearReset(backend));
   STEP(stage.Ended(Outcome::kClientReset));
 }
@@ -317,10 +317,10 @@ void BackendResets(Stage& stage, const Scenario&) {
   if (!Relaying(stage, client, backend)) return;
   stage.Finish(client);
   STEP(stage.HearEnd(backend));
-  STEP(stage.Say(backend, "last words"));
+  STEP(stage.Say(backend, "last bytes"));
   STEP(stage.Settle());
   stage.Reset(backend);
-  STEP(stage.Hear(client, "last words"));
+  STEP(stage.Hear(client, "last bytes"));
   STEP(stage.HearReset(client));
   STEP(stage.Ended(Outcome::kBackendReset));
 }
@@ -360,7 +360,7 @@ void Urgent(Stage& stage, const Scenario& self) {
   int client = -1;
   int backend = -1;
   if (!Relaying(stage, client, backend)) return;
-  const bool spliced = self.happening == Happening::kBackendReady;
+  const bool spliced = self.trigger == Trigger::kBackendReady;
   if (spliced) STEP(stage.Transfer(client, backend, kBulkBytes, true));
   for (int i = 0; i < 2; i += 1) {
     STEP(stage.HoldStill());
@@ -386,19 +386,19 @@ std::vector<Scenario> Lives() {
       {"bulk to a reluctant backend", {}, BulkUp},
       {"bulk to a reluctant client", {}, BulkDown},
       {"bulk in small segments", {}, BulkInSmallSegments},
-      {"bulk in small segments, and a reset", {}, BulkInSmallSegments, State::kRelaying, Happening::kClientReset},
+      {"bulk in small segments, and a reset", {}, BulkInSmallSegments, State::kRelaying, Trigger::kClientReset},
       {"a hello longer than a block", {}, LongHello},
       {"failover", {.connect_timeout_ms = 15}, Failover},
       {"equals", {.connect_timeout_ms = 15}, Equals},
       {"equals, prepared", {}, EqualsPrepared},
-      {"no backend reachable", {}, NobodyThere},
+      {"no backend reachable", {}, NoBackendReachable},
       {"one too many", {}, OneTooMany},
       {"prepared", {}, Prepared},
       {"prepared, in two pieces", {}, PreparedInTwo},
       {"prepared, and forgotten", {}, Forgotten},
       {"alert", {}, Alert},
       {"urgent bytes", {}, Urgent},
-      {"urgent bytes in bulk", {}, Urgent, State::kRelaying, Happening::kBackendReady},
+      {"urgent bytes in bulk", {}, Urgent, State::kRelaying, Trigger::kBackendReady},
       {"close", immediate, Close},
       {"the client resets", {}, ClientResets},
       {"the backend resets", {}, BackendResets},

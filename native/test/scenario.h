@@ -11,10 +11,10 @@ namespace isthmus {
 struct Scenario {
   std::string name;
   StageOptions options;
-  // A function pointer cannot capture. `state` and `happening` are its parameters.
+  // A function pointer cannot capture. `state` and `trigger` are its parameters.
   void (*play)(Stage& stage, const Scenario& self);
   State state = State::kHello;
-  Happening happening = Happening::kClientReady;
+  Trigger trigger = Trigger::kClientReady;
 };
 
 // A failed step ends the scenario.

@@ -38,7 +38,7 @@ bool WaitsInPeace(Stage& stage, int& next) {
 
 bool Served(Stage& stage, int next) {
   if (!stage.Asked("next")) return false;
-  stage.AnswerPart("bye");
+  stage.AnswerClose("bye");
   return stage.Hear(next, "bye");
 }
 

@@ -108,7 +108,7 @@ void Stage::Collect() {
   std::vector<Event> events;
   while (shared_->events.Take(events)) {
     for (Event& event : events) {
-      static_cast<void>(engine_->Told(event));
+      static_cast<void>(engine_->Delivered(event));
       switch (event.kind) {
         case Event::Kind::kQuestion:
           questions_.push_back(std::move(event));

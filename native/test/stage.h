@@ -67,7 +67,7 @@ class Stage {
   // PrepareNothing() drops all prepared answers. AllForgotten() is true when the engine has released every one of them.
   void PrepareNothing();
   bool AllForgotten();
-  void AnswerPart(std::string alert);
+  void AnswerClose(std::string alert);
   void AnswerError();
   // Answers a connection that has no open question.
   void AnswerUnasked(std::uint64_t connection, Answer answer);

@@ -32,7 +32,7 @@ void Stage::AnswerMore(std::uint32_t min_bytes) {
 
 Answer Stage::CandidatesOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
   Answer answer{Answer::Kind::kCandidates};
-  answer.last_words = std::move(farewell);
+  answer.farewell = std::move(farewell);
   for (const std::uint32_t id : targets) answer.candidates.push_back(engine_->FindTarget(id));
   return answer;
 }
@@ -68,7 +68,7 @@ void Stage::PrepareOne(const std::string& name, Answer answer) {
 // Drops the pool at once: the answer must hold everything that it needs.
 Answer Stage::PoolOf(const std::vector<std::uint32_t>& targets, std::string farewell) const {
   Answer answer{Answer::Kind::kCandidates};
-  answer.last_words = std::move(farewell);
+  answer.farewell = std::move(farewell);
   const std::uint32_t id = engine_->AddPool(targets);
   answer.pool = engine_->FindPool(id);
   engine_->DropPool(id);
@@ -96,9 +96,9 @@ bool Stage::AllForgotten() {
   });
 }
 
-void Stage::AnswerPart(std::string alert) {
-  Answer answer{Answer::Kind::kPart};
-  answer.last_words = std::move(alert);
+void Stage::AnswerClose(std::string alert) {
+  Answer answer{Answer::Kind::kClose};
+  answer.farewell = std::move(alert);
   Answered(std::move(answer));
 }
 

@@ -47,7 +47,7 @@ void AbortWhileAsking(Stage& stage, const Scenario&) {
   stage.AnswerCandidates({stage.Live()});
   STEP(stage.Ended(Outcome::kDrainExpired));
   STEP(stage.Asked("other"));
-  stage.AnswerPart("");
+  stage.AnswerClose("");
   STEP(stage.HearEnd(other));
 }
 
@@ -134,7 +134,7 @@ void ReplacedInOneBatch(Stage& stage, const Scenario&) {
   fault::Release();
   STEP(stage.Asked("next"));
   STEP(stage.Ended(Outcome::kDrainExpired));
-  stage.AnswerPart("bye");
+  stage.AnswerClose("bye");
   STEP(stage.Hear(next, "bye"));
 }
 
@@ -147,7 +147,7 @@ void ListenerClosedBeforeItsEvent(Stage& stage, const Scenario&) {
   STEP(stage.Say(client, "hello"));
   fault::Release();
   STEP(stage.Asked("hello"));
-  stage.AnswerPart("bye");
+  stage.AnswerClose("bye");
   STEP(stage.Hear(client, "bye"));
 }
 

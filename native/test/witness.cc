@@ -6,15 +6,15 @@ namespace isthmus {
 namespace {
 
 std::mutex mutex;
-std::set<std::pair<State, Happening>> lately;
-std::set<std::pair<State, Happening>> ever;
+std::set<std::pair<State, Trigger>> lately;
+std::set<std::pair<State, Trigger>> ever;
 
 }  // namespace
 
-void Witness(State state, Happening happening) {
+void Witness(State state, Trigger trigger) {
   const std::lock_guard lock(mutex);
-  lately.emplace(state, happening);
-  ever.emplace(state, happening);
+  lately.emplace(state, trigger);
+  ever.emplace(state, trigger);
 }
 
 void ForgetWitnessed() {
@@ -22,25 +22,25 @@ void ForgetWitnessed() {
   lately.clear();
 }
 
-bool Witnessed(State state, Happening happening) {
+bool Witnessed(State state, Trigger trigger) {
   const std::lock_guard lock(mutex);
-  return lately.contains({state, happening});
+  return lately.contains({state, trigger});
 }
 
-std::set<std::pair<State, Happening>> EverWitnessed() {
+std::set<std::pair<State, Trigger>> EverWitnessed() {
   const std::lock_guard lock(mutex);
   return ever;
 }
 
 std::string NameOf(State state) {
-  static constexpr const char* kNames[] = {"Hello", "Asking", "Connecting", "Relaying", "Parting", "Resetting", "Dead"};
+  static constexpr const char* kNames[] = {"Hello", "Asking", "Connecting", "Relaying", "Closing", "Resetting", "Dead"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
-std::string NameOf(Happening happening) {
+std::string NameOf(Trigger trigger) {
   static constexpr const char* kNames[] = {"client ready", "client FIN",    "client reset", "backend ready", "backend FIN",
                                            "backend reset", "deadline", "answer",       "abort"};
-  return kNames[static_cast<std::size_t>(happening)];
+  return kNames[static_cast<std::size_t>(trigger)];
 }
 
 }  // namespace isthmus

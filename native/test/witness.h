@@ -10,11 +10,11 @@
 namespace isthmus {
 
 void ForgetWitnessed();
-bool Witnessed(State state, Happening happening);
-std::set<std::pair<State, Happening>> EverWitnessed();
+bool Witnessed(State state, Trigger trigger);
+std::set<std::pair<State, Trigger>> EverWitnessed();
 
 // The row and column headings of that table.
 std::string NameOf(State state);
-std::string NameOf(Happening happening);
+std::string NameOf(Trigger trigger);
 
 }  // namespace isthmus

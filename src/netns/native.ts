@@ -156,7 +156,7 @@ export interface NativeEngineHandle {
     shareGroup: string | null,
     pool: number,
   ): void;
-  part(connection: number, lastWords: Uint8Array | null): void;
+  closeConnection(connection: number, farewell: Uint8Array | null): void;
   policyError(connection: number): void;
   listen(
     id: number,

@@ -37,7 +37,7 @@ const newest = (): LoggedProcess[] => [...new Map(started.map((each) => [each.na
 export const somebodyHasFallen = (): boolean => newest().some((each) => each.hasFallen);
 
 /** The first text to read after a failed test: processes that ended unexpectedly, and the last log lines of every running Isthmus. */
-export function lastWords(count = 12): string {
+export function lastLogLines(count = 12): string {
   const relevant = newest().filter(
     (each) => each.hasFallen || (each.name.startsWith('isthmus-') && each.running),
   );

@@ -198,10 +198,10 @@ export class NativeEngine implements Engine {
         this.#route(connection, decision);
         return;
       case 'alert':
-        this.#engine.part(connection, decision.bytes);
+        this.#engine.closeConnection(connection, decision.bytes);
         return;
       case 'close':
-        this.#engine.part(connection, null);
+        this.#engine.closeConnection(connection, null);
         return;
     }
   }

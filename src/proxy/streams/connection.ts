@@ -55,7 +55,7 @@ export class Connection {
   #fallen: ReadonlySet<string> = NONE;
   #choice: Choice | null = null;
   #aborted: Outcome | null = null;
-  #parting = false;
+  #closing = false;
 
   constructor(client: Socket, context: ConnectionContext) {
     this.#client = client;
@@ -95,7 +95,7 @@ export class Connection {
   evict(): void {
     this.#leaveQueues();
     // A lingering connection is already rejected, and its report keeps that outcome.
-    if (this.#parting) reset(this.#context.addon, this.#client);
+    if (this.#closing) reset(this.#context.addon, this.#client);
     else this.abort('evicted-hello');
     this.#helloBytes = Math.max(this.#helloBytes, this.#hello.length);
     this.#hello.release();
@@ -127,10 +127,10 @@ export class Connection {
     if (typeof decision === 'string') return decision;
     switch (decision.kind) {
       case 'alert':
-        await this.#partWith(decision.bytes);
+        await this.#closeWithFarewell(decision.bytes);
         return 'alert-sent';
       case 'close':
-        await this.#partWith(null);
+        await this.#closeWithFarewell(null);
         return 'closed';
       case 'candidates':
         return this.#connectAndRelay(decision);
@@ -217,7 +217,7 @@ export class Connection {
     const { pendingDials, shares, spec } = this.#context;
     const seat = decision.share === null ? null : shares.enter(decision.share);
     if (typeof seat === 'string') {
-      await this.#partWith(decision.farewell);
+      await this.#closeWithFarewell(decision.farewell);
       return seat === 'share' ? 'refused-share' : 'refused-slots';
     }
     this.#seat = seat;
@@ -242,7 +242,7 @@ export class Connection {
     }
     this.#choice?.end();
     this.#leaveSeat();
-    await this.#partWith(decision.farewell);
+    await this.#closeWithFarewell(decision.farewell);
     return tried ? 'dial-failed' : 'refused-dials';
   }
 
@@ -289,10 +289,10 @@ export class Connection {
    * Sends the bytes, if any, and closes so that they arrive. Unread bytes in our receive buffer would turn the close into a
    * reset, and a reset discards data that the client has not read yet. So: FIN, then read and discard until the client closes.
    */
-  #partWith(bytes: Uint8Array | null): Promise<void> {
+  #closeWithFarewell(bytes: Uint8Array | null): Promise<void> {
     const client = this.#client;
     if (client.destroyed) return Promise.resolve();
-    this.#parting = true;
+    this.#closing = true;
     this.#context.unserved.add(this, this.#peer.address);
     return new Promise((resolve) => {
       const deadline = setTimeout(() => client.destroy(), this.#context.limits.lingerMs);

@@ -7,10 +7,10 @@
 
 namespace isthmus {
 
-void Worker::PartWith(Connection& connection, const std::string& last_words, Outcome outcome) {
-  connection.parting = outcome;
-  connection.state = State::kParting;
-  if (!last_words.empty()) Spill(connection.down, last_words.data(), static_cast<std::uint32_t>(last_words.size()));
+void Worker::CloseWithFarewell(Connection& connection, const std::string& farewell, Outcome outcome) {
+  connection.final_outcome = outcome;
+  connection.state = State::kClosing;
+  if (!farewell.empty()) Spill(connection.down, farewell.data(), static_cast<std::uint32_t>(farewell.size()));
   StopDialling(connection);
   LeaveShare(connection);
   connection.hello.Release();
@@ -20,7 +20,7 @@ void Worker::PartWith(Connection& connection, const std::string& last_words, Out
 }
 
 // The alert fits into the empty send buffer unless the kernel is short of memory. EPOLLOUT then reports when the rest can be sent.
-void Worker::SayLastWords(Connection& connection) {
+void Worker::SendFarewell(Connection& connection) {
   Flow& words = connection.down;
   while (words.Pending()) {
     const long sent = io::Send(connection.client.fd, words.spill + words.spill_begin, words.spill_end - words.spill_begin);
@@ -33,11 +33,11 @@ void Worker::SayLastWords(Connection& connection) {
 }
 
 void Worker::DiscardUntilClosed(Connection& connection) {
-  if (!connection.down.closed) SayLastWords(connection);
+  if (!connection.down.closed) SendFarewell(connection);
   for (int i = 0; i < kMovesPerTurn; i += 1) {
     const long got = io::Receive(connection.client.fd, scratch_.get(), kScratchBytes);
     if (io::WouldBlock(got)) return;
-    if (got <= 0) return End(connection, connection.parting, false);
+    if (got <= 0) return End(connection, connection.final_outcome, false);
     connection.up.bytes += static_cast<std::uint64_t>(got);
   }
   GoOnLater(connection);
