@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type ServiceView, type SliceView, serviceEndpoint } from './service-endpoint.ts';
 
 const service: ServiceView = {
@@ -19,7 +19,7 @@ const leaving = { ready: false, serving: true, terminating: true };
 const to = (name: string) => ({ kind: 'endpoint', slice: name, address: '192.0.2.1', port: 16443 });
 
 describe('a connection to a Service', () => {
-  it.each<[title: string, slices: readonly SliceView[], expected: object]>([
+  test.each<[title: string, slices: readonly SliceView[], expected: object]>([
     ['goes to the ready endpoint, at its own port', [slice('a', { ready: true })], to('a')],
     ['treats an endpoint without conditions as ready', [slice('a')], to('a')],
     ['prefers a ready endpoint', [slice('a', leaving), slice('b', { ready: true })], to('b')],
@@ -39,7 +39,7 @@ describe('a connection to a Service', () => {
     expect(serviceEndpoint(service, slices, 6443)).toEqual(expected);
   });
 
-  it('to a port that the Service does not have finds no endpoint', () => {
+  test('to a port that the Service does not have finds no endpoint', () => {
     expect(serviceEndpoint(service, [slice('a')], 443)).toEqual({
       kind: 'none',
       reason: 'Service alpha has no port 443',

@@ -1,5 +1,5 @@
 // Tests the monitor with more targets than the rate allows.
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
 import { FakeProbe, targets } from '../../test/health/fake-probe.ts';
 import { HealthMonitor } from './health-monitor.ts';
@@ -34,7 +34,7 @@ describe('the health monitor with many targets', () => {
     vi.useRealTimers();
   });
 
-  it('probes 1000 targets that are added at once without a burst, then each at the stretched interval', async () => {
+  test('probes 1000 targets that are added at once without a burst, then each at the stretched interval', async () => {
     const health = monitor();
     health.setTargets(targets(1000));
     await pass(2500);
@@ -58,7 +58,7 @@ describe('the health monitor with many targets', () => {
     }
   });
 
-  it('brings the first of 1000 targets up while the last ones still wait for their first probe', async () => {
+  test('brings the first of 1000 targets up while the last ones still wait for their first probe', async () => {
     const health = monitor();
     health.setTargets(targets(1000));
     await pass(600);
@@ -66,7 +66,7 @@ describe('the health monitor with many targets', () => {
     expect(probe.startsOf('t999')).toEqual([]);
   });
 
-  it('brings 1000 targets up in time although every timer is late', async () => {
+  test('brings 1000 targets up in time although every timer is late', async () => {
     const health = monitor();
     const setTimer = globalThis.setTimeout;
     const late = vi
@@ -81,7 +81,7 @@ describe('the health monitor with many targets', () => {
     }
   });
 
-  it('keeps checking targets in use at the same rate while 1000 new targets never answer', async () => {
+  test('keeps checking targets in use at the same rate while 1000 new targets never answer', async () => {
     const health = monitor();
     health.setTargets(targets(10));
     await pass(20_000);
@@ -97,7 +97,7 @@ describe('the health monitor with many targets', () => {
     expect(probe.mostRunning).toBeLessThanOrEqual(256);
   });
 
-  it('detects a failure of one of 1000 targets within an interval, or at once after a failed dial, at the rate limit', async () => {
+  test('detects a failure of one of 1000 targets within an interval, or at once after a failed dial, at the rate limit', async () => {
     const health = monitor();
     health.setTargets(targets(1000));
     await pass(60_000);
@@ -110,7 +110,7 @@ describe('the health monitor with many targets', () => {
     expect(fell('t8')).toBeLessThan(7000);
   });
 
-  it('finds the only reachable target of 1000', async () => {
+  test('finds the only reachable target of 1000', async () => {
     const health = monitor();
     for (const { key } of targets(1000)) if (key !== 't999') probe.broken.set(key, 'ETIMEDOUT');
     probe.durationMs = 1000;
@@ -120,7 +120,7 @@ describe('the health monitor with many targets', () => {
     expect(probe.mostRunning).toBeLessThanOrEqual(256);
   });
 
-  it('does not let flapping targets starve the others', async () => {
+  test('does not let flapping targets starve the others', async () => {
     const health = monitor();
     health.setTargets(targets(100));
     await pass(20_000);

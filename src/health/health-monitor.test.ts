@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeProbe, target, targets } from '../../test/health/fake-probe.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { DEFAULT_HEALTH_SETTINGS, type HealthSettings } from './health-settings.ts';
@@ -32,14 +32,14 @@ describe('the health monitor', () => {
     vi.useRealTimers();
   });
 
-  it('reports a target as down before its first probe', () => {
+  test('reports a target as down before its first probe', () => {
     const health = monitor();
     health.setTargets([target('a')]);
     expect(health.snapshot().get('a')).toEqual({ up: false, sinceMs: 1_700_000_000_000, lastProbe: null });
     expect(changes).toEqual([]);
   });
 
-  it('reports a new target as up a fast interval after it was added', async () => {
+  test('reports a new target as up a fast interval after it was added', async () => {
     const health = monitor();
     health.setTargets([target('a')]);
     await pass(150);
@@ -51,7 +51,7 @@ describe('the health monitor', () => {
     expect(lastProbe).toEqual({ atMs: 1_700_000_000_202, ok: true, durationMs: 1, error: null });
   });
 
-  it('reports a target as down a fast interval after the first failure, and as up after it recovers', async () => {
+  test('reports a target as down a fast interval after the first failure, and as up after it recovers', async () => {
     const health = monitor();
     health.setTargets([target('a')]);
     await pass(20_000);
@@ -70,7 +70,7 @@ describe('the health monitor', () => {
     expect(changes).toHaveLength(3);
   });
 
-  it('probes a backend that is always dead at the plain interval', async () => {
+  test('probes a backend that is always dead at the plain interval', async () => {
     probe.broken.set('a', 'ETIMEDOUT');
     monitor().setTargets([target('a')]);
     await pass(10_000);
@@ -80,7 +80,7 @@ describe('the health monitor', () => {
     expect(probe.starts.length).toBeGreaterThanOrEqual(29);
   });
 
-  it('probes at once when a dial of real traffic failed', async () => {
+  test('probes at once when a dial of real traffic failed', async () => {
     const health = monitor();
     health.setTargets([target('a')]);
     await pass(20_300);
@@ -92,7 +92,7 @@ describe('the health monitor', () => {
     expect(changes.at(-1)).toMatchObject({ key: 'a', up: false });
   });
 
-  it('is not driven beyond the fast interval by a thousand failing dials a second', async () => {
+  test('is not driven beyond the fast interval by a thousand failing dials a second', async () => {
     const health = monitor();
     health.setTargets([target('a')]);
     await pass(20_000);
@@ -105,7 +105,7 @@ describe('the health monitor', () => {
     expect(probe.starts.length).toBeLessThanOrEqual(11);
   });
 
-  it('probes again soon when a dial fails during a probe', async () => {
+  test('probes again soon when a dial fails during a probe', async () => {
     const health = monitor();
     probe.durationMs = 50;
     health.setTargets([target('a')]);
@@ -118,7 +118,7 @@ describe('the health monitor', () => {
     expect(probe.startsOf('a').at(-1)!).toBeGreaterThan(before!);
   });
 
-  it('ignores failed dials of targets that are down or unknown', async () => {
+  test('ignores failed dials of targets that are down or unknown', async () => {
     const health = monitor();
     probe.broken.set('a', 'ECONNREFUSED');
     health.setTargets([target('a')]);
@@ -130,7 +130,7 @@ describe('the health monitor', () => {
     expect(probe.starts).toHaveLength(length);
   });
 
-  it('keeps the state of targets that stay, and drops removed targets', async () => {
+  test('keeps the state of targets that stay, and drops removed targets', async () => {
     const health = monitor();
     health.setTargets([target('a'), target('b')]);
     await pass(1000);
@@ -144,7 +144,7 @@ describe('the health monitor', () => {
     expect(health.snapshot().get('a')).toMatchObject({ up: false, lastProbe: null });
   });
 
-  it('cancels the probe of a removed target, and ignores its result even if the target is added again', async () => {
+  test('cancels the probe of a removed target, and ignores its result even if the target is added again', async () => {
     const health = monitor({ rise: 1 });
     probe.durationMs = 500;
     health.setTargets([target('a')]);
@@ -159,7 +159,7 @@ describe('the health monitor', () => {
     expect(upKeys(health)).toEqual(['a']);
   });
 
-  it('reports no change for a removed target when its cancelled probe fails', async () => {
+  test('reports no change for a removed target when its cancelled probe fails', async () => {
     const health = monitor({ fall: 1 });
     probe.durationMs = 50;
     health.setTargets([target('a')]);
@@ -170,7 +170,7 @@ describe('the health monitor', () => {
     expect(changes.map(({ up }) => up)).toEqual([true]);
   });
 
-  it('cancels running probes when it stops, and starts no more', async () => {
+  test('cancels running probes when it stops, and starts no more', async () => {
     const health = monitor();
     probe.durationMs = 500;
     health.setTargets(targets(20));
@@ -186,7 +186,7 @@ describe('the health monitor', () => {
     expect(changes).toEqual([]);
   });
 
-  it('never runs more probes than allowed, and still probes every target', async () => {
+  test('never runs more probes than allowed, and still probes every target', async () => {
     const health = monitor({ maxConcurrent: 4 });
     probe.durationMs = 100;
     health.setTargets(targets(20));

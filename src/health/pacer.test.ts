@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
 import { Pacer } from './probe-queue.ts';
 
@@ -17,14 +17,14 @@ function greedy(pacer: Pacer, untilMs: number, lateness: () => number): number[]
 
 describe('the pacer', () => {
   for (const lateMs of [0, 1, 20, 90]) {
-    it(`allows the full rate although each call is ${lateMs} ms late`, () => {
+    test(`allows the full rate although each call is ${lateMs} ms late`, () => {
       const starts = greedy(new Pacer(200), 10_000, () => lateMs);
       expect(starts.length).toBeGreaterThan(1980);
       expect(starts.length).toBeLessThanOrEqual(2021);
     });
   }
 
-  it('allows only a small burst after idle time', () => {
+  test('allows only a small burst after idle time', () => {
     const pacer = new Pacer(200);
     pacer.started(0, 1);
     expect(pacer.allowed(60_000)).toBe(21);
@@ -33,7 +33,7 @@ describe('the pacer', () => {
     expect(pacer.waitMs(60_000)).toBe(5);
   });
 
-  it('allows a start exactly when the wait time is zero', () => {
+  test('allows a start exactly when the wait time is zero', () => {
     const pacer = new Pacer(200);
     pacer.started(0, 21);
     for (const [nowMs, waitMs, allowed] of [
@@ -47,7 +47,7 @@ describe('the pacer', () => {
     }
   });
 
-  it('allows no more than a tenth above the rate in any second, whatever the delays', () => {
+  test('allows no more than a tenth above the rate in any second, whatever the delays', () => {
     const delays = fc.infiniteStream(
       fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 400 })),
     );

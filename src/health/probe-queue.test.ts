@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { busiestWindow } from '../../test/health/busiest-window.ts';
 import { ProbeQueue } from './probe-queue.ts';
 import type { Due } from './schedule.ts';
@@ -38,19 +38,19 @@ function queueOf(count: number, perSecond: number, places = count): ProbeQueue<W
 
 describe('a queue', () => {
   for (const lateMs of [0, 10, 45]) {
-    it(`keeps its rate although every timer is ${lateMs} ms late`, () => {
+    test(`keeps its rate although every timer is ${lateMs} ms late`, () => {
       const { starts } = busy(queueOf(1000, 200), 10_000, () => lateMs);
       expect(starts.length).toBeGreaterThan(1950);
       expect(starts.length).toBeLessThanOrEqual(2021);
     });
   }
 
-  it('wakes up once for several probes', () => {
+  test('wakes up once for several probes', () => {
     const { starts, wakeUps } = busy(queueOf(1000, 200), 10_000, () => 0);
     expect(starts.length / wakeUps).toBeGreaterThan(9);
   });
 
-  it('never exceeds its rate by more than a tenth in any second, whatever the wake-up times', () => {
+  test('never exceeds its rate by more than a tenth in any second, whatever the wake-up times', () => {
     fc.assert(
       fc.property(fc.infiniteStream(fc.integer({ min: 0, max: 300 })), (late) => {
         const { starts } = busy(queueOf(1000, 200), 5000, () => late.next().value as number);
@@ -60,13 +60,13 @@ describe('a queue', () => {
     );
   });
 
-  it('wakes up when the first waiting member is due', () => {
+  test('wakes up when the first waiting member is due', () => {
     const queue = new ProbeQueue<Waiting>(200, 10);
     queue.members.add(waiting(700)).add(waiting(300));
     expect(queue.take(0, INTERVAL_MS, 10)).toEqual({ picks: [], wakeMs: 300 });
   });
 
-  it('sets no wake-up while all places are taken, and continues when a probe ends', () => {
+  test('sets no wake-up while all places are taken, and continues when a probe ends', () => {
     const queue = queueOf(10, 1000, 3);
     expect(queue.take(0, INTERVAL_MS, 10)).toMatchObject({
       picks: { length: 3 },
@@ -79,13 +79,13 @@ describe('a queue', () => {
     expect(queue.take(50, INTERVAL_MS, 10).picks).toHaveLength(1);
   });
 
-  it('starts no more probes than the caller allows', () => {
+  test('starts no more probes than the caller allows', () => {
     const queue = queueOf(10, 1000);
     expect(queue.take(0, INTERVAL_MS, 0)).toEqual({ picks: [], wakeMs: Number.POSITIVE_INFINITY });
     expect(queue.take(0, INTERVAL_MS, 2).picks).toHaveLength(2);
   });
 
-  it('sets no wake-up without members', () => {
+  test('sets no wake-up without members', () => {
     expect(new ProbeQueue<Waiting>(200, 10).take(0, INTERVAL_MS, 10).wakeMs).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DEFAULT_HEALTH_SETTINGS as SETTINGS } from './health-settings.ts';
 import {
   type Due,
@@ -34,12 +34,12 @@ describe('the next probe', () => {
     ['follows fast after a failure that did not repeat', '+++++++-+', 200],
   ];
   for (const [sentence, results, delayMs] of rows) {
-    it(`${sentence}: ${delayMs} ms`, () => {
+    test(`${sentence}: ${delayMs} ms`, () => {
       expect(delayAfterProbeMs(verdictAfter(results), SETTINGS, 1, MIDDLE)).toBe(delayMs);
     });
   }
 
-  it('is jittered by a tenth either way', () => {
+  test('is jittered by a tenth either way', () => {
     const settled = verdictAfter('+++++++');
     expect(delayAfterProbeMs(settled, SETTINGS, 1, 0)).toBeCloseTo(1800);
     expect(delayAfterProbeMs(settled, SETTINGS, 1, 0.999999)).toBeCloseTo(2200, 1);
@@ -54,7 +54,7 @@ describe('a target', () => {
     ['is most urgent when it is up and failed once', '+++-', 2],
     ['is routine again once it is known to be down', '+++--', 0],
   ] as const) {
-    it(sentence, () => expect(urgencyAfterProbe(verdictAfter(results))).toBe(urgency));
+    test(sentence, () => expect(urgencyAfterProbe(verdictAfter(results))).toBe(urgency));
   }
 });
 
@@ -67,10 +67,10 @@ describe('the interval', () => {
     [1000, 5000],
     [10_000, 50_000],
   ] as const) {
-    it(`is ${ms} ms with ${targets} targets`, () => expect(stretchedIntervalMs(SETTINGS, targets)).toBe(ms));
+    test(`is ${ms} ms with ${targets} targets`, () => expect(stretchedIntervalMs(SETTINGS, targets)).toBe(ms));
   }
 
-  it('spreads the first probes of 1000 new targets over a second', () => {
+  test('spreads the first probes of 1000 new targets over a second', () => {
     expect([0, 1, 999].map((index) => firstDueMs(SETTINGS, 100, index))).toEqual([100, 101, 1099]);
   });
 });
@@ -81,31 +81,31 @@ describe('the order of several waiting targets', () => {
   const picked = (waiting: Iterable<Due>, nowMs: number, most = 100) =>
     dueInOrder(waiting, nowMs, 2000, most).picks;
 
-  it('picks no target before it is due, and wakes up for the first one', () => {
+  test('picks no target before it is due, and wakes up for the first one', () => {
     expect(dueInOrder([at(30, 1), at(20)], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: 20 });
   });
-  it('sets no wake-up without targets', () => {
+  test('sets no wake-up without targets', () => {
     expect(dueInOrder([], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: Number.POSITIVE_INFINITY });
   });
-  it('picks the targets that wait longest, and wakes up for the next target that is not due yet', () => {
+  test('picks the targets that wait longest, and wakes up for the next target that is not due yet', () => {
     expect(dueInOrder([at(5), at(3), at(40), at(4), at(30)], 10, 2000, 2)).toEqual({
       picks: [at(3), at(4)],
       due: 3,
       wakeMs: 30,
     });
   });
-  it('puts an urgent target before routine targets', () => {
+  test('puts an urgent target before routine targets', () => {
     expect(picked([at(5), at(9, 1), at(4)], 10)).toEqual([at(9, 1), at(4), at(5)]);
     expect(picked([at(5), at(4), at(9, 1)], 10, 1)).toEqual([at(9, 1)]);
   });
-  it('puts an urgent target in use before one that is not in use', () => {
+  test('puts an urgent target in use before one that is not in use', () => {
     expect(picked([at(5, 1), at(9, 2), at(4)], 10)).toEqual([at(9, 2), at(5, 1), at(4)]);
   });
-  it('puts a routine target that is late by an interval before a more urgent one', () => {
+  test('puts a routine target that is late by an interval before a more urgent one', () => {
     expect(picked([at(2001, 1), at(0)], 2010)).toEqual([at(0), at(2001, 1)]);
   });
 
-  it('picks a target that is due slightly later together with a due target, but never wakes up early for it', () => {
+  test('picks a target that is due slightly later together with a due target, but never wakes up early for it', () => {
     const soon = at(30, 0, 20);
     expect(dueInOrder([soon, at(31, 0, 20)], 10, 2000, 100)).toEqual({ picks: [], due: 0, wakeMs: 30 });
     expect(dueInOrder([at(10), soon, at(31, 0, 20)], 10, 2000, 100)).toEqual({
@@ -115,7 +115,7 @@ describe('the order of several waiting targets', () => {
     });
   });
 
-  it('picks targets exactly when one is due, the earliest deadlines first, and counts all due targets', () => {
+  test('picks targets exactly when one is due, the earliest deadlines first, and counts all due targets', () => {
     const due = fc.record({
       dueMs: fc.integer({ min: 0, max: 100 }),
       urgency: fc.constantFrom<Urgency>(0, 1, 2),

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { startDeadline } from './stall-proof-deadline.ts';
 
 function block(ms: number): void {
@@ -14,7 +14,7 @@ describe('the deadline', () => {
     vi.useRealTimers();
   });
 
-  it('expires once, in time', () => {
+  test('expires once, in time', () => {
     vi.useFakeTimers();
     const expired = vi.fn();
     startDeadline(1000, expired);
@@ -26,7 +26,7 @@ describe('the deadline', () => {
     expect(expired).toHaveBeenCalledOnce();
   });
 
-  it('does not expire after it is cancelled', () => {
+  test('does not expire after it is cancelled', () => {
     vi.useFakeTimers();
     const expired = vi.fn();
     startDeadline(1000, expired)();
@@ -34,7 +34,7 @@ describe('the deadline', () => {
     expect(expired).not.toHaveBeenCalled();
   });
 
-  it('is extended by the time of a blocked event loop, so waiting events are handled first', async () => {
+  test('is extended by the time of a blocked event loop, so waiting events are handled first', async () => {
     const expired = vi.fn();
     startDeadline(500, expired);
     block(700);
@@ -43,7 +43,7 @@ describe('the deadline', () => {
     await vi.waitFor(() => expect(expired).toHaveBeenCalledOnce(), { timeout: 30_000 });
   });
 
-  it('can be cancelled during the extension', async () => {
+  test('can be cancelled during the extension', async () => {
     const expired = vi.fn();
     const cancel = startDeadline(500, expired);
     block(700);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { nextVerdict, UNPROVEN, type VerdictRules } from './verdict.ts';
 
 /** `results` in order: + passed, - failed. `ups`: whether the target is up after each result. */
@@ -39,7 +39,7 @@ const play = (results: Iterable<boolean>, with_: VerdictRules) => {
 
 describe('a target', () => {
   for (const row of ROWS) {
-    it(`${row.sentence} (${row.results || 'nothing'})`, () => {
+    test(`${row.sentence} (${row.results || 'nothing'})`, () => {
       const states = play(
         Array.from(row.results, (each) => each === '+'),
         rules(row),
@@ -48,7 +48,7 @@ describe('a target', () => {
     });
   }
 
-  it('flips exactly when the last rise or fall results all contradict it', () => {
+  test('flips exactly when the last rise or fall results all contradict it', () => {
     const count = fc.integer({ min: 1, max: 5 });
     fc.assert(
       fc.property(fc.array(fc.boolean()), count, count, (results, rise, fall) => {
@@ -66,7 +66,7 @@ describe('a target', () => {
     );
   });
 
-  it('counts confirming results from the flip on', () => {
+  test('counts confirming results from the flip on', () => {
     expect(play([true, true, true, false, true], rules({})).map(({ agreeing }) => agreeing)).toEqual([
       0, 1, 2, 0, 1,
     ]);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { PersistentMap } from './persistent-map.ts';
 
 type Change = readonly [string, number | undefined];
@@ -18,7 +18,7 @@ function changed(map: Map<string, number>, by: readonly Change[]): Map<string, n
 const sorted = (map: Iterable<readonly [string, number]>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
 describe('a steady map', () => {
-  it('equals a plain map after the same changes, and leaves the previous map unchanged', () => {
+  test('equals a plain map after the same changes, and leaves the previous map unchanged', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
         const before = PersistentMap.empty<number>().with(first);
@@ -47,7 +47,7 @@ describe('a steady map', () => {
     );
   });
 
-  it('returns exactly the differences between any two maps', () => {
+  test('returns exactly the differences between any two maps', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
         const a = PersistentMap.empty<number>().with(first);
@@ -60,7 +60,7 @@ describe('a steady map', () => {
     );
   });
 
-  it('is the same object when nothing differs', () => {
+  test('is the same object when nothing differs', () => {
     const map = PersistentMap.empty<number>().with([['a', 1]]);
     expect(map.with([])).toBe(map);
     expect(map.with([['a', 1]])).toBe(map);

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { identify } from './identify.ts';
 import type { NativeAddon, Netns } from './native.ts';
 
@@ -29,24 +29,24 @@ describe('a name in the netns directory', () => {
     return identify(addon, join(directory, file!.name), file!);
   };
 
-  it('is a netns with its identity, and the handle is closed again', () => {
+  test('is a netns with its identity, and the handle is closed again', () => {
     writeFileSync(join(directory, 'a'), '');
     expect(look(opening)).toEqual({ kind: 'netns', identity: 'cookie:7' });
     expect(closed).toBe(1);
   });
 
-  it('may be a symbolic link', () => {
+  test('may be a symbolic link', () => {
     symlinkSync('/proc/self/ns/net', join(directory, 'a'));
     expect(look(opening)).toEqual({ kind: 'netns', identity: 'cookie:7' });
   });
 
-  it('is not opened when it is a directory', () => {
+  test('is not opened when it is a directory', () => {
     mkdirSync(join(directory, 'a'));
     expect(look(opening)).toEqual({ kind: 'problem', reason: 'a directory, not a network namespace' });
     expect(closed).toBe(0);
   });
 
-  it('counts as vanished when it is removed before it is opened', () => {
+  test('counts as vanished when it is removed before it is opened', () => {
     writeFileSync(join(directory, 'a'), '');
     expect(look(failing('ENOENT', () => rmSync(join(directory, 'a'))))).toEqual({ kind: 'vanished' });
   });
@@ -61,7 +61,7 @@ describe('a name in the netns directory', () => {
     ['EIO', /^cannot be opened: EIO: what the system said$/],
     ['EMFILE', /^cannot be opened: EMFILE: what the system said$/],
   ] as const) {
-    it(`is a problem with a reason when opening it fails with ${code}`, () => {
+    test(`is a problem with a reason when opening it fails with ${code}`, () => {
       writeFileSync(join(directory, 'a'), '');
       expect(look(failing(code))).toEqual({ kind: 'problem', reason: expect.stringMatching(reason) });
     });

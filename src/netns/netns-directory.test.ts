@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import { type FSWatcher, mkdtempSync, rmSync, type watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Netns } from './native.ts';
 import { NetnsDirectory } from './netns-directory.ts';
 
@@ -64,7 +64,7 @@ describe('the netns directory', () => {
   }
   const looksSince = (ms: number) => looks.map((atMs) => Math.round(atMs - ms));
 
-  it('is scanned 5, 20, 100 and 500 ms after an event', async () => {
+  test('is scanned 5, 20, 100 and 500 ms after an event', async () => {
     await startAtZero();
     const eventMs = performance.now();
     raise('x');
@@ -73,7 +73,7 @@ describe('the netns directory', () => {
     expect(changes).toBe(1);
   });
 
-  it('is scanned at all intervals after the last of several events, and not once for each event', async () => {
+  test('is scanned at all intervals after the last of several events, and not once for each event', async () => {
     await startAtZero();
     const eventMs = performance.now();
     for (let event = 0; event < 100; event++) raise('x');
@@ -83,7 +83,7 @@ describe('the netns directory', () => {
     expect(looksSince(eventMs)).toEqual([5, 20, 55, 70, 150, 550]);
   });
 
-  it('is scanned during an endless series of events', async () => {
+  test('is scanned during an endless series of events', async () => {
     await startAtZero();
     for (let ms = 0; ms < 100; ms++) {
       raise('x');
@@ -92,7 +92,7 @@ describe('the netns directory', () => {
     expect(looks.length).toBeGreaterThanOrEqual(15);
   });
 
-  it('reports each real change once, and nothing else', async () => {
+  test('reports each real change once, and nothing else', async () => {
     await startAtZero();
     watched.rescan();
     await vi.advanceTimersByTimeAsync(0);
@@ -108,7 +108,7 @@ describe('the netns directory', () => {
     ]);
   });
 
-  it('is scanned once at a time, and once more for all requests made during a scan', async () => {
+  test('is scanned once at a time, and once more for all requests made during a scan', async () => {
     for (let index = 0; index < 20; index++) writeFileSync(join(directory, `more-${index}`), '');
     costMs = 1;
     const first = watched.start(); // 21 ms in slices of 5
@@ -117,7 +117,7 @@ describe('the netns directory', () => {
     expect(looks).toHaveLength(2);
   });
 
-  it('yields to the event loop during a scan', async () => {
+  test('yields to the event loop during a scan', async () => {
     for (let index = 0; index < 50; index++) writeFileSync(join(directory, `more-${index}`), '');
     costMs = 1;
     let turns = 0;
@@ -132,7 +132,7 @@ describe('the netns directory', () => {
     expect(turns).toBeGreaterThanOrEqual(7);
   });
 
-  it('pauses after each scan for as long as the scan took, during a burst of events', async () => {
+  test('pauses after each scan for as long as the scan took, during a burst of events', async () => {
     for (let index = 0; index < 29; index++) writeFileSync(join(directory, `more-${index}`), '');
     costMs = 1; // 30 ms per scan
     await watched.start();
@@ -145,7 +145,7 @@ describe('the netns directory', () => {
       expect(atMs - looks[index]!).toBeGreaterThanOrEqual(59);
   });
 
-  it('is watched again after an event with its own name: it was removed, and its inode may already be in use again', async () => {
+  test('is watched again after an event with its own name: it was removed, and its inode may already be in use again', async () => {
     await startAtZero();
     raise(basename(directory));
     await vi.advanceTimersByTimeAsync(5);
@@ -153,7 +153,7 @@ describe('the netns directory', () => {
     expect(watchers).toHaveLength(2);
   });
 
-  it('is scanned every second when inotify fails, reports that once, and is watched again later', async () => {
+  test('is scanned every second when inotify fails, reports that once, and is watched again later', async () => {
     await startAtZero();
     watchers[0]!.emit('error', Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }));
     expect(problems).toEqual([
@@ -168,7 +168,7 @@ describe('the netns directory', () => {
     expect(looks).toHaveLength(5);
   });
 
-  it('is not scanned after stop()', async () => {
+  test('is not scanned after stop()', async () => {
     await startAtZero();
     raise('x');
     watched.stop();

@@ -1,6 +1,6 @@
 // A tenant writes Machines and AdditionalListeners into its own namespace that name a cluster of another namespace. Such objects act only
 // within the namespace of the OpenStackCluster.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ListenerView } from '../../src/telemetry/status/listener-view.ts';
 import type { Isthmus } from '../support/isthmus.ts';
 import { Management, NAMESPACE } from '../support/kubernetes/management.ts';
@@ -81,7 +81,7 @@ async function untilListener(
   return found as ListenerView;
 }
 
-it('machines and listeners of another namespace neither join a cluster nor lead into its network', async () => {
+test('machines and listeners of another namespace neither join a cluster nor lead into its network', async () => {
   await untilListener(NAMESPACE, 'good', ({ state }) => state === 'serving');
   addMachine('by-name', { clusterName: 'victim' }, {});
   addMachine('by-label', { clusterName: 'tenant' }, { [CLUSTER_LABEL]: 'victim' });

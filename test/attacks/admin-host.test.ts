@@ -2,7 +2,7 @@
 // name and exposes nothing about a tenant's network.
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Isthmus, mainScript, manifest } from '../support/isthmus.ts';
 import { ip, makeNetns } from '../support/network/netns.ts';
 import { freePort, readAll } from '../support/tcp.ts';
@@ -48,7 +48,7 @@ const FOREIGN = [
 ];
 
 describe('the admin port', () => {
-  it.each(FOREIGN)('refuses every page to a request for %s', async (host) => {
+  test.each(FOREIGN)('refuses every page to a request for %s', async (host) => {
     for (const path of PATHS) {
       const answer = await said(isthmus.adminPort, `GET ${path} HTTP/1.1\r\nHost: ${host}`);
       expect(answer).toMatch(/^HTTP\/1\.1 421 Misdirected Request\r\n/);
@@ -57,7 +57,7 @@ describe('the admin port', () => {
     }
   });
 
-  it.each([
+  test.each([
     ['two Hosts', 'GET /status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example', 421],
     [
       'two Hosts, the foreign one first',
@@ -83,7 +83,7 @@ describe('the admin port', () => {
     expect(answer).not.toMatch(/alpha|qdhcp|access-control/i);
   });
 
-  it.each(['localhost', 'LocalHost:8080', 'localhost.', '127.0.0.1:1', '127.9.9.9', '[::1]:9580'])(
+  test.each(['localhost', 'LocalHost:8080', 'localhost.', '127.0.0.1:1', '127.9.9.9', '[::1]:9580'])(
     'answers a request for %s, the Host of a port-forward',
     async (host) => {
       const answer = await said(isthmus.adminPort, `GET /status HTTP/1.1\r\nHost: ${host}`);
@@ -94,7 +94,7 @@ describe('the admin port', () => {
     },
   );
 
-  it.each(['127.0.0.1:', 'localhost:', '', '*:', '0.0.0.0:'])(
+  test.each(['127.0.0.1:', 'localhost:', '', '*:', '0.0.0.0:'])(
     'answers the CLI commands that run with --admin %s<port>',
     (address) => {
       const admin = `--admin=${address}${isthmus.adminPort}`;
@@ -123,7 +123,7 @@ describe('an admin port on all addresses', () => {
   });
   afterAll(() => everywhere.stop());
 
-  it.each([
+  test.each([
     [OWN, OWN, 200],
     [OWN, `${OWN}:8080`, 200],
     [OWN, 'localhost', 200],
@@ -139,14 +139,14 @@ describe('an admin port on all addresses', () => {
 });
 
 describe('the health port', () => {
-  it.each([...FOREIGN, 'isthmus.magnum-system.svc:9581'])('answers a request for %s', async (host) => {
+  test.each([...FOREIGN, 'isthmus.magnum-system.svc:9581'])('answers a request for %s', async (host) => {
     for (const path of ['/livez', '/readyz', '/metrics']) {
       const answer = await said(healthPort, `GET ${path} HTTP/1.1\r\nHost: ${host}`);
       expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     }
   });
 
-  it('exposes neither a netns nor an address of a tenant', async () => {
+  test('exposes neither a netns nor an address of a tenant', async () => {
     await isthmus.untilState('alpha', 'unhealthy');
     const answer = await said(healthPort, 'GET /metrics HTTP/1.1\r\nHost: isthmus');
     expect(answer).toMatch(/^isthmus_backend_up\{namespace="magnum-system",cluster="alpha"\} 0$/m);
@@ -154,7 +154,7 @@ describe('the health port', () => {
     expect(answer).not.toContain(NETWORK);
   });
 
-  it.each(['/status', '/explain/alpha'])('has no page %s', async (path) => {
+  test.each(['/status', '/explain/alpha'])('has no page %s', async (path) => {
     const answer = await said(healthPort, `GET ${path} HTTP/1.1\r\nHost: localhost`);
     expect(answer).toMatch(/^HTTP\/1\.1 404 /);
     expect(answer).not.toContain('alpha');

@@ -1,6 +1,6 @@
 // Backends go dark while many clients wait for them. Clients of a healthy cluster are served. Each waiting client gets `internal_error` as
 // soon as the health verdict on its backend is down.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
 import { until, WAIT_MS } from '../support/tcp.ts';
@@ -81,7 +81,7 @@ describe.each([
   { engine: 'native', backends: 100, clientsEach: 80 },
   { engine: 'streams', backends: 4, clientsEach: 256 },
 ])('engine $engine, $backends backends go dark with $clientsEach waiting clients each', (row) => {
-  it('all clients of a healthy cluster are served', async () => {
+  test('all clients of a healthy cluster are served', async () => {
     await start(row.backends, '--engine', row.engine);
     const waiting = await waitForDarkBackends(row.backends, row.clientsEach);
     const door = { port: isthmus.port, cluster: healthy };
@@ -95,7 +95,7 @@ describe.each([
   });
 });
 
-it.each(['native', 'streams'])(
+test.each(['native', 'streams'])(
   'with the engine %s a waiting client gets internal_error once its backend is found down',
   async (engine) => {
     // The connect timeout is too long to end the dial within the wait below.

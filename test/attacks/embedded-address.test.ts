@@ -1,6 +1,6 @@
 // IPv6 forms that a translator or a tunnel turns back into a rejected IPv4 address. They are rejected as the address of an API server, in
 // each field, and as the address of a machine.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readMachine } from '../../src/control/sources/machine.ts';
 import { readOpenStackCluster } from '../../src/control/sources/openstack-cluster.ts';
 
@@ -31,7 +31,7 @@ const clusterWith = (spec: object, internalIP?: string) =>
   );
 
 describe.each(FORMS)('%s: %s', (_title, address, embedded) => {
-  it.each([
+  test.each([
     ['the load balancer in status', clusterWith({}, address)],
     ['a fixed address in spec', clusterWith({ apiServerFixedIP: address })],
     ['the endpoint in spec', clusterWith({ controlPlaneEndpoint: { host: address, port: 6443 } })],
@@ -43,7 +43,7 @@ describe.each(FORMS)('%s: %s', (_title, address, embedded) => {
     });
   });
 
-  it('is refused as the address of a machine, with the same reason', () => {
+  test('is refused as the address of a machine, with the same reason', () => {
     const machine = readMachine({
       metadata: { name: 'm', namespace: 'ns' },
       spec: { clusterName: 'a' },

@@ -1,7 +1,7 @@
 // Floods of the health port and of the admin port. A kubelet that probes from another address still gets its answers.
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Flood, type FloodOptions } from '../support/flood.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { longForm } from '../support/long-form.ts';
@@ -103,24 +103,24 @@ async function evicted(port: 'admin' | 'health'): Promise<number> {
   return Number(count);
 }
 
-it('without a flood, no probe of either port fails', async () => {
+test('without a flood, no probe of either port fails', async () => {
   expect(await failedProbes(healthPort)).toEqual([]);
   expect(await failedProbes(isthmus.adminPort)).toEqual([]);
 });
 
 describe(`${CONNECTIONS} connections to the health port`, () => {
-  it.each(KINDS)('from one address, %s, fail no probe', async (_what, kind) => {
+  test.each(KINDS)('from one address, %s, fail no probe', async (_what, kind) => {
     flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 1, ...kind });
     expect(await failedProbes(healthPort)).toEqual([]);
     expect(await flood.opened()).toBeGreaterThan(CONNECTIONS);
   });
 
-  it.each([SILENT, UNREAD, PIPELINED])('from 50 addresses, %s, fail no probe', async (_what, kind) => {
+  test.each([SILENT, UNREAD, PIPELINED])('from 50 addresses, %s, fail no probe', async (_what, kind) => {
     flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 50, ...kind });
     expect(await failedProbes(healthPort)).toEqual([]);
   });
 
-  it('are counted when they are evicted, and a few log lines name their address', async () => {
+  test('are counted when they are evicted, and a few log lines name their address', async () => {
     const before = await evicted('health');
     flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 1, ...SILENT[1] });
     await until('some are evicted', async () => (await evicted('health')) > before + CONNECTIONS);
@@ -139,7 +139,7 @@ describe(`${CONNECTIONS} connections to the admin port`, () => {
     'answers with all clusters that are never read',
     { ...UNREAD[1], begin: asking('/status') },
   ];
-  it.each([SILENT, ASKING])('from one address, %s, fail no probe of either port', async (_what, kind) => {
+  test.each([SILENT, ASKING])('from one address, %s, fail no probe of either port', async (_what, kind) => {
     const port = isthmus.adminPort;
     flood = await Flood.start({ port, connections: CONNECTIONS, sources: 1, ...kind });
     expect(await failedProbes(port)).toEqual([]);

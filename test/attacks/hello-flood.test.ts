@@ -1,6 +1,6 @@
 // More connections than --max-connections that never finish their hello, or never close after an alert. Clients from other addresses are
 // still served, and no established connection is cut.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
 import { until } from '../support/tcp.ts';
@@ -61,7 +61,7 @@ describe.each([
     ],
   ];
 
-  it.each(attacks === 'all' ? rows : rows.slice(0, 1))('%s stop no client', async (_what, attackOf) => {
+  test.each(attacks === 'all' ? rows : rows.slice(0, 1))('%s stop no client', async (_what, attackOf) => {
     const door = { port: isthmus.port, cluster: tenant };
     const resident = await Resident.enter(door);
     const before = await endedConnections(isthmus);

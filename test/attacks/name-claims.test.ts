@@ -1,7 +1,7 @@
 // Attacks on names, on the built program with --cluster-namespace '*': a tenant's objects claim names that other tenants use. Clients of
 // these names must still reach the tenants that hold them, and the objects published for these tenants must not change.
 import { get } from 'node:https';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashedName } from '../../src/control/objects/listener-names.ts';
 import type { Isthmus } from '../support/isthmus.ts';
 import { NAMESPACE } from '../support/kubernetes/management.ts';
@@ -131,7 +131,7 @@ async function answersOnly(name: string, backend: string): Promise<void> {
 }
 
 describe('a younger cluster of another namespace', () => {
-  it('does not take the name of a listener', async () => {
+  test('does not take the name of a listener', async () => {
     const before = publishedFor('alpha-web');
     attacker.addCluster('thief', 'alpha-web', site.clusters.beta.networkId);
     await refused('thief', 'alpha-web', `AdditionalListener ${NAMESPACE}/web`);
@@ -141,7 +141,7 @@ describe('a younger cluster of another namespace', () => {
     expect(leadsHere(attacker, 'alpha-web')).toBe(false);
   });
 
-  it('does not take the hashed name of a listener', async () => {
+  test('does not take the hashed name of a listener', async () => {
     const before = publishedFor(HASHED);
     attacker.addCluster('hash-thief', HASHED, site.clusters.beta.networkId);
     await refused('hash-thief', HASHED, `AdditionalListener ${NAMESPACE}/long`);
@@ -150,7 +150,7 @@ describe('a younger cluster of another namespace', () => {
     expect(publishedFor(HASHED).replace(secretsOf(HASHED), '[]')).toBe(before);
   });
 
-  it('does not take the name of a listener when the proxy restarts while both exist', async () => {
+  test('does not take the name of a listener when the proxy restarts while both exist', async () => {
     await site.atRest(1500, 'net-1');
     const uid = () => site.management.get('v1', 'Service', 'alpha-web')?.metadata.uid;
     const before = uid();
@@ -168,7 +168,7 @@ const secretsOf = (service: string): string =>
   JSON.stringify([attacker.kubeconfig(service)].filter((secret) => secret !== null));
 
 describe('a younger listener of another namespace', () => {
-  it('does not take the name of a cluster, and gets a Service with a hashed name instead', async () => {
+  test('does not take the name of a cluster, and gets a Service with a hashed name instead', async () => {
     const before = publishedFor('prod-db');
     attacker.addCluster('prod-x', 'prod', site.clusters.beta.networkId);
     attacker.addListener('mirror', { ...WEB, clusterName: 'prod', defaultPoolName: 'db' });
@@ -187,7 +187,7 @@ describe('a younger listener of another namespace', () => {
 });
 
 describe('an older cluster of another namespace', () => {
-  it('does not take the name of a cluster when it is relabelled', async () => {
+  test('does not take the name of a cluster when it is relabelled', async () => {
     const before = publishedFor('prod-db');
     attacker.relabel('old-object', 'prod-db');
     await refused('old-object', 'prod-db', `${victim.namespace}/prod-db-x`);
@@ -199,13 +199,13 @@ describe('an older cluster of another namespace', () => {
     expect(leadsHere(attacker, 'prod-db')).toBe(false);
   });
 
-  it('does not take the name of a cluster when the proxy restarts while both exist', async () => {
+  test('does not take the name of a cluster when the proxy restarts while both exist', async () => {
     await restart();
     await answersOnly('prod-db', 'alpha');
     await refused('old-object', 'prod-db', `${victim.namespace}/prod-db-x`);
   });
 
-  it('does not take the name while the holder has no status, before and after a restart', async () => {
+  test('does not take the name while the holder has no status, before and after a restart', async () => {
     const { networkId } = site.clusters.alpha;
     victim.patchStatus('prod-db-x', { network: null, apiServerLoadBalancer: null, ready: false });
     await expect
@@ -219,7 +219,7 @@ describe('an older cluster of another namespace', () => {
     await answersOnly('prod-db', 'alpha');
   });
 
-  it('takes the name only after the holder is no longer proxied and its objects are cleaned up', async () => {
+  test('takes the name only after the holder is no longer proxied and its objects are cleaned up', async () => {
     await site.published('prod-db-net-1');
     await until('the kubeconfig leads here', () => leadsHere(victim, 'prod-db'));
     const uid = site.management.get('v1', 'Service', 'prod-db')?.metadata.uid;

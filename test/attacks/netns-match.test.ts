@@ -1,6 +1,6 @@
 // Network ids and netns names that resemble each other. A cluster's network leads only into `ovnmeta-<uuid>` and `qdhcp-<uuid>`, unless the
 // operator adds a prefix.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { type AttackNetwork, AttackNetworks, answerOf, TARGET } from '../support/network/attack-networks.ts';
 
@@ -46,7 +46,7 @@ async function witnessIsServed(name: string, nameOf?: (id: string) => string): P
   expect(await answerOf(isthmus, name)).toBe(`I am ${name}`);
 }
 
-it('a UUID matches only the netns of the DHCP agent and of the OVN metadata agent', async () => {
+test('a UUID matches only the netns of the DHCP agent and of the OVN metadata agent', async () => {
   await start();
   try {
     for (const [name, { networkId }] of traps) {
@@ -63,7 +63,7 @@ it('a UUID matches only the netns of the DHCP agent and of the OVN metadata agen
   }
 });
 
-it('an id that is not a UUID is invalid, whatever this host names its namespaces', async () => {
+test('an id that is not a UUID is invalid, whatever this host names its namespaces', async () => {
   const words = { mgmt: 'mgmt', word: 'qdhcp-storage' } as const;
   const named: AttackNetwork[] = [];
   for (const [name, netns] of Object.entries(words)) named.push(await networks.add(name, () => netns));
@@ -85,7 +85,7 @@ it('an id that is not a UUID is invalid, whatever this host names its namespaces
   }
 });
 
-it('--netns-prefixes adds exactly the prefixes that it names', async () => {
+test('--netns-prefixes adds exactly the prefixes that it names', async () => {
   await start('--netns-prefixes', 'tenant-');
   try {
     await isthmus.untilState('tenant', 'serving');

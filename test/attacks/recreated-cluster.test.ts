@@ -1,6 +1,6 @@
 // A cluster is deleted, and another tenant creates an OpenStackCluster of the same name before the next resync of this instance. The new
 // object must not enter the network of the former one. A restore looks the same to the API and keeps its route.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ClusterFacts, ClusterReading } from '../../src/control/sources/cluster-source.ts';
 import type { World } from '../../src/control/world/world.ts';
 import {
@@ -73,7 +73,7 @@ const made = (uid: string, endpoint: string | null, name = 'kube-1'): ClusterRea
 const NOTHING = { state: 'pending', apiServer: undefined, routed: [], probed: [], listener: 'pending' };
 
 describe('an object recreated under the name of another', () => {
-  it.each<[string, ClusterReading, boolean]>([
+  test.each<[string, ClusterReading, boolean]>([
     ['without an endpoint', made('new', null), true],
     ['with an endpoint of its own', made('new', 'https://10.0.0.66:6443'), true],
     ['without an endpoint, while the list is incomplete', made('new', null), false],
@@ -81,11 +81,11 @@ describe('an object recreated under the name of another', () => {
     expect(nextLook(now, complete)).toEqual(NOTHING);
   });
 
-  it('that belongs to another cluster inherits nothing, whatever its endpoint', () => {
+  test('that belongs to another cluster inherits nothing, whatever its endpoint', () => {
     expect(nextLook(made('new', ENDPOINT, 'kube-2'))).toMatchObject({ routed: [], probed: [] });
   });
 
-  it('that a restore created keeps the route to the former API server, and gives its network to no machine', () => {
+  test('that a restore created keeps the route to the former API server, and gives its network to no machine', () => {
     const { state, apiServer, routed, probed, listener } = nextLook(made('new', ENDPOINT));
     expect([state, apiServer, listener]).toEqual(['pending', '10.0.0.5', 'pending']);
     expect(new Set(routed)).toEqual(new Set([API_SERVER]));
@@ -93,7 +93,7 @@ describe('an object recreated under the name of another', () => {
   });
 });
 
-it('an object that lost its status keeps its route, network and machines', () => {
+test('an object that lost its status keeps its route, network and machines', () => {
   const { state, apiServer, probed, listener } = nextLook(made('former', ENDPOINT));
   expect([state, apiServer, listener]).toEqual(['pending', '10.0.0.5', 'pending']);
   expect(probed).toEqual([API_SERVER, keyAt('10.0.0.66')].sort());

@@ -1,5 +1,5 @@
 // Clusters that take every connection they can get. Every other cluster still gets its slots.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
 import { until } from '../support/tcp.ts';
@@ -104,7 +104,7 @@ describe.each([
     ],
   ];
 
-  it.each(attacks.map((index) => rows[index]!))('%s, another cluster is served', async (_who, attack) => {
+  test.each(attacks.map((index) => rows[index]!))('%s, another cluster is served', async (_who, attack) => {
     await attack();
     for (const flood of floods) {
       await flood.until('all attackers have tried', ({ connects }) => connects >= attackers / floods.length);

@@ -1,6 +1,6 @@
 // A tenant that may write OpenStackClusters names a victim's network in their spec. Only the status that the provider writes may choose the
 // netns: no route and no probe enters the victim's network.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Explanation } from '../../src/telemetry/status/explanation.ts';
 import {
   OPENSTACK_CLUSTER_VERSIONS as VERSIONS,
@@ -85,7 +85,7 @@ describe('manifests of every version', () => {
     await isthmus.start('--health-interval', '100ms', ...flags);
   };
 
-  it('without a status are not served, and the network in spec is neither dialled nor probed', async () => {
+  test('without a status are not served, and the network in spec is neither dialled nor probed', async () => {
     const before = victim.dials();
     await start(() => undefined);
     try {
@@ -104,7 +104,7 @@ describe('manifests of every version', () => {
     }
   });
 
-  it('with a status are served from the network in it, and from no other', async () => {
+  test('with a status are served from the network in it, and from no other', async () => {
     const before = victim.dials();
     await start(ownStatus);
     try {
@@ -122,7 +122,7 @@ describe('manifests of every version', () => {
     }
   });
 
-  it('with a load balancer that has no address yet do not dial an address of spec in its network', async () => {
+  test('with a load balancer that has no address yet do not dial an address of spec in its network', async () => {
     const before = victim.dials();
     // The provider writes this before the load balancer exists. The network can be shared with other tenants.
     const loadBalancer = { internalIP: '', loadBalancerNetwork: { id: victim.networkId } };
@@ -144,7 +144,7 @@ describe('manifests of every version', () => {
     }
   });
 
-  it('lead into the network in spec when the operator trusts spec', async () => {
+  test('lead into the network in spec when the operator trusts spec', async () => {
     await start(() => undefined, '--trust-spec-network');
     try {
       for (const version of VERSIONS) {
@@ -170,7 +170,7 @@ describe.each(VERSIONS)('an OpenStackCluster %s in a namespace of a tenant', (ve
   });
   afterAll(() => management.stop());
 
-  it('reaches nothing in the network that its spec names, and publishes nothing', async () => {
+  test('reaches nothing in the network that its spec names, and publishes nothing', async () => {
     const before = victim.dials();
     management.api.store.create(attackOf(version, 'attack'));
     const { backends } = await isthmus.untilState('attack', 'pending');

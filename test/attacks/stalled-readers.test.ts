@@ -1,5 +1,5 @@
 // Peers that stop reading while the other side sends without end. The bytes in the proxy's socket queues stay bounded.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus } from '../support/isthmus.ts';
 import { until } from '../support/tcp.ts';
@@ -69,7 +69,7 @@ describe.each(['native', 'streams'])('engine %s', (engine) => {
   };
 
   type Attack = Partial<ConstructorParameters<typeof Flood>[0]>;
-  it.each<readonly [string, () => Tenant, Attack]>([
+  test.each<readonly [string, () => Tenant, Attack]>([
     ['clients that never read from a fast backend', () => source, { readsBytes: 0 }],
     ['clients that read 20 MB and then stop', () => source, { readsBytes: BYTES_READ_FIRST }],
     ['clients that send without end to a backend that never reads', () => deaf, { sendsForever: true }],

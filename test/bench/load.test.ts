@@ -5,7 +5,7 @@ import { mkdtempSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { buildLoad } from '../../bench/harness/build-load.ts';
 import { clusterName, writeHellos } from '../../bench/harness/hellos.ts';
 import { type ConnectionsResult, type CorrectnessResult, Load } from '../../bench/harness/load.ts';
@@ -60,24 +60,24 @@ describe.skipIf(!able)('the load generator (needs c++)', () => {
       return (await new Load(program).requests(target, hello, timing, 3, { mayBreak: true })).errors;
     };
 
-    it('none is broken when all answer', async () => {
+    test('none is broken when all answer', async () => {
       expect(await broken((socket, data) => socket.write(data))).toBe(0);
     });
-    it('one that hangs is broken', async () => {
+    test('one that hangs is broken', async () => {
       expect(await broken(() => {})).toBe(1);
     });
-    it('one that answers by half is broken', async () => {
+    test('one that answers by half is broken', async () => {
       expect(await broken((socket, data) => socket.write(data.subarray(0, 10)))).toBe(1);
     });
-    it('one that ends is broken once', async () => {
+    test('one that ends is broken once', async () => {
       expect(await broken((socket) => socket.end())).toBe(1);
     });
-    it('one that is reset is broken once', async () => {
+    test('one that is reset is broken once', async () => {
       expect(await broken((socket) => socket.resetAndDestroy())).toBe(1);
     });
   });
 
-  it('counts arrivals that never found a place, with the time they have waited', async () => {
+  test('counts arrivals that never found a place, with the time they have waited', async () => {
     const target = await serve(() => {});
     const [rate, seconds, inFlight] = [2000, 1, 50];
     const { stdout } = await runPinned(
@@ -126,7 +126,7 @@ describe.skipIf(!able)('the load generator (needs c++)', () => {
       socket.write('r'.repeat(bytes), then);
     };
 
-    it.each<[string, (socket: Socket) => void, string]>([
+    test.each<[string, (socket: Socket) => void, string]>([
       ['arrives so', (socket) => says(socket, 1000, () => socket.resetAndDestroy()), ''],
       [
         'arrives with an orderly end',

@@ -1,5 +1,5 @@
 // The README shows the last result between two marks, and only a whole run is one.
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { PEER_NAMES } from '../../bench/harness/options.ts';
 import { readmeWith } from '../../bench/report/readme.ts';
 import type { Report } from '../../bench/report/report.ts';
@@ -43,7 +43,7 @@ describe('a run', () => {
     goals: [goal('aim'), goal('missed'), goal('disturbed')],
   };
 
-  it.each<[string, Partial<Extent>, string | null]>([
+  test.each<[string, Partial<Extent>, string | null]>([
     ['by default is whole, whatever came of it', {}, null],
     [
       'of more rounds, for longer, with one more HAProxy is whole',

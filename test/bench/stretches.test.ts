@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { doneAt, oddAgainstNeighbours, ratePerSecond } from '../../bench/harness/stretches.ts';
 
 const PROGRESS = [
@@ -9,20 +9,20 @@ const PROGRESS = [
 ] as const;
 
 describe('what was done by a moment', () => {
-  it('lies between the counts before and after', () => {
+  test('lies between the counts before and after', () => {
     expect([1000, 1050, 1100, 1125, 1300].map((each) => doneAt(PROGRESS, each))).toEqual([
       0, 50, 100, 150, 400,
     ]);
   });
 
-  it('is not known outside of the run', () => {
+  test('is not known outside of the run', () => {
     expect([999, 1301].map((each) => doneAt(PROGRESS, each))).toEqual([Number.NaN, Number.NaN]);
     expect(doneAt([], 1000)).toBeNaN();
   });
 });
 
 describe('the rate', () => {
-  it('is that of the stretch alone', () => {
+  test('is that of the stretch alone', () => {
     expect(ratePerSecond(PROGRESS, { fromMs: 1100, toMs: 1200 })).toBe(2000);
     expect(ratePerSecond(PROGRESS, { fromMs: 1100, toMs: 1300 })).toBe(1500);
   });
@@ -37,17 +37,17 @@ describe('every second stretch against those beside it', () => {
     return { progress, stretches };
   };
 
-  it('is told by the median: one stretch in which the machine was slow does not count', () => {
+  test('is told by the median: one stretch in which the machine was slow does not count', () => {
     const { progress, stretches } = run(100, 90, 100, 10, 100, 90, 100);
     expect(oddAgainstNeighbours(progress, stretches)).toBeCloseTo(0.9);
   });
 
-  it('is not moved by a machine that gets slower all the time', () => {
+  test('is not moved by a machine that gets slower all the time', () => {
     const { progress, stretches } = run(120, 99, 100, 81, 80, 63, 60);
     expect(oddAgainstNeighbours(progress, stretches)).toBeCloseTo(0.9);
   });
 
-  it('is no result when the run was over too early', () => {
+  test('is no result when the run was over too early', () => {
     const { progress, stretches } = run(100, 90, 100);
     expect(() => oddAgainstNeighbours(progress.slice(0, -1), stretches)).toThrow('over before');
   });

@@ -1,5 +1,5 @@
 // No goal passes by silence: what was asked for is met, missed, not judged or failed, and each of these is told.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Round, ScenarioResult } from '../../bench/harness/runner.ts';
 import { checkOf } from '../../bench/report/check.ts';
 import { goalSection, goalSummary } from '../../bench/report/goal-table.ts';
@@ -36,7 +36,7 @@ const OURS_ALONE = round({ 'isthmus-native': 130 });
 const LOUD = round({ 'isthmus-native': 130, haproxy: 100 }, ['haproxy']);
 
 describe('a goal', () => {
-  it.each<[string, ScenarioResult, Verdict['verdict'], string | null]>([
+  test.each<[string, ScenarioResult, Verdict['verdict'], string | null]>([
     ['reaches its aim', result('requests', times(5, BOTH)), 'aim', null],
     [
       'is missed by the median',
@@ -105,7 +105,7 @@ describe('a goal', () => {
     expect(judged(one)).toMatchObject({ verdict, reason });
   });
 
-  it('has failed, with its reason, when our engine never started', () => {
+  test('has failed, with its reason, when our engine never started', () => {
     const absent = new Map([['isthmus-native', 'ended with 1: no addon']]);
     expect(judged(result('requests', times(5, ALONE)), absent)).toMatchObject({
       verdict: 'failed',
@@ -113,7 +113,7 @@ describe('a goal', () => {
     });
   });
 
-  it('is not measured when nobody asked for its scenario, and never otherwise', () => {
+  test('is not measured when nobody asked for its scenario, and never otherwise', () => {
     expect(verdicts([], SCENARIOS).every(({ verdict }) => verdict === 'not measured')).toBe(true);
     const asked = SCENARIOS.map(({ name }) => result(name, times(5, round({}))));
     expect(verdicts(asked, SCENARIOS).every(({ verdict }) => verdict === 'failed')).toBe(true);
@@ -124,7 +124,7 @@ describe('the HAProxy that does best', () => {
   const against = (others: Values): Verdict =>
     judged(result('requests', times(5, round({ 'isthmus-native': 130, haproxy: 100, ...others }))));
 
-  it('is any that took part, one of --haproxy too', () => {
+  test('is any that took part, one of --haproxy too', () => {
     expect(against({ 'haproxy-pipes': 110, 'haproxy-2': 131, nginx: 200 }).againstBest).toMatchObject({
       peer: 'haproxy-2',
       of: 3,
@@ -132,7 +132,7 @@ describe('the HAProxy that does best', () => {
     });
   });
 
-  it('is named in the verdict where the goal would be missed against it', () => {
+  test('is named in the verdict where the goal would be missed against it', () => {
     expect(goalSection([against({ 'haproxy-pipes': 131 })])).toContain(
       '| reaches the aim; not against haproxy-pipes (0.99) |',
     );
@@ -143,7 +143,7 @@ describe('the HAProxy that does best', () => {
     );
   });
 
-  it('has its own count of missed goals below the table', () => {
+  test('has its own count of missed goals below the table', () => {
     const missed = against({ haproxy: 200, 'haproxy-pipes': 100 });
     const onlyAgainstBest = against({ 'haproxy-pipes': 131 });
     expect(goalSummary([missed, onlyAgainstBest, against({})])).toBe(
@@ -158,12 +158,12 @@ describe('the HAProxy that does best', () => {
 describe('--check', () => {
   const passes = (one: ScenarioResult): boolean => checkOf([judged(one)], []).passes;
 
-  it('passes when what was asked for is met', () => {
+  test('passes when what was asked for is met', () => {
     expect(passes(result('requests', times(5, BOTH)))).toBe(true);
     expect(checkOf(verdicts([], SCENARIOS), [])).toEqual({ lines: [], passes: true });
   });
 
-  it.each<[string, ScenarioResult, RegExp]>([
+  test.each<[string, ScenarioResult, RegExp]>([
     [
       'is missed',
       result('requests', times(5, round({ 'isthmus-native': 99, haproxy: 100 }))),
@@ -181,7 +181,7 @@ describe('--check', () => {
     expect(check.lines).toEqual([expect.stringMatching(line)]);
   });
 
-  it('does not pass when the native engine is incorrect; the other one is only told of', () => {
+  test('does not pass when the native engine is incorrect; the other one is only told of', () => {
     const incorrect = (peer: string) => checkOf([], [{ peer, cases: [], disqualified: 'integrity: stuck' }]);
     expect(incorrect('isthmus-native')).toEqual({
       lines: ['INCORRECT isthmus-native: integrity: stuck'],
@@ -201,7 +201,7 @@ describe('established connections broken by route changes', () => {
     disturbance: { steal: 0, foreign: 0 },
     disturbed,
   });
-  it.each<[title: string, rounds: readonly Round[], verdict: Verdict['verdict']]>([
+  test.each<[title: string, rounds: readonly Round[], verdict: Verdict['verdict']]>([
     ['none in any round reaches the aim', times(5, churn(0)), 'aim'],
     [
       'some in one round of five is a miss, whatever the median',

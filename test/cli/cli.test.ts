@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { mainScript } from '../support/isthmus.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'isthmus-test-cli-'));
@@ -23,7 +23,7 @@ function isthmusWith(environment: Record<string, string>, ...args: string[]) {
 }
 
 describe('help', () => {
-  it('prints help and exits with an error without arguments, and exits with 0 for --help', () => {
+  test('prints help and exits with an error without arguments, and exits with 0 for --help', () => {
     expect(isthmus()).toMatchObject({
       status: 2,
       stdout: expect.stringContaining('Usage: isthmus <command>'),
@@ -34,27 +34,27 @@ describe('help', () => {
     });
   });
 
-  it.each(['run', 'status', 'top', 'explain', 'doctor', 'demo'])('%s --help shows examples', (command) => {
+  test.each(['run', 'status', 'top', 'explain', 'doctor', 'demo'])('%s --help shows examples', (command) => {
     const { status, stdout } = isthmus(command, '--help');
     expect(status).toBe(0);
     expect(stdout).toContain(command === 'demo' ? 'npm run demo' : `isthmus ${command} `);
   });
 
-  it('prints the version', () => {
+  test('prints the version', () => {
     expect(isthmus('version').stdout).toMatch(/^isthmus \d+\.\d+\.\d+ \(Node \d+/);
     expect(isthmus('--version').stdout).toBe(isthmus('version').stdout);
   });
 });
 
 describe('the answer to a mistake', () => {
-  it('suggests the most similar command for an unknown command', () => {
+  test('suggests the most similar command for an unknown command', () => {
     expect(isthmus('runn')).toMatchObject({
       status: 2,
       stderr: expect.stringContaining("did you mean 'run'?"),
     });
   });
 
-  it('lists all mistakes in the configuration at once and exits with code 2', () => {
+  test('lists all mistakes in the configuration at once and exits with code 2', () => {
     const { status, stderr, stdout } = isthmusWith(
       { ISTHMUS_HEALTH_RISE: 'two' },
       'run',
@@ -74,7 +74,7 @@ describe('the answer to a mistake', () => {
     expect(stderr).toContain('ISTHMUS_HEALTH_RISE: "two" is not valid. Use a whole number from 1 to 100');
   });
 
-  it('names each mistake in labels, and names the file of an invalid selector', () => {
+  test('names each mistake in labels, and names the file of an invalid selector', () => {
     const { status, stderr } = isthmusWith(
       { ISTHMUS_NODE_SELECTOR: '@/nowhere/selector.json' },
       'run',
@@ -91,7 +91,7 @@ describe('the answer to a mistake', () => {
     );
   });
 
-  it.each([
+  test.each([
     ['a missing directory', '/nonexistent/clusters', 'a directory that exists'],
     ['a file', '/etc/hostname', 'a directory, not a file'],
   ])('%s as source is a configuration error', (_what, path, wanted) => {
@@ -101,7 +101,7 @@ describe('the answer to a mistake', () => {
     });
   });
 
-  it('reports a missing path to a Kubernetes API, and what to do', () => {
+  test('reports a missing path to a Kubernetes API, and what to do', () => {
     const { status, stdout } = isthmus('run', '--log-format', 'json', '--listen', '127.0.0.1:0');
     expect(status).toBe(1);
     expect(stdout).toContain('no way to a Kubernetes API');
@@ -109,7 +109,7 @@ describe('the answer to a mistake', () => {
     expect(stdout).not.toContain('stack');
   });
 
-  it('names a busy port, and what to do', async () => {
+  test('names a busy port, and what to do', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as { port: number };
@@ -133,7 +133,7 @@ describe('the answer to a mistake', () => {
     expect(last.msg).toContain('Choose another --listen');
   });
 
-  it('status reports that no proxy runs and exits with 1', () => {
+  test('status reports that no proxy runs and exits with 1', () => {
     expect(isthmus('status', '--admin', '127.0.0.1:1')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('no proxy answers at 127.0.0.1:1 (connect ECONNREFUSED'),
@@ -141,7 +141,7 @@ describe('the answer to a mistake', () => {
     expect(isthmus('status', '--admn', 'x').status).toBe(2);
   });
 
-  it('explain reports a missing proxy or a missing name', () => {
+  test('explain reports a missing proxy or a missing name', () => {
     expect(isthmus('explain', 'alpha', '--admin', '127.0.0.1:1')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('answers at 127.0.0.1:1 (connect ECONNREFUSED'),
@@ -153,13 +153,13 @@ describe('the answer to a mistake', () => {
     expect(isthmus('explain', 'alpha', '--admin', 'x').stderr).toContain('--admin: "x" is not valid');
   });
 
-  it('doctor accepts the flags of run and lists mistakes in them as run does', () => {
+  test('doctor accepts the flags of run and lists mistakes in them as run does', () => {
     const { status, stdout, stderr } = isthmus('doctor', '--json', '--helth', 'tls');
     expect([status, stdout]).toEqual([2, '']);
     expect(stderr).toContain('--helth: this flag does not exist; did you mean --health?');
   });
 
-  it('demo explains how to start the demo from a clone', () => {
+  test('demo explains how to start the demo from a clone', () => {
     const told = { status: 2, stdout: '', stderr: expect.stringMatching(/git clone .*npm run demo/s) };
     expect(isthmus('demo')).toMatchObject(told);
     expect(isthmus('demo', '--once')).toMatchObject(told);

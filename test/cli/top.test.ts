@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TopView } from '../../src/cli/top/top-view.ts';
 import { Isthmus, mainScript } from '../support/isthmus.ts';
 import { isAlive } from '../support/process.ts';
@@ -51,7 +51,7 @@ async function piped(...args: string[]): Promise<{ code: number | null; out: str
 }
 
 describe('in a pipe', () => {
-  it('prints one table without escape sequences', async () => {
+  test('prints one table without escape sequences', async () => {
     const { code, out, err } = await piped(...admin(), '--interval', '2s');
     expect([code, err]).toEqual([0, '']);
     expect(out).not.toContain('\x1b');
@@ -67,7 +67,7 @@ describe('in a pipe', () => {
     expect(alpha).toMatch(/^alpha +serving +0 +0 +0 +0 +0 +1\/1 +qdhcp-/);
   });
 
-  it('prints JSON with --json, with new connections and their bytes', async () => {
+  test('prints JSON with --json, with new connections and their bytes', async () => {
     const { code, out } = await piped(...admin(), '--json', '--interval=2s');
     expect(code).toBe(0);
     const view = JSON.parse(out) as TopView;
@@ -85,7 +85,7 @@ describe('in a pipe', () => {
     });
   });
 
-  it('reports that no proxy runs and exits with 1, as status does', async () => {
+  test('reports that no proxy runs and exits with 1, as status does', async () => {
     const { code, out, err } = await piped('--admin', '127.0.0.1:1');
     expect([code, out]).toEqual([1, '']);
     expect(err).toBe(
@@ -94,7 +94,7 @@ describe('in a pipe', () => {
     expect(err).toContain('no proxy answers at 127.0.0.1:1 (connect ECONNREFUSED');
   });
 
-  it('rejects unknown arguments', async () => {
+  test('rejects unknown arguments', async () => {
     expect(await piped('--interval', '1ms')).toMatchObject({
       code: 2,
       err: expect.stringContaining('--interval: "1ms" is not valid. Use a duration from 200ms to 1m'),
@@ -183,7 +183,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   const rowOf = (screen: readonly string[], name: string) =>
     screen.find((line) => line.startsWith(`${name} `));
 
-  it.each([
+  test.each([
     ['q', 'q'],
     ['Ctrl-C', '\x03'],
   ])('updates, reacts to keys and resizing, and %s restores the terminal', async (_name, quit) => {
@@ -212,7 +212,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }
   });
 
-  it.each([
+  test.each([
     ['SIGTERM', 143],
     ['SIGINT', 0],
     ['SIGHUP', 129],
@@ -227,7 +227,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }
   });
 
-  it('ends when the terminal closes', async () => {
+  test('ends when the terminal closes', async () => {
     const terminal = new Terminal(admin());
     await terminal.shows('clusters', (screen) => rowOf(screen, 'beta') !== undefined);
     const { pid } = terminal;
@@ -235,7 +235,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     await until('it has ended', () => !isAlive(pid));
   });
 
-  it('prints no colours if NO_COLOR is set', async () => {
+  test('prints no colours if NO_COLOR is set', async () => {
     const terminal = new Terminal(admin(), { NO_COLOR: '1' });
     try {
       await terminal.shows('clusters', (screen) => rowOf(screen, 'beta') !== undefined);
@@ -247,7 +247,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }
   });
 
-  it.each([
+  test.each([
     ['with --once', ['--once'], {}],
     ['with TERM=dumb', [], { TERM: 'dumb' }],
   ])('%s it prints the same output as in a pipe', async (_title, args, environment) => {
@@ -261,7 +261,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }
   });
 
-  it('reports that the proxy is gone, retries, and shows no rate of the next proxy too early', async () => {
+  test('reports that the proxy is gone, retries, and shows no rate of the next proxy too early', async () => {
     const other = new Isthmus();
     other.writeManifest('alpha.yaml', clusters.alpha.manifest);
     // A port outside the ephemeral range: top asks it while no proxy listens, and the next proxy binds it again.

@@ -1,7 +1,7 @@
 // The conformance suite for balancing over equal backends. Each test runs three times: the policy is asked about the first bytes, the
 // answer is prepared, or the decision comes before any byte is read.
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type {
   ConnectionReport,
   Decision,
@@ -98,7 +98,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
     });
 
-    it('gives each of three members the same number of connections, in sequence and in parallel', async () => {
+    test('gives each of three members the same number of connections, in sequence and in parallel', async () => {
       await serve(6);
       expect(counts()).toEqual([2, 2, 2]);
       await Promise.all(Array.from({ length: 60 }, () => served()));
@@ -106,7 +106,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       if (way === 'prepared' && name !== 'streams') expect(policy.questions).toHaveLength(0);
     });
 
-    it('takes turns while no connection stays open', async () => {
+    test('takes turns while no connection stays open', async () => {
       for (let i = 0; i < 9; i += 1) {
         await served();
         await end(servers.flatMap(({ sockets }) => sockets).find(({ destroyed }) => !destroyed)!);
@@ -114,7 +114,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([3, 3, 3]);
     });
 
-    it('prefers the member whose connections have ended', async () => {
+    test('prefers the member whose connections have ended', async () => {
       await serve(9);
       const [, second] = servers as [TestServer, TestServer, TestServer];
       await end(second.sockets[0]!);
@@ -123,7 +123,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([3, 5, 3]);
     });
 
-    it('reports the member that it connected to', async () => {
+    test('reports the member that it connected to', async () => {
       await serve(3);
       for (const [index, { sockets }] of servers.entries()) {
         await end(sockets[0]!);
@@ -135,7 +135,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       }
     });
 
-    it('gives the next connections to a new member until it has as many as the others', async () => {
+    test('gives the next connections to a new member until it has as many as the others', async () => {
       const two = servers.slice(0, 2);
       publish(two.map(backendOf));
       await serve(6);
@@ -147,7 +147,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([4, 4, 4]);
     });
 
-    it('keeps the connections of a member that leaves, and still counts them when it comes back', async () => {
+    test('keeps the connections of a member that leaves, and still counts them when it comes back', async () => {
       await serve(6);
       const [first, ...others] = servers as [TestServer, TestServer, TestServer];
       publish(others.map(backendOf));
@@ -161,7 +161,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([4, 4, 4]);
     });
 
-    it('tries the next member when one cannot be reached, reports the failure, and then tries that member last', async () => {
+    test('tries the next member when one cannot be reached, reports the failure, and then tries that member last', async () => {
       const gone = await closed();
       publish([gone, ...servers.map(backendOf)]);
       const begunMs = performance.now();
@@ -179,7 +179,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(policy.dialFailures).toHaveLength(failed.length);
     });
 
-    it('sends the farewell after it has tried each member once, and counts no connection for it', async () => {
+    test('sends the farewell after it has tried each member once, and counts no connection for it', async () => {
       const gone = [await closed(), await closed(), await closed()];
       publish([...gone]);
       for (const round of [1, 2]) {
@@ -194,7 +194,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       }
     });
 
-    it('uses the only member, and refuses the client when there is no member', async () => {
+    test('uses the only member, and refuses the client when there is no member', async () => {
       publish([backendOf(servers[2]!)]);
       await serve(3);
       expect(counts()).toEqual([0, 0, 3]);
@@ -205,7 +205,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect((await policy.nextReport()).outcome).toBe('refused-dials');
     });
 
-    it('passes over a member that has reached its bound of pending dials', async () => {
+    test('passes over a member that has reached its bound of pending dials', async () => {
       await engine.close();
       await open({ maxPendingDialsPerBackend: 0 });
       publish(servers.map(backendOf));
@@ -215,14 +215,14 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(await policy.nextReport()).toMatchObject({ outcome: 'refused-dials', attempts: [] });
     });
 
-    it('balances IPv6 and IPv4 members together', async () => {
+    test('balances IPv6 and IPv4 members together', async () => {
       servers = [await server('::1'), await server('127.0.0.1')];
       publish(servers.map(backendOf));
       await serve(4);
       expect(counts()).toEqual([2, 2]);
     });
 
-    it('spreads over thousands of members, and the last connection takes no longer than the first', async () => {
+    test('spreads over thousands of members, and the last connection takes no longer than the first', async () => {
       const wide = await server('0.0.0.0');
       const members = Array.from({ length: 5000 }, (_, i) =>
         backendOf({ address: `127.1.${i >> 8}.${i & 255}`, port: wide.port }),
@@ -233,7 +233,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(reached.size).toBe(100);
     });
 
-    it('reaches members inside a netns, and fails over when the netns is gone', async () => {
+    test('reaches members inside a netns, and fails over when the netns is gone', async () => {
       const netns = makeNetns({ addresses: ['10.0.0.5/32'] });
       cleanups.push(() => ip('netns', 'delete', netns.name));
       const inside = await NetnsServer.start(netns.name, 'source', '10.0.0.5', '6443', '7');

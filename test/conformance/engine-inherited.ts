@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import type { Engine, EngineLimits, Listener } from '../../src/proxy/engine.ts';
 import { handedOver } from '../support/handed-over.ts';
@@ -59,7 +59,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       return { server, port, fd: fd as number };
     };
 
-    it('serves on an inherited listening socket, and reports its address', async () => {
+    test('serves on an inherited listening socket, and reports its address', async () => {
       const { server, port, fd } = await others();
       server.close();
       const listener = await open(engine, fd);
@@ -67,7 +67,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       await established(port);
     });
 
-    it('does not inherit the dead-peer timeout of the previous process: 0 means no timeout', async () => {
+    test('does not inherit the dead-peer timeout of the previous process: 0 means no timeout', async () => {
       const inheritedMs = 1000;
       const [before, after] = [inheritedMs, 0].map((deadPeerTimeoutMs) =>
         create({ ...TEST_LIMITS, deadPeerTimeoutMs }),
@@ -93,7 +93,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(ended).toBe(false);
     });
 
-    it('keeps a socket listening for the other process when it closes its own copy', async () => {
+    test('keeps a socket listening for the other process when it closes its own copy', async () => {
       const { server, port, fd } = await others();
       const listener = await open(engine, fd);
       await listener.close();
@@ -104,7 +104,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       cleanups.push(() => socket.destroy());
     });
 
-    it('hands its socket over: it keeps accepted connections, the successor gets later ones, and no client is refused', async () => {
+    test('hands its socket over: it keeps accepted connections, the successor gets later ones, and no client is refused', async () => {
       const listener = await open(engine);
       const before = await established(listener.port);
       const [fd] = await handedOver(listener.fd);
@@ -126,7 +126,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(await drained).toEqual({ finished: 1, reset: 0 });
     });
 
-    it('closes its own copy of a socket that the successor also holds, and the successor keeps serving', async () => {
+    test('closes its own copy of a socket that the successor also holds, and the successor keeps serving', async () => {
       const listener = await open(engine);
       const [fd] = await handedOver(listener.fd);
       await open(successor, fd);
@@ -135,7 +135,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(successor.stats().connections).toBe(1);
     });
 
-    it('loses no client of a crowd that connects during a handover', async () => {
+    test('loses no client of a crowd that connects during a handover', async () => {
       let listener = await open(engine);
       const { port } = listener;
       let visiting = true;
@@ -170,7 +170,7 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       expect(new Set(outcomes)).toEqual(new Set(['hello']));
     });
 
-    it('refuses a descriptor that is not a listening socket, and closes it', async () => {
+    test('refuses a descriptor that is not a listening socket, and closes it', async () => {
       const idle = await tcpClient(backend.port);
       cleanups.push(() => idle.destroy());
       const [connected] = await handedOver(descriptorOf(idle));

@@ -1,6 +1,6 @@
 // The conformance suite that needs real network namespaces. Every engine passes it.
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import type { Decision, Engine, EngineLimits, Listener, Policy } from '../../src/proxy/engine.ts';
 import { type Backend, backendKey } from '../../src/routing/route-table.ts';
@@ -48,7 +48,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       return socket;
     };
 
-    it('reaches the same address in two namespaces as two different servers', async () => {
+    test('reaches the same address in two namespaces as two different servers', async () => {
       const one = await netnsWith('source', '10');
       const two = await netnsWith('source', '20');
       const [first, second] = [backendIn(one.netns.path), backendIn(two.netns.path)];
@@ -66,7 +66,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect(threadNetns()).toHaveLength(1);
     });
 
-    it('reaches an IPv6 address', async () => {
+    test('reaches an IPv6 address', async () => {
       const netns = makeNetns({ addresses: ['fd00::5/128'] });
       cleanups.push(() => netns.remove());
       const server = await NetnsServer.start(netns.name, 'echo', 'fd00::5', String(PORT));
@@ -77,7 +77,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect((await readBytes(near, 3)).toString()).toBe('six');
     });
 
-    it('keeps a connection whose netns is deleted, fails new ones, and never mistakes a new netns for the old one', async () => {
+    test('keeps a connection whose netns is deleted, fails new ones, and never mistakes a new netns for the old one', async () => {
       const old = await netnsWith('echo');
       const stale = backendIn(old.netns.path);
       const policy = new RecordingPolicy(() => candidates(stale));
@@ -109,7 +109,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect((await readAll(right)).bytes.length).toBe(3);
     });
 
-    it('holds handles only on the namespaces that are retained', async () => {
+    test('holds handles only on the namespaces that are retained', async () => {
       const { netns } = await netnsWith('echo');
       const backend = backendIn(netns.path);
       const listener = await open(new RecordingPolicy(() => candidates(backend)));
@@ -141,7 +141,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         engine = create({ ...TEST_LIMITS, ...limits });
       };
 
-      it('costs the connect timeout, then the engine tries the next candidate', async () => {
+      test('costs the connect timeout, then the engine tries the next candidate', async () => {
         await recreate({ connectTimeoutMs: 1500 }); // the next candidate gets the same timeout
         const { netns } = await netnsWith('echo');
         const policy = new RecordingPolicy(() => candidates(blackHoleBackend, backendIn(netns.path)));
@@ -152,7 +152,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect(await policy.nextDialFailures(1)).toEqual(['ETIMEDOUT']);
       });
 
-      it('takes no more than its share of the pending dials, and other backends are served', async () => {
+      test('takes no more than its share of the pending dials, and other backends are served', async () => {
         await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 10, maxPendingDialsPerBackend: 3 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -170,7 +170,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(other, 4)).toString()).toBe('good');
       });
 
-      it('is passed over for the next candidate when its share of the pending dials is used up', async () => {
+      test('is passed over for the next candidate when its share of the pending dials is used up', async () => {
         await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 10, maxPendingDialsPerBackend: 1 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -185,7 +185,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(lucky, 4)).toString()).toBe('good');
       });
 
-      it('leaves each other backend its reserve when it holds all pending dials', async () => {
+      test('leaves each other backend its reserve when it holds all pending dials', async () => {
         await recreate({ connectTimeoutMs: 60_000, maxPendingDials: 2, reservedDialsPerBackend: 1 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -203,7 +203,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect((await readBytes(other, 4)).toString()).toBe('good');
       });
 
-      it('fails its waiting dials as soon as it is found down, and the engine tries the next candidate', async () => {
+      test('fails its waiting dials as soon as it is found down, and the engine tries the next candidate', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const { netns } = await netnsWith('echo');
         const [hole, good] = [blackHole(), backendIn(netns.path)];
@@ -226,7 +226,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect(engine.stats().pendingDials).toBe(0);
       });
 
-      it('does not delay the close of the engine', async () => {
+      test('does not delay the close of the engine', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const policy = new RecordingPolicy(() => candidates(hole));
         const hole = blackHole();
@@ -236,7 +236,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
         expect(engine.stats()).toMatchObject({ connections: 0, pendingDials: 0 });
       });
 
-      it('is no longer dialled after the client has left', async () => {
+      test('is no longer dialled after the client has left', async () => {
         await recreate({ connectTimeoutMs: 60_000 });
         const policy = new RecordingPolicy(() => candidates(hole));
         const hole = blackHole();
@@ -249,7 +249,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       });
     });
 
-    it('ends a connection whose backend disappears without a FIN or a reset', async () => {
+    test('ends a connection whose backend disappears without a FIN or a reset', async () => {
       await engine.close();
       engine = create({ ...TEST_LIMITS, deadPeerTimeoutMs: 1500 });
       const [here, there] = [makeNetns(), makeNetns()];
@@ -279,7 +279,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect((await end).reset).toBe(true);
     });
 
-    it('passes on the reset of a backend that resets right after the hello', async () => {
+    test('passes on the reset of a backend that resets right after the hello', async () => {
       const { netns, server } = await netnsWith('hold');
       const policy = new RecordingPolicy(() => candidates(backendIn(netns.path)));
       const near = await client(await open(policy));
@@ -293,7 +293,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect((await policy.nextReport()).outcome).toBe('backend-reset');
     });
 
-    it('leaks no descriptor and leaves no thread in a foreign netns over 10 000 connections of every kind', {
+    test('leaks no descriptor and leaves no thread in a foreign netns over 10 000 connections of every kind', {
       timeout: 600_000,
     }, async () => {
       const { netns } = await netnsWith('echo');
@@ -342,7 +342,7 @@ export function engineNetnsConformance(name: string, create: (limits: EngineLimi
       expect(threadNetns()).toHaveLength(1);
     });
 
-    it('is not disturbed when a process in the netns dies', async () => {
+    test('is not disturbed when a process in the netns dies', async () => {
       const { netns, server } = await netnsWith('echo');
       const policy = new RecordingPolicy(() => candidates(backendIn(netns.path)));
       const listener = await open(policy);

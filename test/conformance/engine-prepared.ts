@@ -1,7 +1,7 @@
 // The conformance suite for prepared answers: a client sees no difference between an engine that asks the policy and one that answers by
 // itself. Each test runs twice, the second time with the policy's answer prepared.
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type {
   ConnectionReport,
   Decision,
@@ -114,7 +114,7 @@ export function enginePreparedConformance(
       for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
     });
 
-    it('serves a plain hello, and reports it in full', async () => {
+    test('serves a plain hello, and reports it in full', async () => {
       const { near, far } = await served();
       expect(policy.questions.length).toBe(unasked ? 0 : 1);
       near.end('question');
@@ -138,7 +138,7 @@ export function enginePreparedConformance(
       } satisfies ConnectionReport);
     });
 
-    it('serves a hello that arrives in two pieces, cut at any byte', async () => {
+    test('serves a hello that arrives in two pieces, cut at any byte', async () => {
       for (let cut = 1; cut < HELLO.length; cut += 9) {
         const near = await client();
         near.write(HELLO.subarray(0, cut));
@@ -151,7 +151,7 @@ export function enginePreparedConformance(
       if (unasked) expect(policy.questions).toEqual([]);
     });
 
-    it('serves a hello that arrives byte by byte, and the bytes that follow it', async () => {
+    test('serves a hello that arrives byte by byte, and the bytes that follow it', async () => {
       const near = await client();
       const bytes = Buffer.concat([HELLO, Buffer.from('early')]);
       for (const byte of bytes) {
@@ -162,14 +162,14 @@ export function enginePreparedConformance(
       expect((await readBytes(far, bytes.length)).equals(bytes)).toBe(true);
     });
 
-    it('serves a hello with bytes behind it, in another letter case, or in several records', async () => {
+    test('serves a hello with bytes behind it, in another letter case, or in several records', async () => {
       await served(Buffer.concat([HELLO, Buffer.from('early data')]));
       await served(helloFor('Demo-Cluster.MAGNUM-system.'));
       await served(Buffer.from(records(helloMessage({ extensions: [hostNameExtension(NAME)] }), [20, 30])));
       expect(policy.questions.length).toBeGreaterThanOrEqual(3);
     });
 
-    it("refuses a hello that the policy refuses, with the policy's answer", async () => {
+    test("refuses a hello that the policy refuses, with the policy's answer", async () => {
       for (const bytes of [helloFor('other.magnum-system'), Buffer.from('GET / HTTP/1.1\r\n\r\n')]) {
         const near = await client();
         near.write(bytes);
@@ -180,7 +180,7 @@ export function enginePreparedConformance(
       expect(policy.reports.map(({ note }) => note)).toEqual(['refused', 'refused']);
     });
 
-    it('has one deadline for the whole hello', async () => {
+    test('has one deadline for the whole hello', async () => {
       await engine.close();
       await open({ helloTimeoutMs: 150 });
       publishOne([backendOf(backend)]);
@@ -190,14 +190,14 @@ export function enginePreparedConformance(
       expect((await policy.nextReport()).outcome).toBe('hello-timeout');
     });
 
-    it('reports a client that leaves in the middle of its hello', async () => {
+    test('reports a client that leaves in the middle of its hello', async () => {
       const near = await client();
       near.end(HELLO.subarray(0, 50));
       await readAll(near);
       expect(await policy.nextReport()).toMatchObject({ outcome: 'client-left', bytesFromClient: 50 });
     });
 
-    it('tries the candidates in order, reports a failed dial at once, and lists each attempt', async () => {
+    test('tries the candidates in order, reports a failed dial at once, and lists each attempt', async () => {
       const dead = await closed();
       publishOne([dead, dead, backendOf(backend)]);
       const { near, far } = await served();
@@ -209,7 +209,7 @@ export function enginePreparedConformance(
       expect(report).toMatchObject({ outcome: 'finished', backend: backendOf(backend) });
     });
 
-    it('sends the farewell when no candidate can be reached', async () => {
+    test('sends the farewell when no candidate can be reached', async () => {
       const dead = await closed();
       publishOne([dead]);
       const near = await client();
@@ -224,7 +224,7 @@ export function enginePreparedConformance(
       });
     });
 
-    it('counts and bounds a share over prepared and asked answers together', async () => {
+    test('counts and bounds a share over prepared and asked answers together', async () => {
       const share = { key: 'demo', limit: 2 };
       publishOne([backendOf(backend)], { share, note: 'shared' });
       const first = await served();
@@ -244,7 +244,7 @@ export function enginePreparedConformance(
       await until('no connection is left', () => engine.shares().size === 0);
     });
 
-    it('passes resets on from either side', async () => {
+    test('passes resets on from either side', async () => {
       const one = await served();
       const farEnd = readAll(one.far);
       one.near.resetAndDestroy();
@@ -257,7 +257,7 @@ export function enginePreparedConformance(
       expect((await policy.nextReport(2)).outcome).toBe('backend-reset');
     });
 
-    it('follows each new table, while connections go on and are reported as they were decided', async () => {
+    test('follows each new table, while connections go on and are reported as they were decided', async () => {
       const old = await served();
       const moved = await another();
       publishOne([backendOf(moved)], { note: 'moved' });
@@ -287,7 +287,7 @@ export function enginePreparedConformance(
       );
     });
 
-    it('never serves from a table that was replaced before the client connected', async () => {
+    test('never serves from a table that was replaced before the client connected', async () => {
       const [one, two] = [backend, await another()];
       for (let i = 0; i < 30; i += 1) {
         const at = i % 2 === 0 ? two : one;
@@ -301,7 +301,7 @@ export function enginePreparedConformance(
       );
     });
 
-    it('drains its connections, and resets them when the drain time is over', async () => {
+    test('drains its connections, and resets them when the drain time is over', async () => {
       const { near, far } = await served();
       const ends = [readAll(near), readAll(far)];
       expect(await engine.drain(50)).toEqual({ finished: 0, reset: 1 });
@@ -312,7 +312,7 @@ export function enginePreparedConformance(
       });
     });
 
-    it('accepts a table for a listener that is closed or closing', async () => {
+    test('accepts a table for a listener that is closed or closing', async () => {
       const { near, far } = await served();
       await listener.close();
       publishOne([backendOf(backend)], { note: 'too late' });
@@ -320,7 +320,7 @@ export function enginePreparedConformance(
       expect((await readBytes(far, 1)).toString()).toBe('x');
     });
 
-    it('keeps the handle on a retained netns, and no handle on another netns', async () => {
+    test('keeps the handle on a retained netns, and no handle on another netns', async () => {
       const netns = makeNetns({ addresses: ['10.0.0.5/32'] });
       cleanups.push(() => ip('netns', 'delete', netns.name));
       const server = await NetnsServer.start(netns.name, 'source', '10.0.0.5', '6443', '7');

@@ -1,6 +1,6 @@
 // The conformance suite for pressure: which connection the engine evicts when slots run out, and how many slots each group of shares keeps.
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Decision, Engine, EngineLimits, Listener } from '../../src/proxy/engine.ts';
 import { readAll, readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
 import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from './engine.ts';
@@ -57,7 +57,7 @@ export function enginePressureConformance(
       expect((await readBytes(far, 5)).toString()).toBe('hello');
     };
 
-    it('accepts a newcomer as long as any connection is silent', async () => {
+    test('accepts a newcomer as long as any connection is silent', async () => {
       const policy = new RecordingPolicy(routed);
       const listener = await start(policy, { maxConnections: 4 });
       for (let i = 0; i < 4; i += 1) await connect(listener);
@@ -66,7 +66,7 @@ export function enginePressureConformance(
       expect(policy.reports.map(({ outcome }) => outcome)).toEqual(Array(4).fill('evicted-hello'));
     });
 
-    it.runIf(oneThread)(
+    test.runIf(oneThread)(
       'evicts the oldest silent connection of the address that holds most of them',
       async () => {
         const policy = new RecordingPolicy(routed);
@@ -85,7 +85,7 @@ export function enginePressureConformance(
       },
     );
 
-    it('evicts a refused client that does not close, and reports the outcome of the refusal', async () => {
+    test('evicts a refused client that does not close, and reports the outcome of the refusal', async () => {
       const policy = new RecordingPolicy(({ bytes }) =>
         bytes[0] === 0x78 ? { kind: 'alert', bytes: Buffer.from('no'), note: null } : routed(),
       );
@@ -100,7 +100,7 @@ export function enginePressureConformance(
       expect((await policy.nextReport()).outcome).toBe('alert-sent');
     });
 
-    it('never evicts a routed connection, and refuses the newcomer when all connections are routed', async () => {
+    test('never evicts a routed connection, and refuses the newcomer when all connections are routed', async () => {
       const policy = new RecordingPolicy(routed);
       const listener = await start(policy, { maxConnections: 2 });
       const [one, two] = [await connect(listener), await connect(listener)];
@@ -111,7 +111,7 @@ export function enginePressureConformance(
       expect(engine.stats().connections).toBe(2);
     });
 
-    it('reserves slots for each group of shares, whatever the others hold, and reports when none is left', async () => {
+    test('reserves slots for each group of shares, whatever the others hold, and reports when none is left', async () => {
       const policy = new RecordingPolicy(({ bytes }) => {
         const [group = ''] = Buffer.from(bytes).toString();
         const share = { key: Buffer.from(bytes).toString(), limit: 10, group };
@@ -142,7 +142,7 @@ export function enginePressureConformance(
       await isServed('a1');
     });
 
-    it('counts the slots of removed groups as common slots until they come free', async () => {
+    test('counts the slots of removed groups as common slots until they come free', async () => {
       const policy = new RecordingPolicy(({ bytes }) => {
         const key = Buffer.from(bytes).toString();
         return { ...candidates(backendOf(backend)), share: { key, limit: 10 } } as Decision;

@@ -1,6 +1,6 @@
 // The conformance suite for shares: connections that a policy counts together and bounds.
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Decision, Engine, EngineLimits, Listener, Share } from '../../src/proxy/engine.ts';
 import {
   freePort,
@@ -50,7 +50,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
     };
     const counts = () => Object.fromEntries(engine.shares());
 
-    it('counts a connection from the decision to its end, whichever side ends it, and each share separately', async () => {
+    test('counts a connection from the decision to its end, whichever side ends it, and each share separately', async () => {
       const policy = byHello(10);
       const listener = await open(policy);
       const [one, two, other] = [
@@ -69,7 +69,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       await until('all have gone', () => engine.shares().size === 0);
     });
 
-    it('refuses a connection over the limit with the farewell, and serves the next one when a place is free', async () => {
+    test('refuses a connection over the limit with the farewell, and serves the next one when a place is free', async () => {
       const policy = byHello(1);
       const listener = await open(policy);
       const first = await served(listener, 'a');
@@ -89,7 +89,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       await served(listener, 'a');
     });
 
-    it('closes without a byte when the share has no farewell', async () => {
+    test('closes without a byte when the share has no farewell', async () => {
       const policy = new RecordingPolicy(
         () =>
           ({
@@ -104,7 +104,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       expect((await policy.nextReport()).outcome).toBe('refused-share');
     });
 
-    it('applies the limit of each decision: a lowered limit refuses newcomers and cuts no connection', async () => {
+    test('applies the limit of each decision: a lowered limit refuses newcomers and cuts no connection', async () => {
       let limit = 2;
       const policy = new RecordingPolicy(() => of({ key: 'a', limit }));
       const listener = await open(policy);
@@ -116,7 +116,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       expect((await readBytes(far, 10)).toString()).toBe('still here');
     });
 
-    it('frees the place when no candidate can be reached', async () => {
+    test('frees the place when no candidate can be reached', async () => {
       const gone = backendOf({ address: '127.0.0.1', port: await freePort() });
       const policy = new RecordingPolicy(() => of({ key: 'a', limit: 1 }, gone));
       const listener = await open(policy);
@@ -129,7 +129,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       expect(counts()).toEqual({});
     });
 
-    it('counts under any key, and forgets keys without connections', async () => {
+    test('counts under any key, and forgets keys without connections', async () => {
       const policy = byHello(1);
       const listener = await open(policy);
       for (const key of [
@@ -145,7 +145,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       }
     });
 
-    it('counts nothing when the policy names no share', async () => {
+    test('counts nothing when the policy names no share', async () => {
       const policy = new RecordingPolicy(() => of(null));
       await served(await open(policy), 'hello');
       expect(counts()).toEqual({});

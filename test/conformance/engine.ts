@@ -2,7 +2,7 @@
 // so a failure is a fault of the engine.
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import { native } from '../../src/netns/native.ts';
 import type {
@@ -131,14 +131,14 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
     };
 
     describe('asking', () => {
-      it('asks once when the first bytes decide, and replays them exactly once before later bytes', async () => {
+      test('asks once when the first bytes decide, and replays them exactly once before later bytes', async () => {
         const { policy, near, far } = await established();
         near.write('-more');
         expect((await readBytes(far, 5)).toString()).toBe('-more');
         expect(policy.questions).toEqual([{ bytes: 'hello', note: undefined }]);
       });
 
-      it('asks again only once minBytes have arrived, with all bytes and the note of the last answer', async () => {
+      test('asks again only once minBytes have arrived, with all bytes and the note of the last answer', async () => {
         const policy = new RecordingPolicy(({ bytes }) =>
           bytes.length < 10
             ? { kind: 'more', minBytes: 10, note: 'waiting' }
@@ -160,7 +160,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         ]);
       });
 
-      it('drops skipBytes from the replay and nothing else', async () => {
+      test('drops skipBytes from the replay and nothing else', async () => {
         const policy = new RecordingPolicy(() => ({
           kind: 'candidates',
           backends: [backendOf(backend)],
@@ -175,7 +175,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readAll(far)).bytes.toString()).toBe('payload');
       });
 
-      it('asks before it reads in immediate mode, so a backend that sends first is relayed', async () => {
+      test('asks before it reads in immediate mode, so a backend that sends first is relayed', async () => {
         const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
         const near = await client(await open(policy, { mode: 'immediate' }));
         const far = await backend.nextSocket();
@@ -186,7 +186,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(policy.questions).toEqual([{ bytes: '', note: undefined }]);
       });
 
-      it('limits a policy that throws to its own connection, and serves the next one', async () => {
+      test('limits a policy that throws to its own connection, and serves the next one', async () => {
         let thrown = false;
         const policy = new RecordingPolicy(() => {
           if (thrown) return candidates(backendOf(backend));
@@ -205,7 +205,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
     });
 
     describe('refusing a client', () => {
-      it('delivers the bytes of an alert before FIN although the client has sent more than the engine read', async () => {
+      test('delivers the bytes of an alert before FIN although the client has sent more than the engine read', async () => {
         const policy = new RecordingPolicy(() => ({
           kind: 'alert',
           bytes: Buffer.from('alert!!'),
@@ -226,7 +226,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         });
       });
 
-      it('closes without a byte when the policy decides so', async () => {
+      test('closes without a byte when the policy decides so', async () => {
         const policy = new RecordingPolicy(() => ({ kind: 'close', note: 'not TLS' }));
         const near = await client(await open(policy));
         near.write('GET / HTTP/1.1\r\n\r\n');
@@ -235,7 +235,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(await policy.nextReport()).toMatchObject({ outcome: 'closed', note: 'not TLS' });
       });
 
-      it('does not wait longer than the linger time for a client that never closes', async () => {
+      test('does not wait longer than the linger time for a client that never closes', async () => {
         await withLimits({ lingerMs: 100 });
         const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
         const near = await client(await open(policy));
@@ -246,7 +246,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
     });
 
     describe('bounds', () => {
-      it('gives the whole hello one deadline, which single bytes cannot stretch', async () => {
+      test('gives the whole hello one deadline, which single bytes cannot stretch', async () => {
         await withLimits({ helloTimeoutMs: 300 });
         const policy = new RecordingPolicy(() => ({ kind: 'more', minBytes: 1000, note: null }));
         const near = await client(await open(policy));
@@ -258,7 +258,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(report.durationMs).toBeLessThan(10_000); // at this rate the hello would take 20 s
       });
 
-      it('ends a connection that never sends a byte at the same deadline', async () => {
+      test('ends a connection that never sends a byte at the same deadline', async () => {
         await withLimits({ helloTimeoutMs: 100 });
         const policy = new RecordingPolicy(() => ({ kind: 'more', minBytes: 1, note: null }));
         const near = await client(await open(policy));
@@ -267,7 +267,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(policy.questions).toEqual([]);
       });
 
-      it('refuses a hello over its bound', async () => {
+      test('refuses a hello over its bound', async () => {
         await withLimits({ maxHelloBytes: 1000 });
         const policy = new RecordingPolicy(({ bytes }) => ({
           kind: 'more',
@@ -280,7 +280,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('hello-too-large');
       });
 
-      it('evicts the oldest long hello when the shared memory is used up, and still serves short hellos', async () => {
+      test('evicts the oldest long hello when the shared memory is used up, and still serves short hellos', async () => {
         await withLimits({ maxHelloMemoryBytes: 40_000 });
         const policy = new RecordingPolicy(({ bytes }) =>
           bytes[0] === 0x78 ? { kind: 'more', minBytes: 60_000, note: null } : candidates(backendOf(backend)),
@@ -305,7 +305,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await until('the memory is given back', () => engine.stats().helloMemoryBytes === 0);
       });
 
-      it('refuses a hello that alone exceeds the shared memory', async () => {
+      test('refuses a hello that alone exceeds the shared memory', async () => {
         await withLimits({ maxHelloMemoryBytes: 10_000 });
         const policy = new RecordingPolicy(({ bytes }) => ({
           kind: 'more',
@@ -318,7 +318,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('refused-hello-memory');
       });
 
-      it('asks about a hello of the maximum size before it calls it too large, and keeps the bytes that follow', async () => {
+      test('asks about a hello of the maximum size before it calls it too large, and keeps the bytes that follow', async () => {
         await withLimits({ maxHelloBytes: 1000 });
         const policy = new RecordingPolicy(({ bytes }) =>
           bytes.length < 1000 ? { kind: 'more', minBytes: 1000, note: null } : candidates(backendOf(backend)),
@@ -331,7 +331,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).bytesFromClient).toBe(5000);
       });
 
-      it('refuses a connection over the bound at once and does not disturb the served ones', async () => {
+      test('refuses a connection over the bound at once and does not disturb the served ones', async () => {
         await withLimits({ maxConnections: 1 });
         const { listener, policy, near, far } = await established();
         await tcpClient(listener.port).then(readAll, () => {}); // the reset may be faster than the connect event
@@ -345,7 +345,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
       });
 
-      it('reports a client that leaves before its hello is complete', async () => {
+      test('reports a client that leaves before its hello is complete', async () => {
         const policy = new RecordingPolicy(({ bytes }) => ({
           kind: 'more',
           minBytes: bytes.length + 1,
@@ -368,7 +368,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       const refusedPort = async (): Promise<Backend> =>
         backendOf({ address: '127.0.0.1', port: await freePort() });
 
-      it('tries the candidates in order and reports each attempt', async () => {
+      test('tries the candidates in order and reports each attempt', async () => {
         const dead = await refusedPort();
         const policy = new RecordingPolicy(() => candidates(dead, backendOf(backend)));
         const near = await client(await open(policy));
@@ -383,7 +383,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(report.backend).toEqual(backendOf(backend));
       });
 
-      it('sends the farewell when no candidate answers', async () => {
+      test('sends the farewell when no candidate answers', async () => {
         const policy = new RecordingPolicy(() => candidates({ ...dead }, { ...dead }));
         const dead = await refusedPort();
         const near = await client(await open(policy));
@@ -395,7 +395,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(await policy.nextDialFailures(2)).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
       });
 
-      it('reports an invalid address, and tries the next candidate', async () => {
+      test('reports an invalid address, and tries the next candidate', async () => {
         const nonsense: Backend = { key: 'x', address: 'api.example', port: 1, netns: null };
         const policy = new RecordingPolicy(() => candidates(nonsense, backendOf(backend)));
         const near = await client(await open(policy));
@@ -404,7 +404,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(await policy.nextDialFailures(1)).toHaveLength(1);
       });
 
-      it('reports a missing netns, and tries the next candidate', async () => {
+      test('reports a missing netns, and tries the next candidate', async () => {
         const netns = { path: '/run/netns/there-is-no-such-netns', identity: 'cookie:1' };
         const lost = { ...backendOf(backend), netns, key: 'lost' };
         const policy = new RecordingPolicy(() => candidates(lost, backendOf(backend)));
@@ -416,7 +416,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
     });
 
     describe('relaying', () => {
-      it('passes a half-close of the client on and keeps the other direction open', async () => {
+      test('passes a half-close of the client on and keeps the other direction open', async () => {
         const { policy, near, far } = await established();
         near.end('last words');
         expect((await readAll(far)).bytes.toString()).toBe('last words');
@@ -429,7 +429,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         });
       });
 
-      it('passes a half-close of the backend on and keeps the other direction open', async () => {
+      test('passes a half-close of the backend on and keeps the other direction open', async () => {
         const { policy, near, far } = await established();
         far.end('goodbye');
         expect((await readAll(near)).bytes.toString()).toBe('goodbye');
@@ -438,7 +438,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
-      it('passes a reset of the client on as a reset', async () => {
+      test('passes a reset of the client on as a reset', async () => {
         const { policy, near, far } = await established();
         const end = readAll(far);
         near.resetAndDestroy();
@@ -446,7 +446,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('client-reset');
       });
 
-      it('passes a reset of the backend on as a reset', async () => {
+      test('passes a reset of the backend on as a reset', async () => {
         const { policy, near, far } = await established();
         const end = readAll(near);
         far.resetAndDestroy();
@@ -454,7 +454,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('backend-reset');
       });
 
-      it.each(['client', 'backend'] as const)(
+      test.each(['client', 'backend'] as const)(
         'passes on a reset that a %s sends after its FIN',
         async (who) => {
           const { policy, near, far } = await established();
@@ -472,7 +472,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         },
       );
 
-      it('ends when a backend closes while its client is still sending', async () => {
+      test('ends when a backend closes while its client is still sending', async () => {
         const { policy, near, far } = await established();
         far.end('no more, please');
         near.write(Buffer.alloc(100_000, 'x'));
@@ -484,7 +484,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await until('it is not counted any more', () => engine.stats().connections === 0);
       });
 
-      it('delivers the bytes that a backend sent before it reset the connection', async () => {
+      test('delivers the bytes that a backend sent before it reset the connection', async () => {
         const { near, far } = await established();
         const said = Buffer.alloc(100_000, 'w');
         const end = readAll(near);
@@ -499,7 +499,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect([bytes.length, reset]).toEqual([said.length, true]);
       });
 
-      it('does not treat a stalled reader as a dead peer', async () => {
+      test('does not treat a stalled reader as a dead peer', async () => {
         const deadPeerTimeoutMs = 1200;
         await withLimits({ deadPeerTimeoutMs });
         const { policy, near, far } = await established();
@@ -512,7 +512,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readAll(near)).bytes.length).toBe(sent);
       });
 
-      it('stops reading from a sender whose receiver stalls, and loses no byte when the receiver continues', async () => {
+      test('stops reading from a sender whose receiver stalls, and loses no byte when the receiver continues', async () => {
         const { near, far } = await established();
         near.pause();
         const chunk = Buffer.alloc(1024 * 1024, 'z');
@@ -535,7 +535,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(bytes.every((byte) => byte === 0x7a)).toBe(true);
       });
 
-      it('carries a client that sends everything and half-closes before the backend is connected', async () => {
+      test('carries a client that sends everything and half-closes before the backend is connected', async () => {
         const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
         const near = await client(await open(policy));
         near.end('hello and goodbye');
@@ -546,7 +546,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
-      it('does not cut a silent connection', async () => {
+      test('does not cut a silent connection', async () => {
         const ms = 600;
         await withLimits({ helloTimeoutMs: ms, connectTimeoutMs: ms, lingerMs: ms });
         const { listener, near, far } = await established();
@@ -558,7 +558,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
     });
 
     describe('listeners and shutdown', () => {
-      it('opens and closes listeners while their connections go on', async () => {
+      test('opens and closes listeners while their connections go on', async () => {
         const { listener, near, far } = await established();
         const other = await open(new RecordingPolicy(() => candidates(backendOf(backend))));
         await listener.close();
@@ -570,12 +570,12 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
       });
 
-      it('names the busy address when a listener cannot open', async () => {
+      test('names the busy address when a listener cannot open', async () => {
         const { listener, policy } = await established();
         await expect(open(policy, { port: listener.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
       });
 
-      it('drains: it accepts no new connection, waits for the existing ones, and reports the result', async () => {
+      test('drains: it accepts no new connection, waits for the existing ones, and reports the result', async () => {
         const { listener, policy, near, far } = await established();
         const drained = engine.drain(60_000);
         await expect(tcpClient(listener.port)).rejects.toThrow();
@@ -586,7 +586,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
-      it('resets the remaining connections when the drain time is over', async () => {
+      test('resets the remaining connections when the drain time is over', async () => {
         const { policy, near, far } = await established();
         const [nearEnd, farEnd] = [readAll(near), readAll(far)];
         expect(await engine.drain(100)).toEqual({ finished: 0, reset: 1 });
@@ -594,7 +594,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect((await policy.nextReport()).outcome).toBe('drain-expired');
       });
 
-      it('ends at once when it is closed while it sends an alert', async () => {
+      test('ends at once when it is closed while it sends an alert', async () => {
         await withLimits({ lingerMs: 60_000 });
         const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
         const near = await client(await open(policy));
@@ -605,7 +605,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         expect(policy.reports).toHaveLength(1);
       });
 
-      it('opens no listener after it is closed', async () => {
+      test('opens no listener after it is closed', async () => {
         const policy = new RecordingPolicy(() => ({ kind: 'close', note: null }));
         const opening = open(policy).catch(() => null);
         const closing = engine.close();
@@ -616,7 +616,7 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         await expect(open(policy)).rejects.toMatchObject({ code: 'ERR_ENGINE_STOPPED' });
       });
 
-      it('ends at once when it is closed during a drain', async () => {
+      test('ends at once when it is closed during a drain', async () => {
         const { policy } = await established();
         const drained = engine.drain(60_000);
         await within(30_000, 'close', engine.close());

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RunConfig, readConfig } from '../../src/cli/config/config.ts';
 import type { Desired } from '../../src/control/desired/desired-state.ts';
 import type { DesiredChanges } from '../../src/control-thread/control-changes.ts';
@@ -74,7 +74,7 @@ describe('the control thread', () => {
       manifest({ name, networkId: networks[name], address: ADDRESS }),
     );
 
-  it('publishes the first state and each change, and keeps unchanged objects identical', async () => {
+  test('publishes the first state and each change, and keeps unchanged objects identical', async () => {
     const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
     try {
       write('alpha');
@@ -106,7 +106,7 @@ describe('the control thread', () => {
     }
   });
 
-  it('probes a backend at once when clients cannot reach it', async () => {
+  test('probes a backend at once when clients cannot reach it', async () => {
     const server = await NetnsServer.start(`qdhcp-${networks.alpha}`, 'hold', ADDRESS, '6443');
     write('alpha');
     await open(config('--health-interval', '1h')).start(handlers);
@@ -117,7 +117,7 @@ describe('the control thread', () => {
     await until('it is down', () => stateOf('alpha') === 'unhealthy');
   });
 
-  it('ends by itself when it is stopped, and leaves neither thread nor descriptor', async () => {
+  test('ends by itself when it is stopped, and leaves neither thread nor descriptor', async () => {
     write('alpha');
     await open(config()).start(handlers);
     await link.stop(); // the first thread of a process also creates what Node keeps for later threads
@@ -133,14 +133,14 @@ describe('the control thread', () => {
     expect(await link.health()).toMatchObject({ atMs: null });
   });
 
-  it('can be stopped before it has started', async () => {
+  test('can be stopped before it has started', async () => {
     open(config());
     await link.stop();
     await within(WAIT_MS, 'nothing', link.start(handlers));
     await link.settled;
   });
 
-  it('logs the problem with the netns directory', async () => {
+  test('logs the problem with the netns directory', async () => {
     await open(config('--netns-dir', join(directory, 'nowhere'))).start(handlers);
     expect(log).toEqual([expect.stringMatching(/^warn: the netns directory .* does not exist/)]);
   });
@@ -150,7 +150,7 @@ const LISTEN = `import { parentPort } from 'node:worker_threads'; parentPort.on(
 const STUCK = `${LISTEN} if (message.kind === 'start') for (;;); });`;
 
 describe('a control thread that', () => {
-  it('throws fails the link, and the earlier messages are kept', async () => {
+  test('throws fails the link, and the earlier messages are kept', async () => {
     open(
       config(),
       `${LISTEN}
@@ -167,24 +167,24 @@ describe('a control thread that', () => {
     expect(log).toEqual(['warn: last words']);
   });
 
-  it('rejects a promise without a handler fails the link', async () => {
+  test('rejects a promise without a handler fails the link', async () => {
     open(config(), `${LISTEN} void Promise.reject(new Error('forgotten')); });`);
     void link.start(handlers);
     await expect(link.failed).rejects.toThrow('the control thread ended: forgotten');
   });
 
-  it('ends unexpectedly fails the link', async () => {
+  test('ends unexpectedly fails the link', async () => {
     open(config(), `${LISTEN} process.exit(); });`);
     void link.start(handlers);
     await expect(link.failed).rejects.toThrow('the control thread ended: unexpected exit');
   });
 
-  it('cannot be loaded fails the link', async () => {
+  test('cannot be loaded fails the link', async () => {
     open(config(), `import './nothing.js';`);
     await expect(link.failed).rejects.toThrow('the control thread ended: ');
   });
 
-  it('is stuck is detected, delays no caller, and is terminated at the end', async () => {
+  test('is stuck is detected, delays no caller, and is terminated at the end', async () => {
     open(
       config(),
       `${LISTEN}
@@ -207,7 +207,7 @@ describe('a control thread that', () => {
     expect(log.at(-1)).toBe('warn: the control thread does not end by itself: ending it');
   });
 
-  it('is stuck during a stop is terminated after the deadline, which is not a failure', async () => {
+  test('is stuck during a stop is terminated after the deadline, which is not a failure', async () => {
     open(config(), STUCK, 500);
     void link.start(handlers);
     await link.stop();

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { until, within } from '../support/tcp.ts';
 
@@ -54,12 +54,12 @@ describe('npm run demo', () => {
   }, STORY_MS + 10_000);
   afterAll(() => demo.ended('SIGKILL'));
 
-  it('tells its complete story', () => {
+  test('tells its complete story', () => {
     expect(demo.output).toMatch(/\d+ checks, all true/);
     expect(demo.output).not.toContain('✗');
   });
 
-  it('writes a kubeconfig that reaches the management API from outside, with its certificate', async () => {
+  test('writes a kubeconfig that reaches the management API from outside, with its certificate', async () => {
     const { clusters, users } = parse(readFileSync(kubeconfigFile, 'utf8'));
     const { server, 'certificate-authority-data': ca } = clusters[0].cluster;
     const path = '/apis/discovery.k8s.io/v1/namespaces/magnum-system/endpointslices';
@@ -79,7 +79,7 @@ describe('npm run demo', () => {
     expect(names.sort()).toEqual(['alpha-net-1', 'alpha-web-net-1', 'beta-net-1', 'gamma-net-1']);
   });
 
-  it('shows status and a cluster with the commands that it prints', () => {
+  test('shows status and a cluster with the commands that it prints', () => {
     const shell = (command: string) => execFileSync('sh', ['-c', command], { encoding: 'utf8' });
     const status = demo.matched(/^ {2}(curl -s http:.+)$/m);
     expect(JSON.parse(shell(status))).toMatchObject({ ready: true, problems: [] });
@@ -87,7 +87,7 @@ describe('npm run demo', () => {
     expect(JSON.parse(shell(version))).toMatchObject({ cluster: 'alpha', user: 'system:anonymous' });
   });
 
-  it('ends cleanly on Ctrl-C and leaves nothing behind', { timeout: STORY_MS }, async () => {
+  test('ends cleanly on Ctrl-C and leaves nothing behind', { timeout: STORY_MS }, async () => {
     expect(existsSync(kubeconfigFile)).toBe(true);
     expect(await demo.ended('SIGINT')).toBe(0);
     expect(demo.output).toContain('withdrawn: EndpointSlice magnum-system/alpha-net-1');

@@ -1,6 +1,6 @@
 // Runs every `sh run` block of the documentation, page by page, in one shell for each page, and compares what it prints with the page.
 import { spawnSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blocksOf, pages } from './page-blocks.ts';
 import { ShellSession } from './shell-session.ts';
 import { isAsShown } from './shown-output.ts';
@@ -10,7 +10,7 @@ const runnable = pages()
   .map((page) => ({ page, blocks: blocksOf(page).filter(({ info }) => info === 'run') }))
   .filter(({ blocks }) => blocks.length > 0);
 
-it('finds the tutorial', () => {
+test('finds the tutorial', () => {
   expect(runnable.map(({ page }) => page)).toContain('docs/tutorial/first-cluster.md');
 });
 
@@ -23,7 +23,7 @@ describe.skipIf(!hasCurl)('the commands of the documentation work as pasted (nee
     afterAll(() => session.stop());
     let broken: string | null = null;
 
-    it.each(blocks)('$place', async ({ place, text, shown }) => {
+    test.each(blocks)('$place', async ({ place, text, shown }) => {
       if (broken !== null) throw new Error(`not run: ${broken} failed, and this block needs it`);
       broken = place;
       const { printed, failed, exitCode } = await session.run(text);
@@ -36,7 +36,7 @@ describe.skipIf(!hasCurl)('the commands of the documentation work as pasted (nee
 });
 
 describe('the comparison with the page', () => {
-  it.each([
+  test.each([
     ['accepts equal text', 'one\ntwo', 'one\ntwo\n', true],
     ['accepts any text for … within a line', 'up … s, ready', 'up 12 s, ready\n', true],
     ['accepts any number of lines for a line that is only …', 'a\n…\nz', 'a\nb\nc\nz\n', true],
@@ -59,14 +59,14 @@ describe('a shell session', () => {
   });
   afterAll(() => session.stop());
 
-  it('keeps variables from block to block and reads blocks in a shell that a block starts', async () => {
+  test('keeps variables from block to block and reads blocks in a shell that a block starts', async () => {
     await session.run('word=kept\nexport word');
     await session.run('bash');
     expect(await session.run('echo "$word"')).toEqual({ printed: 'kept\n', failed: [], exitCode: 0 });
     await session.run('exit');
   });
 
-  it('reports a command that fails in the middle of a block', async () => {
+  test('reports a command that fails in the middle of a block', async () => {
     expect(await session.run('echo before\nls /nonexistent 2> /dev/null\necho after')).toEqual({
       printed: 'before\nafter\n',
       failed: ['ls /nonexistent 2> /dev/null'],
@@ -74,7 +74,7 @@ describe('a shell session', () => {
     });
   });
 
-  it('reports a shell that a block ends', async () => {
+  test('reports a shell that a block ends', async () => {
     await expect(session.run('exit 3')).rejects.toThrow('the shell ended');
   });
 });

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Labels } from '../../src/kube/labels/label-requirement.ts';
 import { matches, parseLabelSelector } from '../../src/kube/labels/label-selector.ts';
 import { matchesNode, parseNodeSelector } from '../../src/kube/labels/node-selector.ts';
@@ -59,7 +59,7 @@ function ours({ kind, labelSelector, nodeSelector, labels: sets }: Case): Verdic
 // With binaries from KUBEBUILDER_ASSETS the judge program is not built.
 const [judge] = componentCommand('selector-judge', []);
 describe.skipIf(!existsSync(judge))('our selectors and those of Kubernetes', () => {
-  it.each([
+  test.each([
     ['label selectors', labelCases],
     ['node selectors', nodeCases],
   ] as const)('agree on %s: their validity and their matches', (what, arbitrary) => {

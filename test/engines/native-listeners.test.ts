@@ -1,7 +1,7 @@
 // Listeners open and close for months. After the last report of a closed listener's connections, the engine and the addon keep nothing of
 // it. Until then they keep everything, because the report needs it.
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import { NativeEngine } from '../../src/proxy/native/native-engine.ts';
 import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from '../conformance/engine.ts';
@@ -41,7 +41,7 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
       return here === 0 && inAddon === 0;
     });
 
-  it('are forgotten one after the other, with their descriptors, and each policy gets the report of its connection', {
+  test('are forgotten one after the other, with their descriptors, and each policy gets the report of its connection', {
     timeout: 300_000,
   }, async () => {
     const before = openDescriptors();
@@ -65,7 +65,7 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
     await until('their descriptors are closed', () => openDescriptors() <= before + AT_ONCE);
   });
 
-  it('are remembered until their last connection has ended and its policy has the report', async () => {
+  test('are remembered until their last connection has ended and its policy has the report', async () => {
     const policy = routed();
     const listener = await open(policy);
     const first = await visit(listener.port);
@@ -83,7 +83,7 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
     await nothingKnown();
   });
 
-  it('are forgotten at once when they have no connection, and never before they are closed', async () => {
+  test('are forgotten at once when they have no connection, and never before they are closed', async () => {
     const policy = new RecordingPolicy(() => ({ kind: 'close', note: null }));
     const [first, second] = [await open(policy), await open(policy)];
     const near = await visit(first.port);

@@ -1,6 +1,6 @@
 // A stall of JavaScript (a long computation, a garbage collection) never delays established connections, nor new ones whose answer is
 // prepared. It delays only connections that the policy must decide.
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import type { Listener } from '../../src/proxy/engine.ts';
 import { NativeEngine } from '../../src/proxy/native/native-engine.ts';
@@ -57,7 +57,7 @@ async function turnsMeanwhile(stall = stands): Promise<{ turns: number; within: 
   return pair.result(fromMs, clockMs());
 }
 
-it.each([
+test.each([
   ['stands still', stands],
   ['collects garbage', collectsGarbage],
 ])('established connections go on while JavaScript %s', async (_what, stall) => {
@@ -69,7 +69,7 @@ it.each([
   expect(gapMs).toBeLessThan(STALL_MS / 2);
 });
 
-it('new connections whose answer is prepared are not delayed while JavaScript stands still', async () => {
+test('new connections whose answer is prepared are not delayed while JavaScript stands still', async () => {
   listener.prepare(
     new Map([[NAME, { backends: [backend()], farewell: null, share: { key: 'a', limit: 100 }, note: 'n' }]]),
   );
@@ -81,7 +81,7 @@ it('new connections whose answer is prepared are not delayed while JavaScript st
   expect(report).toMatchObject({ note: 'n', backend: backend() });
 });
 
-it('connections that the policy must decide wait while JavaScript stands still', async () => {
+test('connections that the policy must decide wait while JavaScript stands still', async () => {
   await pair.visitThrough(listener.port, helloFor(NAME));
   const { within } = await turnsMeanwhile();
   expect(policy.questions.length).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { neededRights } from '../../src/control/objects/needed-rights.ts';
 import { neededRules } from './needed-access.ts';
@@ -8,7 +8,7 @@ const EVERYWHERE = { namespace: null, clusterNamespace: null };
 const RIGHTS = neededRights(EVERYWHERE);
 
 describe('the rights that Isthmus needs', () => {
-  it('are those of the example Role', () => {
+  test('are those of the example Role', () => {
     const file = new URL('../../deploy/examples/kubernetes-source/rbac.yaml', import.meta.url);
     const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
     const { rules } = documents.find(({ kind }) => kind === 'Role');
@@ -21,7 +21,7 @@ describe('the rights that Isthmus needs', () => {
     );
   });
 
-  it('also include those of the example ClusterRole if nodes are selected', () => {
+  test('also include those of the example ClusterRole if nodes are selected', () => {
     const file = new URL('../../deploy/examples/kubernetes-source/rbac-node-selector.yaml', import.meta.url);
     const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
     const { rules } = documents.find(({ kind }) => kind === 'ClusterRole');
@@ -30,14 +30,14 @@ describe('the rights that Isthmus needs', () => {
     expect(rules).toEqual(all.slice(RIGHTS.length));
   });
 
-  it('apply to one namespace, or to all namespaces if none is set', () => {
+  test('apply to one namespace, or to all namespaces if none is set', () => {
     const rules = neededRules({ clusterNamespace: null, namespace: 'magnum-system' });
     expect(rules.map(({ namespace }) => namespace)).toEqual(
       RIGHTS.map(({ where }) => (where === 'clusters' ? undefined : 'magnum-system')),
     );
   });
 
-  it('include no wildcard, no change of a cluster, and no creation or deletion of a Secret', () => {
+  test('include no wildcard, no change of a cluster, and no creation or deletion of a Secret', () => {
     const verbsOf = (wanted: string) =>
       RIGHTS.flatMap(({ resource, verbs }) => (resource === wanted ? verbs : []));
     expect(JSON.stringify(RIGHTS)).not.toContain('*');

@@ -1,6 +1,6 @@
 // The TCP check against real kernels: its results, and that the server behind the port never sees a connection.
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ClosableProbe, ProbeOutcome } from '../../src/health/probe.ts';
 import { createProbe } from '../../src/health/probe-kinds.ts';
 import { type DialTarget, dial } from '../../src/netns/dial.ts';
@@ -60,7 +60,7 @@ describe('the TCP check', () => {
     netns.remove();
   });
 
-  it('passes 200 times without one accept() on a TLS server, over IPv4 and IPv6', async () => {
+  test('passes 200 times without one accept() on a TLS server, over IPv4 and IPv6', async () => {
     const outcomes: ProbeOutcome[] = [];
     for (let round = 0; round < 100; round++) {
       for (const address of ['10.6.0.1', 'fd00:6::1']) {
@@ -79,7 +79,7 @@ describe('the TCP check', () => {
     );
   });
 
-  it('passes 50 times in parallel, and the server accepts no connection', async () => {
+  test('passes 50 times in parallel, and the server accepts no connection', async () => {
     const before = backend.count('connection');
     const outcomes = await Promise.all(Array.from({ length: 50 }, () => run('10.6.0.1', backend.port)));
     expect(outcomes.every(({ ok }) => ok)).toBe(true);
@@ -87,13 +87,13 @@ describe('the TCP check', () => {
     expect(backend.count('connection') - before).toBeLessThanOrEqual(isHeardAtMost(outcomes));
   });
 
-  it('would be accepted as an ordinary connection: this shows that the tests above can fail', async () => {
+  test('would be accepted as an ordinary connection: this shows that the tests above can fail', async () => {
     const before = backend.count('connection');
     await connectAndReset(target('10.6.0.1', backend.port));
     await expect.poll(() => backend.count('connection')).toBe(before + 1);
   });
 
-  it('is not accepted while the event loop is blocked, and does not time out because of it', async () => {
+  test('is not accepted while the event loop is blocked, and does not time out because of it', async () => {
     const before = backend.count('connection');
     const running = run('10.6.0.1', backend.port);
     // The kernel delays the last ACK by 200 ms, and the deadline is at 300 ms.
@@ -105,46 +105,46 @@ describe('the TCP check', () => {
     await expect.poll(() => backend.count('connection')).toBe(before + 1);
   });
 
-  it('fails with ECONNREFUSED if no server listens', async () => {
+  test('fails with ECONNREFUSED if no server listens', async () => {
     const outcome = await run('10.6.0.1', 1);
     expect(outcome).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
   });
 
-  it('fails with ENETUNREACH if there is no route', async () => {
+  test('fails with ENETUNREACH if there is no route', async () => {
     expect(await run('192.0.2.1', 6443)).toMatchObject({ ok: false, error: 'ENETUNREACH' });
   });
 
-  it('fails with EHOSTUNREACH if the route is unreachable', async () => {
+  test('fails with EHOSTUNREACH if the route is unreachable', async () => {
     ip('-n', netns.name, 'route', 'add', 'unreachable', '198.51.100.0/24');
     expect(await run('198.51.100.1', 6443)).toMatchObject({ ok: false, error: 'EHOSTUNREACH' });
   });
 
-  it('fails with ETIMEDOUT at the timeout if no host answers', async () => {
+  test('fails with ETIMEDOUT at the timeout if no host answers', async () => {
     const outcome = await run('10.7.0.2', 6443);
     expect(outcome).toMatchObject({ ok: false, error: 'ETIMEDOUT' });
     expect(outcome.durationMs).toBeGreaterThanOrEqual(295);
     expect(outcome.durationMs).toBeLessThan(10_000); // the kernel's own timeout is over two minutes
   });
 
-  it('fails with ETIMEDOUT if the accept queue is full', async () => {
+  test('fails with ETIMEDOUT if the accept queue is full', async () => {
     const full = await fullListener(netns.name, '10.6.0.1');
     expect(await run('10.6.0.1', full.port)).toMatchObject({ ok: false, error: 'ETIMEDOUT' });
     await full.stop();
   });
 
-  it('fails with ENOENT if the netns no longer exists', async () => {
+  test('fails with ENOENT if the netns no longer exists', async () => {
     const gone = makeNetns();
     const old = netnsRefOf(gone.path);
     gone.remove();
     expect(await run('10.6.0.1', backend.port, old)).toMatchObject({ ok: false, error: 'ENOENT' });
   });
 
-  it('fails with ENETNSCHANGED if another netns has the name', async () => {
+  test('fails with ENETNSCHANGED if another netns has the name', async () => {
     const other = { path: netns.path, identity: 'cookie:1' };
     expect(await run('10.6.0.1', backend.port, other)).toMatchObject({ ok: false, error: 'ENETNSCHANGED' });
   });
 
-  it.each([
+  test.each([
     ['api.example.org', 6443],
     ['10.6.0', 6443],
     ['10.6.0.1\0', 6443],
@@ -154,7 +154,7 @@ describe('the TCP check', () => {
     expect(await run(address, port)).toMatchObject({ ok: false, error: 'EINVAL' });
   });
 
-  it('dials in the netns of the process for a target without a netns', async () => {
+  test('dials in the netns of the process for a target without a netns', async () => {
     const server = createServer().listen(0, '::1');
     await new Promise((resolve) => server.on('listening', resolve));
     const { port } = server.address() as { port: number };
@@ -163,7 +163,7 @@ describe('the TCP check', () => {
     server.close();
   });
 
-  it('ends with ECANCELED if it is aborted, at once or later', async () => {
+  test('ends with ECANCELED if it is aborted, at once or later', async () => {
     expect(await outcomeOf(probe, target('10.7.0.2', 6443), AbortSignal.abort())).toMatchObject({
       error: 'ECANCELED',
     });
@@ -177,7 +177,7 @@ describe('the TCP check', () => {
     expect(outcome.durationMs).toBeLessThan(30_000);
   });
 
-  it('runs the maximum number of probes in parallel, each with its own outcome, and rejects one more', async () => {
+  test('runs the maximum number of probes in parallel, each with its own outcome, and rejects one more', async () => {
     const ends = Array.from({ length: 200 }, (_, index) =>
       index % 2 === 0 ? run('10.7.0.2', 6443) : run('10.6.0.1', backend.port),
     );
@@ -187,7 +187,7 @@ describe('the TCP check', () => {
     expect(await run('10.6.0.1', backend.port)).toMatchObject({ ok: true });
   });
 
-  it('leaves no open descriptor and no thread in another netns, whatever its outcome', async () => {
+  test('leaves no open descriptor and no thread in another netns, whatever its outcome', async () => {
     await run('10.6.0.1', backend.port);
     const before = openDescriptors();
     const controller = new AbortController();
@@ -229,7 +229,7 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     netns.remove();
   });
 
-  it('logs nothing for 200 TCP checks and accepts none', async () => {
+  test('logs nothing for 200 TCP checks and accepts none', async () => {
     const probe = createProbe({ addon: native, settings: { ...SETTINGS, timeoutMs: 30_000 } });
     const outcomes: ProbeOutcome[] = [];
     for (let round = 0; round < 200; round++) outcomes.push(await outcomeOf(probe, target()));
@@ -241,7 +241,7 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     if (heard === 0) expect(backend.events).toHaveLength(1);
   });
 
-  it('logs nothing for 50 TLS checks', async () => {
+  test('logs nothing for 50 TLS checks', async () => {
     const before = { connections: backend.count('connection'), logged: backend.count('log') };
     const settings = { kind: 'tls', timeoutMs: 30_000, maxConcurrent: 1 } as const;
     const probe = createProbe({ addon: native, settings });
@@ -252,7 +252,7 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     expect(backend.count('log')).toBe(before.logged);
   });
 
-  it('logs a connection that closes at once: this shows that the tests above can fail', async () => {
+  test('logs a connection that closes at once: this shows that the tests above can fail', async () => {
     await connectAndReset(target());
     await expect.poll(() => backend.events.at(-1)?.line ?? '').toContain('TLS handshake error');
   });

@@ -1,5 +1,5 @@
 // A thousand clusters in real namespaces: all become healthy within the permitted probe rate, and a failure is detected.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HealthMonitor } from '../../src/health/health-monitor.ts';
 import { DEFAULT_HEALTH_SETTINGS } from '../../src/health/health-settings.ts';
 import type { Probe, ProbeTarget } from '../../src/health/probe.ts';
@@ -23,7 +23,7 @@ describe('a thousand clusters', () => {
     for (const each of netns) each.remove();
   });
 
-  it('are all up after two probes each, without a burst and without accepted connections; a dead one is seen at once', async () => {
+  test('are all up after two probes each, without a burst and without accepted connections; a dead one is seen at once', async () => {
     const before = openDescriptors();
     const starts: number[] = [];
     const started: string[] = [];

@@ -1,6 +1,6 @@
 // The TLS check against real servers in a real netns.
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ClosableProbe } from '../../src/health/probe.ts';
 import { createProbe } from '../../src/health/probe-kinds.ts';
 import { native } from '../../src/netns/native.ts';
@@ -57,7 +57,7 @@ describe('the TLS check', () => {
     netns.remove();
   });
 
-  it('passes, sends the cluster name and closes cleanly, although the certificate has an unknown issuer', async () => {
+  test('passes, sends the cluster name and closes cleanly, although the certificate has an unknown issuer', async () => {
     expect(await run(backend.port)).toMatchObject({ ok: true, error: null });
     await expect.poll(() => backend.count('end')).toBe(1);
     expect(backend.events.slice(1)).toEqual([
@@ -67,14 +67,14 @@ describe('the TLS check', () => {
     ]);
   });
 
-  it('sends no server name if the target has only an address', async () => {
+  test('sends no server name if the target has only an address', async () => {
     expect(await run(backend.port, never, '10.6.0.1')).toMatchObject({ ok: true });
     await expect
       .poll(() => backend.events.findLast(({ event }) => event === 'secure'))
       .toMatchObject({ servername: false });
   });
 
-  it('passes a hundred times without a server error and without a leaked descriptor', async () => {
+  test('passes a hundred times without a server error and without a leaked descriptor', async () => {
     await run(backend.port);
     const before = openDescriptors();
     const durations: number[] = [];
@@ -88,18 +88,18 @@ describe('the TLS check', () => {
     console.log(`TLS check: median ${durations.sort((a, b) => a - b)[50]!.toFixed(2)} ms`);
   });
 
-  it('fails with ECONNREFUSED if no server listens', async () => {
+  test('fails with ECONNREFUSED if no server listens', async () => {
     expect(await run(1)).toMatchObject({ ok: false, error: 'ECONNREFUSED' });
   });
 
-  it('fails if the server does not speak TLS', async () => {
+  test('fails if the server does not speak TLS', async () => {
     const port = await plainServer((socket) => socket.end('HTTP/1.0 400 Bad Request\r\n\r\n'));
     const outcome = await runPlain(port);
     expect(outcome.ok).toBe(false);
     expect(outcome.error).toMatch(/^ERR_SSL_/);
   });
 
-  it('is not used for a target with the TCP check, because a machine of a listener may speak any protocol', async () => {
+  test('is not used for a target with the TCP check, because a machine of a listener may speak any protocol', async () => {
     const port = await plainServer(() => {});
     const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
     expect(await outcomeOf(probe, { ...target, check: 'tcp' }, never)).toMatchObject({
@@ -112,12 +112,12 @@ describe('the TLS check', () => {
     expect(await outcomeOf(hasty, target, never)).toMatchObject({ error: 'ETIMEDOUT' });
   });
 
-  it('fails with ECONNRESET if the server closes during the handshake', async () => {
+  test('fails with ECONNRESET if the server closes during the handshake', async () => {
     const port = await plainServer((socket) => socket.once('data', () => socket.destroy()));
     expect(await runPlain(port)).toMatchObject({ ok: false, error: 'ECONNRESET' });
   });
 
-  it('fails with ETIMEDOUT if a server accepts and stays silent, which the TCP check cannot detect', async () => {
+  test('fails with ETIMEDOUT if a server accepts and stays silent, which the TCP check cannot detect', async () => {
     const port = await plainServer(() => {});
     const before = openDescriptors();
     const outcome = await runPlain(port, hasty);
@@ -127,7 +127,7 @@ describe('the TLS check', () => {
     await expect.poll(() => openDescriptors()).toBe(before);
   });
 
-  it('ends with ECANCELED if it is aborted during the handshake', async () => {
+  test('ends with ECANCELED if it is aborted during the handshake', async () => {
     const controller = new AbortController();
     const port = await plainServer(() => setTimeout(() => controller.abort(), 20));
     const target = { key: 'k', address: '127.0.0.1', port, netns: null, serverName: 'a' };
@@ -137,7 +137,7 @@ describe('the TLS check', () => {
     });
   });
 
-  it('does not fail a healthy backend if the event loop was blocked longer than the timeout', async () => {
+  test('does not fail a healthy backend if the event loop was blocked longer than the timeout', async () => {
     const settings = { kind: 'tls', timeoutMs: 2000, maxConcurrent: 1 } as const;
     const own = createProbe({ addon: native, settings });
     const target = { key: 'k', address: '10.6.0.1', port: backend.port, netns: ref, serverName: 'a' };

@@ -1,7 +1,7 @@
 // The contents of the image, and that builds are reproducible.
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { Container, type ContainerOptions, rootfs } from './container.ts';
 import { podSettings } from './pod-settings.ts';
 import { ourProfile } from './seccomp-profile.ts';
@@ -49,31 +49,31 @@ async function inside(entrypoint: readonly string[], options: Partial<ContainerO
   }
 }
 
-it('two builds of the same sources produce identical images', () => {
+test('two builds of the same sources produce identical images', () => {
   expect(again.contents).toEqual(built.contents);
   expect(again.layers).toEqual(built.layers);
   expect(again.manifest).toBe(built.manifest);
 });
 
-it('the image is little larger than Node itself', () => {
+test('the image is little larger than Node itself', () => {
   const size = paths.reduce((sum, path) => sum + lstatSync(join(rootfs, path)).size, 0);
   const node = statSync(join(rootfs, 'usr/local/bin/node')).size;
   expect(size).toBeLessThanOrEqual(node * 1.15 + 25_000_000);
 });
 
-it('the image contains no shell, package manager, sources, headers or compiler', () => {
+test('the image contains no shell, package manager, sources, headers or compiler', () => {
   const unwanted =
     /\/(sh|bash|dash|busybox|apt|apt-get|dpkg|npm|npx|env|gcc|cc|make|python3?)$|\.(ts|mts|cts|map|h|hh|cc|c|gyp|a|o)$|\/typescript\//;
   expect(paths.filter((path) => unwanted.test(path))).toEqual([]);
 });
 
-it('the image contains neither the demo nor the in-memory Kubernetes API', () => {
+test('the image contains neither the demo nor the in-memory Kubernetes API', () => {
   const program = paths.filter((path) => path.startsWith('/opt/isthmus/dist/'));
   expect(program).toContain('/opt/isthmus/dist/main.js');
   expect(program.filter((path) => /demo|management-api|fake-kube/.test(path))).toEqual([]);
 });
 
-it('the image has labels with title, licence, version, revision and creation time', () => {
+test('the image has labels with title, licence, version, revision and creation time', () => {
   expect(built.settings.Labels).toMatchObject({
     'org.opencontainers.image.title': 'isthmus',
     'org.opencontainers.image.licenses': 'Apache-2.0',
@@ -84,7 +84,7 @@ it('the image has labels with title, licence, version, revision and creation tim
   expect(built.architecture).toBe(process.arch === 'x64' ? 'amd64' : process.arch);
 });
 
-it('the image lists all its packages with their licences, as CycloneDX and as text', async () => {
+test('the image lists all its packages with their licences, as CycloneDX and as text', async () => {
   const bom = JSON.parse(readFileSync(join(DOCUMENTS, 'sbom.cdx.json'), 'utf8')) as {
     bomFormat: string;
     serialNumber: string;
@@ -116,7 +116,7 @@ it('the image lists all its packages with their licences, as CycloneDX and as te
   expect([...purls].filter((purl) => purl.startsWith('pkg:deb/debian/libc6@'))).toHaveLength(1);
 });
 
-it('the image contains every needed library, also for code that is rarely loaded', async () => {
+test('the image contains every needed library, also for code that is rarely loaded', async () => {
   const script = `
     const { KubeConfig } = await import('/opt/isthmus/node_modules/@kubernetes/client-node/dist/index.js');
     await import('/opt/isthmus/dist/kube/credentials/rare-credentials.js');
@@ -126,7 +126,7 @@ it('the image contains every needed library, also for code that is rarely loaded
   expect(answer).toEqual({ code: 0, stdout: 'function\n', stderr: '' });
 });
 
-it('the doctor of the image loads the native addon', async () => {
+test('the doctor of the image loads the native addon', async () => {
   const { stdout } = await inside([
     '/usr/local/bin/isthmus',
     'doctor',

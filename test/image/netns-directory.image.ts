@@ -1,6 +1,6 @@
 // /run/netns in a Pod that starts before the node's first namespace exists: after a boot the order is not defined.
 import { execFileSync } from 'node:child_process';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { makeNetns } from '../support/network/netns.ts';
 import type { Runtime } from './container.ts';
@@ -41,7 +41,7 @@ async function doctor(pod: Pod): Promise<{ result: string; found: string; fix: s
 }
 
 describe.each<Runtime>(['runc', 'crun'])('the first namespace of a node after a Pod of %s', (runtime) => {
-  it('is visible in the Pod, which can then write there; the doctor warns and says what to do', async () => {
+  test('is visible in the Pod, which can then write there; the doctor warns and says what to do', async () => {
     dropNetnsMount();
     const pod = await podBeforeTheFirst(runtime);
     expect(await written(pod)).toBe('written');
@@ -53,7 +53,7 @@ describe.each<Runtime>(['runc', 'crun'])('the first namespace of a node after a 
     });
   });
 
-  it('changes nothing if the directory already was a separate mount: it stays read-only', async () => {
+  test('changes nothing if the directory already was a separate mount: it stays read-only', async () => {
     dropNetnsMount();
     execFileSync('mount', ['--bind', '/run/netns', '/run/netns']); // as run-netns.mount does
     const pod = await podBeforeTheFirst(runtime);

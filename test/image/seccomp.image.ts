@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { buildProgram } from '../support/native-program.ts';
 import { until } from '../support/tcp.ts';
@@ -45,7 +45,7 @@ async function errnos(runtime: Runtime, seccomp: object | null): Promise<Record<
   }
 }
 
-it.each<Runtime>(['crun', 'runc'])(
+test.each<Runtime>(['crun', 'runc'])(
   'under our profile with %s no process can mount, trace, load kernel code or change another kind of namespace',
   async (runtime) => {
     const {
@@ -60,13 +60,13 @@ it.each<Runtime>(['crun', 'runc'])(
   },
 );
 
-it('without a profile the kernel handles most calls, so the profile was the cause of the rejections', async () => {
+test('without a profile the kernel handles most calls, so the profile was the cause of the rejections', async () => {
   const found = await errnos('crun', null);
   const byKernel = Object.entries(found).filter(([, errno]) => errno !== ENOSYS);
   expect(byKernel.length).toBeGreaterThan(8);
 });
 
-it.each<[title: string, seccomp: () => object, flags: readonly string[]]>([
+test.each<[title: string, seccomp: () => object, flags: readonly string[]]>([
   ['under RuntimeDefault', () => runtimeDefault(podSettings().capabilities), []],
   [
     'with the other engine and the other health check',
@@ -85,7 +85,7 @@ it.each<[title: string, seccomp: () => object, flags: readonly string[]]>([
   }
 });
 
-it('under our profile a Pod takes over the listeners of its predecessor', async () => {
+test('under our profile a Pod takes over the listeners of its predecessor', async () => {
   const site = await PublishSite.start();
   const meeting = {
     source: mkdtempSync(join(tmpdir(), 'isthmus-meeting-')),

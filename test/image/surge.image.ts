@@ -1,6 +1,6 @@
 // A DaemonSet with surge where each Pod has its own address: the new Pod of a node starts before the old one stops, and the two share
 // only the name of the node.
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { until } from '../support/tcp.ts';
 import { Pod } from './pod.ts';
@@ -10,7 +10,7 @@ import { ourProfile } from './seccomp-profile.ts';
 /** The old Pod accepts for this time plus 3 s: enough for one request on a slow machine. */
 const TIMES = ['--health-interval', '200ms', '--propagation-wait', '10s'];
 
-it('the new Pod gets the clients; the old Pod serves late clients and then waits for kubelet, which would restart it', async () => {
+test('the new Pod gets the clients; the old Pod serves late clients and then waits for kubelet, which would restart it', async () => {
   const site = await PublishSite.start({ host: nodeAddress(4) });
   const { alpha } = site.clusters;
   const options = { node: 'net-1', network: 4, seccomp: ourProfile() } as const;

@@ -5,7 +5,7 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'no
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PublishSite } from '../support/kubernetes/publish-site.ts';
 import { WAIT_MS, within } from '../support/tcp.ts';
 import type { TestCluster } from '../support/two-clusters.ts';
@@ -52,7 +52,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     await site.stop();
   });
 
-  it('has exactly the privileges of the DaemonSet', async () => {
+  test('has exactly the privileges of the DaemonSet', async () => {
     const pid = await pod.container.pid();
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     const fact = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1];
@@ -82,7 +82,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     expect(options('/run/netns')).toMatch(/^ro,|^ro$/);
   });
 
-  it('sees network namespaces that are created after its start, including the first one, and serves the clusters in them', async () => {
+  test('sees network namespaces that are created after its start, including the first one, and serves the clusters in them', async () => {
     await site.clusters.start();
     const { alpha, beta } = site.clusters;
     site.add(alpha, beta);
@@ -90,7 +90,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     for (const cluster of [alpha, beta]) expect(await site.ask(pod.isthmus, cluster)).toContain(cluster.name);
   });
 
-  it('publishes the address that kubelet gave it', () => {
+  test('publishes the address that kubelet gave it', () => {
     expect(site.slice('alpha-net-1')).toMatchObject({
       addressType: `IPv${network ?? 4}`,
       endpoints: [{ addresses: [pod.address], nodeName: 'net-1' }],
@@ -98,7 +98,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     });
   });
 
-  it('has every thread in its own netns after it entered the networks of tenants', async () => {
+  test('has every thread in its own netns after it entered the networks of tenants', async () => {
     const pid = await pod.container.pid();
     const home =
       pod.network === null ? readlinkSync('/proc/self/ns/net') : `net:[${statSync(pod.network.path).ino}]`;
@@ -107,7 +107,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     expect(new Set(threads.map((each) => readlinkSync(each)))).toEqual(new Set([home]));
   });
 
-  it.runIf(network !== null)('has its ports in its own network, and none on the node', async () => {
+  test.runIf(network !== null)('has its ports in its own network, and none on the node', async () => {
     const ports = [pod.isthmus.port, ...pod.settings.probes.map(({ port }) => port)];
     for (const host of ['127.0.0.1', site.management.host])
       for (const port of ports) {
@@ -116,20 +116,20 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
       }
   });
 
-  it('answers the probes of kubelet', async () => {
+  test('answers the probes of kubelet', async () => {
     const { probes } = pod.settings;
     expect(probes.map(({ path }) => path)).toEqual(['/livez', '/readyz']);
     for (const { path, port } of probes) expect(await pod.probe(path, port), path).toBe(200);
   });
 
-  it('runs its own commands without a shell', async () => {
+  test('runs its own commands without a shell', async () => {
     const isthmus = (...args: string[]) => pod.container.exec('/usr/local/bin/isthmus', ...args);
     expect(await isthmus('version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^isthmus \d/) });
     const status = await isthmus('status', '--admin', `127.0.0.1:${pod.isthmus.adminPort}`);
     expect(status).toMatchObject({ code: 0, stdout: expect.stringContaining('alpha') });
   });
 
-  it('drains on SIGTERM: it serves an open connection until it ends, and then exits', async () => {
+  test('drains on SIGTERM: it serves an open connection until it ends, and then exits', async () => {
     const socket = await openTls(pod, site.clusters.alpha);
     pod.isthmus.signal('SIGTERM');
     await within(
@@ -150,7 +150,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
     expect(site.management.slices()).toEqual([]);
   });
 
-  it('writes nothing to its root filesystem', () => {
+  test('writes nothing to its root filesystem', () => {
     expect(filesBelow(rootfs)).toEqual(files);
   });
 });

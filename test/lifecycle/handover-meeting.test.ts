@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { meetingPath } from '../../src/lifecycle/handover-directory.ts';
 import { HandoverServer, type SuccessorChange } from '../../src/lifecycle/handover-server.ts';
 import { Predecessor } from '../../src/lifecycle/predecessor.ts';
@@ -49,7 +49,7 @@ async function serve(
   return changes;
 }
 
-it('more sockets than the kernel accepts in one message are handed over, each by its name', async () => {
+test('more sockets than the kernel accepts in one message are handed over, each by its name', async () => {
   const tcp = await tcpServer();
   cleanups.push(() => tcp.close());
   const fd = descriptorOf(tcp.server);
@@ -65,7 +65,7 @@ it('more sockets than the kernel accepts in one message are handed over, each by
   await until('nothing is left open', () => openDescriptors() <= before);
 });
 
-it('a socket that closes during the handover is not replaced by another file with the same descriptor number', async () => {
+test('a socket that closes during the handover is not replaced by another file with the same descriptor number', async () => {
   const tcp = await tcpServer();
   cleanups.push(() => tcp.close());
   const fd = descriptorOf(tcp.server);
@@ -97,7 +97,7 @@ describe('a successor does not wait for a predecessor that breaks the protocol w
 
   /** Only for rows that end by this deadline. */
   const SOON_MS = 500;
-  it.each<[title: string, chunk: string, message: RegExp, deadlineMs?: number]>([
+  test.each<[title: string, chunk: string, message: RegExp, deadlineMs?: number]>([
     ['a line without an end', 'x'.repeat(50_000), /has no end/],
     [
       'lines without an end',
@@ -114,7 +114,7 @@ describe('a successor does not wait for a predecessor that breaks the protocol w
   });
 });
 
-it('a peer that asks and never reads the answers is disconnected', async () => {
+test('a peer that asks and never reads the answers is disconnected', async () => {
   await serve(() => []);
   const asker: Socket = connect(meetingPath(directory)).pause();
   cleanups.push(() => asker.destroy());
@@ -157,7 +157,7 @@ async function service(startLimitMs: number, pid = process.pid) {
   return { running, log, told, released: () => released };
 }
 
-it('the first process of a container starts no successor, because it would end with the container, but accepts another', async () => {
+test('the first process of a container starts no successor, because it would end with the container, but accepts another', async () => {
   const { running, log, released } = await service(60_000, 1);
   expect(await running.upgrade(null)).toEqual({
     kind: 'failed',
@@ -186,7 +186,7 @@ describe('a successor that takes the sockets and hangs', () => {
     return socket;
   }
 
-  it('is dismissed after the start limit, and the next successor is served', async () => {
+  test('is dismissed after the start limit, and the next successor is served', async () => {
     const { running, log, told, released } = await service(LIMIT_MS);
     await hanging();
     await isTold(log, /has our sockets, and starts/);
@@ -203,7 +203,7 @@ describe('a successor that takes the sockets and hangs', () => {
     expect(told).toEqual(['9', '9', '3']);
   });
 
-  it('keeps the health port not ready while it lives, also after the next successor failed', async () => {
+  test('keeps the health port not ready while it lives, also after the next successor failed', async () => {
     const { log, told } = await service(LIMIT_MS);
     const first = await hanging();
     await isTold(log, /did not come to serve/);
@@ -217,7 +217,7 @@ describe('a successor that takes the sockets and hangs', () => {
     expect(told.at(-1)).toBeNull();
   });
 
-  it('does not prevent an upgrade after the start limit', async () => {
+  test('does not prevent an upgrade after the start limit', async () => {
     const { running, log } = await service(LIMIT_MS);
     await hanging();
     await isTold(log, /has our sockets/);
@@ -230,7 +230,7 @@ describe('a successor that takes the sockets and hangs', () => {
     });
   });
 
-  it('gets an error when it continues, serves no client, and changes nothing', async () => {
+  test('gets an error when it continues, serves no client, and changes nothing', async () => {
     const { log, told, released } = await service(LIMIT_MS);
     const late = await ask();
     await isTold(log, /did not come to serve/);

@@ -3,7 +3,7 @@
 import { unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Isthmus } from '../support/isthmus.ts';
 import { ip } from '../support/network/netns.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
@@ -77,7 +77,7 @@ const who = (port: number) =>
   });
 
 describe('a listener from a file', () => {
-  it('gets its own port and forwards to the machines that it selects', async () => {
+  test('gets its own port and forwards to the machines that it selects', async () => {
     await until('it serves', async () => (await shown())?.state === 'serving');
     expect((await isthmus.status()).problems).toEqual([]);
     const port = (await shown())?.listenPort ?? 0;
@@ -85,21 +85,21 @@ describe('a listener from a file', () => {
     expect(await who(port)).toBe('worker-1');
   });
 
-  it('forwards to other machines on the same port after its file changes', async () => {
+  test('forwards to other machines on the same port after its file changes', async () => {
     const port = (await shown())?.listenPort ?? 0;
     isthmus.writeManifest('ssh.yaml', listener('edge'));
     await until('the other one answers', async () => (await who(port)) === 'edge-1');
     expect(await shown()).toMatchObject({ state: 'serving', listenPort: port });
   });
 
-  it('gets the port that it requests, if the port is in --listener-ports', async () => {
+  test('gets the port that it requests, if the port is in --listener-ports', async () => {
     isthmus.writeManifest('chosen.yaml', listener('edge', 'chosen', 17_403));
     await until('it serves', async () => (await shown('chosen'))?.state === 'serving');
     expect(await shown('chosen')).toMatchObject({ listenPort: 17_403 });
     expect(await who(17_403)).toBe('edge-1');
   });
 
-  it('is removed with its document', async () => {
+  test('is removed with its document', async () => {
     const port = (await shown())?.listenPort ?? 0;
     unlinkSync(join(isthmus.directory, 'ssh.yaml'));
     await until('it is gone', async () => (await shown()) === undefined);

@@ -1,7 +1,7 @@
 // Ports of additional listeners in the complete main thread: real sockets, both engines, and a stand-in for the control thread.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { ListenerStatus } from '../../src/control/desired/listener-status.ts';
 import { backendKey, type PortRoute, type Route, routeTable } from '../../src/routing/route-table.ts';
 import { clientHello } from '../support/client-hello.ts';
@@ -79,7 +79,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     return find()!;
   };
 
-  it('a requested listener gets a port, and its clients are balanced over the members and counted', async () => {
+  test('a requested listener gets a port, and its clients are balanced over the members and counted', async () => {
     const from = await start();
     const servers = [await server('a'), await server('b'), await server('c')];
     const status: ListenerStatus = {
@@ -101,7 +101,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(control.log).toContainEqual(expect.objectContaining({ msg: 'listener found', listener: 'ssh' }));
   });
 
-  it('a busy port is skipped, a full range is reported, and a waiting listener gets the next free port', async () => {
+  test('a busy port is skipped, a full range is reported, and a waiting listener gets the next free port', async () => {
     const from = await start(2);
     const squatter = createServer().listen(from, '127.0.0.1');
     cleanups.push(() => squatter.close());
@@ -121,7 +121,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect((await greeted(from + 1)).by).toBe('a');
   });
 
-  it('a held port, to which clients of another listener may still be sent, stays closed until it is released', async () => {
+  test('a held port, to which clients of another listener may still be sent, stays closed until it is released', async () => {
     const from = await start(1);
     const route = routeTo([await server('a')]);
     control.publish({ ports: [portRoute(SSH, route)], heldPorts: [from] });
@@ -132,7 +132,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(await control.opened(SSH)).toEqual({ [SSH]: from });
   });
 
-  it('a member that stops under load costs no connection', async () => {
+  test('a member that stops under load costs no connection', async () => {
     await start();
     const servers = [await server('a'), await server('b'), await server('c')];
     control.publish({ ports: [portRoute(SSH, routeTo(servers))] });
@@ -164,7 +164,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(new Set(seen.slice(-10))).toEqual(new Set(['a', 'c']));
   });
 
-  it('connections to a removed member continue, also after the listener is removed', async () => {
+  test('connections to a removed member continue, also after the listener is removed', async () => {
     await start();
     const [a, b] = [await server('a'), await server('b')];
     control.publish({ ports: [portRoute(SSH, routeTo([a]))] });
@@ -182,7 +182,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect((await readBytes(socket, 8)).toString()).toBe('even now');
   });
 
-  it('a client outside the allowed CIDRs is closed, and so is every client while no member is ready; both are logged', async () => {
+  test('a client outside the allowed CIDRs is closed, and so is every client while no member is ready; both are logged', async () => {
     await start();
     const servers = [await server('a')];
     control.publish({ ports: [portRoute(SSH, routeTo(servers, ['192.0.2.0/24']))] });
@@ -205,7 +205,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     await until('it is let in', async () => (await firstWord(await client(port!))) === 'a');
   });
 
-  it('a TLS listener shares the port of the clusters, balances, and denies access to clients outside its CIDRs', async () => {
+  test('a TLS listener shares the port of the clusters, balances, and denies access to clients outside its CIDRs', async () => {
     await start();
     const servers = [await server('a'), await server('b')];
     const name = 'kube-registry.ns';
@@ -233,7 +233,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(await record('source-not-allowed')).toMatchObject({ pool: 'ns/registry', serverName: name });
   });
 
-  it('a drain closes the port, lets connections finish, and opens no more ports', async () => {
+  test('a drain closes the port, lets connections finish, and opens no more ports', async () => {
     await start(4, '--drain-timeout=10m');
     control.publish({ ports: [portRoute(SSH, routeTo([await server('a')]))] });
     const { [SSH]: port } = await control.opened(SSH);
@@ -247,7 +247,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     expect(control.log).toContainEqual(expect.objectContaining({ msg: 'all connections finished' }));
   });
 
-  it('with an empty --listener-ports each TCP listener gets a reason', async () => {
+  test('with an empty --listener-ports each TCP listener gets a reason', async () => {
     control = new StandInControl(`--engine=${engine}`, '--listener-ports=');
     await control.app.start();
     control.publish({ ports: [portRoute(SSH, routeTo([]))] });

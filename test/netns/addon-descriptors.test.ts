@@ -1,6 +1,6 @@
 // No descriptor leaks and no thread stays in a foreign netns: counted over ten thousand calls of each kind, and at the descriptor limit.
 import { closeSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import { makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
@@ -20,7 +20,7 @@ describe(`over ${ROUNDS} calls`, () => {
     throw new Error('it should have failed');
   };
 
-  it.each<[string, () => void]>([
+  test.each<[string, () => void]>([
     ['createTcpSocket and close', () => closeSync(netns.createTcpSocket(4))],
     ['openNetns and close', () => native.openNetns(path).close()],
     ['openNetns of a missing path', failing(() => native.openNetns('/run/netns/missing'))],
@@ -40,7 +40,7 @@ describe(`over ${ROUNDS} calls`, () => {
   });
 });
 
-it('without a free descriptor each failing system call gives a clean EMFILE', () => {
+test('without a free descriptor each failing system call gives a clean EMFILE', () => {
   const { path } = makeNetns();
   const script = `
     const path = ${JSON.stringify(path)};

@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   buildPrograms,
   type Program,
@@ -73,7 +73,7 @@ const possible = [...cells]
   .sort();
 
 describe.runIf(!sanitized)('fault walk', () => {
-  it('every possible cell of the table in connection.h is reached, and no impossible one', {
+  test('every possible cell of the table in connection.h is reached, and no impossible one', {
     timeout: PLAY_MS,
   }, async () => {
     expect(cells.size).toBe(63);
@@ -82,7 +82,7 @@ describe.runIf(!sanitized)('fault walk', () => {
     expect(reached(output)).toEqual(possible);
   });
 
-  it('every system call fails once in every way, and no connection is lost, leaked or stuck', {
+  test('every system call fails once in every way, and no connection is lost, leaked or stuck', {
     timeout: PLAY_MS,
   }, async () => {
     const shares = 24;
@@ -103,7 +103,7 @@ describe.runIf(!sanitized)('fault walk', () => {
 });
 
 describe.runIf(sanitized)('sanitizers', () => {
-  it('ASan and UBSan find no error in every state, every event, the traps of the prototype, and whole connections with faults', {
+  test('ASan and UBSan find no error in every state, every event, the traps of the prototype, and whole connections with faults', {
     timeout: PLAY_MS,
   }, async () => {
     const shares = 6;
@@ -115,11 +115,11 @@ describe.runIf(sanitized)('sanitizers', () => {
     ]);
   });
 
-  it('ASan and UBSan find no error under stress', { timeout: PLAY_MS }, async () => {
+  test('ASan and UBSan find no error under stress', { timeout: PLAY_MS }, async () => {
     expect(await play('asan', 'engine_stress', '4000')).toMatch(/, 0 left\n$/);
   });
 
-  it('TSan finds no error under stress and in every scenario', { timeout: PLAY_MS }, async () => {
+  test('TSan finds no error under stress and in every scenario', { timeout: PLAY_MS }, async () => {
     expect(await play('tsan', 'engine_stress', '12000')).toMatch(/, 0 left\n$/);
     expect(await play('tsan', 'engine_faults', 'plain')).toMatch(/, 0 failures\n$/);
   });

@@ -1,6 +1,6 @@
 // Memory of the addon inside Node, checked by LeakSanitizer. It also reports memory that Node never frees, so only records whose stack
 // passes through the addon count. Runs only in `npm run test:sanitize`.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeNetns } from '../support/network/netns.ts';
 import { prologue, runNode, sanitized } from './addon-process.ts';
 
@@ -22,7 +22,7 @@ describe.runIf(sanitized)('LeakSanitizer', () => {
     require('node:worker_threads').parentPort.postMessage('busy');
     for (;;) { native.openNetns(${PATH}); caught(() => native.openNetns('/run/netns/missing')); }`);
 
-  it('finds no leak of the addon: handles closed, forgotten, kept to the end, and of workers ended and terminated', () => {
+  test('finds no leak of the addon: handles closed, forgotten, kept to the end, and of workers ended and terminated', () => {
     const script = `${use}
       const ended = (worker) => new Promise((resolve) => worker.on('exit', resolve));
       await Promise.all([1, 2, 3].map(() => ended(new Worker(${worker}, { eval: true }))));

@@ -1,6 +1,6 @@
 // Handles that are never closed explicitly: the garbage collector, the end of a worker, its termination in the middle of a call, and the
 // end of the process each release the descriptors.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeNetns } from '../support/network/netns.ts';
 import { prologue, reportOf, runNode } from './addon-process.ts';
 
@@ -20,7 +20,7 @@ const startWorkers = `
   };`;
 
 describe('the finaliser', () => {
-  it('closes forgotten handles', () => {
+  test('closes forgotten handles', () => {
     const script = `
       const before = descriptors();
       (() => { for (let index = 0; index < 200; index++) native.openNetns(${PATH}); })();
@@ -34,7 +34,7 @@ describe('the finaliser', () => {
     expect(left).toBe(0);
   });
 
-  it('does not close a handle again after close(), because its number may belong to another file', () => {
+  test('does not close a handle again after close(), because its number may belong to another file', () => {
     const script = `
       const before = descriptors();
       let others = [];
@@ -50,7 +50,7 @@ describe('the finaliser', () => {
 });
 
 describe('the end of the process', () => {
-  it.each([
+  test.each([
     ['runs dry', ''],
     ['calls process.exit()', 'process.exit();'],
     ['exits while a worker holds handles too', 'setTimeout(() => process.exit(), 100);'],
@@ -67,7 +67,7 @@ describe('the end of the process', () => {
 });
 
 describe('worker threads', () => {
-  it('each load the addon, even twice, see the same netns, and return every handle when they end', () => {
+  test('each load the addon, even twice, see the same netns, and return every handle when they end', () => {
     const script = `${startWorkers}
       const identities = new Set();
       const workers = Array.from({ length: 8 }, () => work(\`
@@ -90,7 +90,7 @@ describe('worker threads', () => {
     expect(result).toMatchObject({ leaked: 0, threads: 1 });
   });
 
-  it('that are terminated in the middle of calls and failures leak no descriptor and do not end the process', () => {
+  test('that are terminated in the middle of calls and failures leak no descriptor and do not end the process', () => {
     const script = `${startWorkers}
       const busy = \`
         const kept = [];
@@ -118,7 +118,7 @@ describe('worker threads', () => {
     expect(reportOf(runNode(script))).toEqual({ terminated: 72, codes: [1], leaked: 0, threads: 1 });
   });
 
-  it('identify their own netns even when they load the addon while the main thread is inside another', () => {
+  test('identify their own netns even when they load the addon while the main thread is inside another', () => {
     const reload = `
       const { workerData } = require('node:worker_threads');
       const own = native.ownIdentity();
@@ -140,7 +140,7 @@ describe('worker threads', () => {
     expect(reportOf(runNode(script))).toEqual({ ended: 2, astray: 0 });
   });
 
-  it('can be the only threads that load the addon: it is unloaded with the last of them, and loaded again', () => {
+  test('can be the only threads that load the addon: it is unloaded with the last of them, and loaded again', () => {
     const script = `
       const { Worker } = require('node:worker_threads');
       const fs = require('node:fs');

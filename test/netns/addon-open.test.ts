@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { type Netns, native } from '../../src/netns/native.ts';
 import { makeNetns } from '../support/network/netns.ts';
 
@@ -38,7 +38,7 @@ const shapeOf = ({ message, code, errno, syscall, path }: NodeJS.ErrnoException)
 });
 
 describe('the identity of a netns', () => {
-  it('differs between two netns, and from that of our own', () => {
+  test('differs between two netns, and from that of our own', () => {
     const identities = [
       open(makeNetns().path).identity,
       open(makeNetns().path).identity,
@@ -48,7 +48,7 @@ describe('the identity of a netns', () => {
     for (const identity of identities) expect(identity).toMatch(/^cookie:[1-9]\d*$/);
   });
 
-  it('is the same for two handles of one netns, by any path', () => {
+  test('is the same for two handles of one netns, by any path', () => {
     const { path } = makeNetns();
     const link = join(directory, 'link');
     symlinkSync(path, link);
@@ -57,7 +57,7 @@ describe('the identity of a netns', () => {
     expect(open('/proc/self/ns/net').identity).toBe(native.ownIdentity());
   });
 
-  it('changes when a netns is deleted and recreated under its name, though the inode may not', () => {
+  test('changes when a netns is deleted and recreated under its name, though the inode may not', () => {
     const seen = new Set<string>();
     const inodes: number[] = [];
     for (let round = 0; round < 5; round++) {
@@ -72,7 +72,7 @@ describe('the identity of a netns', () => {
     expect(seen.size).toBe(5);
   });
 
-  it('stays, and the handle stays usable, when the name is deleted while it is open', () => {
+  test('stays, and the handle stays usable, when the name is deleted while it is open', () => {
     const { path, remove } = makeNetns();
     const netns = open(path);
     const { identity } = netns;
@@ -90,7 +90,7 @@ describe('what is not a netns', () => {
   execFileSync('mkfifo', [at('fifo')]);
   symlinkSync(at('loop'), at('loop'));
 
-  it.each([
+  test.each([
     ['a regular file', at('file'), 'a regular file'],
     [
       'the empty file that `ip netns add` mounts upon',
@@ -117,7 +117,7 @@ describe('what is not a netns', () => {
     });
   });
 
-  it.each([
+  test.each([
     ['a missing path', at('missing'), 'ENOENT'],
     ['an empty path', '', 'ENOENT'],
     ['a path below a file', at('file/x'), 'ENOTDIR'],
@@ -133,7 +133,7 @@ describe('what is not a netns', () => {
     expect(ours.stack).toContain('addon-open.test.ts');
   });
 
-  it.each([
+  test.each([
     [[undefined], 'ERR_INVALID_ARG_TYPE'],
     [[], 'ERR_INVALID_ARG_TYPE'],
     [[null], 'ERR_INVALID_ARG_TYPE'],
@@ -148,7 +148,7 @@ describe('what is not a netns', () => {
 });
 
 describe('a handle', () => {
-  it('names its path and identity as constants', () => {
+  test('names its path and identity as constants', () => {
     const { path } = makeNetns();
     const netns = open(path);
     expect({ ...netns }).toEqual({ path, identity: netns.identity });
@@ -156,7 +156,7 @@ describe('a handle', () => {
     expect(netns.path).toBe(path);
   });
 
-  it('closes once, and a second close does no harm; then it makes no sockets', () => {
+  test('closes once, and a second close does no harm; then it makes no sockets', () => {
     const { path } = makeNetns();
     const netns = open(path);
     expect(netns.closed).toBe(false);
@@ -168,7 +168,7 @@ describe('a handle', () => {
     expect(error.message).toBe(`The handle of network namespace '${path}' is closed`);
   });
 
-  it.each([undefined, null, 0, 5, 4.5, Number.NaN, 2 ** 32 + 4, '4', 4n, {}])(
+  test.each([undefined, null, 0, 5, 4.5, Number.NaN, 2 ** 32 + 4, '4', 4n, {}])(
     'makes no socket of family %s',
     (family) => {
       const netns = open(makeNetns().path);
@@ -178,7 +178,7 @@ describe('a handle', () => {
     },
   );
 
-  it('does not work on an object that is not a handle', () => {
+  test('does not work on an object that is not a handle', () => {
     const netns = open(makeNetns().path);
     const { prototype } = netns.constructor as { prototype: object };
     const closed = Object.getOwnPropertyDescriptor(prototype, 'closed')!.get!;

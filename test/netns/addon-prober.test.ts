@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildProgram, sanitizerOptions, type Variant, withoutPreload } from '../support/native-program.ts';
 import { inNetns, ip, makeNetns } from '../support/network/netns.ts';
 import { prologue, reportOf, root, runNode, sanitized } from './addon-process.ts';
@@ -49,13 +49,13 @@ async function play(variant: Variant, ...args: string[]): Promise<string> {
 }
 
 describe('without Node', () => {
-  it('a failing system call ends only its probe, with the name of the call, or does no harm', {
+  test('a failing system call ends only its probe, with the name of the call, or does no harm', {
     timeout: PLAY_MS,
   }, async () => {
     expect(await play(sanitized ? 'asan' : 'plain', 'faults')).toBe('9 faults, 0 wrong\n');
   });
 
-  it.each<Variant>(VARIANTS)(
+  test.each<Variant>(VARIANTS)(
     'every probe ends once, whatever is cancelled and however the prober ends: %s',
     { timeout: PLAY_MS },
     async (variant) => {
@@ -72,7 +72,7 @@ describe('in JavaScript', () => {
     handle.close();
     const probeInto = (prober, place) => prober.start(place, path, identity, '${SILENT}', 6443);`;
 
-  it('keeps the process alive while a probe runs, and not longer', () => {
+  test('keeps the process alive while a probe runs, and not longer', () => {
     const script = `${open}
       const told = [];
       const prober = native.createProber({ most: 2, timeoutMs: 200 }, (place, error) => {
@@ -90,7 +90,7 @@ describe('in JavaScript', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(200);
   });
 
-  it('reports nothing after stop(), which can be called again, and releases everything', () => {
+  test('reports nothing after stop(), which can be called again, and releases everything', () => {
     const script = `${open}
       const before = descriptors();
       let told = 0;
@@ -109,7 +109,7 @@ describe('in JavaScript', () => {
     expect(reportOf(runNode(script))).toEqual({ told: 0, ended: 1, refused: 'ERR_PROBE_PLACE', left: 0 });
   });
 
-  it('can be stopped from its own callback', () => {
+  test('can be stopped from its own callback', () => {
     const script = `
       let told = 0;
       const prober = native.createProber({ most: 9, timeoutMs: 100 }, () => {
@@ -121,7 +121,7 @@ describe('in JavaScript', () => {
     expect(reportOf(runNode(script))).toBe(1);
   });
 
-  it('rejects a busy place, a missing place, and settings out of range', () => {
+  test('rejects a busy place, a missing place, and settings out of range', () => {
     const script = `
       const ended = () => {};
       const prober = native.createProber({ most: 2, timeoutMs: 100 }, ended);
@@ -152,7 +152,7 @@ describe('in JavaScript', () => {
     ]);
   });
 
-  it('lets an exception of its callback become an uncaught exception', () => {
+  test('lets an exception of its callback become an uncaught exception', () => {
     const script = `
       process.on('uncaughtException', ({ message }) => report(message));
       const prober = native.createProber({ most: 1, timeoutMs: 100 }, () => { throw new Error('a bug'); });
@@ -160,7 +160,7 @@ describe('in JavaScript', () => {
     expect(reportOf(runNode(script))).toBe('a bug');
   });
 
-  it.each([
+  test.each([
     ['ends by itself', 'process.exit();'],
     ['is terminated', 'setInterval(() => {}, 1000);'],
   ])('a worker that %s in the middle of probes ends all of them', (_title, ending) => {

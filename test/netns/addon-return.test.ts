@@ -1,7 +1,7 @@
 // The return to the thread's own netns. If the return is known to be impossible, the addon refuses with a clear error. If it fails after
 // the entry, the process aborts.
 import { readlinkSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeNetns } from '../support/network/netns.ts';
 import { threadNetns } from '../support/process.ts';
 import { type Caught, prologue, reportOf, runNode, sanitized } from './addon-process.ts';
@@ -26,7 +26,7 @@ describe('without the right to return', () => {
     'sh',
   ];
 
-  it('a process in a child user namespace gets EPERM from setns, and stays where it is', () => {
+  test('a process in a child user namespace gets EPERM from setns, and stays where it is', () => {
     const script = `
       const before = descriptors();
       const own = native.ownIdentity();
@@ -45,7 +45,7 @@ describe('without the right to return', () => {
     expect(result).toEqual({ errors: [error, error], path, leaked: 0, threads: 1, own: true });
   });
 
-  it('a process that may return but not enter gets EPERM from setns for that netns alone', () => {
+  test('a process that may return but not enter gets EPERM from setns for that netns alone', () => {
     const { path } = makeNetns();
     const script = `
       const own = native.openNetns('/proc/self/ns/net');
@@ -61,7 +61,7 @@ describe('without the right to return', () => {
   });
 
   // The sanitizer's runtime reads its options from /proc.
-  it.skipIf(sanitized)('a process without /proc gets a clear error, and can still set socket options', () => {
+  test.skipIf(sanitized)('a process without /proc gets a clear error, and can still set socket options', () => {
     const { path } = makeNetns();
     const script = `
       const errors = [caught(() => native.openNetns(${JSON.stringify(path)})), caught(() => native.ownIdentity())];
@@ -94,7 +94,7 @@ describe('a return that fails after the entry', () => {
   const { path } = makeNetns();
   const PATH = JSON.stringify(path);
 
-  it.each([
+  test.each([
     [
       'createTcpSocket',
       'netns.createTcpSocket(4);',
@@ -121,7 +121,7 @@ describe('a return that fails after the entry', () => {
     );
   });
 
-  it('in a worker also aborts the whole process, with or without listeners for SIGABRT', () => {
+  test('in a worker also aborts the whole process, with or without listeners for SIGABRT', () => {
     const worker = `${prologue}
       const netns = native.openNetns(${PATH});
       ${pullAway}
@@ -135,12 +135,12 @@ describe('a return that fails after the entry', () => {
     expect(ended.stderr).toContain('FATAL');
   });
 
-  it('did not happen to the test process', () => {
+  test('did not happen to the test process', () => {
     expect(threadNetns()).toEqual([readlinkSync('/proc/thread-self/ns/net')]);
   });
 });
 
-it('a handle whose descriptor became another netns makes no socket there', () => {
+test('a handle whose descriptor became another netns makes no socket there', () => {
   const [red, blue] = [makeNetns().path, makeNetns().path];
   const script = `
     const red = native.openNetns(${JSON.stringify(red)});

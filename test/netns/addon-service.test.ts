@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, readSync, rmSync, writeFileSync } fr
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import { native } from '../../src/netns/native.ts';
 import { type UnixPair, unixPair } from '../support/handed-over.ts';
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe('a notification', () => {
-  it.each([
+  test.each([
     ['to a path', join(tmpdir(), `isthmus-notify-${process.pid}.sock`)],
     ['to an abstract name', `@isthmus-notify-${process.pid}`],
   ])('%s arrives complete, with this process as the sender', async (_title, address) => {
@@ -29,7 +29,7 @@ describe('a notification', () => {
     expect(await receiver.next()).toEqual({ READY: '1', STATUS: 'two lines, ünd more' });
   });
 
-  it.each([
+  test.each([
     ['to a path without a socket', join(tmpdir(), 'isthmus-nobody.sock'), 'ENOENT'],
     ['to an abstract name without a socket', '@isthmus-nobody', 'ECONNREFUSED'],
     ['to a name longer than the kernel accepts', `/${'x'.repeat(120)}`, 'EINVAL'],
@@ -38,7 +38,7 @@ describe('a notification', () => {
     expect(() => native.notify(address, 'READY=1')).toThrow(expect.objectContaining({ code }));
   });
 
-  it('accepts strings only, and leaves no descriptor', () => {
+  test('accepts strings only, and leaves no descriptor', () => {
     const before = openDescriptors();
     expect(() => native.notify(undefined as unknown as string, '')).toThrow(TypeError);
     expect(() => native.notify('@x', 1 as unknown as string)).toThrow(TypeError);
@@ -54,7 +54,7 @@ describe('descriptors over a unix socket', () => {
     return made;
   };
 
-  it('arrive with their bytes, close-on-exec, and are the same files', async () => {
+  test('arrive with their bytes, close-on-exec, and are the same files', async () => {
     const { near, far } = await pair();
     const path = join(tmpdir(), `isthmus-passed-${process.pid}`);
     writeFileSync(path, 'content');
@@ -74,7 +74,7 @@ describe('descriptors over a unix socket', () => {
     }
   });
 
-  it('arrive one message at a time, 253 at most, and nothing leaks', async () => {
+  test('arrive one message at a time, 253 at most, and nothing leaks', async () => {
     const { near, far } = await pair();
     const before = openDescriptors();
     const send = (text: string, count: number) =>
@@ -95,7 +95,7 @@ describe('descriptors over a unix socket', () => {
     expect(openDescriptors()).toBe(before);
   });
 
-  it('end when the peer closes', async () => {
+  test('end when the peer closes', async () => {
     const { near, far } = await pair();
     far.destroy();
     await once(far, 'close');
@@ -108,14 +108,14 @@ describe('descriptors over a unix socket', () => {
     );
   });
 
-  it('come with the credentials of the peer', async () => {
+  test('come with the credentials of the peer', async () => {
     const { near } = await pair();
     expect(native.peerOf(descriptorOf(near))).toEqual({ pid: process.pid, uid: process.getuid?.() });
   });
 });
 
 describe('an inherited socket', () => {
-  it('is reported as listening, with its address, and is not passed on by accident', async () => {
+  test('is reported as listening, with its address, and is not passed on by accident', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     cleanups.push(() => server.close());
@@ -138,7 +138,7 @@ describe('an inherited socket', () => {
     expect(JSON.parse(text)).toEqual({ address: '127.0.0.1', port, inherited: false });
   });
 
-  it('is rejected if it is not a listening socket', () => {
+  test('is rejected if it is not a listening socket', () => {
     expect(() => native.adoptListening(0)).toThrow(expect.objectContaining({ code: 'ENOTLISTENING' }));
     expect(() => native.adoptListening(9999)).toThrow(expect.objectContaining({ code: 'EBADF' }));
   });

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { type Netns, native } from '../../src/netns/native.ts';
 import { inNetns, makeNetns } from '../support/network/netns.ts';
 import { openDescriptors, threadNetns } from '../support/process.ts';
@@ -66,7 +66,7 @@ async function bannerFrom(netns: Netns, family: 4 | 6 = 4): Promise<string> {
 }
 
 describe('a socket made in a netns', () => {
-  it('belongs to that netns: one address in two netns is two servers, over IPv4 and IPv6', async () => {
+  test('belongs to that netns: one address in two netns is two servers, over IPv4 and IPv6', async () => {
     const [red, blue] = [0, 1].map(() => makeNetns({ addresses: [`${ADDRESS}/32`, `${ADDRESS_6}/128`] }));
     await Promise.all([serve(red!.name, 'red'), serve(blue!.name, 'blue')]);
     const [inRed, inBlue] = [open(red!.path), open(blue!.path)];
@@ -82,7 +82,7 @@ describe('a socket made in a netns', () => {
     expect(threadNetns()).toHaveLength(1);
   });
 
-  it('is close-on-exec and non-blocking, and outlives its handle', () => {
+  test('is close-on-exec and non-blocking, and outlives its handle', () => {
     const { path, remove } = makeNetns();
     const netns = open(path);
     for (const family of [4, 6] as const) {
@@ -101,7 +101,7 @@ describe('a socket made in a netns', () => {
     closeSync(fd);
   });
 
-  it('is not inherited by a child process, and neither is its handle', async () => {
+  test('is not inherited by a child process, and neither is its handle', async () => {
     const netns = open(makeNetns().path);
     const fd = netns.createTcpSocket(4);
     const child = spawn('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -119,7 +119,7 @@ describe('a socket made in a netns', () => {
 });
 
 describe('the socket options', () => {
-  it('TCP_USER_TIMEOUT ends a connect without an answer', async () => {
+  test('TCP_USER_TIMEOUT ends a connect without an answer', async () => {
     const { name, path } = makeNetns({ addresses: [`${ADDRESS}/32`] });
     const { child } = await serve(name, 'x');
     child.kill('SIGSTOP'); // the kernel fills its backlog of one, then drops every SYN
@@ -138,7 +138,7 @@ describe('the socket options', () => {
     for (const socket of waiting) socket.destroy();
   });
 
-  it('linger 0 resets on close, and null reverts it', async () => {
+  test('linger 0 resets on close, and null reverts it', async () => {
     const { name, path } = makeNetns({ addresses: [`${ADDRESS}/32`] });
     const { events } = await serve(name, 'x');
     const netns = open(path);
@@ -164,7 +164,7 @@ describe('the socket options', () => {
     setUserTimeout: (fd: number) => native.setUserTimeout(fd, 1),
     setLinger: (fd: number) => native.setLinger(fd, 1),
   };
-  it.each(Object.entries(calls))('%s reports EBADF and ENOTSOCK as setsockopt does', (_name, call) => {
+  test.each(Object.entries(calls))('%s reports EBADF and ENOTSOCK as setsockopt does', (_name, call) => {
     const error = {
       errno: -9,
       code: 'EBADF',
@@ -179,7 +179,7 @@ describe('the socket options', () => {
     closeSync(file);
   });
 
-  it.each(Object.entries(calls))('%s rejects an invalid descriptor', (_name, call) => {
+  test.each(Object.entries(calls))('%s rejects an invalid descriptor', (_name, call) => {
     const type = { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' };
     for (const fd of [undefined, null, '3', 3n, {}])
       expect(() => call(fd as number)).toThrow(expect.objectContaining(type));
@@ -189,7 +189,7 @@ describe('the socket options', () => {
     }
   });
 
-  it('reject values out of range, and leave the descriptor count unchanged', () => {
+  test('reject values out of range, and leave the descriptor count unchanged', () => {
     const netns = open(makeNetns().path);
     const before = openDescriptors();
     const fd = netns.createTcpSocket(4);

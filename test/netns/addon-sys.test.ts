@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeNetns } from '../support/network/netns.ts';
 import { root, sanitized } from './addon-process.ts';
 
@@ -54,7 +54,7 @@ function run(name: string, path = '') {
   return { status, signal, stdout: stdout.trim(), stderr: stderr.trim() };
 }
 
-it('errors have the names and messages that Node gives them, for every error that Node names on this system', () => {
+test('errors have the names and messages that Node gives them, for every error that Node names on this system', () => {
   const lines = run('errnos').stdout.split('\n');
   expect(lines.pop()).toBe("Unknown system error -250, socket '/x'");
   const nodes = [...getSystemErrorMap()]
@@ -68,17 +68,17 @@ describe('in a real netns', () => {
   const { path } = makeNetns();
   const ok = { status: 0, signal: null, stderr: '' };
 
-  it('the identity is the cookie, or the inode on a kernel without cookies', () => {
+  test('the identity is the cookie, or the inode on a kernel without cookies', () => {
     const { dev, ino } = statSync(path);
     expect(run('identity', path)).toMatchObject({ ...ok, stdout: expect.stringMatching(/^cookie:\d+$/) });
     expect(run('old-kernel', path)).toEqual({ ...ok, stdout: `inode:${dev}:${ino}` });
   });
 
-  it('each call enters and returns once, and the return is tested once before the first call', () => {
+  test('each call enters and returns once, and the return is tested once before the first call', () => {
     expect(run('sockets', path)).toEqual({ ...ok, stdout: 'setns was called 2003 times' });
   });
 
-  it('a failed entry is an error that needs no return', () => {
+  test('a failed entry is an error that needs no return', () => {
     const message = `EPERM: operation not permitted, setns '${path}'`;
     expect(run('no-entry', path)).toMatchObject({ status: 1, stdout: message });
     expect(run('no-way-back', path)).toMatchObject({
@@ -87,7 +87,7 @@ describe('in a real netns', () => {
     });
   });
 
-  it.each([
+  test.each([
     ['no-return', 'cannot return to its own network namespace: EPERM (errno 1)'],
     ['another-thread', 'uses the way back of another thread: EINVAL (errno 22)'],
   ])('%s aborts', (name, message) => {
@@ -97,7 +97,7 @@ describe('in a real netns', () => {
     expect(ended.stderr).toContain(message);
   });
 
-  it.runIf(sanitized)('LeakSanitizer is active: it finds a planted leak', () => {
+  test.runIf(sanitized)('LeakSanitizer is active: it finds a planted leak', () => {
     const ended = run('leak');
     expect(ended.status).not.toBe(0);
     expect(ended.stderr).toContain('LeakSanitizer: detected memory leaks');

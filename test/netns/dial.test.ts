@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DialOptions, type DialTarget, dial } from '../../src/netns/dial.ts';
 import { native } from '../../src/netns/native.ts';
 import { NetnsHandles } from '../../src/netns/netns-handles.ts';
@@ -76,7 +76,7 @@ describe('a dial', () => {
   });
   afterAll(() => Promise.all(servers.map((server) => server.stop())));
 
-  it.each([
+  test.each([
     ['IPv4', ADDRESS],
     ['IPv6', ADDRESS_6],
   ])(
@@ -88,7 +88,7 @@ describe('a dial', () => {
     },
   );
 
-  it.each(['example.org', 'localhost', '10.0.0', '10.0.0.1:80', '[::1]', ''])(
+  test.each(['example.org', 'localhost', '10.0.0', '10.0.0.1:80', '[::1]', ''])(
     'of %j, which is not a numeric address, opens nothing',
     (address) => {
       const before = openDescriptors();
@@ -102,7 +102,7 @@ describe('a dial', () => {
     },
   );
 
-  it('leaves no descriptor behind when the port is invalid', async () => {
+  test('leaves no descriptor behind when the port is invalid', async () => {
     await echo({ address: ADDRESS, port: PORT, netns: ref }); // the handle is open, and stays open
     const before = openDescriptors();
     for (let i = 0; i < 10; i += 1) {
@@ -112,14 +112,14 @@ describe('a dial', () => {
     expect(openDescriptors()).toBe(before);
   });
 
-  it('without a netns uses our own', async () => {
+  test('without a netns uses our own', async () => {
     const server = await tcpServer((socket) => socket.pipe(socket));
     expect(await echo({ address: server.address, port: server.port, netns: null })).toBe('word');
     expect(handles.size).toBe(0);
     await server.close();
   });
 
-  it('continues when its handle is closed during the connect', async () => {
+  test('continues when its handle is closed during the connect', async () => {
     const socket = start({ address: ADDRESS, port: PORT, netns: ref });
     handles.close();
     expect(netnsDescriptors()).toBe(0);
@@ -128,7 +128,7 @@ describe('a dial', () => {
     expect((await readBytes(socket, 4)).toString()).toBe('word');
   });
 
-  it('repeated a hundred times leaves only the one handle', async () => {
+  test('repeated a hundred times leaves only the one handle', async () => {
     await echo({ address: ADDRESS, port: PORT, netns: ref });
     await within(WAIT_MS, 'close', once((sockets.pop() as Socket).destroy(), 'close'));
     const before = openDescriptors();
@@ -144,7 +144,7 @@ describe('a dial', () => {
 });
 
 describe('handles', () => {
-  it('on retained namespaces stay open, and all others close', () => {
+  test('on retained namespaces stay open, and all others close', () => {
     const refs = [1, 2, 3].map(() => netnsRefOf(makeNetns({ addresses: [`${ADDRESS}/32`] }).path)) as [
       NetnsRef,
       NetnsRef,
@@ -159,7 +159,7 @@ describe('handles', () => {
     expect(netnsDescriptors()).toBe(0);
   });
 
-  it('refuse a netns that was recreated under the same name, until the route names the new one', async () => {
+  test('refuse a netns that was recreated under the same name, until the route names the new one', async () => {
     const old = makeNetns({ addresses: [`${ADDRESS}/32`] });
     const oldRef = netnsRefOf(old.path);
     old.remove();
@@ -183,7 +183,7 @@ describe('handles', () => {
     await server.stop();
   });
 
-  it('report a missing netns with the error of open()', () => {
+  test('report a missing netns with the error of open()', () => {
     const gone = makeNetns();
     const netns = netnsRefOf(gone.path);
     gone.remove();

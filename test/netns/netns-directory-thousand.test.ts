@@ -1,6 +1,6 @@
 // The netns directory of a large node.
 import { writeFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import { NetnsDirectory } from '../../src/netns/netns-directory.ts';
 import { ip } from '../support/network/netns.ts';
@@ -10,7 +10,7 @@ const batch = '/run/netns-batch';
 describe('the netns directory', () => {
   // A generous bound: the kernel is slow to create a thousand, and slower when other tests create some too.
   const BOUND = { timeout: 600_000 };
-  it('reads 1000 namespaces without blocking the event loop, and sees one more at once', BOUND, async () => {
+  test('reads 1000 namespaces without blocking the event loop, and sees one more at once', BOUND, async () => {
     const add = [...Array(1000).keys()].map((index) => `netns add n${index}`);
     writeFileSync(batch, `${add.join('\n')}\n`);
     ip('-batch', batch);

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import { NetnsDirectory, type NetnsDirectoryOptions } from '../../src/netns/netns-directory.ts';
 import { makeNetns } from '../support/network/netns.ts';
@@ -70,14 +70,14 @@ describe('the netns directory', () => {
   const names = (of: NetnsDirectory) => of.snapshot().entries.map(({ name }) => name);
   const soon = { interval: 2 };
 
-  it('is incomplete before the first look and complete after it', async () => {
+  test('is incomplete before the first look and complete after it', async () => {
     const unstarted = new NetnsDirectory({ directory, addon: native, onChange: () => {} });
     expect(unstarted.snapshot()).toEqual({ complete: false, entries: [], problems: [] });
     const watched = await start();
     expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
   });
 
-  it('lists the namespaces, sorted, each with its kernel identity', async () => {
+  test('lists the namespaces, sorted, each with its kernel identity', async () => {
     const identities = ['qdhcp-b', 'ovnmeta-a'].map((name) => {
       const netns = native.openNetns(add(name));
       netns.close();
@@ -95,7 +95,7 @@ describe('the netns directory', () => {
     expect(changes).toBe(1);
   });
 
-  it('follows `ip netns add` and `ip netns delete` in /run/netns', async () => {
+  test('follows `ip netns add` and `ip netns delete` in /run/netns', async () => {
     const watched = await start({ directory: '/run/netns' });
     const netns = makeNetns();
     await expect.poll(() => names(watched), soon).toContain(netns.name);
@@ -103,7 +103,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).not.toContain(netns.name);
   });
 
-  it('sees a namespace that is mounted long after its file appeared', async () => {
+  test('sees a namespace that is mounted long after its file appeared', async () => {
     const watched = await start();
     for (const delayMs of [0, 15, 60, 300]) {
       const path = join(directory, `late-${delayMs}`);
@@ -116,7 +116,7 @@ describe('the netns directory', () => {
     expect(watched.snapshot().problems).toEqual([]);
   });
 
-  it('sees a recreated namespace as another one, every time', async () => {
+  test('sees a recreated namespace as another one, every time', async () => {
     const watched = await start();
     const seen = new Set<string>();
     for (let round = 0; round < 10; round++) {
@@ -133,7 +133,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).toEqual([]);
   });
 
-  it('finds at the next rescan a namespace that was mounted over another without an event', async () => {
+  test('finds at the next rescan a namespace that was mounted over another without an event', async () => {
     const path = add('qdhcp-x');
     const watched = await start();
     const [before] = watched.snapshot().entries;
@@ -143,7 +143,7 @@ describe('the netns directory', () => {
     run('umount', path);
   });
 
-  it('keeps no descriptor open and no namespace alive', async () => {
+  test('keeps no descriptor open and no namespace alive', async () => {
     await start();
     const before = openDescriptors();
     const watched = await start();
@@ -154,7 +154,7 @@ describe('the netns directory', () => {
     expect(threadNetns()).toHaveLength(1);
   });
 
-  it('reports an entry that is not a namespace with a reason, and the others are undisturbed', async () => {
+  test('reports an entry that is not a namespace with a reason, and the others are undisturbed', async () => {
     add('good');
     writeFileSync(join(directory, 'file'), 'hello');
     writeFileSync(join(directory, 'leftover'), '');
@@ -187,7 +187,7 @@ describe('the netns directory', () => {
     server.close();
   });
 
-  it('turns an entry that lost its mount into a problem', async () => {
+  test('turns an entry that lost its mount into a problem', async () => {
     const path = add('a');
     const watched = await start();
     run('umount', '-l', path);
@@ -196,7 +196,7 @@ describe('the netns directory', () => {
     expect(names(watched)).toEqual([]);
   });
 
-  it('reports nothing when nothing changed', async () => {
+  test('reports nothing when nothing changed', async () => {
     add('a');
     const watched = await start();
     expect(changes).toBe(1);
@@ -207,7 +207,7 @@ describe('the netns directory', () => {
     expect(changes).toBe(1);
   });
 
-  it('treats a missing directory as empty, and sees it appear, vanish and come back', async () => {
+  test('treats a missing directory as empty, and sees it appear, vanish and come back', async () => {
     const deep = join(directory, 'x', 'y', 'netns');
     const watched = await start({ directory: deep });
     expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
@@ -228,7 +228,7 @@ describe('the netns directory', () => {
     }
   });
 
-  it('follows the name when another directory replaces the watched one', async () => {
+  test('follows the name when another directory replaces the watched one', async () => {
     const watched = await start();
     renameSync(directory, `${directory}-old`);
     mkdirSync(directory);
@@ -236,7 +236,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).toEqual(['a']);
   });
 
-  it('follows a mount over the directory from the next rescan on', async () => {
+  test('follows a mount over the directory from the next rescan on', async () => {
     const watched = await start();
     run('mount', '-t', 'tmpfs', 'over', directory);
     watched.rescan();
@@ -247,7 +247,7 @@ describe('the netns directory', () => {
     run('umount', '-l', directory);
   });
 
-  it('is incomplete, and reports why once, while the directory cannot be read', async () => {
+  test('is incomplete, and reports why once, while the directory cannot be read', async () => {
     const path = join(directory, 'netns');
     writeFileSync(path, 'a file where the directory should be');
     const watched = await start({ directory: path });
@@ -262,7 +262,7 @@ describe('the netns directory', () => {
     await expect.poll(() => watched.snapshot().complete && names(watched), soon).toEqual(['a']);
   });
 
-  it('polls every second when inotify is used up, reports it once, and returns to inotify', async () => {
+  test('polls every second when inotify is used up, reports it once, and returns to inotify', async () => {
     let exhausted = true;
     let watches = 0;
     let events = 0;
@@ -294,7 +294,7 @@ describe('the netns directory', () => {
     expect(events).toBeGreaterThan(0);
   });
 
-  it('reports no change after it is stopped, and nothing keeps running', async () => {
+  test('reports no change after it is stopped, and nothing keeps running', async () => {
     const watched = await start();
     watched.stop();
     add('a');

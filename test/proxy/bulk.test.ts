@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { makeNetns } from '../support/network/netns.ts';
@@ -48,7 +48,7 @@ function residentBytes(): number {
   return Number(match?.[1]) * 1024;
 }
 
-it('1 GiB from client to backend arrives byte for byte', { timeout: 400_000 }, async () => {
+test('1 GiB from client to backend arrives byte for byte', { timeout: 400_000 }, async () => {
   const { socket, hello } = await routed('hash');
   const expected = createHash('sha256').update(hello);
   for (const chunk of patternChunks(GIB)) {
@@ -61,7 +61,7 @@ it('1 GiB from client to backend arrives byte for byte', { timeout: 400_000 }, a
   expect(answer).toBe(expected.digest('hex'));
 });
 
-it('1 GiB from backend to client arrives byte for byte', { timeout: 400_000 }, async () => {
+test('1 GiB from backend to client arrives byte for byte', { timeout: 400_000 }, async () => {
   const { socket } = await routed('source');
   const hash = createHash('sha256');
   let bytes = 0;
@@ -73,7 +73,7 @@ it('1 GiB from backend to client arrives byte for byte', { timeout: 400_000 }, a
   expect(hash.digest('hex')).toBe(patternHash(GIB));
 });
 
-it('a hundred stalled readers with a GiB waiting for each cost bounded memory, and disturb no other client', async () => {
+test('a hundred stalled readers with a GiB waiting for each cost bounded memory, and disturb no other client', async () => {
   const before = { resident: residentBytes(), open: openSocketsAndPipes(isthmus.pid) };
   const stalled = await Promise.all(Array.from({ length: 100 }, () => routed('source')));
   for (const { socket } of stalled) socket.pause();

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Isthmus } from '../support/isthmus.ts';
 import { readAll, tcpClient } from '../support/tcp.ts';
 import { ADDRESS, type TestCluster, TwoClusters } from '../support/two-clusters.ts';
@@ -156,7 +156,7 @@ const clients: Record<string, { readonly there: boolean; readonly ask: Client }>
 };
 
 describe.each(Object.entries(clients))('%s', (_name, { there, ask }) => {
-  it.skipIf(!there)('reaches both clusters by name, each with its own certificate', async () => {
+  test.skipIf(!there)('reaches both clusters by name, each with its own certificate', async () => {
     for (const cluster of [clusters.alpha, clusters.beta]) {
       const { code, output } = await ask(cluster, `${cluster.name}.magnum-system`);
       expect(output).toContain(`I am ${cluster.name}`);
@@ -164,7 +164,7 @@ describe.each(Object.entries(clients))('%s', (_name, { there, ask }) => {
     }
   });
 
-  it.skipIf(!there)('gets unrecognized_name for a name without a route', async () => {
+  test.skipIf(!there)('gets unrecognized_name for a name without a route', async () => {
     const { code, output } = await ask(clusters.alpha, 'nobody.magnum-system');
     expect(output.toLowerCase()).toMatch(/unrecognized[ _]name/);
     expect(code).not.toBe(0);
@@ -172,7 +172,7 @@ describe.each(Object.entries(clients))('%s', (_name, { there, ask }) => {
 });
 
 describe('names', () => {
-  it.each([
+  test.each([
     'alpha',
     'alpha.magnum-system',
     'ALPHA.Magnum-System',
@@ -185,7 +185,7 @@ describe('names', () => {
 });
 
 describe('a client that is not a routed TLS client', () => {
-  it('gets unrecognized_name when it sends no server name', async () => {
+  test('gets unrecognized_name when it sends no server name', async () => {
     const { output } = await run('openssl', [
       's_client',
       '-connect',
@@ -197,7 +197,7 @@ describe('a client that is not a routed TLS client', () => {
     expect(record).toMatchObject({ outcome: 'alert-sent', serverName: null, cluster: null, level: 'debug' });
   });
 
-  it.each([
+  test.each([
     ['plain HTTP', 'GET / HTTP/1.1\r\nHost: alpha.magnum-system\r\n\r\n', 'plain-http'],
     ['SSH', 'SSH-2.0-OpenSSH_9.2\r\n', 'ssh'],
     ['a PROXY header from an untrusted address', 'PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n', 'proxy-protocol'],
@@ -219,7 +219,7 @@ describe('a client that is not a routed TLS client', () => {
     });
   });
 
-  it('that connects and closes leaves one record and nothing else', async () => {
+  test('that connects and closes leaves one record and nothing else', async () => {
     const socket = connect(isthmus.port, '127.0.0.1');
     const from = await new Promise<string>((resolve) => {
       socket.on('connect', () => resolve(`127.0.0.1:${socket.localPort}`));
@@ -244,7 +244,7 @@ function askToTheEnd({ certificate }: TestCluster, servername: string): Promise<
 }
 
 describe('the report of a connection', () => {
-  it('is one record with its source, its destination, its bytes, and its outcome', async () => {
+  test('is one record with its source, its destination, its bytes, and its outcome', async () => {
     await askToTheEnd(clusters.beta, 'beta.magnum-system.svc');
     const record = await isthmus.record((line) => line.serverName === 'beta.magnum-system.svc');
     expect(record).toMatchObject({
@@ -267,7 +267,7 @@ describe('the report of a connection', () => {
     expect(isthmus.log.filter((line) => line.client === record.client)).toHaveLength(1);
   });
 
-  it('is also in the metrics', async () => {
+  test('is also in the metrics', async () => {
     const { body } = await isthmus.get('/metrics');
     expect(body).toMatch(/isthmus_connections_ended_total\{outcome="finished",reason="finished"\} [1-9]/);
     expect(body).toMatch(

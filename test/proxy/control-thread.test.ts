@@ -1,7 +1,7 @@
 // The control thread inside the built program: clients are served while it computes, and the whole program ends if it fails.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { threadNames, threadNetns } from '../support/process.ts';
@@ -30,7 +30,7 @@ function hugeManifest(name: string): string {
   return plain.replace('spec:\n', `  managedFields:\n${fields.join('\n')}\nspec:\n`);
 }
 
-it('clients connect without delay while a huge manifest is parsed', async () => {
+test('clients connect without delay while a huge manifest is parsed', async () => {
   await isthmus.start();
   const hello = await clientHello('alpha.magnum-system');
   const served: { readonly fromMs: number; readonly toMs: number }[] = [];
@@ -75,14 +75,14 @@ it('clients connect without delay while a huge manifest is parsed', async () => 
   expect(meanwhile.length).toBeGreaterThan(5);
 });
 
-it('every thread is in its own netns after probes and connections through others', async () => {
+test('every thread is in its own netns after probes and connections through others', async () => {
   isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
   await isthmus.start('--health-interval', '100ms');
   await isthmus.untilState('beta', 'serving');
   expect(threadNetns(isthmus.pid)).toHaveLength(1);
 });
 
-it('every thread that the program starts has its own name, so an operator sees which one is busy', async () => {
+test('every thread that the program starts has its own name, so an operator sees which one is busy', async () => {
   await isthmus.start('--threads', '2');
   const names = threadNames(isthmus.pid);
   expect(names).toEqual(expect.arrayContaining(['control', 'prober', 'relay-0', 'relay-1']));
@@ -90,7 +90,7 @@ it('every thread that the program starts has its own name, so an operator sees w
   expect(names.filter((name) => name === 'MainThread')).toHaveLength(1);
 });
 
-it('a bug in the control thread ends the whole program with a fatal line and exit code 1', async () => {
+test('a bug in the control thread ends the whole program with a fatal line and exit code 1', async () => {
   // The variable that names the sanitizer's addon serves here to put a bug into the control thread alone.
   const addon = join(isthmus.directory, 'addon.cjs');
   const real = JSON.stringify(new URL('../../build/Release/linux_netns.node', import.meta.url).pathname);
@@ -119,7 +119,7 @@ it('a bug in the control thread ends the whole program with a fatal line and exi
   });
 });
 
-it('a stop during the parsing of a huge manifest is not a failure', async () => {
+test('a stop during the parsing of a huge manifest is not a failure', async () => {
   await isthmus.start();
   isthmus.writeManifest('huge.yaml', hugeManifest('huge'));
   const lag = async () =>

@@ -1,7 +1,7 @@
 // A running proxy: clusters come, fail, move and go; its flags take effect; it stops on a signal.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clientHello } from '../support/client-hello.ts';
 import { Isthmus, manifest } from '../support/isthmus.ts';
 import { ip, makeNetns } from '../support/network/netns.ts';
@@ -36,7 +36,7 @@ async function firstBytes(serverName: string): Promise<Buffer> {
 const isServed = async (serverName: string) => (await firstBytes(serverName))[0] === 0x16;
 
 describe('clusters', () => {
-  it('come and go with their manifests, without a restart', async () => {
+  test('come and go with their manifests, without a restart', async () => {
     await isthmus.start();
     expect(await firstBytes('beta.magnum-system')).toEqual(ALERT(UNRECOGNIZED_NAME));
     isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
@@ -50,7 +50,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  it('are not disturbed by a broken file, which log and status name', async () => {
+  test('are not disturbed by a broken file, which log and status name', async () => {
     await isthmus.start();
     isthmus.writeManifest('broken.yaml', 'kind: OpenStackCluster\n  indented: wrong\n');
     await until('the log names it', () =>
@@ -66,7 +66,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true); // the last valid content stays in effect
   });
 
-  it('whose backend dies get internal_error until it is back', async () => {
+  test('whose backend dies get internal_error until it is back', async () => {
     await isthmus.start('--health-interval', '200ms');
     await clusters.servers.get('alpha')?.stop();
     const down = await isthmus.untilState('alpha', 'unhealthy');
@@ -86,7 +86,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  it('whose backend dies between two checks are found dead by the first client, which gets an alert', async () => {
+  test('whose backend dies between two checks are found dead by the first client, which gets an alert', async () => {
     await isthmus.start('--health-interval', '1h');
     await clusters.servers.get('alpha')?.stop();
     expect(await firstBytes('alpha.magnum-system')).toEqual(ALERT(INTERNAL_ERROR));
@@ -98,7 +98,7 @@ describe('clusters', () => {
     await clusters.serve(clusters.alpha);
   });
 
-  it('whose netns is recreated under the same name are served from the new netns', async () => {
+  test('whose netns is recreated under the same name are served from the new netns', async () => {
     await isthmus.start();
     await clusters.servers.get('alpha')?.stop();
     ip('netns', 'delete', clusters.alpha.netns);
@@ -114,7 +114,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  it('without netns, with invalid facts or not proxied each have a state and a reason, and serve no client', async () => {
+  test('without netns, with invalid facts or not proxied each have a state and a reason, and serve no client', async () => {
     isthmus.writeManifest(
       'lost.yaml',
       manifest({ name: 'lost', networkId: '5e6f0000-0000-4000-8000-00000000aaaa', address: ADDRESS }),
@@ -153,7 +153,7 @@ describe('clusters', () => {
 });
 
 describe('configuration', () => {
-  it('--proxy-always proxies clusters with a floating IP too', async () => {
+  test('--proxy-always proxies clusters with a floating IP too', async () => {
     isthmus.writeManifest(
       'beta.yaml',
       clusters.beta.manifest.replace('FloatingIP: true', 'FloatingIP: false'),
@@ -162,7 +162,7 @@ describe('configuration', () => {
     expect(await isServed('beta.magnum-system')).toBe(true);
   });
 
-  it('--default-cluster serves clients that send no server name', async () => {
+  test('--default-cluster serves clients that send no server name', async () => {
     await isthmus.start('--default-cluster', 'alpha');
     const socket = await tcpClient(isthmus.port);
     socket.write(await clientHello(null));
@@ -171,7 +171,7 @@ describe('configuration', () => {
     expect(await isthmus.record((line) => line.cluster === 'alpha')).toMatchObject({ serverName: null });
   });
 
-  it('--health tls treats a backend that accepts but speaks no TLS as dead', async () => {
+  test('--health tls treats a backend that accepts but speaks no TLS as dead', async () => {
     isthmus.writeManifest(
       'mute.yaml',
       clusters.alpha.manifest.replaceAll('alpha', 'mute').replace('6443', '7000'),
@@ -188,7 +188,7 @@ describe('configuration', () => {
     }
   });
 
-  it('--trust-proxy-protocol logs the address that a trusted balancer names, and strips its header', async () => {
+  test('--trust-proxy-protocol logs the address that a trusted balancer names, and strips its header', async () => {
     await isthmus.start('--trust-proxy-protocol', '127.0.0.0/8');
     const v2 = Buffer.concat([
       Buffer.from('0d0a0d0a000d0a515549540a2111000c', 'hex'),
@@ -210,7 +210,7 @@ describe('configuration', () => {
     }
   });
 
-  it('--max-connections-per-cluster refuses the connection over the limit and leaves the other cluster alone', async () => {
+  test('--max-connections-per-cluster refuses the connection over the limit and leaves the other cluster alone', async () => {
     isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
     await isthmus.start('--max-connections-per-cluster', '1');
     await isthmus.untilState('beta', 'serving');
@@ -227,7 +227,7 @@ describe('configuration', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  it('--health-listen answers health and metrics and nothing else', async () => {
+  test('--health-listen answers health and metrics and nothing else', async () => {
     await isthmus.start('--health-listen', '127.0.0.1:19581');
     const answer = async (path: string) => (await fetch(`http://127.0.0.1:19581${path}`)).status;
     expect([await answer('/livez'), await answer('/readyz'), await answer('/metrics')]).toEqual([
@@ -236,7 +236,7 @@ describe('configuration', () => {
     expect([await answer('/status'), await answer('/')]).toEqual([404, 404]);
   });
 
-  it('PROXY_PORT and PROXY_BIND of magnum-cluster-api-proxy are honoured', async () => {
+  test('PROXY_PORT and PROXY_BIND of magnum-cluster-api-proxy are honoured', async () => {
     isthmus.listen = null;
     Object.assign(isthmus.environment, { PROXY_PORT: '16443', PROXY_BIND: '127.0.0.2' });
     await isthmus.start();
@@ -245,7 +245,7 @@ describe('configuration', () => {
 });
 
 describe('stopping', () => {
-  it('on SIGTERM turns not ready, accepts no new connection, keeps open ones, and then exits 0', async () => {
+  test('on SIGTERM turns not ready, accepts no new connection, keeps open ones, and then exits 0', async () => {
     await isthmus.start('--drain-timeout', '10m');
     const open = await tcpClient(isthmus.port);
     open.write(await clientHello('alpha.magnum-system'));
@@ -265,7 +265,7 @@ describe('stopping', () => {
     expect(finished?.finished).toBeGreaterThanOrEqual(1);
   });
 
-  it('after the drain timeout resets the remaining connections and exits 0', async () => {
+  test('after the drain timeout resets the remaining connections and exits 0', async () => {
     await isthmus.start('--drain-timeout', '300ms');
     const open = await tcpClient(isthmus.port);
     open.write(await clientHello('alpha.magnum-system'));
@@ -277,7 +277,7 @@ describe('stopping', () => {
     expect(isthmus.log.filter((line) => line.outcome === 'drain-expired')).toHaveLength(1);
   });
 
-  it('on a second signal ends at once', async () => {
+  test('on a second signal ends at once', async () => {
     await isthmus.start('--drain-timeout', '1h');
     const open = await tcpClient(isthmus.port);
     open.write(await clientHello('alpha.magnum-system'));

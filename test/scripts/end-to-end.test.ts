@@ -1,6 +1,6 @@
 // Selects the files of the end-to-end suite and their order: the slowest file starts first.
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 
 const script = fileURLToPath(new URL('../../scripts/test/end-to-end.mjs', import.meta.url));
 const { chosenFiles } = (await import(script)) as {
@@ -8,7 +8,7 @@ const { chosenFiles } = (await import(script)) as {
 };
 const ALL = ['at-rest', 'kube-api', 'kubeconfig', 'life', 'recovery'];
 
-it.each([
+test.each([
   ['without an argument all files run', [], ['recovery', 'at-rest', 'kube-api', 'kubeconfig', 'life']],
   ['files whose name contains the argument run', ['kube'], ['kube-api', 'kubeconfig']],
   ['files that match any of several arguments run', ['life', 'rest'], ['at-rest', 'life']],
@@ -16,7 +16,7 @@ it.each([
   expect(chosenFiles([...ALL], words)).toEqual(expected);
 });
 
-it('an argument without a match is an error that lists all files', () => {
+test('an argument without a match is an error that lists all files', () => {
   expect(() => chosenFiles([...ALL], ['nothing'])).toThrow(
     /no file is called nothing[\s\S]*at-rest, kube-api/,
   );

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../support/tcp.ts';
 
 const module = fileURLToPath(new URL('../../scripts/setup/lock.mjs', import.meta.url));
@@ -38,7 +38,7 @@ function holder(out: string[], name: string) {
   return held;
 }
 
-it('the lock has one holder at a time, and the other process says what it waits for', async () => {
+test('the lock has one holder at a time, and the other process says what it waits for', async () => {
   const order: string[] = [];
   const first = holder(order, 'first');
   await until('the first has it', () => order.length > 0);
@@ -52,7 +52,7 @@ it('the lock has one holder at a time, and the other process says what it waits 
   expect(existsSync(join(parent, 'lock'))).toBe(false);
 });
 
-it('the lock is taken over from a process that died', async () => {
+test('the lock is taken over from a process that died', async () => {
   mkdirSync(join(parent, 'lock'));
   writeFileSync(join(parent, 'lock', 'pid'), '4194304'); // larger than the largest possible pid
   const order: string[] = [];

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 
 const scripts = fileURLToPath(new URL('../../scripts/', import.meta.url));
@@ -40,12 +40,12 @@ function alive(marker: string): number {
 }
 
 describe('the sandbox', () => {
-  it('returns the exit code of its command', async () => {
+  test('returns the exit code of its command', async () => {
     const [code] = await within(WAIT_MS, 'the end', once(sandbox('exit 7'), 'exit'));
     expect(code).toBe(7);
   });
 
-  it('has its own network, /run and temporary files, and its loopback device is up', async () => {
+  test('has its own network, /run and temporary files, and its loopback device is up', async () => {
     const child = sandbox(
       'ip netns add inside; ls /run/netns; echo $TMPDIR; ip -br link show lo; ip -br link | wc -l',
     );
@@ -57,7 +57,7 @@ describe('the sandbox', () => {
     expect(existsSync('/run/netns/inside')).toBe(false);
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('forwards %s to the command exactly once', async (signal) => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('forwards %s to the command exactly once', async (signal) => {
     // Not a shell script: a shell cannot trap a signal that was ignored at its start, as in background jobs.
     const script = `process.on('${signal}', () => { console.log('got ${signal}'); setTimeout(() => process.exit(3), 500) }); setTimeout(() => {}, 150000); console.log('ready')`;
     const child = sandbox(`exec ${process.execPath} -e "${script}"`);
@@ -72,7 +72,7 @@ describe('the sandbox', () => {
     expect(code).toBe(3);
   });
 
-  it('ends all of its processes when it is killed with -9', async () => {
+  test('ends all of its processes when it is killed with -9', async () => {
     const marker = `marker-${process.pid}`;
     const child = sandbox(
       `sh -c 'sleep 1000; echo ${marker}' & sh -c 'trap "" TERM INT; sleep 1000; echo ${marker}' & echo ready; wait`,
@@ -97,7 +97,7 @@ describe('the check for missing tools', () => {
       { encoding: 'utf8', env: { PATH: path } },
     );
 
-  it('names all missing tools at once, each with the way to install it', () => {
+  test('names all missing tools at once, each with the way to install it', () => {
     const { status, stdout } = check('/nonexistent', "['ip', 'c++', 'make', 'python3', 'unshare']");
     expect(status).toBe(1);
     const problems = stdout.split('\n').filter((line) => line.includes('✗'));
@@ -107,12 +107,12 @@ describe('the check for missing tools', () => {
     expect(stdout).toContain('no C++ compiler');
   });
 
-  it('reports nothing if all tools are present', () => {
+  test('reports nothing if all tools are present', () => {
     const path = `${process.env.PATH}:/usr/sbin:/sbin`;
     expect(check(path, "['ip', 'unshare', 'mount']")).toMatchObject({ status: 0, stdout: '' });
   });
 
-  it('also runs in the npm scripts, which then exit non-zero', () => {
+  test('also runs in the npm scripts, which then exit non-zero', () => {
     // An environment without `ip` and without a compiler.
     const node = execFileSync('which', ['node'], { encoding: 'utf8' }).trim();
     const { status, stderr } = spawnSync(node, [`${scripts}task.mjs`, 'demo', '--once'], {
@@ -124,7 +124,7 @@ describe('the check for missing tools', () => {
     expect(stderr).toContain('iproute2');
   });
 
-  it('an unknown task is answered with the list of tasks', () => {
+  test('an unknown task is answered with the list of tasks', () => {
     const { status, stderr } = spawnSync(process.execPath, [`${scripts}task.mjs`, 'tset'], {
       encoding: 'utf8',
     });

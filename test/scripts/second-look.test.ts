@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 
 interface Failed {
   readonly file: string;
@@ -26,7 +26,7 @@ const { failedFiles, runVitest, secondLook } = (await import(
 
 const file = (name: string): Failed => ({ file: name, tests: ['waits'] });
 
-it.each([
+test.each([
   ['a file that passes three times alone is forgiven', [file('a')], [0, 0, 0], 0, ['a', 'a', 'a']],
   ['a file that fails the third time is not forgiven', [file('a')], [0, 0, 1], 1, ['a', 'a', 'a']],
   ['a file that fails at once is not forgiven and ends the check', [file('a'), file('b')], [1], 1, ['a']],
@@ -76,14 +76,14 @@ const broken = {
 };
 const asWhole = { file: join(root, 'test/c.test.ts'), state: 'failed', tests: [] };
 
-it('the failed files come from the report, with their failed tests', () => {
+test('the failed files come from the report, with their failed tests', () => {
   expect(failedFiles({ ...ended, files: [passed, broken, asWhole] })).toEqual([
     { file: 'test/b.test.ts', tests: ['z breaks'] },
     { file: 'test/c.test.ts', tests: [] },
   ]);
 });
 
-it.each<[title: string, report: unknown]>([
+test.each<[title: string, report: unknown]>([
   ['it is missing', null],
   ['it has an unhandled error', { ...ended, unhandledErrors: 1, files: [broken] }],
   ['it was cut short', { ...ended, reason: 'interrupted', files: [broken] }],
@@ -110,7 +110,7 @@ async function runOf(
     for (const [name, source] of Object.entries(sources))
       writeFileSync(
         join(directory, `${name}.test.ts`),
-        `import { existsSync, writeFileSync } from 'node:fs';\nimport { expect, it } from 'vitest';\n${source}\n`,
+        `import { existsSync, writeFileSync } from 'node:fs';\nimport { expect, test } from 'vitest';\n${source}\n`,
       );
     const config = join(directory, 'vitest.config.ts');
     writeFileSync(
@@ -148,7 +148,7 @@ const FLAKES = `it('flakes', () => {
 });`;
 const PASSES = `it('passes', () => expect(1).toBe(1));`;
 
-it.each<[title: string, sources: Record<string, string>, code: number, runs: number]>([
+test.each<[title: string, sources: Record<string, string>, code: number, runs: number]>([
   ['a flaky file is forgiven', { a: FLAKES, b: PASSES }, 0, 4],
   ['a file that fails is not forgiven', { a: `it('fails', () => expect(1).toBe(2));`, b: PASSES }, 1, 2],
   [
@@ -170,9 +170,9 @@ it.each<[title: string, sources: Record<string, string>, code: number, runs: num
   expect(await runOf(sources)).toEqual({ code, runs, unsteady: code === 0 });
 });
 
-it('in a real run, a file that leaves a process behind does not keep the run open', async () => {
+test('in a real run, a file that leaves a process behind does not keep the run open', async () => {
   const leaves = `import { spawn } from 'node:child_process';
-it('leaves', () => {
+test('leaves', () => {
   spawn('sleep', ['${(2 * LONGEST_RUN_MS) / 1000}'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true }).unref();
 });`;
   expect(await runOf({ a: leaves, b: PASSES })).toMatchObject({ code: 0, runs: 1 });

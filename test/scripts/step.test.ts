@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { isAlive } from '../support/process.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 
@@ -15,7 +15,7 @@ const progress = (said) => { console.log(said.trim()); return ''; };
 await runStep('waiting', 'sh', ['-c', 'echo $$; exec sleep 1000'], { progress });
 `;
 
-it.each([
+test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)('%s ends the step and its parent with the right exit code', async (signal, code) => {

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
@@ -110,7 +110,7 @@ describe.runIf(base)('the package', () => {
   });
   afterAll(() => root?.remove());
 
-  it('contains root-owned files with plain modes, none in /usr/local, and no development files', () => {
+  test('contains root-owned files with plain modes, none in /usr/local, and no development files', () => {
     const lines = sh('dpkg-deb -c "$1"', first).trim().split('\n');
     expect(lines.length).toBeGreaterThan(200);
     const bad = lines.filter(
@@ -130,7 +130,7 @@ describe.runIf(base)('the package', () => {
     console.log(`${basename(first)}: ${(statSync(first).size / 1e6).toFixed(1)} MB unpacked`);
   });
 
-  it('installs, creates its user, runs the doctor, and does not start an instance that cannot work', () => {
+  test('installs, creates its user, runs the doctor, and does not start an instance that cannot work', () => {
     const { status, text } = root.install(first);
     expect(text).toContain('isthmus doctor');
     expect(text).toMatch(/not started\. Mend the above/);
@@ -143,7 +143,7 @@ describe.runIf(base)('the package', () => {
     expect(root.run('dpkg', '--verify', 'isthmus').text).toBe('');
   });
 
-  it('is upgraded by a reload, and keeps changed settings', () => {
+  test('is upgraded by a reload, and keeps changed settings', () => {
     root.write('etc/default/isthmus', 'ISTHMUS_SOURCE=file:/etc/isthmus\n');
     const { status, text } = root.install(next, '--force-confold');
     expect(text).not.toContain('doctor');
@@ -157,7 +157,7 @@ describe.runIf(base)('the package', () => {
     expect(root.run('isthmus', 'version').text).toContain('+next');
   });
 
-  it('is upgraded even if the reload fails, and reports that the previous version continues', () => {
+  test('is upgraded even if the reload fails, and reports that the previous version continues', () => {
     root.write('systemctl.fails-reload', '');
     const { status, text } = root.install(first, '--force-confold', '--force-downgrade');
     expect(status).toBe(0);
@@ -166,14 +166,14 @@ describe.runIf(base)('the package', () => {
     root.told();
   });
 
-  it('does not start a stopped service', () => {
+  test('does not start a stopped service', () => {
     root.write('systemctl.fails-is-active', '');
     expect(root.install(next, '--force-confold').status).toBe(0);
     expect(root.told()).toEqual(['daemon-reload', 'is-active --quiet isthmus.service']);
     rmSync(join(root.path, 'systemctl.fails-is-active'));
   });
 
-  it('stops its service and keeps its settings when it is removed, and leaves only its user when it is purged', () => {
+  test('stops its service and keeps its settings when it is removed, and leaves only its user when it is purged', () => {
     root.write('etc/isthmus/kubeconfig', 'secret');
     const removed = root.run('dpkg', '-r', 'isthmus');
     expect(removed.status).toBe(0);
@@ -192,7 +192,7 @@ describe.runIf(base)('the package', () => {
     expect(root.run('dpkg', '-s', 'isthmus').status).not.toBe(0);
   });
 
-  it('starts at once if nothing is missing', () => {
+  test('starts at once if nothing is missing', () => {
     mkdirSync(join(root.path, 'etc/isthmus'), { recursive: true });
     mkdirSync(join(root.path, 'run/netns'), { recursive: true });
     root.write(
@@ -205,7 +205,7 @@ describe.runIf(base)('the package', () => {
     expect(root.told()).toEqual(['daemon-reload', 'enable isthmus.service', 'start isthmus.service']);
   });
 
-  it('is upgraded while it serves, with the real command in place of systemctl, and no client is refused or cut', async () => {
+  test('is upgraded while it serves, with the real command in place of systemctl, and no client is refused or cut', async () => {
     const clusters = new TwoClusters();
     await clusters.start();
     sh('mount --rbind /run/netns "$1"', join(root.path, 'run/netns'));

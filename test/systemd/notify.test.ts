@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { manifest } from '../support/isthmus.ts';
 import { freePort, until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
@@ -35,7 +35,7 @@ function newUnit(): { unit: Unit; flags: string[]; manifests: string } {
 const ANY = ['--listen', '127.0.0.1:0'];
 
 describe('a notification to systemd', () => {
-  it('reports readiness and the main process, a status text, and the stop', async () => {
+  test('reports readiness and the main process, a status text, and the stop', async () => {
     const { unit, flags, manifests } = newUnit();
     const child = await unit.ready(...flags, ...ANY, '--drain-timeout', '2m');
     const ready = await unit.notify.until('ready', ({ fields }) => fields.READY === '1');
@@ -57,7 +57,7 @@ describe('a notification to systemd', () => {
     expect(code).toBe(0);
   });
 
-  it('is sent twice per watchdog interval while the process runs, and stops when the process stops', async () => {
+  test('is sent twice per watchdog interval while the process runs, and stops when the process stops', async () => {
     const { unit, flags } = newUnit();
     unit.environment.WATCHDOG_USEC = '400000';
     const child = await unit.ready(...flags, ...ANY);
@@ -77,7 +77,7 @@ describe('a notification to systemd', () => {
     await until('it beats again', () => beats() > before);
   });
 
-  it('is not sent for a watchdog of another process', async () => {
+  test('is not sent for a watchdog of another process', async () => {
     const { unit, flags } = newUnit();
     Object.assign(unit.environment, { WATCHDOG_USEC: '20000', WATCHDOG_PID: '1' });
     await unit.ready(...flags, ...ANY);
@@ -85,7 +85,7 @@ describe('a notification to systemd', () => {
     expect(unit.notify.all.filter(({ fields }) => fields.WATCHDOG !== undefined)).toEqual([]);
   });
 
-  it('that cannot be sent is logged once, and clients are still served', async () => {
+  test('that cannot be sent is logged once, and clients are still served', async () => {
     const { unit, flags } = newUnit();
     unit.environment.NOTIFY_SOCKET = join(unit.directory, 'nobody.sock');
     await unit.start(...flags, ...ANY);
@@ -97,7 +97,7 @@ describe('a notification to systemd', () => {
 });
 
 describe('sockets of systemd', () => {
-  it.each([
+  test.each([
     [
       "a socket with the unit's own name, whatever --listen says",
       ['isthmus.socket'],
@@ -119,7 +119,7 @@ describe('sockets of systemd', () => {
     expect(traffic.problems).toEqual([]);
   });
 
-  it.each(['native', 'streams'])(
+  test.each(['native', 'streams'])(
     'stay bound across a restart: clients wait and are not refused (%s)',
     async (engine) => {
       const { unit, flags } = newUnit();
@@ -139,14 +139,14 @@ describe('sockets of systemd', () => {
     },
   );
 
-  it('for another process are left alone', async () => {
+  test('for another process are left alone', async () => {
     const { unit, flags } = newUnit();
     Object.assign(unit.environment, { LISTEN_FDS: '1', LISTEN_PID: '1' });
     await unit.ready(...flags, ...ANY);
     expect(unit.logged('serving')).toHaveLength(1);
   });
 
-  it('with the same name: the first one is served, and a warning names the other and what to change', async () => {
+  test('with the same name: the first one is served, and a warning names the other and what to change', async () => {
     const { unit, flags } = newUnit();
     const port = await unit.openSocket('tls');
     const other = await unit.openSocket('further');
@@ -159,7 +159,7 @@ describe('sockets of systemd', () => {
     expect(more).toEqual([]);
   });
 
-  it('that are not sockets are rejected with an error message', async () => {
+  test('that are not sockets are rejected with an error message', async () => {
     const { unit, flags } = newUnit();
     unit.sockets.set('tls', openSync('/dev/null', 'r'));
     const child = await unit.start(...flags, ...ANY);
@@ -173,7 +173,7 @@ describe('sockets of systemd', () => {
 });
 
 describe('the journal', () => {
-  it('gets a priority and the message, without a timestamp', async () => {
+  test('gets a priority and the message, without a timestamp', async () => {
     const { unit, flags } = newUnit();
     const plain = flags.filter((flag) => flag !== '--log-format' && flag !== 'json');
     const port = await freePort();
@@ -184,7 +184,7 @@ describe('the journal', () => {
     expect(unit.text.filter((each) => !/^<[2-7]>\S/.test(each))).toEqual([]);
   });
 
-  it('is detected by JOURNAL_STREAM, if stdout is that stream', async () => {
+  test('is detected by JOURNAL_STREAM, if stdout is that stream', async () => {
     const { isJournal } = await import('../../src/telemetry/log/journal-stream.ts');
     const { dev, ino } = fstatSync(1);
     expect(isJournal(`${dev}:${ino}`, 1)).toBe(true);

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { environmentName, FLAG_NAMES } from '../../src/cli/config/flags.ts';
 
 const units = fileURLToPath(new URL('../../deploy/systemd/', import.meta.url));
@@ -38,7 +38,7 @@ describe.runIf(analyze)('systemd-analyze', () => {
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  it.each([
+  test.each([
     ['the service and its socket', ['isthmus.service', 'isthmus.socket']],
     ['the mount for nodes with a Pod', ['run-netns.mount']],
   ])('verifies %s without a warning', (_title, names) => {
@@ -51,7 +51,7 @@ describe.runIf(analyze)('systemd-analyze', () => {
     expect(status).toBe(0);
   });
 
-  it('rates the exposure of the service at 3.0 or less', () => {
+  test('rates the exposure of the service at 3.0 or less', () => {
     const { stdout } = spawnSync(
       'systemd-analyze',
       ['security', '--offline=yes', '--no-pager', join(units, 'isthmus.service')],
@@ -62,7 +62,7 @@ describe.runIf(analyze)('systemd-analyze', () => {
     expect(Number(level)).toBeGreaterThan(0);
   });
 
-  it('allows every system call that a netns, a handover and the relay need', () => {
+  test('allows every system call that a netns, a handover and the relay need', () => {
     const groups = execFileSync('systemd-analyze', ['syscall-filter'], { encoding: 'utf8' });
     const members = new Map<string, string[]>();
     let group = '';
@@ -88,7 +88,7 @@ describe.runIf(analyze)('systemd-analyze', () => {
 });
 
 describe('the settings file', () => {
-  it('contains only existing settings', () => {
+  test('contains only existing settings', () => {
     const known = new Set<string>([...FLAG_NAMES.map(environmentName), 'KUBECONFIG']);
     const named = [...text('isthmus.env').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name as string);
     expect(named.length).toBeGreaterThan(4);
@@ -108,7 +108,7 @@ describe('a mount namespace like that of the unit', () => {
     touch "$1/netns/later" && mount --bind /proc/self/ns/net "$1/netns/later"
     echo go > "$1/go"
     wait`;
-  it.each([
+  test.each([
     ['before', 'mount --bind "$1/netns" "$1/netns"; mount --make-shared "$1/netns"'],
     ['after', ''],
   ])('sees a netns that is created later, if /run/netns was mounted %s it started', (_title, before) => {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { mainScript } from '../support/isthmus.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
@@ -59,7 +59,7 @@ async function busy(unit: Unit, residents = 4): Promise<Traffic> {
 }
 
 describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
-  it('refuses and resets no client, keeps the ports, and leaves existing connections with the old process', async () => {
+  test('refuses and resets no client, keeps the ports, and leaves existing connections with the old process', async () => {
     const { unit, flags } = newUnit('--engine', engine);
     const old = await unit.ready(...flags);
     const [port, admin] = [unit.port(), unit.port('admin')];
@@ -90,7 +90,7 @@ describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
 });
 
 describe('an upgrade', () => {
-  it('notifies systemd in order: reloading, new main process, ready; the old process sends nothing afterwards', async () => {
+  test('notifies systemd in order: reloading, new main process, ready; the old process sends nothing afterwards', async () => {
     const { unit, flags } = newUnit();
     unit.environment.WATCHDOG_USEC = '200000';
     const old = await unit.ready(...flags);
@@ -115,7 +115,7 @@ describe('an upgrade', () => {
     expect(told.some(({ fields }) => fields.STOPPING === '1')).toBe(false);
   });
 
-  it('applies changed settings if systemctl starts it', async () => {
+  test('applies changed settings if systemctl starts it', async () => {
     const { unit, flags } = newUnit();
     unit.environment.ISTHMUS_NAMESPACE = 'magnum-system';
     await unit.ready(...flags);
@@ -133,7 +133,7 @@ describe('an upgrade', () => {
     );
   });
 
-  it('resets the connections of the old process only at --handover-drain', async () => {
+  test('resets the connections of the old process only at --handover-drain', async () => {
     // Longer than the check that all connections are open.
     const { unit, flags } = newUnit('--handover-drain', '10s');
     const old = await unit.ready(...flags);
@@ -150,7 +150,7 @@ describe('an upgrade', () => {
     expect(unit.logged('drain timeout: reset the rest')).toHaveLength(1);
   });
 
-  it.each([
+  test.each([
     ['ends before it asks for the sockets', 'process.exit(3);'],
     ['ends once it has the sockets', 'setTimeout(() => process.exit(3), 1500); await new Promise(() => {});'],
     ['is no program at all', 'this is not JavaScript'],
@@ -176,7 +176,7 @@ describe('an upgrade', () => {
     expect(traffic.problems).toEqual([]);
   });
 
-  it('survives the death of the old process during the handover, and its clients wait for the new process', async () => {
+  test('survives the death of the old process during the handover, and its clients wait for the new process', async () => {
     const { unit, flags } = newUnit();
     const old = await unit.ready(...flags);
     const port = unit.port();
@@ -196,7 +196,7 @@ describe('an upgrade', () => {
     expect(unit.port()).toBe(port);
   });
 
-  it('passes a systemd socket to the next process too, whatever --listen says', async () => {
+  test('passes a systemd socket to the next process too, whatever --listen says', async () => {
     const { unit, flags } = newUnit();
     const port = await unit.openSocket('tls');
     const at = flags.indexOf('--listen');
@@ -212,7 +212,7 @@ describe('an upgrade', () => {
 });
 
 describe('the handover socket', () => {
-  it('is accessible only to its own user, and answers an invalid message without any effect', async () => {
+  test('is accessible only to its own user, and answers an invalid message without any effect', async () => {
     const { unit, flags } = newUnit();
     await unit.ready(...flags);
     expect(statSync(unit.handover).mode & 0o777).toBe(0o700);
@@ -227,7 +227,7 @@ describe('the handover socket', () => {
     expect((await unit.reload()).code).toBe(0);
   });
 
-  it.runIf(maySwitchUser)('gives nothing to a process of another user with access', async () => {
+  test.runIf(maySwitchUser)('gives nothing to a process of another user with access', async () => {
     const { unit, flags } = newUnit();
     await unit.ready(...flags);
     const path = join(unit.handover, 'handover.sock');
@@ -256,12 +256,12 @@ describe('the handover socket', () => {
     );
   });
 
-  it('is reported as missing if no proxy runs', async () => {
+  test('is reported as missing if no proxy runs', async () => {
     const { unit } = newUnit();
     expect(await unit.reload()).toEqual({ code: 1, text: expect.stringContaining('no proxy answers at') });
   });
 
-  it('is removed by a process that ends, and a stale one does not block the next start', async () => {
+  test('is removed by a process that ends, and a stale one does not block the next start', async () => {
     const { unit, flags } = newUnit();
     const first = await unit.ready(...flags);
     first.kill('SIGKILL');

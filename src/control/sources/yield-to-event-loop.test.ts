@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { eventLoopYielder } from './yield-to-event-loop.ts';
 
 const busyFor = (ms: number): void => {
@@ -6,11 +6,11 @@ const busyFor = (ms: number): void => {
   while (performance.now() < end);
 };
 
-it('does not yield after a short step', () => {
+test('does not yield after a short step', () => {
   expect(eventLoopYielder()()).toBeUndefined();
 });
 
-it('yields to other work after a long step, and then restarts its clock', async () => {
+test('yields to other work after a long step, and then restarts its clock', async () => {
   let others = 0;
   const giveWay = eventLoopYielder();
   for (let turn = 1; turn <= 2; turn += 1) {

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { problemChanges } from './desired-log.ts';
 
 const problem = (origin: string, reason = 'broken') => ({ origin, reason });
 
 describe('a problem', () => {
-  it.each([
+  test.each([
     ['that is new has appeared', [], [problem('a')], [problem('a')], []],
     ['that stays is not reported again', [problem('a')], [problem('a')], [], []],
     [

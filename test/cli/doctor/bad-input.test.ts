@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dateCheck } from '../../../src/cli/doctor/machine-checks.ts';
 import { Isthmus, mainScript } from '../../support/isthmus.ts';
 import { makeNetns } from '../../support/network/netns.ts';
@@ -58,12 +58,12 @@ function asked(check: string, before: string, ...flags: readonly string[]): Prom
 describe('the doctor, in a container', () => {
   const AT = ['--netns-dir', mount];
 
-  it('names the mount when the mount contains no namespaces', async () => {
+  test('names the mount when the mount contains no namespaces', async () => {
     const told = await asked('netns', `mount --bind /run/netns ${mount}`, ...FILES, ...AT);
     expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
   });
 
-  it('names the mount propagation when the mount does not receive later namespaces', async () => {
+  test('names the mount propagation when the mount does not receive later namespaces', async () => {
     const told = await asked('netns', `mount --rbind --make-rprivate /run/netns ${mount}`, ...FILES, ...AT);
     expect(told).toMatchObject({
       result: 'warning',
@@ -72,7 +72,7 @@ describe('the doctor, in a container', () => {
     });
   });
 
-  it('accepts the mount of the chart, which is read-only and follows the host', async () => {
+  test('accepts the mount of the chart, which is read-only and follows the host', async () => {
     const chart =
       'mkdir -p /run/shared && mount --bind /run/shared /run/shared && mount --make-shared /run/shared && ' +
       `mkdir -p /run/shared/netns && mount --rbind /run/netns /run/shared/netns && mount --rbind /run/shared/netns ${mount} && ` +
@@ -83,12 +83,12 @@ describe('the doctor, in a container', () => {
     });
   });
 
-  it('names the mount when the directory is missing', async () => {
+  test('names the mount when the directory is missing', async () => {
     const told = await asked('netns', ':', ...FILES, '--netns-dir', join(directory, 'none'));
     expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
   });
 
-  it('names the server of the kubeconfig when the server is not reachable', async () => {
+  test('names the server of the kubeconfig when the server is not reachable', async () => {
     const { port } = taken.address() as { port: number };
     const kubeconfig = join(directory, 'kubeconfig');
     const text = (server: string) =>
@@ -115,7 +115,7 @@ describe('the doctor, in a container', () => {
   });
 });
 
-it('a busy port stops the start, and the error names the flag to change', async () => {
+test('a busy port stops the start, and the error names the flag to change', async () => {
   const { port } = taken.address() as { port: number };
   for (const flag of ['listen', 'health-listen']) {
     const isthmus = new Isthmus();
@@ -127,7 +127,7 @@ it('a busy port stops the start, and the error names the flag to change', async 
   }
 });
 
-it('a clock in the past is reported as a separate problem', async () => {
+test('a clock in the past is reported as a separate problem', async () => {
   expect(await dateCheck(() => Date.UTC(1970, 0, 1, 3)).run()).toMatchObject({
     kind: 'problem',
     found: expect.stringContaining('1970-01-01T03:00Z'),

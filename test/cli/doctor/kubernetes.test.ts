@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../../src/cli/config/config.ts';
 import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor.ts';
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
@@ -77,7 +77,7 @@ function allowAllBut(resource: string | null, verb: string | null): void {
 }
 
 describe('a healthy installation', () => {
-  it('passes every check and shows no secret', async () => {
+  test('passes every check and shows no secret', async () => {
     const told = await ask();
     expect(problems(told)).toEqual([]);
     expect(told.code).toBe(0);
@@ -115,14 +115,14 @@ describe('a healthy installation', () => {
     expect(told.text).not.toContain(TOKEN);
   });
 
-  it('is not changed by the doctor', async () => {
+  test('is not changed by the doctor', async () => {
     const before = management.api.store.revision;
     allowAllBut(null, null);
     await ask();
     expect(management.api.store.revision).toBe(before);
   });
 
-  it('passes with exactly the rights of the table, which do not allow it to read the namespace', async () => {
+  test('passes with exactly the rights of the table, which do not allow it to read the namespace', async () => {
     allowAllBut(null, null);
     const told = await ask();
     expect(problems(told)).toEqual([]);
@@ -134,7 +134,7 @@ describe('a missing right', () => {
   const each = neededRights({ namespace: NAMESPACE, clusterNamespace: NAMESPACE }).flatMap((right) =>
     right.verbs.map((verb) => [verb, right.resource, right.group] as const),
   );
-  it.each(each)('%s %s is named exactly', async (verb, resource, group) => {
+  test.each(each)('%s %s is named exactly', async (verb, resource, group) => {
     allowAllBut(resource, verb);
     const told = await ask();
     expect(problems(told)).toEqual(['rights']);
@@ -144,7 +144,7 @@ describe('a missing right', () => {
     expect(told.code).toBe(1);
   });
 
-  it('is checked in all namespaces when the instance works in all namespaces', async () => {
+  test('is checked in all namespaces when the instance works in all namespaces', async () => {
     allowAllBut(null, null);
     const told = await ask({ flags: ['--cluster-namespace', '*'] });
     expect(told.checks.rights?.found).toContain(
@@ -156,7 +156,7 @@ describe('a missing right', () => {
 });
 
 describe('an API server', () => {
-  it('that is down is the only problem, and the doctor skips the other checks', async () => {
+  test('that is down is the only problem, and the doctor skips the other checks', async () => {
     await management.api.stop();
     const told = await ask();
     expect(problems(told)).toEqual(['api']);
@@ -167,7 +167,7 @@ describe('an API server', () => {
     expect(told.checks.rights).toMatchObject({ result: 'skipped', found: 'not looked at, because of login' });
   });
 
-  it('that never answers fails the check within the time limit', async () => {
+  test('that never answers fails the check within the time limit', async () => {
     management.api.faults.inject({ path: /^\/version/ }, { kind: 'hang' });
     const begin = performance.now();
     const told = await ask();
@@ -176,7 +176,7 @@ describe('an API server', () => {
     expect(told.checks.api?.found).toContain('does not answer');
   });
 
-  it('with a certificate of another authority is not trusted', async () => {
+  test('with a certificate of another authority is not trusted', async () => {
     const other = selfSigned('other', '127.0.0.1').cert.toString('base64');
     const text = management.api.kubeconfig(USER);
     writeFileSync(
@@ -190,7 +190,7 @@ describe('an API server', () => {
     expect(told.checks.api?.fix).toContain('certificate-authority');
   });
 
-  it('that rejects the token is reported, with the credential to renew', async () => {
+  test('that rejects the token is reported, with the credential to renew', async () => {
     management.api.tokens.delete(TOKEN);
     const told = await ask();
     expect(problems(told)).toEqual(['login']);
@@ -202,7 +202,7 @@ describe('an API server', () => {
     expect(told.text).not.toContain(TOKEN);
   });
 
-  it('that treats the request as anonymous is reported as missing credentials', async () => {
+  test('that treats the request as anonymous is reported as missing credentials', async () => {
     const text = management.api.kubeconfig(USER);
     writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, '"username": null'));
     const told = await ask();
@@ -210,7 +210,7 @@ describe('an API server', () => {
     expect(told.checks.login?.found).toContain('system:anonymous');
   });
 
-  it.each([
+  test.each([
     [-60_000, 'behind'],
     [60_000, 'ahead of'],
   ])('whose clock differs by %i ms causes a warning', async (offsetMs, how) => {
@@ -222,7 +222,7 @@ describe('an API server', () => {
     expect(code).toBe(0);
   });
 
-  it('without the namespace is reported, with or without the right to read namespaces', async () => {
+  test('without the namespace is reported, with or without the right to read namespaces', async () => {
     const flags = ['--namespace', 'elsewhere'];
     const one = await ask({ flags });
     expect(one.checks.namespace).toMatchObject({
@@ -236,7 +236,7 @@ describe('an API server', () => {
 });
 
 describe('the definition of OpenStackClusters', () => {
-  it('that is missing is a problem with two solutions', async () => {
+  test('that is missing is a problem with two solutions', async () => {
     await management.stop();
     management = await Management.start({ withoutDefinitions: true });
     kubeconfig = management.instance(NODE).environment.KUBECONFIG as string;
@@ -247,7 +247,7 @@ describe('the definition of OpenStackClusters', () => {
 });
 
 describe('a published address that is not --listen', () => {
-  it('causes a warning, because a forwarder may use it but a mistake is more likely', async () => {
+  test('causes a warning, because a forwarder may use it but a mistake is more likely', async () => {
     const { checks, code } = await ask({ listen: '127.0.0.1:0' });
     expect(checks.address).toEqual({
       result: 'warning',
@@ -258,14 +258,14 @@ describe('a published address that is not --listen', () => {
     expect(code).toBe(0);
   });
 
-  it('causes no warning if the listener covers that address', async () => {
+  test('causes no warning if the listener covers that address', async () => {
     for (const listen of ['192.0.2.1:0', '0.0.0.0:0', '[::]:0'])
       expect((await ask({ listen })).checks.address?.result).toBe('ok');
   });
 });
 
 describe('credentials', () => {
-  it.each([
+  test.each([
     ['not YAML', '{{{ token: abcdef-secret'],
     ['not a kubeconfig', 'a: b'],
   ])('in a file that is %s are a problem, and the file is not quoted', async (_what, text) => {
@@ -276,7 +276,7 @@ describe('credentials', () => {
     expect(told.text).not.toContain('abcdef-secret');
   });
 
-  it('with a missing token file are a problem that names the file', async () => {
+  test('with a missing token file are a problem that names the file', async () => {
     const tokenFile = join(management.directory, 'no-such-token');
     const text = management.api.kubeconfig(USER);
     writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, `"tokenFile": "${tokenFile}"`));
@@ -301,7 +301,7 @@ describe('another instance', () => {
     management.api.store.create({ ...kind, metadata: { name, namespace }, spec: spec() });
   };
 
-  it('that renews the Lease of this node from this host is a problem, and the doctor says what to change', async () => {
+  test('that renews the Lease of this node from this host is a problem, and the doctor says what to change', async () => {
     held();
     const timer = setInterval(() => {
       const { metadata } = management.api.store.get(LEASE) as { metadata: object };
@@ -323,7 +323,7 @@ describe('another instance', () => {
     }
   });
 
-  it('that has just crashed is no problem', async () => {
+  test('that has just crashed is no problem', async () => {
     held();
     const told = await ask({ patienceMs: 600 });
     expect(told.checks['node-name']).toMatchObject({

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { setnsCheck } from '../../../src/cli/doctor/machine-checks.ts';
 import { netnsCheck } from '../../../src/cli/doctor/netns-check.ts';
 import { native } from '../../../src/netns/native.ts';
@@ -29,13 +29,13 @@ function emptyDirectory(): string {
 }
 
 describe('setns', () => {
-  it('is tried, and leaves no open descriptor and no thread in another netns', async () => {
+  test('is tried, and leaves no open descriptor and no thread in another netns', async () => {
     const before = [openDescriptors(), threadNetns()];
     expect(await setnsCheck(loaded).run()).toMatchObject({ kind: 'ok' });
     expect([openDescriptors(), threadNetns()]).toEqual(before);
   });
 
-  it('is not tried without CAP_SYS_ADMIN', async () => {
+  test('is not tried without CAP_SYS_ADMIN', async () => {
     const status = join(directory, 'status');
     writeFileSync(status, 'CapEff:\t0000000000000400\n');
     expect(await setnsCheck(loaded, status).run()).toMatchObject({
@@ -45,7 +45,7 @@ describe('setns', () => {
     });
   });
 
-  it('is reported as a problem, without a crash, if the capability is really missing', () => {
+  test('is reported as a problem, without a crash, if the capability is really missing', () => {
     const { status, stdout } = spawnSync(
       'setpriv',
       [
@@ -73,7 +73,7 @@ describe('the netns directory', () => {
   const cutOff = (path: string) => `9 1 0:1 / ${path} rw - tmpfs t rw\n`;
   const followed = (path: string) => `9 1 0:1 / ${path} rw master:1 - tmpfs t rw\n`;
 
-  it('that is missing is a problem in a container and a warning elsewhere', async () => {
+  test('that is missing is a problem in a container and a warning elsewhere', async () => {
     const path = join(directory, 'none');
     expect(await check(path, true)).toMatchObject({
       kind: 'problem',
@@ -82,7 +82,7 @@ describe('the netns directory', () => {
     expect(await check(path, false)).toMatchObject({ kind: 'warning' });
   });
 
-  it('that is not a directory is a problem', async () => {
+  test('that is not a directory is a problem', async () => {
     const path = join(directory, 'file');
     writeFileSync(path, '');
     expect(await check(path, false)).toMatchObject({
@@ -91,7 +91,7 @@ describe('the netns directory', () => {
     });
   });
 
-  it('that is empty is a warning, and a problem if no namespace can ever appear in it', async () => {
+  test('that is empty is a warning, and a problem if no namespace can ever appear in it', async () => {
     const path = emptyDirectory();
     expect(await check(path, false)).toMatchObject({ kind: 'warning' });
     expect(await check(path, true, followed(path))).toMatchObject({
@@ -101,7 +101,7 @@ describe('the netns directory', () => {
     expect(await check(path, true, cutOff(path))).toMatchObject({ kind: 'problem' });
   });
 
-  it('with namespaces of tenants passes and shows their number', async () => {
+  test('with namespaces of tenants passes and shows their number', async () => {
     // Uses links, because other tests use /run/netns at the same time.
     const path = emptyDirectory();
     for (const name of [`qdhcp-${ID}`, `ovnmeta-${ID}`, `tenant-${ID}`, `qrouter-${ID}`, 'qdhcp-1', 'mgmt']) {
@@ -123,7 +123,7 @@ describe('the netns directory', () => {
     });
   });
 
-  it('with leftover files names one of them', async () => {
+  test('with leftover files names one of them', async () => {
     const path = emptyDirectory();
     writeFileSync(join(path, 'qdhcp-dead'), '');
     expect(await check(path, true)).toMatchObject({
@@ -157,7 +157,7 @@ function doctor(...flags: string[]): Promise<Report> {
 }
 
 describe('ports and manifests', () => {
-  it('a port of another program is a problem that names the flag', async () => {
+  test('a port of another program is a problem that names the flag', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as { port: number };
@@ -182,7 +182,7 @@ describe('ports and manifests', () => {
     });
   });
 
-  it('ports of the running isthmus pass', async () => {
+  test('ports of the running isthmus pass', async () => {
     const isthmus = new Isthmus();
     await isthmus.start();
     const { checks } = await doctor(
@@ -203,7 +203,7 @@ describe('ports and manifests', () => {
       });
   });
 
-  it('manifests are counted, and invalid manifests are named', async () => {
+  test('manifests are counted, and invalid manifests are named', async () => {
     const path = emptyDirectory();
     const source = ['--source', `file:${path}`, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
     writeFileSync(join(path, 'a.yaml'), manifest({ name: 'alpha', networkId: ID, address: '10.0.0.5' }));

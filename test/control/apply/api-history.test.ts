@@ -2,7 +2,7 @@
 // that is restored from a backup.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStackClusterDefinition } from '../../fake-kube-api/types/cluster-api-definitions.ts';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => site.stop());
 
 describe('a CRD', () => {
-  it('that is not installed is reported, and followed once it is installed', async () => {
+  test('that is not installed is reported, and followed once it is installed', async () => {
     expect(await site.problem(isthmus, /openstackclusters/)).toContain('is not installed');
     site.api.store.create(
       openStackClusterDefinition({ conversion: 'Webhook', served: ['v1alpha7', 'v1beta1'] }),
@@ -28,7 +28,7 @@ describe('a CRD', () => {
     await site.untilWell(isthmus);
   });
 
-  it('that is served only in other versions is followed, and no object is recreated', async () => {
+  test('that is served only in other versions is followed, and no object is recreated', async () => {
     const before = site.slice('alpha-net-1')?.metadata.resourceVersion;
     site.api.store.update(
       openStackClusterDefinition({ conversion: 'Webhook', served: ['v1beta2'], storage: 'v1beta2' }),
@@ -48,7 +48,7 @@ describe('a CRD', () => {
 });
 
 describe('a store that is restored from a backup', () => {
-  it('gets back all objects of this instance, and no object of others is deleted', async () => {
+  test('gets back all objects of this instance, and no object of others is deleted', async () => {
     const stranger = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'stranger' };
     site.api.store.create({
       apiVersion: 'v1',
@@ -83,7 +83,7 @@ describe('a store that is restored from a backup', () => {
 });
 
 describe('a token', () => {
-  it('that expires is read again from its file', async () => {
+  test('that expires is read again from its file', async () => {
     const file = join(site.management.directory, 'token');
     writeFileSync(file, 'first-token');
     site.api.tokens.set('first-token', 'system:isthmus:net-2');
@@ -110,7 +110,7 @@ describe('a token', () => {
 });
 
 describe('a missing namespace', () => {
-  it('is reported while clients are served, and everything is published once it exists', async () => {
+  test('is reported while clients are served, and everything is published once it exists', async () => {
     const other = site.management.instance('net-3');
     await other.start(...FAST, '--namespace', 'elsewhere', '--cluster-namespace', NAMESPACE);
     expect(await site.problem(other, /elsewhere/)).toContain('not-found');

@@ -1,6 +1,6 @@
 // The API is unreachable at the start, for a while, or repeatedly. Clients are served from the last known state, and no object is lost or
 // rewritten.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
@@ -19,7 +19,7 @@ const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toC
 const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
 
 describe('an API that is unreachable at the start', () => {
-  it('does not prevent the start, and status shows since when it is unreachable', async () => {
+  test('does not prevent the start, and status shows since when it is unreachable', async () => {
     expect((await isthmus.get('/readyz')).status).toBe(200);
     await expect
       .poll(async () => (await isthmus.status()).kubernetes)
@@ -27,7 +27,7 @@ describe('an API that is unreachable at the start', () => {
     await site.problem(isthmus, /openstackclusters.*unreachable|unreachable.*openstackclusters/);
   });
 
-  it('is used as soon as it is reachable', async () => {
+  test('is used as soon as it is reachable', async () => {
     await site.api.start();
     await site.published('alpha-net-1');
     await site.untilWell(isthmus);
@@ -36,7 +36,7 @@ describe('an API that is unreachable at the start', () => {
 });
 
 describe('an API that is unreachable for a while', () => {
-  it('leaves clients served and the process ready, and after its return no object is lost or rewritten', async () => {
+  test('leaves clients served and the process ready, and after its return no object is lost or rewritten', async () => {
     await until('the kubeconfig leads here', () =>
       site.management.kubeconfig('alpha').includes('magnum-system'),
     );
@@ -54,7 +54,7 @@ describe('an API that is unreachable for a while', () => {
     await serves();
   });
 
-  it('that flaps causes no loss and no rewrite either', async () => {
+  test('that flaps causes no loss and no rewrite either', async () => {
     const before = versions();
     for (let i = 0; i < 3; i += 1) {
       await site.api.stop();

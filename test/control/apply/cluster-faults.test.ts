@@ -1,6 +1,6 @@
 // Faulty clusters beside a good one: renamed, moved to another network, duplicated, malformed, or all deleted at once. The good cluster is
 // never affected.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -41,7 +41,7 @@ const stateOf = async (origin: string) =>
 const LABEL = 'cluster.x-k8s.io/cluster-name';
 
 describe('one faulty OpenStackCluster', () => {
-  it.each<[string, string, Parameters<typeof odd>[1], string]>([
+  test.each<[string, string, Parameters<typeof odd>[1], string]>([
     ['without its label', 'no-label', {}, 'invalid'],
     ['with a name that no Service can have', 'dotted', { labels: { [LABEL]: 'a.b' } }, 'invalid'],
     ['without a status', 'no-status', { labels: { [LABEL]: 'no-status' } }, 'pending'],
@@ -81,7 +81,7 @@ describe('one faulty OpenStackCluster', () => {
     remove(name);
   });
 
-  it('that claims the name of another cluster does not get it', async () => {
+  test('that claims the name of another cluster does not get it', async () => {
     odd('alpha-usurper', {
       labels: { [LABEL]: 'alpha' },
       spec: { apiServerFixedIP: '10.9.9.9' },
@@ -95,7 +95,7 @@ describe('one faulty OpenStackCluster', () => {
 });
 
 describe('a cluster', () => {
-  it('that is renamed is published under its new name, and no object of the old name remains', async () => {
+  test('that is renamed is published under its new name, and no object of the old name remains', async () => {
     site.add(site.clusters.beta);
     await site.published('beta-net-1');
     site.management.patchCluster('beta', { metadata: { labels: { [LABEL]: 'gamma' } } });
@@ -108,7 +108,7 @@ describe('a cluster', () => {
     await alphaIsUntouched();
   });
 
-  it('that is recreated with another network follows that network', async () => {
+  test('that is recreated with another network follows that network', async () => {
     await site.published('beta-net-1');
     site.management.deleteCluster('beta');
     site.api.store.delete({
@@ -132,7 +132,7 @@ describe('a cluster', () => {
     await alphaIsUntouched();
   });
 
-  it('gets its objects back when others delete or edit them', async () => {
+  test('gets its objects back when others delete or edit them', async () => {
     const service = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'beta' };
     const slice = {
       apiVersion: 'discovery.k8s.io/v1',
@@ -159,7 +159,7 @@ describe('a cluster', () => {
 });
 
 describe('all OpenStackClusters deleted at once', () => {
-  it('change nothing for clients, are reported as a problem, and are adopted when they are back', async () => {
+  test('change nothing for clients, are reported as a problem, and are adopted when they are back', async () => {
     const names = Array.from({ length: 4 }, (_, i) => `extra-${i}`);
     for (const name of names)
       site.management.addCluster({ name, networkId: site.clusters.alpha.networkId, address: ADDRESS });

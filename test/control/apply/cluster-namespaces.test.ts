@@ -1,5 +1,5 @@
 // Two sets of instances on the built program: they publish into one namespace, and their clusters are in two.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -57,7 +57,7 @@ async function orphanIsCollected(cluster: string): Promise<void> {
   await until(`${name} is collected`, () => !site.management.services().includes(name));
 }
 
-it('neither set of instances deletes the Services of the other, not even while they have no endpoint', async () => {
+test('neither set of instances deletes the Services of the other, not even while they have no endpoint', async () => {
   await site.published('alpha-net-1', 'beta-net-2');
   // A deleted Service would be recreated at once, with another uid.
   const uids = () =>

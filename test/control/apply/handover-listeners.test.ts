@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { ip } from '../../support/network/netns.ts';
 import { NetnsServer } from '../../support/network/netns-server.ts';
@@ -48,7 +48,7 @@ function who(port: number): Promise<string> {
   });
 }
 
-it('an upgrade refuses no client of a TCP listener, and keeps its port and its slice', async () => {
+test('an upgrade refuses no client of a TCP listener, and keeps its port and its slice', async () => {
   const flags = ['--handover', directory, '--listener-ports', '17400-17409'];
   const old = await site.instance('net-1', ...flags);
   await site.published(SLICE);

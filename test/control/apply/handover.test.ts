@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -71,7 +71,7 @@ const lease = ({ site }: Stage) =>
     leaseTransitions?: number;
   };
 
-it('an upgrade interrupts no client and does not change the slice', async () => {
+test('an upgrade interrupts no client and does not change the slice', async () => {
   const here = await stage();
   const { site, old, traffic, seen } = here;
   const writes = site.writesOf(NODE);
@@ -97,7 +97,7 @@ it('an upgrade interrupts no client and does not change the slice', async () => 
   expect(site.writesOf(NODE)).toEqual(writes);
 });
 
-it('the health port is not ready while the successor starts, and a SIGTERM in that time withdraws nothing', async () => {
+test('the health port is not ready while the successor starts, and a SIGTERM in that time withdraws nothing', async () => {
   const here = await stage();
   const { old, traffic, seen, health } = here;
   const readyz = async () => {
@@ -129,7 +129,7 @@ it('the health port is not ready while the successor starts, and a SIGTERM in th
   expect(new Set(seen)).toHaveLength(1);
 });
 
-it('a successor that is killed while it starts changes nothing, and the next one takes over', async () => {
+test('a successor that is killed while it starts changes nothing, and the next one takes over', async () => {
   const here = await stage();
   const { old, traffic, seen } = here;
   const first = here.successor({ ISTHMUS_HEALTH_RISE: '50' });
@@ -147,7 +147,7 @@ it('a successor that is killed while it starts changes nothing, and the next one
   expect(new Set(seen)).toHaveLength(1);
 });
 
-it('when the old process is killed during a handover, clients wait, the slice stays, and the successor takes the Lease', async () => {
+test('when the old process is killed during a handover, clients wait, the slice stays, and the successor takes the Lease', async () => {
   const here = await stage();
   const { site, old, seen } = here;
   await here.traffic.stop();

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { mainScript } from '../../support/isthmus.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -53,7 +53,7 @@ function doctorBeside(KUBECONFIG: string, within: readonly string[]): Promise<{ 
 
 const holder = () => (site.api.store.get(LEASE)?.spec as { holderIdentity?: string })?.holderIdentity;
 
-it('the second host of the same name reports the conflict, and takes nothing from the first', async () => {
+test('the second host of the same name reports the conflict, and takes nothing from the first', async () => {
   first = await site.instance('net-1');
   await site.published('alpha-net-1');
   const [lease, slice] = [holder(), site.slice('alpha-net-1')?.metadata.resourceVersion];
@@ -76,7 +76,7 @@ it('the second host of the same name reports the conflict, and takes nothing fro
   expect(await site.ask(second, site.clusters.alpha)).toContain('alpha');
 });
 
-it('the doctor on the second host says what to change', async () => {
+test('the doctor on the second host says what to change', async () => {
   const { KUBECONFIG = '' } = second.environment;
   const { stdout } = await doctorBeside(KUBECONFIG, elsewhere);
   expect(stdout).toMatch(
@@ -85,7 +85,7 @@ it('the doctor on the second host says what to change', async () => {
   expect(stdout).toContain('Give each host a host name, or a --node-name, of its own');
 });
 
-it('the doctor beside a superseded process on the same host reports the conflict and what to change', async () => {
+test('the doctor beside a superseded process on the same host reports the conflict and what to change', async () => {
   const rival = await site.instance('net-1');
   // The log shows it. The process then drains and stops answering when the drain ends.
   await until('the first has lost the Lease', () =>
@@ -103,7 +103,7 @@ it('the doctor beside a superseded process on the same host reports the conflict
   first = await site.instance('net-1');
 });
 
-it('a restart on the first host is no conflict: the process gets its Lease back at once', async () => {
+test('a restart on the first host is no conflict: the process gets its Lease back at once', async () => {
   const before = holder();
   first.signal('SIGKILL');
   await first.ended();
@@ -112,7 +112,7 @@ it('a restart on the first host is no conflict: the process gets its Lease back 
   await until('and says so', async () => (await first.status()).kubernetes?.lease === 'held');
 });
 
-it('when the first host stops gracefully, the second takes its place', async () => {
+test('when the first host stops gracefully, the second takes its place', async () => {
   first.signal('SIGTERM');
   expect(await first.ended()).toBe(0);
   await until('it holds the Lease', async () => (await second.status()).kubernetes?.lease === 'held');

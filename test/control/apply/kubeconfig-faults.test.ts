@@ -1,5 +1,5 @@
 // Kubeconfig Secrets that the proxy must not change, or that change concurrently; and proof that their content never leaks.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { kubeconfigText, NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -33,7 +33,7 @@ const replace = (secret: object) => {
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 describe('a kubeconfig', () => {
-  it.each([
+  test.each([
     ['of a user', { type: 'Opaque', data: { value: base64(kubeconfigText('alpha', DIRECT)) } }, 'user'],
     ['without its key', { type: 'cluster.x-k8s.io/secret', data: { other: 'eA==' } }, 'no key value'],
     ['that is not YAML', { type: 'cluster.x-k8s.io/secret', data: { value: base64('a: [b') } }, 'left alone'],
@@ -51,7 +51,7 @@ describe('a kubeconfig', () => {
     expect(site.api.store.get(SECRET)?.data).toEqual(secret.data);
   });
 
-  it('that is rotated between read and write keeps the rotated content', async () => {
+  test('that is rotated between read and write keeps the rotated content', async () => {
     replace({ type: 'cluster.x-k8s.io/secret', data: { value: base64(kubeconfigText('alpha', DIRECT)) } });
     await leadsHere();
     // The write is delayed until another client has written first.
@@ -68,7 +68,7 @@ describe('a kubeconfig', () => {
     expect(site.management.kubeconfig('alpha')).toContain('# made by the control plane provider');
   });
 
-  it('gets its original server back when the cluster is no longer proxied', async () => {
+  test('gets its original server back when the cluster is no longer proxied', async () => {
     site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
     await until('it leads to the API server itself', () =>
       site.management.kubeconfig('alpha').includes(DIRECT),
@@ -82,7 +82,7 @@ describe('a kubeconfig', () => {
 });
 
 describe('the content of a kubeconfig', () => {
-  it('appears in no log line, on no page, and in no Event', async () => {
+  test('appears in no log line, on no page, and in no Event', async () => {
     const key = 'VmVyeVNlY3JldEtleU1hdGVyaWFs';
     const certificate = 'VmVyeVNlY3JldENlcnRpZmljYXRl';
     const text = kubeconfigText('alpha', DIRECT).replace('S0VZ', key).replace('Q0VSVA==', certificate);

@@ -1,5 +1,5 @@
 // The first instance should write the kubeconfigs but lacks the right. The next instance does it in its turn, and neither keeps writing.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
@@ -13,7 +13,7 @@ afterAll(() => site.stop());
 
 const leadsHere = () => site.management.kubeconfig('alpha').includes('https://alpha.magnum-system:6443');
 
-it('a kubeconfig that the first instance may not change is redirected, and restored, by the second', async () => {
+test('a kubeconfig that the first instance may not change is redirected, and restored, by the second', async () => {
   const first = site.management.instance('net-1');
   site.api.access.set('system:isthmus:net-1', rules({ verb: 'patch', resource: 'secrets' }));
   await first.start(...FAST);

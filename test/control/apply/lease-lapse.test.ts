@@ -1,6 +1,6 @@
 // An instance that may create its Lease but not renew it. The others take it for dead, and its objects would be deleted and recreated
 // forever.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
-it('an instance that cannot renew its Lease does not republish collected slices, reports why, and recovers once it can renew', async () => {
+test('an instance that cannot renew its Lease does not republish collected slices, reports why, and recovers once it can renew', async () => {
   const lapsed = site.management.instance('net-1');
   site.api.access.set(USER, rules({ verb: 'patch', resource: 'leases' }));
   await lapsed.start(...FAST);

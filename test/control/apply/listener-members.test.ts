@@ -2,7 +2,7 @@
 // namespace, and one machine dies. A port range is full, and a port stays the same after the process is killed.
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -65,7 +65,7 @@ afterAll(async () => {
 });
 
 describe('a TCP listener', () => {
-  it('has its own port, Service and slice, and leads to the machine that it selects', async () => {
+  test('has its own port, Service and slice, and leads to the machine that it selects', async () => {
     site.management.addListener('redis', SPEC);
     await site.published(SLICE);
     expect(portOf()).toBe(RANGE.from);
@@ -99,7 +99,7 @@ describe('a TCP listener', () => {
     expect(traffic).toMatchObject({ ended: 1, bytesFromBackend });
   });
 
-  it('spreads connections in turn over both machines of the generation', async () => {
+  test('spreads connections in turn over both machines of the generation', async () => {
     site.management.labelMachine('green', { generation: 'blue' });
     await until('both are ready', async () => (await listenerView())?.counts.ready === 2);
     const answers: string[] = [];
@@ -113,7 +113,7 @@ describe('a TCP listener', () => {
     expect(answers.sort()).toEqual([...Array(4).fill('blue'), ...Array(4).fill('green')]);
   });
 
-  it('loses no client when a machine dies: it dials the next one, and the status soon shows the death', async () => {
+  test('loses no client when a machine dies: it dials the next one, and the status soon shows the death', async () => {
     await servers[1]!.stop();
     for (let i = 0; i < 6; i += 1) expect(await ask()).toBe('blue');
     await until('it is not ready', async () => (await listenerView())?.counts.notReady === 1);
@@ -123,7 +123,7 @@ describe('a TCP listener', () => {
     expect(site.isReady(SLICE)).toBe(true);
   });
 
-  it('that finds no free port waits with a reason, and gets a port that comes free', async () => {
+  test('that finds no free port waits with a reason, and gets a port that comes free', async () => {
     site.management.addListener('second', { ...SPEC, port: 7000, targetPort: TARGET_PORT });
     await site.published('alpha-second-net-1');
     expect(portOf('alpha-second-net-1')).toBe(RANGE.to);
@@ -139,7 +139,7 @@ describe('a TCP listener', () => {
     await until('the first is gone', () => !site.management.services().includes(SERVICE));
   });
 
-  it('gets its port back after the process was killed, although it is not the first of the range', async () => {
+  test('gets its port back after the process was killed, although it is not the first of the range', async () => {
     site.management.deleteListener('third');
     await until('it is gone', () => !site.management.services().includes('alpha-third'));
     isthmus.signal('SIGKILL');

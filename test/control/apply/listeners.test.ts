@@ -1,7 +1,7 @@
 // Additional TLS listeners on the built program, whose clients name the Service of the listener. They lead through real namespaces to two
 // machines while machines and labels change, and while the cluster's own API server is dead.
 import { get } from 'node:https';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -72,7 +72,7 @@ afterAll(async () => {
 });
 
 describe('a TLS listener', () => {
-  it('gets its own Service and slice, and leads to the machine that it selects', async () => {
+  test('gets its own Service and slice, and leads to the machine that it selects', async () => {
     site.management.addListener('web', SPEC);
     await site.published(SLICE);
     expect(site.management.get('v1', 'Service', SERVICE)).toMatchObject({
@@ -89,7 +89,7 @@ describe('a TLS listener', () => {
     expect(await ask()).toBe('blue');
   });
 
-  it('reports its conditions once, and then writes nothing more', async () => {
+  test('reports its conditions once, and then writes nothing more', async () => {
     await until('its status says so', () => ready()?.status === 'True');
     expect(site.management.get('isthmus.dev/v1alpha1', 'AdditionalListener', 'web')?.status).toMatchObject({
       observedGeneration: 1,
@@ -102,7 +102,7 @@ describe('a TLS listener', () => {
     await site.atRest(3000, 'net-1');
   });
 
-  it('works while the API server of its cluster is down', async () => {
+  test('works while the API server of its cluster is down', async () => {
     await site.clusters.servers.get('alpha')?.stop();
     await isthmus.untilState('alpha', 'unhealthy');
     expect(await ask()).toBe('blue');
@@ -111,7 +111,7 @@ describe('a TLS listener', () => {
     await isthmus.untilState('alpha', 'serving');
   });
 
-  it('is promoted without a failed request, by its own label and by a label of a machine', async () => {
+  test('is promoted without a failed request, by its own label and by a label of a machine', async () => {
     const answers: string[] = [];
     let going = true;
     const load = Array.from({ length: 4 }, async () => {
@@ -143,7 +143,7 @@ describe('a TLS listener', () => {
     expect(site.isReady(SLICE)).toBe(true);
   });
 
-  it('handles a hundred label changes a second with few turns, and the last change counts', async () => {
+  test('handles a hundred label changes a second with few turns, and the last change counts', async () => {
     const turns = async () =>
       Number(/isthmus_control_turn_seconds_count (\d+)/.exec((await isthmus.get('/metrics')).body)?.[1]);
     const before = await turns();
@@ -165,7 +165,7 @@ describe('a TLS listener', () => {
     await untilAnswered('blue');
   });
 
-  it('loses its slice when its last machine is deleted', async () => {
+  test('loses its slice when its last machine is deleted', async () => {
     site.management.deleteMachine('blue');
     await until('the slice is gone', () => site.slice(SLICE) === null);
     expect(site.management.services()).toContain(SERVICE);
@@ -175,7 +175,7 @@ describe('a TLS listener', () => {
     expect(await ask()).toBe('blue');
   });
 
-  it('that asks for a value that is not allowed gets a condition, and serves as before', async () => {
+  test('that asks for a value that is not allowed gets a condition, and serves as before', async () => {
     site.management.patchListener('web', { rolloutLabels: { app: 'other' } });
     await until('it is refused', () => site.management.conditions('web').Accepted?.status === 'False');
     expect(site.management.conditions('web').Accepted?.message).toContain('--ignored-selector-labels');
@@ -192,7 +192,7 @@ describe('a TLS listener', () => {
     await until('it is accepted', () => site.management.conditions('web').Accepted?.status === 'True');
   });
 
-  it('waits for a cluster that does not exist yet', async () => {
+  test('waits for a cluster that does not exist yet', async () => {
     site.management.addListener('early', {
       ...SPEC,
       clusterName: 'beta',
@@ -207,7 +207,7 @@ describe('a TLS listener', () => {
     await until('and none', () => !site.management.services().includes('beta-early'));
   });
 
-  it('is removed in order when it is deleted', async () => {
+  test('is removed in order when it is deleted', async () => {
     const seen = site.watch(() => {
       const slice = site.slice(SLICE);
       const state = slice === null ? 'no slice' : site.isReady(SLICE) ? 'ready' : 'terminating';

@@ -1,7 +1,7 @@
 // Several instances of the built program side by side. They share only the API, and each can stop without help from the others.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -20,7 +20,7 @@ afterAll(() => site.stop());
 const leases = () => site.management.names('coordination.k8s.io/v1', 'Lease');
 
 describe('instances that reach the same clusters', () => {
-  it('each publish them', async () => {
+  test('each publish them', async () => {
     await site.published('alpha-net-1', 'alpha-net-2', 'beta-net-1', 'beta-net-2');
     expect(leases()).toEqual(['isthmus-net-1', 'isthmus-net-2']);
     await expect
@@ -31,7 +31,7 @@ describe('instances that reach the same clusters', () => {
       .toMatchObject({ instances: 2, lease: 'held' });
   });
 
-  it('do not write against each other', async () => {
+  test('do not write against each other', async () => {
     // Kubeconfigs are written last.
     await until('both kubeconfigs lead here', () =>
       ['alpha', 'beta'].every((name) => site.management.kubeconfig(name).includes(`https://${name}.magnum`)),
@@ -41,7 +41,7 @@ describe('instances that reach the same clusters', () => {
 });
 
 describe('a restart on the same node', () => {
-  it('after kill -9 takes over Lease and slices, and no slice is ever gone', async () => {
+  test('after kill -9 takes over Lease and slices, and no slice is ever gone', async () => {
     const gaps = site.watch(() => (site.slice('alpha-net-1') === null ? 'gone' : null));
     const notReady = site.watch(() => (site.isReady('alpha-net-1') ? null : 'not ready'));
     const { port } = first;
@@ -68,7 +68,7 @@ describe('a restart on the same node', () => {
 });
 
 describe('two processes with one node name', () => {
-  it('end with one process: the older drains by itself and writes nothing more', async () => {
+  test('end with one process: the older drains by itself and writes nothing more', async () => {
     const older = first;
     const younger = await site.instance('net-1');
     expect(await older.ended()).toBe(0);
@@ -90,7 +90,7 @@ describe('two processes with one node name', () => {
 });
 
 describe('a graceful stop', () => {
-  it('leaves no moment without a ready endpoint, and none of its own objects', async () => {
+  test('leaves no moment without a ready endpoint, and none of its own objects', async () => {
     const gaps = site.watch(() =>
       ['alpha', 'beta'].every((cluster) => site.isReachable(cluster)) ? null : 'no endpoint is ready',
     );
@@ -105,7 +105,7 @@ describe('a graceful stop', () => {
 });
 
 describe('an instance that dies', () => {
-  it('is collected by the others once its Lease has expired: slices first, then the Lease', async () => {
+  test('is collected by the others once its Lease has expired: slices first, then the Lease', async () => {
     second.signal('SIGKILL');
     await second.ended();
     // The duration in a Lease applies to its holder, so this Lease expires after 5 s instead of 30 s.

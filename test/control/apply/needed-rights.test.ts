@@ -1,5 +1,5 @@
 // The table of needed rights against the program: with exactly these rights it does its whole job, and it requests nothing else.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
 import { Management, NAMESPACE } from '../../support/kubernetes/management.ts';
 import { until } from '../../support/tcp.ts';
@@ -19,7 +19,7 @@ afterAll(async () => {
   await clusters.stop();
 });
 
-it('a cluster is added, no longer proxied and deleted, and no request is forbidden', async () => {
+test('a cluster is added, no longer proxied and deleted, and no request is forbidden', async () => {
   management.api.access.set(
     `system:isthmus:${NODE}`,
     RIGHTS.map(({ group, resource, verbs }) => ({

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { Management } from '../../support/kubernetes/management.ts';
 import { until } from '../../support/tcp.ts';
@@ -72,7 +72,7 @@ async function started(rights: object | null, ...flags: readonly string[]): Prom
 }
 
 describe('an instance with a node selector', () => {
-  it('stays out while its Node is not selected, reports why, and still serves clients that connect', async () => {
+  test('stays out while its Node is not selected, reports why, and still serves clients that connect', async () => {
     management.api.store.create({ ...NODE, metadata: { name: 'net-1', labels: { 'node-role': 'compute' } } });
     isthmus = management.instance('net-1', { nodeSelector: {} });
     await isthmus.start(...FAST, '--node-selector', SELECTOR);
@@ -93,7 +93,7 @@ describe('an instance with a node selector', () => {
     expect(await answers()).toBe(200);
   });
 
-  it('joins when its Node is selected', async () => {
+  test('joins when its Node is selected', async () => {
     label({ 'node-role': 'network' });
     await until('both are published', () => states() === 'ready,ready');
     await expect.poll(takesPart).toBe(true);
@@ -102,7 +102,7 @@ describe('an instance with a node selector', () => {
     );
   });
 
-  it('leaves in order when its Node is no longer selected, fails no client, and joins again', async () => {
+  test('leaves in order when its Node is no longer selected, fails no client, and joins again', async () => {
     const seen = new Map<string, Set<string>>(management.slices().map((name) => [name, new Set()]));
     const end = management.api.store.subscribe(() => {
       for (const [name, of] of seen) of.add(stateOf(name));
@@ -130,7 +130,7 @@ describe('an instance with a node selector', () => {
     await until('both are published again', () => states() === 'ready,ready');
   });
 
-  it('ignores other changes of its Node', async () => {
+  test('ignores other changes of its Node', async () => {
     const writes = () => management.requestsOf('net-1')['patch endpointslices'] ?? 0;
     const before = writes();
     label({ unrelated: 'x' });
@@ -140,7 +140,7 @@ describe('an instance with a node selector', () => {
     expect(writes()).toBe(before);
   });
 
-  it('reads the selector from a file, and takes part with a warning when the Node does not exist', async () => {
+  test('reads the selector from a file, and takes part with a warning when the Node does not exist', async () => {
     const file = join(directory, 'node-selector.json');
     writeFileSync(file, SELECTOR);
     management.api.store.delete(NODE);
@@ -152,7 +152,7 @@ describe('an instance with a node selector', () => {
     await until('it is logged', () => isthmus.log.some(({ origin }) => origin === '--node-selector'));
   });
 
-  it('stays out with --unknown-node stay-out when it may not read its Node', async () => {
+  test('stays out with --unknown-node stay-out when it may not read its Node', async () => {
     await restarted(null, '--node-selector', SELECTOR, '--unknown-node', 'stay-out');
     await expect.poll(takesPart).toBe(false);
     await expect
@@ -162,7 +162,7 @@ describe('an instance with a node selector', () => {
     await expect.poll(async () => (await isthmus.status()).kubernetes?.staleSince).toBeNull();
   });
 
-  it('does not read its Node without a selector', async () => {
+  test('does not read its Node without a selector', async () => {
     const asked = () => management.requestsOf('net-1')['list nodes'] ?? 0;
     await ended(); // the previous process may still ask before its end
     const before = asked();

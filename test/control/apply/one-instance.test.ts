@@ -1,6 +1,6 @@
 // One instance of the built program against the embedded management API and real namespaces: what it publishes and withdraws.
 import { get } from 'node:https';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { kubeconfigText, Management } from '../../support/kubernetes/management.ts';
 import { until } from '../../support/tcp.ts';
 import { ADDRESS, type TestCluster, TwoClusters } from '../../support/two-clusters.ts';
@@ -43,7 +43,7 @@ const ask = ({ name, certificate }: TestCluster): Promise<string> =>
   });
 
 describe('an isolated cluster', () => {
-  it('gets a Service, a slice that leads here, and a kubeconfig that leads to the Service', async () => {
+  test('gets a Service, a slice that leads here, and a kubeconfig that leads to the Service', async () => {
     const { uid } = add(clusters.alpha).metadata;
     await until('the kubeconfig leads here', () =>
       management.kubeconfig('alpha').includes('server: https://alpha.magnum-system:6443'),
@@ -73,14 +73,14 @@ describe('an isolated cluster', () => {
     expect(await ask(clusters.alpha)).toContain('alpha');
   });
 
-  it('keeps its kubeconfig unchanged except for the server', () => {
+  test('keeps its kubeconfig unchanged except for the server', () => {
     const text = management.kubeconfig('alpha');
     expect(text.replace('https://alpha.magnum-system:6443', `https://${ADDRESS}:6443`)).toBe(
       kubeconfigText('alpha', `https://${ADDRESS}:6443`),
     );
   });
 
-  it('causes no writes at rest', async () => {
+  test('causes no writes at rest', async () => {
     const writes = () => {
       const counts = management.requestsOf('net-1');
       return Object.entries(counts)
@@ -97,7 +97,7 @@ describe('an isolated cluster', () => {
     });
   });
 
-  it('shows in /status how it is published', async () => {
+  test('shows in /status how it is published', async () => {
     await expect
       .poll(async () => (await isthmus.untilState('alpha', 'serving')).publication)
       .toEqual({
@@ -118,7 +118,7 @@ describe('an isolated cluster', () => {
       });
   });
 
-  it('is withdrawn when its API server dies, and published again when it is back', async () => {
+  test('is withdrawn when its API server dies, and published again when it is back', async () => {
     await clusters.servers.get('alpha')?.stop();
     await until('the slice is gone', () => management.slices().length === 0);
     expect(management.services()).toEqual(['alpha']);
@@ -126,7 +126,7 @@ describe('an isolated cluster', () => {
     await until('the slice is back', () => management.slices().length === 1);
   });
 
-  it('is released when it is no longer proxied: kubeconfig, slice, Service, route, in this order', async () => {
+  test('is released when it is no longer proxied: kubeconfig, slice, Service, route, in this order', async () => {
     management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: false } });
     await until('the kubeconfig is direct again', () =>
       management.kubeconfig('alpha').includes(`server: https://${ADDRESS}:6443`),
@@ -140,7 +140,7 @@ describe('an isolated cluster', () => {
     await until('it is published again', () => management.slices().length === 1);
   });
 
-  it('leaves no object behind when it is deleted', async () => {
+  test('leaves no object behind when it is deleted', async () => {
     add(clusters.beta);
     await until('both are published', () => management.slices().length === 2);
     management.deleteCluster('alpha');
@@ -150,7 +150,7 @@ describe('an isolated cluster', () => {
 });
 
 describe('SIGTERM', () => {
-  it('withdraws every slice first, serves until then, releases the Lease, and exits 0', async () => {
+  test('withdraws every slice first, serves until then, releases the Lease, and exits 0', async () => {
     isthmus.signal('SIGTERM');
     await until('the slice is terminating', () => {
       const slice = management.get('discovery.k8s.io/v1', 'EndpointSlice', 'beta-net-1');

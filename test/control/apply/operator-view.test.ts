@@ -1,7 +1,7 @@
 // What an operator sees of a running instance: status, explain, metrics and doctor of the built program against the embedded API.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Explanation } from '../../../src/telemetry/status/explanation.ts';
 import { mainScript } from '../../support/isthmus.ts';
 import { Management } from '../../support/kubernetes/management.ts';
@@ -74,7 +74,7 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(body)?.[1]);
 }
 
-it('isthmus status shows the connection to Kubernetes, and how each cluster is published', async () => {
+test('isthmus status shows the connection to Kubernetes, and how each cluster is published', async () => {
   const { code, out } = await run('status', ...admin());
   expect(code).toBe(0);
   expect(out).toMatch(
@@ -88,7 +88,7 @@ it('isthmus status shows the connection to Kubernetes, and how each cluster is p
   for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(100);
 });
 
-it('isthmus top shows the Kubernetes status, and which clusters this instance publishes', async () => {
+test('isthmus top shows the Kubernetes status, and which clusters this instance publishes', async () => {
   const { code, out } = await run('top', '--interval', '200ms', '--sort', 'name', ...admin());
   expect(code).toBe(0);
   expect(out).toMatch(/^Kubernetes: Lease held, 1 live instance, 1 cluster published here$/m);
@@ -99,14 +99,14 @@ it('isthmus top shows the Kubernetes status, and which clusters this instance pu
 });
 
 describe('isthmus explain', () => {
-  it('finds every link of a published cluster ok', async () => {
+  test('finds every link of a published cluster ok', async () => {
     const { code, out } = await run('explain', 'alpha', ...admin());
     expect(out).not.toContain('BROKEN');
     expect(out).toMatch(/^ {2}ok +kubeconfig +Secret alpha-kubeconfig leads to the Service$/m);
     expect(code).toBe(0);
   });
 
-  it.each([
+  test.each([
     ['far', 'netns'],
     ['public', 'proxied'],
   ])('names the first broken link of %s: %s', async (name, link) => {
@@ -116,7 +116,7 @@ describe('isthmus explain', () => {
     expect(await isthmus.get(`/explain/${name}?format=json`)).toMatchObject({ status: 200, body: out });
   });
 
-  it('answers an unknown name with 404 and the nearest name', async () => {
+  test('answers an unknown name with 404 and the nearest name', async () => {
     const { status, body } = await isthmus.get('/explain/alhpa');
     expect(status).toBe(404);
     expect(body).toContain('did you mean alpha?');
@@ -125,7 +125,7 @@ describe('isthmus explain', () => {
   });
 });
 
-it('metrics show the Kubernetes status', async () => {
+test('metrics show the Kubernetes status', async () => {
   expect(await metric('isthmus_kubernetes_lease_held')).toBe(1);
   expect(await metric('isthmus_kubernetes_instances')).toBe(1);
   expect(await metric('isthmus_kubernetes_stale_seconds')).toBe(0);
@@ -135,7 +135,7 @@ it('metrics show the Kubernetes status', async () => {
   expect(await metric('isthmus_kubernetes_requests_total{verb="watch"}')).toBeGreaterThan(3);
 });
 
-it('the log warns once that this instance does not listen at the address of its slices', () => {
+test('the log warns once that this instance does not listen at the address of its slices', () => {
   expect(isthmus.log.filter(({ msg }) => msg.startsWith('clients are sent to'))).toEqual([
     expect.objectContaining({
       level: 'warn',
@@ -145,7 +145,7 @@ it('the log warns once that this instance does not listen at the address of its 
   ]);
 });
 
-it('isthmus doctor finds that the running isthmus holds its ports and its Lease', async () => {
+test('isthmus doctor finds that the running isthmus holds its ports and its Lease', async () => {
   const flags = ['--listen', `127.0.0.1:${isthmus.port}`, '--advertise-address', '192.0.2.1', ...admin()];
   const { out } = await run('doctor', ...flags);
   expect(out).toMatch(/^ok +listen +127\.0\.0\.1:\d+ is taken by the isthmus that runs here$/m);
@@ -154,7 +154,7 @@ it('isthmus doctor finds that the running isthmus holds its ports and its Lease'
   expect(out).toMatch(/^ok +rights +all \d+ that are needed$/m);
 });
 
-it('an unreachable API shows in status, explain and metrics, and the cluster stays reachable', async () => {
+test('an unreachable API shows in status, explain and metrics, and the cluster stays reachable', async () => {
   await management.api.stop();
   await expect.poll(() => metric('isthmus_kubernetes_stale_seconds')).toBeGreaterThan(0);
   await expect.poll(() => metric('isthmus_problems')).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 // The rights that rbac.test.ts and rbac-writes.test.ts do not remove: for listeners, Nodes, repeated Events, and the Lease at the end.
 // Together the three files cover the whole table. A new right in the table needs a test of its absence.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { neededRights } from '../../../src/control/objects/needed-rights.ts';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { forbidden } from '../../support/kubernetes/access-rules.ts';
@@ -97,7 +97,7 @@ const told = async (verb: string, resource: string) => {
   expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
 };
 
-it('the tests remove every right of the table once', () => {
+test('the tests remove every right of the table once', () => {
   const here = [...LISTENERS.map((each) => each.join(' ')), ...OTHERS];
   const all = TABLE.flatMap(({ resource, verbs }) => verbs.map((verb) => `${verb} ${resource}`));
   expect([...ELSEWHERE, ...here].sort()).toEqual(all.sort());
@@ -109,7 +109,7 @@ describe('without the right to', () => {
     await isthmus.ended();
   });
 
-  it.each(LISTENERS)('%s %s, the problem names it until it is granted', async (verb, resource) => {
+  test.each(LISTENERS)('%s %s, the problem names it until it is granted', async (verb, resource) => {
     await start(`${verb} ${resource}`);
     site.management.addListener('web', LISTENER);
     await told(verb, resource);
@@ -121,12 +121,12 @@ describe('without the right to', () => {
     await until('its slice is gone', () => site.slice('alpha-web-net-1') === null);
   });
 
-  it.each(['list', 'watch'])('%s nodes, the instance takes part and reports it', async (verb) => {
+  test.each(['list', 'watch'])('%s nodes, the instance takes part and reports it', async (verb) => {
     await start(`${verb} nodes`, '--node-selector', '[{"key":"a","operator":"DoesNotExist"}]');
     await told(verb, 'nodes');
   });
 
-  it('patch Events, a repeated Event appears only in the log', async () => {
+  test('patch Events, a repeated Event appears only in the log', async () => {
     await start('patch events');
     await site.published('alpha-net-1');
     const flap = async () => {
@@ -140,7 +140,7 @@ describe('without the right to', () => {
     await told('patch', 'events');
   });
 
-  it('delete its Lease, the instance still stops in order, and the Lease expires', async () => {
+  test('delete its Lease, the instance still stops in order, and the Lease expires', async () => {
     await start('delete leases');
     await until('it holds its Lease', async () => (await isthmus.status()).kubernetes?.lease === 'held');
     await site.published('alpha-net-1');

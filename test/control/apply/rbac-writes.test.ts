@@ -1,5 +1,5 @@
 // A missing right to change or delete: it is named exactly, all other work continues, and the change is made once the right is granted.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -77,7 +77,7 @@ describe('without the right to', () => {
     ],
   ];
 
-  it('change or delete an object, the problem names each right, and the change is made once it is granted', async () => {
+  test('change or delete an object, the problem names each right, and the change is made once it is granted', async () => {
     isthmus = await site.instance('net-1');
     await site.published('alpha-net-1');
     await until('the kubeconfig leads here', () =>
@@ -103,7 +103,7 @@ describe('without the right to', () => {
     await site.published('alpha-net-1');
   });
 
-  it('create Events, only the Events are missing', async () => {
+  test('create Events, only the Events are missing', async () => {
     const running = await start('create', 'events');
     await site.published('alpha-net-1');
     await site.clusters.servers.get('alpha')?.stop();
@@ -113,7 +113,7 @@ describe('without the right to', () => {
     await site.published('alpha-net-1');
   });
 
-  it('renew the Lease, nothing is published and clients are served', async () => {
+  test('renew the Lease, nothing is published and clients are served', async () => {
     for (const name of site.management.slices()) site.api.store.delete({ ...SLICE, name });
     const running = await start('patch', 'leases');
     await site.problem(running, forbidden('patch', 'leases'));

@@ -1,6 +1,6 @@
 // A missing right: status and log name the exact verb and resource, all other work continues, and the change is made as soon as the right
 // is granted.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => site.stop());
 
 describe('with the rights of the chart and no other', () => {
-  it('everything is published, withdrawn, and cleaned up', async () => {
+  test('everything is published, withdrawn, and cleaned up', async () => {
     site.add(site.clusters.alpha);
     const isthmus = await site.instance('net-1');
     await site.published('alpha-net-1');
@@ -53,7 +53,7 @@ describe('without the right to', () => {
       ),
     );
 
-  it.each([
+  test.each([
     ['list', 'services'],
     ['watch', 'services'],
     ['list', 'endpointslices'],

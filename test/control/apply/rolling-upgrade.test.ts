@@ -1,6 +1,6 @@
 // A rolling upgrade from magnum-cluster-api-proxy, instance by instance. A reachable cluster always has a ready endpoint, and at the end
 // Isthmus owns every object. The old instances are simulated by their own rules, but faster.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { UpstreamInstance } from '../../support/kubernetes/upstream-instance.ts';
@@ -34,7 +34,7 @@ const modes = async () =>
   Promise.all(started.map(async (each) => (await each.status()).kubernetes?.liveness ?? null));
 
 describe('a rolling upgrade', () => {
-  it('begins beside the old instances, with slices that they keep', async () => {
+  test('begins beside the old instances, with slices that they keep', async () => {
     old[0]?.stop();
     started.push(await site.instance('net-1'));
     await until('the first is replaced', () =>
@@ -59,7 +59,7 @@ describe('a rolling upgrade', () => {
     }
   });
 
-  it('tags their Services by annotation only, and does not fight about labels', async () => {
+  test('tags their Services by annotation only, and does not fight about labels', async () => {
     const labels = () => JSON.stringify(service('alpha')?.metadata.labels);
     await until('both are tagged', () =>
       CLUSTERS.every((name) => service(name)?.metadata.annotations?.['isthmus.dev/resource-owner'] === name),
@@ -71,7 +71,7 @@ describe('a rolling upgrade', () => {
     expect(site.writesOf('net-1')['patch services']).toBe(writes);
   });
 
-  it('continues one instance at a time', async () => {
+  test('continues one instance at a time', async () => {
     for (const [i, node] of ['net-2', 'net-3'].entries()) {
       old[i + 1]?.stop();
       started.push(await site.instance(node));
@@ -90,7 +90,7 @@ describe('a rolling upgrade', () => {
     expect(old.every((each) => each.crash === null)).toBe(true);
   });
 
-  it('ends with all objects owned by Isthmus: Services adopted, no timestamp, and no object of the old instances', async () => {
+  test('ends with all objects owned by Isthmus: Services adopted, no timestamp, and no object of the old instances', async () => {
     await until(
       'the old slices are collected, and ours are plain',
       () =>
@@ -107,7 +107,7 @@ describe('a rolling upgrade', () => {
     await expect.poll(modes).toEqual(['lease', 'lease', 'lease']);
   });
 
-  it('has left no reachable cluster without a ready endpoint at any moment', () => {
+  test('has left no reachable cluster without a ready endpoint at any moment', () => {
     expect(gaps).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 // Two processes of one node that share no socket, like a DaemonSet with surge where each Pod has its own address.
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FAST_TIMES, PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
 
@@ -15,7 +15,7 @@ const TIMES = ['--health-interval', '200ms', '--propagation-wait', '4s'];
 /** The delay of a kube-proxy. */
 const LATE_MS = 1000;
 
-it('the superseded process serves clients of a slow kube-proxy, and then ends', async () => {
+test('the superseded process serves clients of a slow kube-proxy, and then ends', async () => {
   const older = site.management.instance('net-1');
   const younger = site.management.instance('net-1');
   await older.start('--advertise-address', '192.0.2.1', ...TIMES);
@@ -53,7 +53,7 @@ it('the superseded process serves clients of a slow kube-proxy, and then ends', 
   expect(site.slice('alpha-net-1')).toMatchObject({ endpoints: [{ addresses: ['192.0.2.2'] }] });
 });
 
-it('a superseded process that is the first of its container waits for its signal, and stays live for the kubelet until then', async () => {
+test('a superseded process that is the first of its container waits for its signal, and stays live for the kubelet until then', async () => {
   const older = site.management.instance('net-2');
   const younger = site.management.instance('net-2');
   older.within = ['unshare', '--pid', '--fork', '--kill-child'];

@@ -1,6 +1,6 @@
 // Tags of a cluster and of an instance, with the commands of docs/how-to/tags.md, on the built program and the embedded API.
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Management, NAMESPACE } from '../../support/kubernetes/management.ts';
 import { until } from '../../support/tcp.ts';
 import { ADDRESS, TwoClusters } from '../../support/two-clusters.ts';
@@ -58,7 +58,7 @@ function tagsOn(kind: keyof typeof KINDS): string {
 const sorted = (...tags: string[]) => tags.join().split(',').sort().join();
 
 describe('tags, as docs/how-to/tags.md describes them', () => {
-  it('from the flag are on objects of the instance, and tags from the annotation on all objects of the cluster', async () => {
+  test('from the flag are on objects of the instance, and tags from the annotation on all objects of the cluster', async () => {
     const isthmus = management.instance('net-1');
     await isthmus.start(...FAST, '--resource-tags', INSTANCE_TAGS);
     management.addCluster({ ...clusters.alpha, address: ADDRESS });
@@ -73,7 +73,7 @@ describe('tags, as docs/how-to/tags.md describes them', () => {
     expect(tagsOn('Lease')).toBe(sorted(INSTANCE_TAGS));
   });
 
-  it('are found by the command that lists the objects of a cluster', () => {
+  test('are found by the command that lists the objects of a cluster', () => {
     const selector = documented(/get services,endpointslices -l (\S+)/);
     expect(selector).toBe('isthmus.dev/resource-owner=kube-1');
     for (const kind of ['Service', 'EndpointSlice'] as const) {
@@ -83,7 +83,7 @@ describe('tags, as docs/how-to/tags.md describes them', () => {
     }
   });
 
-  it('that are invalid are reported for their cluster only', async () => {
+  test('that are invalid are reported for their cluster only', async () => {
     management.addCluster({ ...clusters.beta, address: ADDRESS });
     management.patchCluster('alpha', { metadata: { annotations: { [ANNOTATION]: 'kubernetes.io/a=b' } } });
     const [isthmus] = management.instances;
@@ -98,7 +98,7 @@ describe('tags, as docs/how-to/tags.md describes them', () => {
       .toEqual(['serving', 'serving']);
   });
 
-  it('are removed when they are no longer configured, also after a restart without the flag, and foreign keys stay', async () => {
+  test('are removed when they are no longer configured, also after a restart without the flag, and foreign keys stay', async () => {
     management.api.store.patch(
       { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'alpha' },
       { metadata: { labels: { theirs: 'x' }, annotations: { theirs: 'x' } } },

@@ -2,7 +2,7 @@
 // real namespace. Ports that survive a restart, that are taken, or run out; a rollout under load.
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
@@ -112,7 +112,7 @@ const seen = async (service: string, times: number) =>
   [...new Set(await Promise.all(Array.from({ length: times }, () => who(service))))].sort();
 
 describe('the examples', () => {
-  it('reach the one machine with the label bootstrap, on port 22', async () => {
+  test('reach the one machine with the label bootstrap, on port 22', async () => {
     apply('bootstrap-ssh.yaml');
     // 127.0.0.1 is not in the allowed CIDRs of the example.
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: ['127.0.0.0/8'] });
@@ -126,14 +126,14 @@ describe('the examples', () => {
     await until('it says so', () => ready('bootstrap-ssh')?.status === 'True');
   });
 
-  it('refuse clients from other addresses', async () => {
+  test('refuse clients from other addresses', async () => {
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: ['192.0.2.0/24'] });
     await expect.poll(() => who('kube-1-bootstrap-ssh')).toBe('');
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: null });
     await expect.poll(() => who('kube-1-bootstrap-ssh')).toBe('boot');
   });
 
-  it('reach several workers, over IPv6 too, and no control plane', async () => {
+  test('reach several workers, over IPv6 too, and no control plane', async () => {
     apply('workers-http.yaml');
     await site.published('kube-1-http-net-1');
     await until('all are ready', () => ready('workers-http')?.message.includes('3 of 3') === true);
@@ -150,7 +150,7 @@ describe('the examples', () => {
 });
 
 describe('a port', () => {
-  it('is the same after a restart', async () => {
+  test('is the same after a restart', async () => {
     const before = [portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')];
     isthmus.signal('SIGKILL');
     await isthmus.ended();
@@ -160,7 +160,7 @@ describe('a port', () => {
     expect([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]).toEqual(before);
   });
 
-  it('that another process holds is left to it, and a range without a free port is reported', async () => {
+  test('that another process holds is left to it, and a range without a free port is reported', async () => {
     const taken = new Set([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]);
     for (let port: number = RANGE[0]; port <= RANGE[1]; port += 1) {
       if (taken.has(port)) continue;
@@ -182,7 +182,7 @@ describe('a port', () => {
 });
 
 describe('a rollout', () => {
-  it('moves clients to the next generation without a failed connection, and keeps established connections', async () => {
+  test('moves clients to the next generation without a failed connection, and keeps established connections', async () => {
     expect([await who('kube-1-web'), await who('kube-1-web-preview')]).toEqual(['blue', 'green']);
     const { socket: old, lines } = await through('kube-1-web');
     const answers: string[] = [];
@@ -209,7 +209,7 @@ describe('a rollout', () => {
     old.destroy();
   });
 
-  it('shows the state of each member in /status', async () => {
+  test('shows the state of each member in /status', async () => {
     const shown = async () => {
       const { listeners } = (await isthmus.status()) as unknown as {
         listeners: { name: string; state: string; members: { machine: string; state: string }[] }[];
@@ -224,7 +224,7 @@ describe('a rollout', () => {
 const isOpen = async (port: number): Promise<boolean> => (await connectError(port)) === null;
 
 describe('an edit of the protocol of a TCP listener', () => {
-  it('closes the old port only when no slice leads to it any more, and keeps established connections', async () => {
+  test('closes the old port only when no slice leads to it any more, and keeps established connections', async () => {
     const { socket, lines } = await through('kube-1-http');
     const port = portOf('kube-1-http');
     const answers: boolean[] = [];
@@ -248,7 +248,7 @@ describe('an edit of the protocol of a TCP listener', () => {
 });
 
 describe('the end of a TCP listener', () => {
-  it('removes its slice, Service and port, and keeps established connections', async () => {
+  test('removes its slice, Service and port, and keeps established connections', async () => {
     const { socket, lines } = await through('kube-1-http');
     const port = portOf('kube-1-http');
     site.management.deleteListener('workers-http');
@@ -260,7 +260,7 @@ describe('the end of a TCP listener', () => {
     expect(site.management.names('discovery.k8s.io/v1', 'EndpointSlice')).not.toContain('kube-1-http-net-1');
   });
 
-  it('during a downtime of the program leaves its port unused, because clients may still connect to it', async () => {
+  test('during a downtime of the program leaves its port unused, because clients may still connect to it', async () => {
     const port = portOf('kube-1-bootstrap-ssh');
     expect(port).toBe(RANGE[0]); // the first port that another listener would get
     isthmus.signal('SIGKILL');
@@ -275,7 +275,7 @@ describe('the end of a TCP listener', () => {
     expect(await isOpen(port)).toBe(false);
   });
 
-  it('together with the program withdraws all slices', async () => {
+  test('together with the program withdraws all slices', async () => {
     isthmus.signal('SIGTERM');
     expect(await isthmus.ended()).toBe(0);
     expect(site.management.slices()).toEqual([]);

@@ -1,5 +1,5 @@
 // Watches that send invalid data, break off or fall silent. They are opened again, and no endpoint is affected.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
@@ -27,7 +27,7 @@ const asked = () =>
     .reduce((sum, [, count]) => sum + count, 0);
 
 describe('watches', () => {
-  it.each([
+  test.each([
     ['that send garbage', () => site.api.faults.writeToWatches('garbage\n')],
     ['that send invalid events', () => site.api.faults.writeToWatches('{"type":"NEWS","object":{}}\n')],
     [
@@ -52,7 +52,7 @@ describe('watches', () => {
     await serves();
   });
 
-  it('that hang silently remove nothing, and a withdrawal needs none of them', async () => {
+  test('that hang silently remove nothing, and a withdrawal needs none of them', async () => {
     expect(site.api.faults.silenceWatches()).toBe(WATCHES);
     await site.clusters.servers.get('alpha')?.stop();
     await until('the slice is gone', () => site.slice('alpha-net-1') === null);

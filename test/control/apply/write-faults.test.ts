@@ -1,6 +1,6 @@
 // Writes that are rejected, cut off, answered with invalid data or never answered. Each is retried, and none delays a withdrawal or the
 // shutdown.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
@@ -21,7 +21,7 @@ describe('writes', () => {
     await isthmus.untilState('alpha', 'unhealthy');
   };
 
-  it.each([
+  test.each([
     ['429 with Retry-After', { kind: 'status', code: 429, retryAfterSeconds: 1 }],
     ['500', { kind: 'status', code: 500 }],
     ['503', { kind: 'status', code: 503 }],
@@ -40,7 +40,7 @@ describe('writes', () => {
     await expect.poll(async () => (await isthmus.status()).problems).toEqual([]);
   });
 
-  it('that hang delay neither a withdrawal nor the shutdown', async () => {
+  test('that hang delay neither a withdrawal nor the shutdown', async () => {
     for (const resource of ['secrets', 'services', 'leases', 'events'])
       site.api.faults.inject({ resource }, { kind: 'hang' });
     await withdrawAndBack();

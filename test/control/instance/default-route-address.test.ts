@@ -1,6 +1,6 @@
 // The default route address against the real kernel, in namespaces with their own routes.
 import { execFileSync } from 'node:child_process';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { inNetns, ip, makeNetns } from '../../support/network/netns.ts';
 
 const module = new URL('../../../src/control/instance/default-route-address.ts', import.meta.url).href;
@@ -32,7 +32,7 @@ const BRIDGES = [
   'link set br1 up',
 ];
 
-it('the default route address belongs to the interface whose default route has the lowest metric', () => {
+test('the default route address belongs to the interface whose default route has the lowest metric', () => {
   const netns = netnsWith(
     ...BRIDGES,
     'address add 192.0.2.7/24 dev br0',
@@ -44,7 +44,7 @@ it('the default route address belongs to the interface whose default route has t
   expect(addressIn(netns)).toEqual({ kind: 'address', address: '198.51.100.7', interface: 'br1' });
 });
 
-it('the default route address is an IPv6 one when only IPv6 has a default route', () => {
+test('the default route address is an IPv6 one when only IPv6 has a default route', () => {
   const netns = netnsWith(
     ...BRIDGES,
     'address add 192.0.2.7/24 dev br0',
@@ -55,6 +55,6 @@ it('the default route address is an IPv6 one when only IPv6 has a default route'
   expect(addressIn(netns)).toEqual({ kind: 'address', address: '2001:db8::7', interface: 'br1' });
 });
 
-it('there is no default route address without a default route', () => {
+test('there is no default route address without a default route', () => {
   expect(addressIn(netnsWith())).toEqual({ kind: 'none', reason: 'there is no default route' });
 });
