@@ -64,19 +64,19 @@ const isQualified = ({ name }: Peer): boolean =>
   correctness.some(({ peer, disqualified }) => peer === name && disqualified === null);
 
 const groups = grouped(scenarios);
-const isFirst = ([wish]: (typeof groups)[number]): boolean =>
-  JSON.stringify(wish) === JSON.stringify(ONE_ROUTE);
+const isFirst = ([needs]: (typeof groups)[number]): boolean =>
+  JSON.stringify(needs) === JSON.stringify(ONE_ROUTE);
 groups.sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
 if (groups.length === 0 || !isFirst(groups[0]!)) groups.unshift([ONE_ROUTE, []]);
-for (const [wish, wanted] of groups) {
+for (const [needs, wanted] of groups) {
   const isTested = correctness.length > 0;
   const able = isTested ? peers.filter(isQualified) : peers;
   // Scenarios that start their own peers need none here. The first site always has peers, because it tests correctness.
   const isEmpty = isTested && wanted.every(({ fresh }) => fresh === true);
-  const stage = await openStage(wish, isEmpty ? [] : able, tools.load, progress);
+  const stage = await openStage(needs, isEmpty ? [] : able, tools.load, progress);
   for (const [name, reason] of stage.problems) problems.set(name, reason);
   if (correctness.length === 0) await testAll(stage);
-  const load = new Load(tools.load, wish.threads > 1 ? `${LOAD_CORE},${PROXY_CORE}` : LOAD_CORE);
+  const load = new Load(tools.load, needs.threads > 1 ? `${LOAD_CORE},${PROXY_CORE}` : LOAD_CORE);
   for (const scenario of wanted) {
     const taking = able.filter((peer) => isQualified(peer) && !stage.problems.has(peer.name));
     const participants = participantsOf(scenario, taking, stage.site);

@@ -13,8 +13,8 @@ export const TENANT_ADDRESS = '10.0.0.5';
 export const TENANT_PORT = 6443;
 export const LOCAL_BACKEND_PORT = 9443;
 
-/** The site that a scenario needs. Scenarios with equal wishes share the running peers. */
-export interface SiteWish {
+/** The site that a scenario needs. Scenarios with equal needs share the running peers. */
+export interface SiteNeeds {
   /** The number of routes. Each is a cluster with its own server name. */
   readonly clusters: number;
   /** The number of network namespaces for the clusters. */
@@ -33,7 +33,7 @@ export interface Cluster {
 }
 
 export interface Site {
-  readonly wish: SiteWish;
+  readonly needs: SiteNeeds;
   readonly directory: string;
   readonly clusters: readonly Cluster[];
   hellos(kind: HelloKind): string;
@@ -77,19 +77,19 @@ function makeTenant(name: string, mtu: number | null): void {
   );
 }
 
-export async function openSite(wish: SiteWish, load: string): Promise<Site> {
+export async function openSite(needs: SiteNeeds, load: string): Promise<Site> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-site-'));
-  shell(settingLines(wish.mtu));
-  const names = Array.from({ length: wish.netns }, (_, index) => netnsName(index));
-  for (const name of names) makeTenant(name, wish.mtu);
-  const clusters = Array.from({ length: wish.clusters }, (_, index): Cluster => {
+  shell(settingLines(needs.mtu));
+  const names = Array.from({ length: needs.netns }, (_, index) => netnsName(index));
+  for (const name of names) makeTenant(name, needs.mtu);
+  const clusters = Array.from({ length: needs.clusters }, (_, index): Cluster => {
     const name = clusterName(index);
-    const home = index % wish.netns;
+    const home = index % needs.netns;
     return { name, serverName: `${name}.magnum-system`, netns: netnsName(home), networkId: networkId(home) };
   });
   const netnsList = join(directory, 'netns-list');
   writeFileSync(netnsList, names.map((name) => `/run/netns/${name}\n`).join(''));
-  const backend = spawnPinned(wish.threads > 1 ? `${LOAD_CORE},1` : LOAD_CORE, load, [
+  const backend = spawnPinned(needs.threads > 1 ? `${LOAD_CORE},1` : LOAD_CORE, load, [
     'backend',
     ...['--listen', `127.0.0.1:${LOCAL_BACKEND_PORT}`],
     ...['--netns-list', netnsList, '--tenant', `${TENANT_ADDRESS}:${TENANT_PORT}`],
@@ -100,11 +100,11 @@ export async function openSite(wish: SiteWish, load: string): Promise<Site> {
     await stopProcess(backend);
     for (const name of names) shell('ip netns delete "$1"', name);
   };
-  return siteOf(wish, directory, clusters, close);
+  return siteOf(needs, directory, clusters, close);
 }
 
 function siteOf(
-  wish: SiteWish,
+  needs: SiteNeeds,
   directory: string,
   clusters: readonly Cluster[],
   close: () => Promise<void>,
@@ -112,12 +112,12 @@ function siteOf(
   mkdirSync(directory, { recursive: true });
   const names = clusters.map(({ name }) => name);
   return {
-    wish,
+    needs,
     directory,
     clusters,
     hellos: (kind) => writeHellos(directory, kind, names),
     part: (count) =>
-      siteOf(wish, join(directory, `first-${count}`), clusters.slice(0, count), async () => {}),
+      siteOf(needs, join(directory, `first-${count}`), clusters.slice(0, count), async () => {}),
     close,
   };
 }

@@ -2,7 +2,7 @@
 import { type Peer, PeerError, type RunningPeer } from '../peers/peer.ts';
 import type { Participant, Scenario } from '../scenarios/scenario.ts';
 import type { Progress } from './progress.ts';
-import { openSite, type Site, type SiteWish } from './site.ts';
+import { openSite, type Site, type SiteNeeds } from './site.ts';
 
 export interface Stage {
   readonly site: Site;
@@ -13,13 +13,13 @@ export interface Stage {
 }
 
 export async function openStage(
-  wish: SiteWish,
+  needs: SiteNeeds,
   peers: readonly Peer[],
   load: string,
   progress: Progress,
 ): Promise<Stage> {
-  progress.at(`preparing ${wish.netns} netns, ${wish.clusters} routes`);
-  const site = await openSite(wish, load);
+  progress.at(`preparing ${needs.netns} netns, ${needs.clusters} routes`);
+  const site = await openSite(needs, load);
   const running = new Map<string, RunningPeer>();
   const problems = new Map<string, string>();
   for (const peer of peers) {
@@ -52,11 +52,11 @@ export function participantsOf(
 }
 
 /** Groups scenarios that need the same site and keeps their order within a group. */
-export function grouped(scenarios: readonly Scenario[]): [SiteWish, Scenario[]][] {
-  const groups = new Map<string, [SiteWish, Scenario[]]>();
+export function grouped(scenarios: readonly Scenario[]): [SiteNeeds, Scenario[]][] {
+  const groups = new Map<string, [SiteNeeds, Scenario[]]>();
   for (const scenario of scenarios) {
-    const key = JSON.stringify(scenario.wish);
-    const group = groups.get(key) ?? [scenario.wish, []];
+    const key = JSON.stringify(scenario.needs);
+    const group = groups.get(key) ?? [scenario.needs, []];
     group[1].push(scenario);
     groups.set(key, group);
   }

@@ -20,7 +20,7 @@ export function envoy(program: Program): Peer {
       const port = nextPort();
       const file = join(site.directory, `envoy-${port}.json`);
       writeFileSync(file, JSON.stringify(configuration(site, port)));
-      const args = ['-c', file, '--concurrency', String(site.wish.threads), '--log-level', 'error'];
+      const args = ['-c', file, '--concurrency', String(site.needs.threads), '--log-level', 'error'];
       return startProcess('envoy', site, port, program, [
         ...args,
         '--disable-hot-restart',

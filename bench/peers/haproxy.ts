@@ -42,7 +42,7 @@ function configuration(site: Site, port: number, name: string, { splice, pipeByt
       `backend ${cluster.name}\n  server s ${TENANT_ADDRESS}:${TENANT_PORT} namespace ${cluster.netns}\n`,
   );
   return `global
-  nbthread ${site.wish.threads}
+  nbthread ${site.needs.threads}
   maxconn 9300
   maxpipes 256${pipeBytes === null ? '' : `\n  tune.pipesize ${pipeBytes}`}
 defaults

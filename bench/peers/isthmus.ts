@@ -35,7 +35,7 @@ export function isthmus(engine: 'native' | 'streams', name = `isthmus-${engine}`
         [
           join(from, 'dist', 'main.js'),
           'run',
-          ...['--engine', engine, '--threads', String(site.wish.threads)],
+          ...['--engine', engine, '--threads', String(site.needs.threads)],
           ...['--source', `file:${manifestsOf(site, name)}`],
           ...['--listen', `127.0.0.1:${port}`, '--admin', `127.0.0.1:${admin}`],
           ...['--max-connections', '9300', '--max-connections-per-cluster', '9300'],

@@ -38,7 +38,7 @@ function configuration(site: Site, port: number, modules: string, home: string):
 daemon off;
 user root;
 pid ${home}/nginx.pid;
-worker_processes ${site.wish.threads};
+worker_processes ${site.needs.threads};
 worker_rlimit_nofile 20000;
 error_log stderr crit;
 events { worker_connections 19000; multi_accept on; }
@@ -49,7 +49,7 @@ stream {
   map $ssl_preread_server_name $backend {
 ${names.join('')}  }
   server {
-    listen 127.0.0.1:${port} backlog=4096${site.wish.threads > 1 ? ' reuseport' : ''};
+    listen 127.0.0.1:${port} backlog=4096${site.needs.threads > 1 ? ' reuseport' : ''};
     tcp_nodelay on;
     ssl_preread on;
     proxy_half_close on;

@@ -6,7 +6,7 @@ import type { Program } from '../harness/tools.ts';
 import { PeerError, type RunningPeer } from './peer.ts';
 
 export function proxyCores(site: Site): string {
-  return site.wish.threads > 1 ? `0,${PROXY_CORE}` : PROXY_CORE;
+  return site.needs.threads > 1 ? `0,${PROXY_CORE}` : PROXY_CORE;
 }
 
 export const environmentOf = ({ libraries }: Program): NodeJS.ProcessEnv =>

@@ -19,7 +19,7 @@ export function sniproxy(program: Program): Peer {
         }),
       )?.[1] ?? 'unknown',
     start: async (site) => {
-      if (site.wish.threads > 1) throw new PeerError('sniproxy has one thread only');
+      if (site.needs.threads > 1) throw new PeerError('sniproxy has one thread only');
       const port = nextPort();
       const file = join(site.directory, `sniproxy-${port}.conf`);
       writeFileSync(file, configuration(site, port));

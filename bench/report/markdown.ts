@@ -44,10 +44,7 @@ function scenarioSection(report: Report, name: string): string[] {
     '',
   );
   if (rows.some((each) => each.includes(MARK)))
-    lines.push(
-      `${MARK}: more than half of what is behind this number was measured on a disturbed machine.`,
-      '',
-    );
+    lines.push(`${MARK}: more than half of the measurements behind this number were disturbed.`, '');
   for (const [peer, reason] of Object.entries(result.failures))
     lines.push(`- ${peer}: **no result**, ${reason}`);
   return [...lines, ''];
@@ -87,7 +84,7 @@ export function markdown(report: Report): string {
       .map(([key, value]) => `${key}=${value}`)
       .join(', ')} (host: ${machine.hostCongestionControl}).`,
     '',
-    `Each cell: the median, and where it says so **the median of same-round ratios to HAProxy** with its quartiles; above 1 is better than HAProxy, whatever the metric. ${report.rounds} rounds of ${report.seconds} s, peers in random order. [How it is measured, and what not to conclude](../README.md).`,
+    `Each cell shows the median of the rounds. After \`=\` follows **the median of same-round ratios to HAProxy** with its quartiles; above 1 is better than HAProxy, for every metric. ${report.rounds} rounds of ${report.seconds} s, peers in random order. [How it is measured, and what not to conclude](../README.md).`,
     '',
     '![Ratios to HAProxy](throughput.svg)',
     '',

@@ -16,7 +16,7 @@ async function bareNode(): Promise<number> {
 export const baselineMemory: Scenario = {
   name: 'baseline-memory',
   title: 'Resident memory with no connection',
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   fresh: true,
   timeless: true,
   metrics: [

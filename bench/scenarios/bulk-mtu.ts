@@ -5,7 +5,7 @@ import { ONE_ROUTE, type Scenario } from './scenario.ts';
 export const bulkMtu: Scenario = {
   name: 'bulk-mtu',
   title: 'Bulk at MTU-sized segments',
-  wish: { ...ONE_ROUTE, mtu: 1500 },
+  needs: { ...ONE_ROUTE, mtu: 1500 },
   metrics: BULK_METRICS,
   seconds: ({ seconds, warmup }) => 4 * (seconds + warmup),
   measure: measureBulk,

@@ -46,7 +46,7 @@ export async function measureBulk(peer: RunningPeer, { load, site, timing }: Con
 export const bulk: Scenario = {
   name: 'bulk',
   title: 'Bulk, zero-copy sender and receiver',
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   metrics: BULK_METRICS,
   seconds: ({ seconds, warmup }) => 4 * (seconds + warmup),
   measure: measureBulk,

@@ -87,7 +87,7 @@ async function fresh(peer: RunningPeer, { load, site, timing }: Context): Promis
 export const churn: Scenario = {
   name: 'churn',
   title: `Routes that change every ${EVERY_MS} ms`,
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   metrics: [
     { name: 'broken', title: 'established connections broken', unit: '', better: 'lower' },
     {

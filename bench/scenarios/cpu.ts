@@ -8,7 +8,7 @@ const RATE = 2000;
 export const cpu: Scenario = {
   name: 'cpu',
   title: `Far from its limit: ${RATE} new connections/s, open loop`,
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   metrics: [
     { name: 'perConnection', title: `CPU per connection at ${RATE}/s`, unit: 'µs', better: 'lower' },
     { name: 'p50', title: `connect→first byte p50 at ${RATE}/s`, unit: 'µs', better: 'lower' },

@@ -11,7 +11,7 @@ const SETTLE_MS = 1500;
 export const idleMemory: Scenario = {
   name: 'idle-memory',
   title: 'Memory per idle connection',
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   fresh: true,
   timeless: true,
   metrics: [

@@ -19,7 +19,7 @@ export const GENERATOR_LAG: Metric = {
 export const latency: Scenario = {
   name: 'latency',
   title: 'Latency of new connections, open loop at half of HAProxy’s maximum rate',
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   metrics: [
     { name: 'p50', title: 'connect→first byte p50', unit: 'µs', better: 'lower' },
     { name: 'p99', title: 'connect→first byte p99', unit: 'µs', better: 'lower' },

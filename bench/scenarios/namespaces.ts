@@ -9,7 +9,7 @@ const WARMUP_SECONDS = 1.5;
 export const namespaces: Scenario = {
   name: 'namespaces',
   title: 'New connections into 1, 100 and 1000 namespaces',
-  wish: { ...ONE_ROUTE, clusters: 1000, netns: 1000 },
+  needs: { ...ONE_ROUTE, clusters: 1000, netns: 1000 },
   metrics: CONNECTION_METRICS,
   fresh: true,
   seconds: ({ seconds }) => seconds + WARMUP_SECONDS + 4,

@@ -37,7 +37,7 @@ export async function measureConnections(
 export const newConnections: Scenario = {
   name: 'new-connections',
   title: 'New connections, closed loop',
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   metrics: CONNECTION_METRICS,
   seconds: ({ seconds, warmup }) => seconds + warmup,
   measure: (peer, context) => measureConnections(peer, context),

@@ -6,7 +6,7 @@ import { ONE_ROUTE, type Scenario } from './scenario.ts';
 export const postQuantum: Scenario = {
   name: 'post-quantum',
   title: 'New connections, post-quantum hello in two segments',
-  wish: { ...ONE_ROUTE, mtu: 1500 },
+  needs: { ...ONE_ROUTE, mtu: 1500 },
   metrics: CONNECTION_METRICS,
   seconds: ({ seconds, warmup }) => seconds + warmup,
   measure: (peer, context) => measureConnections(peer, context, 'post-quantum'),

@@ -4,7 +4,7 @@ import { ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
 export const requests: Scenario = {
   name: 'requests',
   title: 'Small requests on kept connections',
-  wish: ONE_ROUTE,
+  needs: ONE_ROUTE,
   metrics: [
     { name: 'perSecond', title: 'requests/s, 64 connections', unit: '/s', better: 'higher' },
     { name: 'single', title: 'requests/s, 1 connection', unit: '/s', better: 'higher' },

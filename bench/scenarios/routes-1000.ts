@@ -5,7 +5,7 @@ import { ONE_ROUTE, type Scenario } from './scenario.ts';
 export const routes1000: Scenario = {
   name: 'routes-1000',
   title: 'New connections, 1000 routes',
-  wish: { ...ONE_ROUTE, clusters: 1000 },
+  needs: { ...ONE_ROUTE, clusters: 1000 },
   metrics: CONNECTION_METRICS,
   seconds: ({ seconds, warmup }) => seconds + warmup,
   measure: (peer, context) => measureConnections(peer, context),

@@ -1,7 +1,7 @@
 // Defines a scenario: the site that it needs, and one measurement of one peer. The runner owns rounds, order, repetition and ratios.
 import type { Latency, Load, Timing } from '../harness/load.ts';
 import { cpuTimeNs } from '../harness/processes.ts';
-import type { Site, SiteWish } from '../harness/site.ts';
+import type { Site, SiteNeeds } from '../harness/site.ts';
 import type { Peer, RunningPeer } from '../peers/peer.ts';
 
 export interface Metric {
@@ -35,7 +35,7 @@ export interface Participant {
 export interface Scenario {
   readonly name: string;
   readonly title: string;
-  readonly wish: SiteWish;
+  readonly needs: SiteNeeds;
   readonly metrics: readonly Metric[];
   /** The duration of one measurement, used to estimate the remaining time. */
   seconds(timing: Timing): number;
@@ -51,7 +51,7 @@ export interface Scenario {
   measure(peer: RunningPeer, context: Context): Promise<Measurement>;
 }
 
-export const ONE_ROUTE: SiteWish = { clusters: 1, netns: 1, threads: 1, mtu: null };
+export const ONE_ROUTE: SiteNeeds = { clusters: 1, netns: 1, threads: 1, mtu: null };
 
 /** Runs the work and also returns the CPU time that the peer used, in nanoseconds. */
 export async function withCpu<T>(peer: RunningPeer, work: () => Promise<T>): Promise<[T, number]> {

@@ -5,7 +5,7 @@ import { ONE_ROUTE, type Scenario } from './scenario.ts';
 export const threads2: Scenario = {
   name: 'threads-2',
   title: 'New connections, two threads, both cores',
-  wish: { ...ONE_ROUTE, threads: 2 },
+  needs: { ...ONE_ROUTE, threads: 2 },
   metrics: CONNECTION_METRICS,
   seconds: ({ seconds, warmup }) => seconds + warmup,
   measure: (peer, context) => measureConnections(peer, context),

@@ -102,7 +102,7 @@ describe.skipIf(!able)('the load generator (needs c++)', () => {
     expect(lag.count).toBe(latency.count);
     // Arrivals are drawn from a fixed seed: 2000 of them, give or take three times their root.
     expect(Math.abs(latency.count - rate * seconds)).toBeLessThan(3 * Math.sqrt(rate * seconds));
-    // Nobody was ever answered: half of them have waited for half of the run, or longer where the machine was late to end it.
+    // No connection was ever answered: half of them have waited for half of the run, or longer where the machine was late to end it.
     expect(latency.p50).toBeGreaterThan(0.45e6 * seconds);
   });
 

@@ -24,7 +24,7 @@ test('a thousand clusters have more time to come up', () => {
   expect([1, 100, 1000].map(startSeconds)).toEqual([30, 30, 90]);
 });
 
-test('whoever takes the tester of correctness down is disqualified with the reason', async () => {
+test('a peer that crashes the correctness test is disqualified with the reason', async () => {
   const site = { directory: mkdtempSync(`${tmpdir()}/bench-peers-`), hellos: () => 'a file' };
   const load = { correctness: () => Promise.reject(new Error('correctness: exit code 2')) };
   expect(await testCorrectness(peer, load, site)).toEqual({

@@ -1,4 +1,4 @@
-// The benchmark runs at all: one short round of one scenario, correctness included. What it measures is nobody's business here.
+// The benchmark runs: one short round of one scenario, correctness included. The measured values are not judged here.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -70,7 +70,7 @@ describe('a goal', () => {
       'haproxy: it crashed',
     ],
     [
-      'does not care for the failure of somebody else',
+      'does not change when another peer fails',
       result('requests', times(5, BOTH), { nginx: 'it crashed' }),
       'aim',
       null,
@@ -82,7 +82,7 @@ describe('a goal', () => {
       'isthmus-native and haproxy: measured in 2 of 5 rounds',
     ],
     [
-      'has failed when nobody was measured at all',
+      'has failed when no peer was measured',
       result('requests', times(5, round({}))),
       'failed',
       'isthmus-native and haproxy: measured in 0 of 5 rounds',
@@ -113,7 +113,7 @@ describe('a goal', () => {
     });
   });
 
-  test('is not measured when nobody asked for its scenario, and never otherwise', () => {
+  test('is not measured when its scenario was not requested, and never otherwise', () => {
     expect(verdicts([], SCENARIOS).every(({ verdict }) => verdict === 'not measured')).toBe(true);
     const asked = SCENARIOS.map(({ name }) => result(name, times(5, round({}))));
     expect(verdicts(asked, SCENARIOS).every(({ verdict }) => verdict === 'failed')).toBe(true);
