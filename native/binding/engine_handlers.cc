@@ -60,7 +60,7 @@ void EngineHandlers::Tell(const Event& event) const {
       return Call(ended_, std::size(arguments), arguments);
     }
     case Event::Kind::kListenerGone:
-      return;  // the caller calls TellListenerGone() after the last event of the listener
+      return;  // the caller calls DeliverListenerGone() after the last event of the listener
   }
 }
 

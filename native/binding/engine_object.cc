@@ -1,5 +1,4 @@
-// Uses plain Node-API for calls that can run while the environment shuts down. Ignores a status where the shutdown is the
-// only possible cause of a failure.
+// Uses plain Node-API for calls that can run while the environment shuts down. Ignores a status if only the shutdown can cause a failure.
 #include "binding/engine_object.h"
 
 #include <memory>

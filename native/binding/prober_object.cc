@@ -1,4 +1,4 @@
-// Delivers results with plain Node-API and ignores statuses: a call fails only while the environment shuts down.
+// Delivers results with plain Node-API and ignores its statuses, because a call fails only while the environment shuts down.
 #include "binding/prober_object.h"
 
 #include <arpa/inet.h>

@@ -10,7 +10,7 @@
 namespace isthmus {
 namespace {
 
-// After these errors the next client stays in the queue, so level-triggered epoll would report the listener in a busy loop.
+// After these errors the client stays in the queue, so level-triggered epoll would report the listener again and again.
 bool IsShortage(long result) {
   return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
 }
@@ -19,7 +19,8 @@ bool IsShortage(long result) {
 
 std::optional<SysError> Worker::WatchListener(const ListenerSocket& listener) {
   epoll_event event{};
-  // All workers wait on one socket, and the kernel wakes one of them. Level-triggered: epoll reports again the clients that a turn leaves.
+  // All workers wait on one socket, and the kernel wakes one of them. The watch is level-triggered, so epoll reports the listener again
+  // while clients are left in its queue.
   event.events = EPOLLIN | EPOLLEXCLUSIVE;
   event.data.u64 = reinterpret_cast<std::uintptr_t>(&listener) | 1;
   if (::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, listener.fd.Get(), &event) == 0) return std::nullopt;
@@ -53,12 +54,12 @@ void Worker::ForgetRetired() {
 }
 
 void Worker::ListenerReady(const ListenerSocket& listener) {
-  // An earlier command of this batch may have removed the listener, and another one may have ended all connections. New clients then
-  // belong to the other processes that hold the socket.
+  // An earlier command of this batch may have removed the listener, and the next one may have ended all connections. A client accepted now
+  // would outlive both. Other processes that hold the socket accept it.
   const auto is_it = [&](const auto& retired) { return retired.get() == &listener; };
   if (std::ranges::any_of(retired_listeners_, is_it)) return;
-  // JavaScript is behind: without this check the event queue would grow without bound. Clients in the kernel's queue cost this process
-  // nothing.
+  // JavaScript is behind with events. Without this check the event queue would grow without bound. Clients in the kernel's queue cost
+  // this process nothing.
   if (shared_.events.Waiting() + outbox_.size() >= shared_.limits.max_waiting_events) return Pause(listener);
   AcceptFrom(listener);
 }
@@ -72,7 +73,7 @@ void Worker::AcceptFrom(const ListenerSocket& listener) {
       Adopt(listener, UniqueFd(static_cast<int>(fd)), peer);
       continue;
     }
-    // The client left before the accept. The listener itself is fine.
+    // The client disconnected before the accept. The listener still works.
     if (fd == -ECONNABORTED || fd == -EPROTO) continue;
     const bool no_descriptors = fd == -EMFILE || fd == -ENFILE;
     if (no_descriptors && EvictOne()) continue;

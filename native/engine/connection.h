@@ -7,11 +7,11 @@
 // | state      | client ready | client FIN | client reset | backend ready | backend FIN | backend reset | deadline | answer | abort |
 // | ---------- | ------------ | ---------- | ------------ | ------------- | ----------- | ------------- | -------- | ------ | ----- |
 // | Hello      | collect; enough → Asking, or by a prepared answer → Connecting or Closing | → End client-left | → End client-left | – | – | – | → End hello-timeout | ignored | → End |
-// | Asking     | left in the kernel | left there | left there: the next read or send finds it | – | – | – | noted: "more" comes too late | more → Hello; candidates → Connecting; close → Closing; error → End; aborted → End | closes the socket; → End by the answer |
-// | Connecting | left in the kernel | left there | → End client-left | replay → Relaying | replay → Relaying, which reads it | next candidate, or Closing | next candidate, or Closing | ignored | → End |
-// | Relaying   | pump | flows on, then FIN; both → End finished | what it said flows on, then → Resetting or End | pump | as the client's | as the client's | broken only: linger is over → End | ignored | → End |
-// | Closing    | rest of the alert, FIN; read and discard | → End | → End | – | – | – | → End | ignored | → End |
-// | Resetting  | left in the kernel | left there | the deadline finds it | left in the kernel | left there | left there | all is sent, peer gone, or linger over → End | ignored | → End |
+// | Asking     | not read yet | not read yet | the next read or send notices it | – | – | – | noted: the answer "more" then ends the connection | more → Hello; candidates → Connecting; close → Closing; error → End; aborted → End | closes the socket; → End by the answer |
+// | Connecting | not read yet | not read yet | → End client-left | replay → Relaying | replay → Relaying, which reads it | next candidate, or Closing | next candidate, or Closing | ignored | → End |
+// | Relaying   | pump | flows on, then FIN; both → End finished | its bytes flow on, then → Resetting or End | pump | like the client's | like the client's | only after a reset: → End | ignored | → End |
+// | Closing    | sends the rest of the alert and FIN; reads and discards | → End | → End | – | – | – | → End | ignored | → End |
+// | Resetting  | not read | not read | the deadline notices it | not read | not read | not read | all bytes acknowledged, peer gone, or linger over → End | ignored | → End |
 // | Dead       | ignored | ignored | ignored | ignored | ignored | ignored | – | – | – |
 //
 // Under pressure the worker evicts connections in Hello or Closing (evict.cc): → End, with a reset, like an abort.
@@ -56,7 +56,7 @@ struct Side {
   int fd = -1;
   std::uint32_t armed = 0;   // the events that epoll watches
   bool readable = true;      // false: the socket has nothing to read; edge-triggered epoll reports only new data
-  bool kept_alive = true;    // the keepalive options are set; a backend gets them only after some time, see LookAfter()
+  bool kept_alive = true;    // the keepalive options are set; a backend gets them only after some time, see CheckPeer()
   bool hang_up = false;      // RDHUP, HUP or urgent data seen: a short read no longer means drained
   bool urgent = false;       // a read stops at an urgent byte, and a splice never gets past it
   std::uint8_t error = 0;    // errno of a failed send: the kernel reports it once, so it is kept until Flush() handles it

@@ -25,7 +25,7 @@ void Worker::TakeCandidates(Connection& connection, std::shared_ptr<const Answer
   DialNext(connection);
 }
 
-// Counts the connection in its share and takes a slot. Absent on success.
+// Counts the connection in its share and takes a slot. nullopt on success.
 std::optional<Outcome> Worker::EnterShare(Connection& connection, const Answer& answer) {
   Share& share = *answer.share;
   if (!Enter(share.connections, answer.share_limit)) return Outcome::kRefusedShare;
@@ -61,7 +61,7 @@ void Worker::DialNext(Connection& connection) {
   Target& target = *candidates[dial.next];
   const int waiting = target.pending_dials.fetch_add(1, std::memory_order_relaxed);
   if (waiting >= shared_.limits.max_pending_dials_per_backend) {
-    // This backend has the maximum of pending dials already. The next candidate may be healthy.
+    // This backend already has the maximum of pending dials. The next candidate may be healthy.
     Leave(target.pending_dials);
     dial.next += 1;
     return DialNext(connection);
@@ -102,7 +102,7 @@ void Worker::DialNext(Connection& connection) {
     if (sent < 0 && !io::WouldBlock(sent)) return DialFailed(connection, SysError{static_cast<int>(-sent), "connect"});
     sent_bytes = static_cast<std::uint32_t>(sent < 0 ? 0 : sent);
   }
-  // EPOLLOUT stays armed: edge-triggered epoll reports it only after a send that found no room.
+  // EPOLLOUT stays armed, because edge-triggered epoll reports it only after a send that found no room.
   if (!Watch(connection.backend, EPOLLIN | EPOLLOUT)) return DialFailed(connection, SysError{errno, "epoll_ctl"});
   if (sent_bytes > 0) Connected(connection, sent_bytes);
 }
@@ -185,7 +185,7 @@ void Worker::Connected(Connection& connection, std::uint32_t sent_bytes) {
   // The rest of the hello becomes pending like any other bytes that the sink has not accepted yet.
   if (hello.Length() > gone) Spill(connection.up, hello.Data() + gone, hello.Length() - gone);
   hello.Release();
-  // During the dial the worker did not read from the client: more bytes or FIN may wait.
+  // During the dial the worker did not read from the client, so more bytes or FIN may be waiting.
   Relay(connection);
 }
 

@@ -106,7 +106,7 @@ Result<BoundAddress> Engine::ListenOn(std::uint32_t id, UniqueFd fd, ListenerMod
   // Accepted sockets inherit these options. The process that opened the socket may have set other values, or none.
   NoDelay(fd.Get());
   KeepAlive(fd.Get(), shared_->limits.dead_peer_timeout_ms);
-  // Clear a timeout that a predecessor process set. Without a dead-peer timeout, LookAfterPeers() never lifts it for a client whose
+  // Clear a timeout that a predecessor process set. Without a dead-peer timeout, CheckPeers() never lifts it for a client whose
   // window is closed, so the kernel would end that client's connection.
   if (shared_->limits.dead_peer_timeout_ms == 0) static_cast<void>(SetUserTimeout(fd.Get(), 0));
   if (::listen(fd.Get(), backlog) != 0) return SysError{errno, "listen"};
@@ -151,7 +151,7 @@ void Engine::CloseListener(std::uint32_t id, bool leave_open) {
   // because new clients may keep arriving.
   for (int i = 0; i < kMostTakenAtClose; i += 1) {
     const long fd = io::Accept(listener->fd.Get(), nullptr, nullptr);
-    if (fd == -ECONNABORTED || fd == -EPROTO) continue;  // this client has left; others may wait behind it
+    if (fd == -ECONNABORTED || fd == -EPROTO) continue;  // this client has disconnected; others may wait behind it
     if (fd < 0) break;
     Command command{Command::Kind::kAdopt};
     command.listener = listener;
@@ -233,7 +233,7 @@ LoadRef Engine::LoadOf(const std::string& key) {
   const auto found = loads_.find(key);
   if (found != loads_.end()) return found->second;
   if (loads_.size() >= most_loads_) {
-    // As with shares: an entry that only the map holds can be reused only here, on this thread.
+    // Only this thread reuses an entry that only the map holds, so removing it here is safe.
     std::erase_if(loads_, [](const auto& entry) { return entry.second->references.load(std::memory_order_acquire) == 1; });
     most_loads_ = std::max(most_loads_, 2 * loads_.size());
   }
@@ -244,7 +244,7 @@ std::shared_ptr<Share> Engine::ShareOf(const std::string& key, const std::string
   const auto found = shares_.find(key);
   if (found != shares_.end()) return found->second;
   if (shares_.size() >= most_shares_) {
-    // Only this thread hands out shares: an entry that only the map holds cannot be taken elsewhere at the same time.
+    // Only this thread hands out shares, so no other thread can take an entry that only the map holds.
     std::erase_if(shares_, [](const auto& entry) { return entry.second.use_count() == 1; });
     most_shares_ = std::max(most_shares_, 2 * shares_.size());
   }

@@ -22,7 +22,7 @@ class Engine {
   Engine(std::shared_ptr<Shared> shared, int threads);
   ~Engine() { Stop(); }
 
-  // Absent on success: all threads run.
+  // nullopt on success: all threads run.
   std::optional<SysError> Start();
   // Ends the threads and every connection. Idempotent.
   void Stop();
@@ -30,9 +30,9 @@ class Engine {
 
   // An empty host means all addresses, IPv4 and IPv6.
   Result<BoundAddress> Listen(std::uint32_t id, const std::string& host, int port, ListenerMode mode, int backlog);
-  // Takes a socket that listens already. Other processes may hold it too.
+  // Takes a socket that already listens. Other processes may also hold it.
   Result<BoundAddress> ListenOn(std::uint32_t id, UniqueFd fd, ListenerMode mode, int backlog);
-  // The descriptor to hand over. The engine keeps it, and from now on treats the socket as shared. -1: no such listener.
+  // The descriptor to hand over; -1 if there is no such listener. The engine still owns it, and from now on treats the socket as shared.
   int ListenerFd(std::uint32_t id);
   // Accepts the clients in the queue, then stops listening: after the return no client can connect. A shared socket stays open for the
   // other processes that hold it: one from ListenOn(), one handed out by ListenerFd(), or any with `leave_open`.
@@ -42,7 +42,7 @@ class Engine {
   // Open listeners, and closed ones that may still have events.
   std::size_t KnownListeners() const { return uses_.size(); }
 
-  // Absent when the address is not numeric.
+  // nullopt if the address is not numeric.
   std::optional<std::uint32_t> AddTarget(const std::string& path, const std::string& identity, const std::string& address,
                                          int port);
   void DropTarget(std::uint32_t id);

@@ -34,9 +34,9 @@ bool Worker::TakeSlot() {
     if (!EvictOne()) break;
   }
   Worker* const other = FullestOther(&Worker::evictable_);
-  // Another worker may have ended its last one since, and that slot is free now.
+  // In the meantime another worker may have ended such a connection, and that slot is free now.
   if (other == nullptr) return Enter(shared_.connections, most);
-  // The other thread evicts a moment later, so for that moment the count is above the limit.
+  // The other thread evicts a little later. Until then the count is above the limit.
   if (!Enter(shared_.connections, most + kMostEvictedAhead)) return false;
   other->Post(Command{Command::Kind::kEvict}, true);
   return true;
@@ -52,7 +52,7 @@ bool Worker::GrowHello(Connection& connection) {
     if (other != &connection && Evict(other)) continue;
     Worker* const holder = FullestOther(&Worker::evictable_large_);
     if (holder == nullptr) {
-      // Another worker may have ended its last long hello since, and that memory is free now.
+      // In the meantime another worker may have ended its last long hello, and that memory is free now.
       if (connection.hello.Grow(shared_.hellos)) break;
       End(connection, Outcome::kRefusedHelloMemory, false);
       return false;

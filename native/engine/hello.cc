@@ -44,8 +44,8 @@ bool Worker::Decide(Connection& connection) {
         return true;
       }
     }
-    // A long hello usually arrives in two segments, so wait once. After that ask JavaScript: its parser does not start over for each
-    // segment.
+    // A long hello usually arrives in two segments, so wait once. After that JavaScript is asked, because its parser does not start
+    // over for each segment.
     const bool first = connection.min_bytes == 1;
     if (plain.kind == PlainHello::Kind::kIncomplete && first && hello.Length() < shared_.limits.max_hello_bytes) {
       connection.min_bytes = hello.Length() + 1;
@@ -56,8 +56,8 @@ bool Worker::Decide(Connection& connection) {
   return true;
 }
 
-// A client that connects after a table was posted must get that table. The worker may handle the client's event before the wake-up for the
-// table, so this function takes new tables, and only tables, from the command queue.
+// A client that connects after a table was posted must get that table. But the worker may handle the client's event before the wake-up for
+// the table. So this function takes new tables from the command queue first. It leaves all other commands there.
 const PreparedTable* Worker::TableOf(std::uint32_t listener) {
   if (tables_posted_.load(std::memory_order_acquire) != tables_taken_) {
     const std::lock_guard lock(mutex_);
@@ -86,7 +86,7 @@ void Worker::Prepare(const ListenerSocket& listener, std::shared_ptr<const Prepa
 
 void Worker::Ask(Connection& connection) {
   connection.state = State::kAsking;
-  EndUnserved(connection);  // JavaScript reads its bytes: it must not be evicted
+  EndUnserved(connection);  // JavaScript reads the bytes of this connection, so it must not be evicted
   connection.asked = true;
   Event event{Event::Kind::kQuestion};
   event.listener = connection.listener->id;

@@ -33,7 +33,7 @@ struct Reading {
 
   std::size_t Left() const { return end - at; }
 
-  // The only bounds check: first against the enclosing structure, then against the bytes that have arrived.
+  // The only bounds check. It compares first with the enclosing structure, then with the bytes that have arrived.
   bool Has(std::size_t count) {
     kind = count > Left() ? Kind::kNo : Kind::kIncomplete;
     return count <= Left() && count <= bytes.size() - (at < bytes.size() ? at : bytes.size());
@@ -55,7 +55,8 @@ struct Reading {
   }
 };
 
-// Labels of lower-case letters, digits, '-' and '_'. At least one letter: a name without letters could be an IPv4 address.
+// Labels of lower-case letters, digits, '-' and '_'. At least one letter is required, because a name without letters could
+// be an IPv4 address.
 bool IsPlainName(std::string_view name) {
   std::size_t label = 0;
   bool letter = false;
@@ -77,7 +78,7 @@ bool IsPlainName(std::string_view name) {
 // One record, filled by one ClientHello.
 bool ReadHeaders(Reading& in) {
   if (!in.Number(1) || in.value != kHandshake) return false;
-  // One byte at a time: where the parser can already reject the hello, this reader must not wait for more bytes.
+  // Reads one byte at a time. If the parser can already reject the hello, this reader must not wait for more bytes.
   if (!in.Number(1) || in.value != kMajorVersion) return false;
   if (!in.Number(1) || in.value < 1 || in.value > 3) return false;
   if (!in.Number(2) || in.value < kMessageHeaderBytes + kLeastBodyBytes || in.value > kMostRecordBytes) return false;

@@ -82,14 +82,14 @@ void Worker::Bound(Flow& flow, const Side& from, const Side& to) {
 }
 
 bool Worker::Widen(Flow& flow, const Side& from, const Side& to) {
-  // The load first: without a free place a bulk flow asks in every turn, and the counter is shared by all threads.
+  // Reads the counter before Enter() writes to it: all threads share it, and without a free place a bulk flow asks in every turn.
   const bool may_be_free = shared_.wide_flows.load(std::memory_order_relaxed) < kMostWideFlows;
   if (!flow.splicing || !may_be_free || !Enter(shared_.wide_flows, kMostWideFlows)) return false;
   SetQueues(flow, Queues::kWide, from, to);
   return true;
 }
 
-// Returns the place of a wide flow that has moved nothing in bulk since the last look: after a large list a watch is quiet for hours.
+// Frees the place of a wide flow that has moved nothing in bulk since the last check. After a large list, a watch can be quiet for hours.
 void Worker::NarrowIfQuiet(Flow& flow, const Side& from, const Side& to) {
   const bool quiet = !std::exchange(flow.was_bulk, false) && !flow.Pending();
   if (!quiet || flow.closed || flow.queues != Queues::kWide) return;
@@ -142,7 +142,7 @@ long Worker::MoveOnce(Flow& flow, Side& from, Side& to) {
   if (got <= 0) return got;
   const auto count = static_cast<std::uint32_t>(got);
   const long sent = io::Send(to.fd, scratch_.get(), count);
-  // Keep the error: the next send returns only EPIPE, even when the peer stopped answering (ETIMEDOUT).
+  // Keeps the error, because the next send returns only EPIPE, even if the peer stopped answering (ETIMEDOUT).
   if (sent < 0 && !io::WouldBlock(sent)) to.error = static_cast<std::uint8_t>(-sent);
   const auto done = static_cast<std::uint32_t>(std::max(0L, sent));
   if (done < count) Spill(flow, scratch_.get() + done, count - done);

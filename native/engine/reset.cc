@@ -35,7 +35,7 @@ void Worker::Broken(Connection& connection, const Side& side, int error) {
   Flow& out_of = client ? connection.up : connection.down;
   if (!std::exchange(connection.broken, true)) {
     connection.final_outcome = OutcomeOf(client, error);
-    // The other side gets a limited time to accept the rest. After that the loss of bytes is acceptable: the stream is broken anyway.
+    // The other side gets a limited time to accept the rest. After that the bytes may be lost, because the stream is broken anyway.
     connection.reset_by_ns = now_ns_ + shared_.limits.linger_ms * 1'000'000;
     flush_timers_.Set(connection.timer, now_ns_);
   }
@@ -43,7 +43,7 @@ void Worker::Broken(Connection& connection, const Side& side, int error) {
   DropPending(into);
   into = Flow{.bytes = into.bytes, .queues = into.queues, .ended = true, .closed = true};
   // The receive buffer may still hold bytes of the broken side: a failed send does not mean that all bytes were read. A failed receive
-  // does.
+  // means that they were.
   const bool more_to_read = !out_of.ended && io::PendingError(side.fd) == 0 && io::Readable(side.fd);
   if (!more_to_read) out_of.ended = true;
   (client ? connection.client : connection.backend).readable = true;
@@ -91,8 +91,8 @@ void Worker::LookAfter(Side& side) {
   if (!std::exchange(side.kept_alive, true)) KeepAlive(side.fd, timeout);
   const auto state = StateOfTcp(side.fd);
   if (!state || state->closed) return;  // epoll reports it
-  // The interval between probes of a closed window grows, so time alone proves nothing. The peer's kernel limits the rate of its
-  // answers, so it may leave one or two probes unanswered.
+  // The kernel probes a closed window at growing intervals, so the time alone does not prove that the peer is dead. The peer's
+  // kernel limits the rate of its answers, so one or two unanswered probes do not prove it either.
   const bool silent = state->probes >= kProbesOfTheDead && state->last_ack_ms >= timeout;
   const bool slow = state->window_closed && !silent;
   if (slow == side.slow) return;

@@ -13,7 +13,7 @@ constexpr std::uint32_t kScratchBytes = 64 * 1024;
 constexpr std::uint32_t kBigRead = 16 * 1024;
 constexpr std::uint8_t kBigReadsToSplice = 3;
 constexpr std::uint8_t kSmallReadsToCopy = 8;
-// The most moves in one turn of a flow: one bulk transfer must not delay the other connections.
+// The maximum of moves in one turn of a flow, so that one bulk transfer does not delay the other connections.
 constexpr int kMovesPerTurn = 16;
 constexpr int kMovesOfASplice = 2;
 constexpr int kAcceptsPerTurn = 64;
@@ -32,7 +32,7 @@ constexpr int kProbesOfTheDead = 3;
 constexpr int kMostTries = 64;
 // For this time after a failed dial a member ranks behind the others. The health checks need less time to remove it.
 constexpr std::int64_t kAvoidNs = 5'000'000'000;
-// After this many lost races with other workers an inexact result is good enough.
+// After this many lost races with other workers, an inexact result is accepted.
 constexpr int kMostRaces = 16;
 // Connections that workers may accept above the limit while other workers still evict for them.
 constexpr int kMostEvictedAhead = 64;

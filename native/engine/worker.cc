@@ -53,7 +53,7 @@ Worker::Worker(std::uint32_t index, Shared& shared)
   }
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.ptr = nullptr;  // marks the wake-up; sides and listeners are never null
+  event.data.ptr = nullptr;  // identifies the wake-up; sides and listeners are never null
   if (::epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, wake_.Get(), &event) != 0) error_ = SysError{errno, "epoll_ctl"};
 }
 
@@ -93,7 +93,7 @@ void Worker::Run() {
     const int count = ::epoll_wait(epoll_.Get(), events, kEventsPerBatch, EpollTimeoutMs());
     now_ns_ = NowNs();
     for (int i = 0; i < count; i += 1) {
-      // Bit 0 of the pointer marks a listener: both types are aligned, so the bit is otherwise 0.
+      // Bit 0 of the pointer is set for a listener. Both types are aligned, so the bit is otherwise 0.
       const auto tagged = reinterpret_cast<std::uintptr_t>(events[i].data.ptr);
       if (tagged == 0) HandleCommands();
       else if ((tagged & 1) != 0) ListenerReady(*reinterpret_cast<const ListenerSocket*>(tagged - 1));
@@ -108,7 +108,7 @@ void Worker::Run() {
     ForgetRetired();
     SendOutbox();
   }
-  // No answer will come, and JavaScript reads no hello bytes now: its thread waits in Join().
+  // No more answers come, and JavaScript reads no hello bytes, because its thread waits in Join().
   for (Connection* connection : slots_) {
     if (connection == nullptr) continue;
     if (connection->state == State::kAsking) connection->state = State::kHello;
@@ -123,8 +123,8 @@ void Worker::Tell(Event event) {
   outbox_.push_back(std::move(event));
 }
 
-// Sends once per batch, not per event: a wake-up at the first question would give the core to JavaScript for a single event. Reports of
-// ended connections can wait a little and go together with the next question.
+// Sends once per batch: a wake-up at the first question would give the core to JavaScript for a single event. Reports of ended
+// connections can wait a little and are sent together with the next question.
 void Worker::SendOutbox() {
   if (outbox_.empty()) return;
   const bool due = outbox_urgent_ || outbox_.size() >= kMostHeldReports || now_ns_ - outbox_since_ns_ >= kReportDelayNs;
@@ -145,7 +145,7 @@ void Worker::HandleSide(Side& side, std::uint32_t events) {
       ReadHello(connection);
       break;
     case State::kAsking:
-      break;  // the read or send after the answer finds it
+      break;  // the read or send after the answer notices it
     case State::kConnecting:
       if (!is_client) BackendReady(connection, events);
       else if ((events & (EPOLLERR | EPOLLHUP)) != 0) End(connection, Outcome::kClientLeft, true);
@@ -165,7 +165,7 @@ void Worker::HandleSide(Side& side, std::uint32_t events) {
       DiscardUntilClosed(connection);
       break;
     case State::kResetting:
-      break;  // LookAtReset() checks it by timer
+      break;  // CheckReset() checks it by timer
     case State::kDead:
       break;
   }
@@ -199,7 +199,7 @@ void Worker::HandleCommands() {
         break;
       }
       case Command::Kind::kAbortDials:
-        // Deferred until after the batch: a later event may belong to the socket that this closes. The worker would take it for an event of
+        // Deferred until after the batch: a later event may belong to the socket that this closes. The worker would treat it as an event of
         // the next candidate's socket.
         fallen_.push_back(std::move(command.places));
         break;
@@ -239,7 +239,7 @@ void Worker::HandleTimers() {
 }
 
 void Worker::HandleBacklog() {
-  // Only the current entries: a connection that adds itself again waits for the next turn, so all connections get one.
+  // Handles only the current entries. A connection that adds itself again waits for the next turn, so that all connections get theirs.
   std::vector<Connection*> turn;
   turn.swap(backlog_);
   for (Connection* connection : turn) {
@@ -313,7 +313,7 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   LeaveShare(connection);
   Uncount(connection);
   Leave(shared_.connections);
-  EndUnserved(connection);  // last: other workers look for free slots and memory once there is nothing left to evict
+  EndUnserved(connection);  // last, because other workers look for free slots and memory as soon as nothing is left to evict
 
   Event event{Event::Kind::kEnded};
   event.outcome = connection.aborted ? connection.abort_outcome : outcome;

@@ -1,6 +1,6 @@
-// One thread of the engine: an epoll loop that owns its connections. Other threads call only Post(), Wake(), WatchListener() and Join().
-// worker.cc is the loop. accept.cc, hello.cc, dial.cc and relay.cc are the stages of a connection. farewell.cc and reset.cc end it.
-// evict.cc frees slots and memory for new clients.
+// One thread of the engine: an epoll loop that owns its connections. While it runs, other threads call only Post(), Wake(), WatchListener()
+// and Join(). worker.cc has the loop. The stages of a connection are in accept.cc, hello.cc, dial.cc and relay.cc, and its end is in
+// farewell.cc and reset.cc. evict.cc frees slots and memory for new clients.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Worker {
   void Start();
   // Runs on the caller's thread, so that the caller gets the error. The listener must exist until the worker has handled kRemoveListener.
   std::optional<SysError> WatchListener(const ListenerSocket& listener);
-  // With `wake` false the command waits for the next wake-up: all answers of one batch share one wake-up.
+  // With `wake` false the command waits for the next wake-up, so that all answers of one batch share one wake-up.
   void Post(Command command, bool wake);
   void Wake();
   void Join();
@@ -133,7 +133,7 @@ class Worker {
   std::optional<SysError> error_;
   UniqueFd epoll_;
   UniqueFd wake_;
-  UniqueFd spare_;  // closed for a moment to accept and reject a client when the process has no free descriptor
+  UniqueFd spare_;  // closed for a short time to accept and reject a client when the process has no free descriptor
   std::optional<HomeNetns> home_;
   std::int64_t now_ns_ = 0;
   bool stopping_ = false;

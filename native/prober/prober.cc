@@ -72,7 +72,8 @@ void Prober::Post(Command command) {
     commands_.push_back(std::move(command));
   }
   const std::uint64_t one = 1;
-  // Only the first command of a batch has to wake the thread. The write fails only if the counter is full: the thread is awake.
+  // Only the first command of a batch has to wake the thread. The write fails only if the counter is full, and then a wake-up
+  // is already pending.
   if (first) [[maybe_unused]] const auto written = ::write(wake_.Get(), &one, sizeof one);
 }
 
@@ -86,7 +87,8 @@ bool Prober::Take(std::vector<ProbeResult>& results) {
 
 void Prober::Run() {
   ::pthread_setname_np(::pthread_self(), "prober");  // top -H shows the cost of the checks
-  // Must run on this thread, because it opens this thread's home netns. On failure CreateSocket() retries and reports the error.
+  // This runs on the prober's thread, because it opens the home netns of the calling thread. On failure CreateSocket() retries
+  // and reports the error.
   if (auto home = HomeNetns::OfCallingThread(); home.Ok()) home_.emplace(std::move(home.Value()));
   epoll_event events[kEventsPerBatch];
   while (!stopping_) {
@@ -97,8 +99,8 @@ void Prober::Run() {
       if (events[i].data.u64 == kWake) woken = true;
       else Judge(events[i].data.u64);
     }
-    // Handle all answers before any deadline. An answer that arrived in time then never counts as late, even if the scheduler
-    // delayed this thread.
+    // All answers are handled before any deadline. So an answer that arrived in time never counts as late, even if the
+    // scheduler delayed this thread.
     if (count < kEventsPerBatch) {
       while (TimerNode* node = deadlines_.Expired(now_ns_)) {
         const auto* place = static_cast<const Place*>(node->owner);
@@ -151,9 +153,9 @@ std::optional<SysError> Prober::Connect(const ProbeRequest& request) {
   if (!socket.Ok()) return socket.Error();
   const int fd = socket.Value().Get();
   // kube-apiserver logs "http: TLS handshake error from …: EOF" for every connection that is opened and closed. The probe avoids
-  // that line: the server never accepts the connection. Without TCP_QUICKACK the kernel delays the last ACK of the handshake (up
-  // to 200 ms, to send it with data). The probe sends a reset instead (SO_LINGER 0), which removes the half-open connection from
-  // the server's SYN queue:
+  // that line, because the server never accepts the connection. Without TCP_QUICKACK the kernel delays the last ACK of the handshake
+  // by up to 200 ms, to send it with data. Before that, the probe sends a reset (SO_LINGER 0). The reset removes the half-open
+  // connection from the server's SYN queue:
   //
   //   SYN →   ← SYN+ACK   RST →        accept() returns nothing, nothing is logged
   //
@@ -182,8 +184,8 @@ Result<UniqueFd> Prober::CreateSocket(const ProbeRequest& request) {
   return CreateTcpSocketIn(request.netns_path.c_str(), request.netns_identity, *home_, family);
 }
 
-// A closed socket stays in epoll while a child process between fork and exec holds a copy of it. Its events are stale. The
-// turn in the ticket identifies them; the number of the place alone does not, because a later probe can use the same place.
+// A closed socket stays in epoll while a child process between fork and exec holds a copy of it. Its events are stale, and
+// the ticket identifies them: it contains the turn, because a later probe can use the same place.
 std::uint64_t Prober::Ticket(std::uint32_t number) const {
   return (std::uint64_t{places_[number].turn} << 32) | number;
 }

@@ -48,7 +48,7 @@ Result<Received> ReceiveDescriptors(int socket, std::size_t most_bytes) {
   } while (size < 0 && errno == EINTR);
   if (size < 0) return SysError{errno, "recvmsg"};
   received.bytes.resize(static_cast<std::size_t>(size));
-  // Take ownership of every received descriptor before any error return, or it would leak.
+  // Every received descriptor gets an owner before any error return. Otherwise it would leak.
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);

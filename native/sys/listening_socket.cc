@@ -41,7 +41,7 @@ Result<BoundAddress> AdoptListening(int fd) {
       Option(fd, SO_ACCEPTCONN) != 1) {
     return SysError{ENOTSUP, "getsockopt", "ENOTLISTENING", "this is no TCP socket that listens"};
   }
-  // systemd passes blocking sockets. A worker that blocks in accept() would stop serving its connections.
+  // systemd passes blocking sockets. With a blocking socket, a worker could block in accept() and stop serving its connections.
   if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
     return SysError{errno, "fcntl"};
   }

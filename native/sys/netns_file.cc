@@ -78,7 +78,7 @@ const char* KindOfNamespace(int type) {
 }  // namespace
 
 Result<UniqueFd> OpenNetnsFile(const char* path) {
-  // O_NONBLOCK: open() of a FIFO without a writer blocks. O_NOCTTY: a terminal would become our controlling terminal.
+  // Without O_NONBLOCK, open() of a FIFO without a writer would block. Without O_NOCTTY, a terminal would become our controlling terminal.
   UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.Valid()) return SysError{errno, "open"};
 
@@ -100,7 +100,7 @@ Result<std::string> IdentityOfSocket(const UniqueFd& socket, const UniqueFd& net
   }
   if (errno != ENOPROTOOPT) return SysError{errno, "getsockopt"};
 
-  // The kernel reuses the inode after the last handle is closed, so the identity holds only while `netns` is open.
+  // The kernel reuses the inode after the last handle is closed, so this identity is valid only while `netns` is open.
   struct stat status {};
   if (::fstat(netns.Get(), &status) != 0) return SysError{errno, "fstat"};
   return "inode:" + std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);

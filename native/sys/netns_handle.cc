@@ -33,7 +33,7 @@ Result<UniqueFd> NetnsHandle::CreateTcpSocket(HomeNetns& home, AddressFamily fam
   auto socket = CreateTcpSocketHere(family);
   if (!socket.Ok()) return socket.Error();
   // A double close elsewhere in the process can close fd_, and its number can then refer to another tenant's netns.
-  // Verify the identity, and drop the socket before any dial if it differs.
+  // So the identity is verified, and a socket of another netns is closed before any dial.
   auto identity = IdentityOfSocket(socket.Value(), fd_);
   if (!identity.Ok()) return identity.Error();
   if (identity.Value() != identity_) return SysError{EBADF, "setns", nullptr, kReplaced};

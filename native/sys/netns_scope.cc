@@ -37,7 +37,7 @@ constexpr const char* kNoWayBack =
 }  // namespace
 
 Result<HomeNetns> HomeNetns::OfCallingThread() {
-  // Not /proc/self: that is the main thread, which can be inside another netns at this moment.
+  // /proc/self would be the main thread, which may be inside another netns now.
   auto fd = OpenNetnsFile(kHomePath);
   if (fd.Ok()) {
     struct stat status {};
@@ -61,8 +61,8 @@ std::optional<SysError> HomeNetns::CheckReturn() {
 
 void HomeNetns::Return() const {
   if (::setns(fd_.Get(), CLONE_NEWNET) != 0) Die("cannot return to its own network namespace", errno);
-  // Verify that this netns is home. A double close elsewhere in the process can close fd_, and its number can then refer to
-  // another netns. The inode is sufficient proof: the kernel does not reuse the inode of a netns that is in use.
+  // Verifies that this netns is home. A double close elsewhere in the process can close fd_, and its number can then refer
+  // to another netns. The inode is sufficient proof: the kernel does not reuse the inode of a netns that is in use.
   struct stat status {};
   if (::fstat(fd_.Get(), &status) != 0 || status.st_ino != inode_ || status.st_dev != device_) {
     Die("returned to a network namespace that is not its own", EBADF);

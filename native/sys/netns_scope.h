@@ -1,5 +1,5 @@
-// Enters a network namespace and returns. This is the only place in the program that calls setns().
-// A thread that cannot return aborts the process: in the wrong netns it would send one tenant's bytes to another tenant.
+// Enters a network namespace and returns. No other code of the program calls setns(). A thread that cannot return aborts
+// the process: in the wrong netns it would send one tenant's bytes to another tenant.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Codes and messages of system errors. It has its own table: strerrorname_np needs glibc 2.32, and uv_err_name is libuv, not
-// Node-API.
+// Codes and messages of system errors. The table is necessary, because strerrorname_np needs glibc 2.32, and uv_err_name
+// belongs to libuv, not to Node-API.
 #include "sys/sys_error.h"
 
 #include <cerrno>

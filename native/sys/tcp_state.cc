@@ -1,6 +1,6 @@
 #include "sys/tcp_state.h"
 
-// Uses the kernel's header: tcp_info of the C library lacks the fields we need. A file cannot include both.
+// Uses the kernel's header, because tcp_info of the C library lacks some fields. A file cannot include both.
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-// Reads the kernel's state of a TCP connection that read and write do not report.
+// Reads the state of a TCP connection in the kernel, which read and write do not show.
 #pragma once
 
 #include <optional>

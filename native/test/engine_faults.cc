@@ -1,5 +1,6 @@
 // Runs the scenarios. `plain`: without faults. `walk`: each scenario once to count its system calls, then once for each call and
-// each error of that call. `lives`: `walk` for the scenarios of Lives() only. `walk 0 2` runs every second scenario, from the first.
+// each error of that call. `lives`: `walk` for the scenarios of Lives() and Routes() only. `walk 0 2` plays one of two shares.
+// A share holds faults and not scenarios, because some scenarios have a hundred times more faults than others.
 // Prints failures, the reached cells of the table in connection.h, and a summary.
 #include <signal.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 namespace isthmus {
 namespace {
 
-// More than all socket buffers on the way hold: a reluctant reader blocks the engine with a real EAGAIN.
+// More bytes than all socket buffers between the peers hold, so a reluctant reader blocks the engine with a real EAGAIN.
 constexpr std::size_t kBulkBytes = 5 << 20;
 
 void Echo(Stage& stage, const Scenario&) {

@@ -45,7 +45,7 @@ class Stage {
   bool HearReset(int fd);
   // Sends a byte pattern and checks every byte. A reluctant reader starts when the writer is blocked.
   bool Transfer(int from, int to, std::size_t bytes, bool reluctant);
-  // Writes until all buffers on the way are full.
+  // Writes until all buffers between the peers are full.
   bool Fill(int from);
   void Finish(int fd);
   void Reset(int fd);
