@@ -4,7 +4,7 @@
 
 #include "binding/arguments.h"
 #include "binding/throw.h"
-#include "engine/queue_bounds.h"
+#include "engine/socket/queue_bounds.h"
 #include "sys/socket_options.h"
 #include "sys/tcp_state.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/io.h"
+#include "engine/socket/io.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
 #include "sys/socket_options.h"

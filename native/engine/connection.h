@@ -27,10 +27,10 @@
 #include <memory>
 #include <optional>
 
-#include "engine/hello_pool.h"
+#include "engine/resources/hello_pool.h"
 #include "engine/message.h"
-#include "engine/source_queue.h"
-#include "engine/timer_list.h"
+#include "engine/resources/source_queue.h"
+#include "engine/resources/timer_list.h"
 
 namespace isthmus {
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/io.h"
-#include "engine/keepalive.h"
+#include "engine/socket/io.h"
+#include "engine/socket/keepalive.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
 

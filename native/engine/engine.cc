@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/io.h"
-#include "engine/keepalive.h"
+#include "engine/socket/io.h"
+#include "engine/socket/keepalive.h"
 #include "engine/prepared.h"
 #include "engine/tuning.h"
 #include "sys/socket_options.h"

@@ -1,7 +1,7 @@
 // Ends a connection before the relay stage: sends the alert, if any, and closes so that the alert arrives. Unread bytes in the receive
 // buffer would turn the close into a reset, which destroys bytes that the client has not read yet. So the worker sends FIN, then reads and
 // discards until the client closes too.
-#include "engine/io.h"
+#include "engine/socket/io.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
 

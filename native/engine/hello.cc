@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/io.h"
+#include "engine/socket/io.h"
 #include "engine/plain_hello.h"
 #include "engine/prepared.h"
 #include "engine/witness.h"

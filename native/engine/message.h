@@ -11,9 +11,9 @@
 
 #include "engine/listener_use.h"
 #include "engine/outcome.h"
-#include "engine/pool.h"
-#include "engine/share.h"
-#include "engine/target.h"
+#include "engine/backends/pool.h"
+#include "engine/backends/share.h"
+#include "engine/backends/target.h"
 #include "sys/unique_fd.h"
 
 namespace isthmus {

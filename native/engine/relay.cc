@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/io.h"
-#include "engine/queue_bounds.h"
+#include "engine/socket/io.h"
+#include "engine/socket/queue_bounds.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
 #include "sys/tcp_state.h"

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "engine/io.h"
-#include "engine/keepalive.h"
+#include "engine/socket/io.h"
+#include "engine/socket/keepalive.h"
 #include "engine/tuning.h"
 #include "engine/worker.h"
 #include "sys/socket_options.h"

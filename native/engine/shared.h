@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/hello_pool.h"
+#include "engine/resources/hello_pool.h"
 #include "engine/message.h"
 
 namespace isthmus {

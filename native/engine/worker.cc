@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/io.h"
+#include "engine/socket/io.h"
 #include "engine/tuning.h"
 #include "engine/witness.h"
 #include "sys/socket_options.h"

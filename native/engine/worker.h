@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "engine/connection.h"
-#include "engine/pipe_pool.h"
+#include "engine/resources/pipe_pool.h"
 #include "engine/shared.h"
-#include "engine/source_queue.h"
+#include "engine/resources/source_queue.h"
 #include "sys/netns_scope.h"
 
 namespace isthmus {

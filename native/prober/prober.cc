@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "engine/io.h"
+#include "engine/socket/io.h"
 #include "sys/netns_handle.h"
 #include "sys/socket_options.h"
 

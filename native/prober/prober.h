@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/timer_list.h"
+#include "engine/resources/timer_list.h"
 #include "sys/netns_scope.h"
 #include "sys/sys_error.h"
 #include "sys/unique_fd.h"

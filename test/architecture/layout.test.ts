@@ -19,7 +19,7 @@ const foldersBelow = (place: string): string[] =>
     return each.isDirectory() ? [path, ...foldersBelow(path)] : [];
   });
 
-test.each(['src', 'demo', 'scripts', 'test'])(
+test.each(['src', 'native', 'demo', 'scripts', 'test'])(
   'no folder of %s has more than 25 files besides tests',
   (place) => {
     const large = [place, ...foldersBelow(place)].filter((each) => filesIn(each).length > MAX_FILES);

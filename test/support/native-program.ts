@@ -73,7 +73,11 @@ const compiler = () =>
   )!;
 
 function sourcesOf(...folders: string[]): string[] {
-  return folders.flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`));
+  return folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(cc|h)$/.test(name))
+      .map((name) => `${folder}/${name}`),
+  );
 }
 
 const builds = new Map<Variant, Promise<Record<Program, string>>>();

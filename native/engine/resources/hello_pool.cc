@@ -1,4 +1,4 @@
-#include "engine/hello_pool.h"
+#include "engine/resources/hello_pool.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -7,7 +7,7 @@ namespace isthmus {
 
 HelloPool::HelloPool(std::size_t limit) : limit_(limit), slab_(new char[SlabBytes()]) {
   free_.reserve(kBlocks);
-  // Last in, first out: a proxy with little traffic reuses the same few pages.
+  // Last in, first out, so that a proxy with little traffic reuses the same few pages.
   for (std::uint32_t i = kBlocks; i > 0; i -= 1) free_.push_back(slab_.get() + std::size_t{i - 1} * kBlockBytes);
 }
 

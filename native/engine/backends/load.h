@@ -1,5 +1,5 @@
-// How busy one backend is. All workers share it, whichever answer named the backend. Only connections through a pool count, so other
-// connections have no extra cost.
+// The load of one backend. All workers and all answers that name the backend share it. Only connections through a pool count, so
+// other connections have no additional cost.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "engine/queue_bounds.h"
+#include "engine/socket/queue_bounds.h"
 
 #include "sys/socket_options.h"
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/load.h"
-#include "engine/target.h"
+#include "engine/backends/load.h"
+#include "engine/backends/target.h"
 
 namespace isthmus {
 

@@ -1,5 +1,5 @@
-// Connection counts per share, for all workers together. The policy assigns connections to shares. The engine treats the keys of shares
-// and groups as opaque.
+// Connection counts per share, for all workers together. The policy assigns connections to shares. The engine only compares the keys of
+// shares and groups.
 #pragma once
 
 #include <atomic>

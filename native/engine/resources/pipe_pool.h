@@ -1,6 +1,6 @@
 // Pipes for splicing, of the largest size that an unprivileged process may set. Measured with 16 uploads: 1.07 times HAProxy's throughput
 // with 512 KB, 1.18 times with 1 MB; downloads were no worse (bench/README.md has the details and the spread). A flow holds a pipe only
-// while it moves bytes: thousands of idle connections must not hold all pipes. A pipe that still contains bytes is never reused.
+// while it moves bytes, so that thousands of idle connections do not hold all pipes. A pipe that still contains bytes is never reused.
 #pragma once
 
 #include <fcntl.h>

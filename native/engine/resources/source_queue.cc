@@ -1,4 +1,4 @@
-#include "engine/source_queue.h"
+#include "engine/resources/source_queue.h"
 
 #include <sys/random.h>
 

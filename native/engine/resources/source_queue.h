@@ -1,5 +1,5 @@
-// Connections that are not served yet, by client address. Under pressure the address with the most connections loses its oldest one, so
-// a flood evicts itself. One thread uses the queue. Every operation takes constant time.
+// Connections that are not served yet, by client address. Under pressure the oldest connection of the address with the most connections
+// is evicted, so a flood evicts its own connections. One thread uses the queue. Every operation takes constant time.
 #pragma once
 
 #include <netinet/in.h>

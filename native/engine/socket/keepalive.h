@@ -3,7 +3,7 @@
 
 namespace isthmus {
 
-// Both ignore errors: when the peer is gone already, the next read or write reports it.
+// Both ignore errors: if the peer has disconnected, the next read or write reports it.
 void NoDelay(int fd);
 void KeepAlive(int fd, int dead_peer_timeout_ms);
 

@@ -1,4 +1,4 @@
-#include "engine/keepalive.h"
+#include "engine/socket/keepalive.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,4 +1,4 @@
-#include "engine/target.h"
+#include "engine/backends/target.h"
 
 #include <cerrno>
 
@@ -10,7 +10,7 @@ Result<std::shared_ptr<NetnsHandle>> NetnsSlot::Handle(HomeNetns& home) {
   auto opened = NetnsHandle::Open(path_.c_str(), home);
   if (!opened.Ok()) return opened.Error();
   if (opened.Value().Identity() != identity_) {
-    return SysError{ESTALE, "open", "ENETNSCHANGED", "the path is another network namespace now"};
+    return SysError{ESTALE, "open", "ENETNSCHANGED", "the path now names another network namespace"};
   }
   auto handle = std::make_shared<NetnsHandle>(std::move(opened.Value()));
   if (!released_ && open_handles_.fetch_add(1, std::memory_order_relaxed) < most_handles_) handle_ = handle;

@@ -5,8 +5,9 @@
 
 namespace isthmus {
 
-// A flow is bounded once it has moved this many bytes. A larger value is unsafe: the kernel widens the buffer meanwhile, and when the
-// buffer shrinks again it drops segments that fit the advertised window. Shorter exchanges save the system calls.
+// A flow is bounded once it has moved this many bytes. Shorter exchanges need no such system calls. A
+// larger value is unsafe: until the bound is set, the kernel widens the buffer. When the bound then shrinks the buffer, the kernel drops
+// segments that fit the window which it has already advertised.
 constexpr std::uint64_t kUnboundedBytes = 64 * 1024;
 
 // SO_RCVBUF for the source of a flow. The kernel doubles the value for its own bookkeeping and grants at most net.core.rmem_max.
@@ -15,7 +16,7 @@ constexpr std::uint64_t kUnboundedBytes = 64 * 1024;
 constexpr int kNarrowReceiveBytes = 128 * 1024;
 constexpr int kWideReceiveBytes = 2304 * 1024;
 constexpr int kMostWideFlows = 8;
-// For segments larger than any wire carries, such as those of loopback.
+// For segments that are larger than on any physical network, such as those of loopback.
 constexpr int kLargeSegmentBytes = 16 * 1024;
 constexpr int kLargeSegmentReceiveBytes = 512 * 1024;
 

@@ -1,4 +1,5 @@
-// Where a candidate is: an address in a netns. The JavaScript thread creates targets, and the workers share them. Only counters change.
+// One candidate: an address in a netns. The JavaScript thread creates targets, and the workers share them. Only the counters and the open
+// netns handle change.
 #pragma once
 
 #include <netinet/in.h>
@@ -10,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "engine/load.h"
+#include "engine/backends/load.h"
 #include "sys/netns_handle.h"
 
 namespace isthmus {

@@ -1,4 +1,4 @@
-#include "engine/pool.h"
+#include "engine/backends/pool.h"
 
 #include <limits>
 #include <tuple>
@@ -14,7 +14,8 @@ using Rank = std::tuple<bool, int, std::uint64_t>;
 
 Rank RankOf(const Load* load, std::int64_t now_ns) {
   if (load == nullptr) return {true, std::numeric_limits<int>::max(), 0};  // no target: the dial always fails
-  // A backend that is down has the fewest connections. Without this it would get every new client until the health checks remove it.
+  // A backend that has just failed ranks behind the others. It has the fewest connections, so otherwise it would get every new
+  // client until the health checks remove it.
   return {load->avoided_until_ns.load(std::memory_order_relaxed) > now_ns, load->connections.load(std::memory_order_relaxed),
           load->chosen.load(std::memory_order_relaxed)};
 }
@@ -43,7 +44,7 @@ std::size_t Choice::Next(const Pool& pool, std::int64_t now_ns, std::atomic<std:
     last_ = Best(pool, now_ns, connections);
     Load* const load = last_ == none ? nullptr : pool.loads[last_];
     if (load == nullptr) return last_;
-    // When another worker changed the count in the meantime, this member may no longer be the best: compare all again.
+    // If another worker has changed the count in the meantime, this member may no longer be the best, so all members are compared again.
     if (race == kMostRaces) load->connections.fetch_add(1, std::memory_order_relaxed);
     else if (!load->connections.compare_exchange_strong(connections, connections + 1, std::memory_order_relaxed)) continue;
     load->chosen.store(1 + choices.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
