@@ -21,7 +21,7 @@ void EngineHandlers::Release() {
   }
 }
 
-void EngineHandlers::Tell(const Event& event) const {
+void EngineHandlers::Deliver(const Event& event) const {
   napi_value connection = Number(static_cast<double>(event.connection));
   switch (event.kind) {
     case Event::Kind::kQuestion: {
@@ -64,7 +64,7 @@ void EngineHandlers::Tell(const Event& event) const {
   }
 }
 
-void EngineHandlers::TellListenerGone(std::uint32_t listener) const {
+void EngineHandlers::DeliverListenerGone(std::uint32_t listener) const {
   const napi_value arguments[] = {Number(listener)};
   Call(listener_gone_, std::size(arguments), arguments);
 }

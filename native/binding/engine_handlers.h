@@ -18,8 +18,8 @@ class EngineHandlers {
   EngineHandlers(const EngineHandlers&) = delete;
   EngineHandlers& operator=(const EngineHandlers&) = delete;
 
-  void Tell(const Event& event) const;
-  void TellListenerGone(std::uint32_t listener) const;
+  void Deliver(const Event& event) const;
+  void DeliverListenerGone(std::uint32_t listener) const;
   // Deletes the references; no call may follow. It needs a live environment, so the destructor cannot do it.
   void Release();
 

@@ -398,8 +398,8 @@ void EngineObject::DeliverAll() {
       napi_handle_scope scope = nullptr;
       napi_open_handle_scope(env_, &scope);
       const bool listener_gone = engine_->Delivered(event);
-      handlers_.Tell(event);
-      if (listener_gone && engine_) handlers_.TellListenerGone(event.listener);
+      handlers_.Deliver(event);
+      if (listener_gone && engine_) handlers_.DeliverListenerGone(event.listener);
       napi_close_handle_scope(env_, scope);
     }
     delivering_ = false;

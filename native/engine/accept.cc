@@ -43,7 +43,7 @@ void Worker::ForgetRetired() {
       Event event{Event::Kind::kListenerGone};
       event.listener = listener->id;
       event.use = listener->use;
-      Tell(std::move(event));
+      Report(std::move(event));
     }
   }
   const int count = static_cast<int>(retired_listeners_.size());
@@ -77,12 +77,12 @@ void Worker::AcceptFrom(const ListenerSocket& listener) {
     if (fd == -ECONNABORTED || fd == -EPROTO) continue;
     const bool no_descriptors = fd == -EMFILE || fd == -ENFILE;
     if (no_descriptors && EvictOne()) continue;
-    if (IsShortage(no_descriptors ? RefuseForWantOfDescriptors(listener) : fd)) Pause(listener);
+    if (IsShortage(no_descriptors ? RefuseWithoutDescriptor(listener) : fd)) Pause(listener);
     return;
   }
 }
 
-long Worker::RefuseForWantOfDescriptors(const ListenerSocket& listener) {
+long Worker::RefuseWithoutDescriptor(const ListenerSocket& listener) {
   spare_.Reset();
   sockaddr_in6 peer{};
   socklen_t length = sizeof peer;
@@ -122,7 +122,7 @@ void Worker::Refuse(const ListenerSocket& listener, UniqueFd client, const socka
   event.listener = listener.id;
   event.use = listener.use;
   event.client = peer;
-  Tell(std::move(event));
+  Report(std::move(event));
 }
 
 void Worker::Adopt(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer) {

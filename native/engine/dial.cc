@@ -140,7 +140,7 @@ void Worker::DialFailed(Connection& connection, const SysError& error) {
   event.candidate = static_cast<std::int32_t>(dial.next);
   event.dial_ms = static_cast<double>(now_ns_ - dial.started_ns) / 1e6;
   event.error = CodeOf(error);
-  Tell(std::move(event));
+  Report(std::move(event));
 
   connection.timer.Clear();
   if (connection.backend.fd >= 0) Close(connection.backend);

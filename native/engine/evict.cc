@@ -61,7 +61,7 @@ bool Worker::GrowHello(Connection& connection) {
     if (!holder->asked_for_memory_.exchange(true, std::memory_order_relaxed)) {
       holder->Post(Command{Command::Kind::kEvictLarge}, true);
     }
-    GoOnLater(connection);
+    ContinueNextTurn(connection);
     return false;
   }
   NoteLargeHello(connection);

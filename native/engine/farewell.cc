@@ -21,14 +21,14 @@ void Worker::CloseWithFarewell(Connection& connection, const std::string& farewe
 
 // The alert fits into the empty send buffer unless the kernel is short of memory. EPOLLOUT then reports when the rest can be sent.
 void Worker::SendFarewell(Connection& connection) {
-  Flow& words = connection.down;
-  while (words.Pending()) {
-    const long sent = io::Send(connection.client.fd, words.spill + words.spill_begin, words.spill_end - words.spill_begin);
+  Flow& alert = connection.down;
+  while (alert.Pending()) {
+    const long sent = io::Send(connection.client.fd, alert.spill + alert.spill_begin, alert.spill_end - alert.spill_begin);
     if (io::WouldBlock(sent)) return Arm(connection.client, connection.client.armed | EPOLLOUT);
-    words.spill_begin = sent < 0 ? words.spill_end : words.spill_begin + static_cast<std::uint32_t>(sent);
+    alert.spill_begin = sent < 0 ? alert.spill_end : alert.spill_begin + static_cast<std::uint32_t>(sent);
   }
-  ReleaseFlow(words);
-  words.closed = true;
+  ReleaseFlow(alert);
+  alert.closed = true;
   static_cast<void>(::shutdown(connection.client.fd, SHUT_WR));
 }
 
@@ -40,7 +40,7 @@ void Worker::DiscardUntilClosed(Connection& connection) {
     if (got <= 0) return End(connection, connection.final_outcome, false);
     connection.up.bytes += static_cast<std::uint64_t>(got);
   }
-  GoOnLater(connection);
+  ContinueNextTurn(connection);
 }
 
 }  // namespace isthmus

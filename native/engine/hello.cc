@@ -95,7 +95,7 @@ void Worker::Ask(Connection& connection) {
   event.bytes = connection.hello.Data();
   event.length = connection.hello.Length();
   event.slab_offset = connection.hello.SlabOffset();
-  Tell(std::move(event));
+  Report(std::move(event));
 }
 
 void Worker::HandleAnswer(Connection& connection, Answer answer) {

@@ -60,13 +60,13 @@ void Worker::Pump(Connection& connection, Flow& flow, Side& from, Side& to) {
     flow.bytes += static_cast<std::uint64_t>(moved);
     // A short read means drained. Exceptions: the pipe had no more free slots, or the end of the stream or an urgent byte follows.
     const bool drained = !flow.splicing && moved < static_cast<long>(kScratchBytes) && !from.hang_up;
-    if (!from.urgent) Judge(flow, moved);
+    if (!from.urgent) ChooseMode(flow, moved);
     flow.was_bulk = flow.was_bulk || moved >= static_cast<long>(kBigRead);
     if (flow.bytes >= kUnboundedBytes) Bound(flow, from, to);
     if (drained) from.readable = false;
     if (drained && !flow.Pending()) return;
   }
-  GoOnLater(connection);
+  ContinueNextTurn(connection);
 }
 
 // A narrow flow that becomes bulk gets wide queues. Growing a buffer is safe: the kernel drops no segments.
@@ -103,7 +103,7 @@ void Worker::SetQueues(Flow& flow, Queues queues, const Side& from, const Side& 
 }
 
 // Continues this connection in the next turn, after the other connections.
-void Worker::GoOnLater(Connection& connection) {
+void Worker::ContinueNextTurn(Connection& connection) {
   if (!std::exchange(connection.in_backlog, true)) backlog_.push_back(&connection);
 }
 
@@ -167,7 +167,7 @@ void Worker::Spill(Flow& flow, const char* bytes, std::uint32_t count) {
   flow.spill_end = count;
 }
 
-void Worker::Judge(Flow& flow, long moved) {
+void Worker::ChooseMode(Flow& flow, long moved) {
   const bool big = moved >= static_cast<long>(kBigRead);
   if (big == flow.splicing) {
     flow.streak = 0;

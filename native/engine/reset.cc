@@ -48,7 +48,7 @@ void Worker::Broken(Connection& connection, const Side& side, int error) {
   if (!more_to_read) out_of.ended = true;
   (client ? connection.client : connection.backend).readable = true;
   if (out_of.ended && !out_of.Pending()) return PassReset(connection);
-  GoOnLater(connection);
+  ContinueNextTurn(connection);
 }
 
 void Worker::PassReset(Connection& connection) {
@@ -60,7 +60,7 @@ void Worker::PassReset(Connection& connection) {
   connection.state = State::kResetting;
 }
 
-void Worker::LookAtReset(Connection& connection) {
+void Worker::CheckReset(Connection& connection) {
   if (now_ns_ >= connection.reset_by_ns) return End(connection, connection.final_outcome, true);
   flush_timers_.Set(connection.timer, now_ns_);
   if (connection.state == State::kResetting) PassReset(connection);
@@ -69,24 +69,24 @@ void Worker::LookAtReset(Connection& connection) {
 // Checks a part of the connections in each call, so that each connection is checked four times within the dead-peer timeout.
 // With TCP_USER_TIMEOUT the kernel ends a connection whose peer keeps its window closed, even when the peer answers every probe. So the
 // option is off for such peers.
-void Worker::LookAfterPeers() {
+void Worker::CheckPeers() {
   const int timeout = shared_.limits.dead_peer_timeout_ms;
-  if (timeout == 0 || slots_.empty() || now_ns_ < next_look_ns_) return;
+  if (timeout == 0 || slots_.empty() || now_ns_ < next_check_ns_) return;
   constexpr std::int64_t kParts = 16;
-  next_look_ns_ = now_ns_ + std::int64_t{timeout} * 1'000'000 / (4 * kParts);
+  next_check_ns_ = now_ns_ + std::int64_t{timeout} * 1'000'000 / (4 * kParts);
   const std::size_t share = slots_.size() / kParts + 1;
   for (std::size_t i = 0; i < share; i += 1) {
-    next_looked_at_ = (next_looked_at_ + 1) % slots_.size();
-    Connection* connection = slots_[next_looked_at_];
+    last_checked_ = (last_checked_ + 1) % slots_.size();
+    Connection* connection = slots_[last_checked_];
     if (connection == nullptr || connection->state != State::kRelaying) continue;
-    LookAfter(connection->client);
-    LookAfter(connection->backend);
+    CheckPeer(connection->client);
+    CheckPeer(connection->backend);
     NarrowIfQuiet(connection->up, connection->client, connection->backend);
     NarrowIfQuiet(connection->down, connection->backend, connection->client);
   }
 }
 
-void Worker::LookAfter(Side& side) {
+void Worker::CheckPeer(Side& side) {
   const int timeout = shared_.limits.dead_peer_timeout_ms;
   if (!std::exchange(side.kept_alive, true)) KeepAlive(side.fd, timeout);
   const auto state = StateOfTcp(side.fd);

@@ -102,7 +102,7 @@ void Worker::Run() {
     AbortFallenDials();
     HandleBacklog();
     HandleTimers();
-    LookAfterPeers();
+    CheckPeers();
     ResumeAccepting();
     FreeDead();
     ForgetRetired();
@@ -117,7 +117,7 @@ void Worker::Run() {
   FreeDead();
 }
 
-void Worker::Tell(Event event) {
+void Worker::Report(Event event) {
   if (outbox_.empty()) outbox_since_ns_ = now_ns_;
   if (event.kind == Event::Kind::kQuestion || event.kind == Event::Kind::kDialFailed) outbox_urgent_ = true;
   outbox_.push_back(std::move(event));
@@ -235,7 +235,7 @@ void Worker::HandleTimers() {
   }
   while (Connection* connection = expired(connect_timers_)) DialFailed(*connection, SysError{ETIMEDOUT, "connect"});
   while (Connection* connection = expired(linger_timers_)) End(*connection, connection->final_outcome, false);
-  while (Connection* connection = expired(flush_timers_)) LookAtReset(*connection);
+  while (Connection* connection = expired(flush_timers_)) CheckReset(*connection);
 }
 
 void Worker::HandleBacklog() {
@@ -257,8 +257,8 @@ int Worker::EpollTimeoutMs() const {
     const std::int64_t deadline = list->FirstDeadlineNs();
     if (deadline >= 0 && (first < 0 || deadline < first)) first = deadline;
   }
-  if (shared_.limits.dead_peer_timeout_ms > 0 && slots_.size() > free_slots_.size() && (first < 0 || next_look_ns_ < first)) {
-    first = next_look_ns_;
+  if (shared_.limits.dead_peer_timeout_ms > 0 && slots_.size() > free_slots_.size() && (first < 0 || next_check_ns_ < first)) {
+    first = next_check_ns_;
   }
   if (!paused_listeners_.empty() && (first < 0 || accept_again_ns_ < first)) first = accept_again_ns_;
   if (!outbox_.empty() && (first < 0 || outbox_since_ns_ + kReportDelayNs < first)) first = outbox_since_ns_ + kReportDelayNs;
@@ -328,7 +328,7 @@ void Worker::End(Connection& connection, Outcome outcome, bool reset) {
   event.duration_ms = static_cast<double>(NowNs() - connection.accepted_ns) / 1e6;
   event.bytes_from_client = static_cast<double>(connection.up.bytes);
   event.bytes_from_backend = static_cast<double>(connection.down.bytes);
-  Tell(std::move(event));
+  Report(std::move(event));
   Bury(connection);
 }
 

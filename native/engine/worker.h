@@ -53,7 +53,7 @@ class Worker {
   void Bury(Connection& connection);
   void FreeDead();
   void AbortAll(Outcome outcome);
-  void Tell(Event event);
+  void Report(Event event);
   void SendOutbox();
   void Abort(Connection& connection, Outcome outcome);
 
@@ -65,7 +65,7 @@ class Worker {
   void ForgetRetired();
   void Refuse(const ListenerSocket& listener, UniqueFd client, const sockaddr_in6& peer, Outcome outcome);
   // Closes the spare descriptor, accepts once more and returns the result of that accept.
-  long RefuseForWantOfDescriptors(const ListenerSocket& listener);
+  long RefuseWithoutDescriptor(const ListenerSocket& listener);
   void TakeSpare();
   void Pause(const ListenerSocket& listener);
   void ResumeAccepting();
@@ -97,7 +97,7 @@ class Worker {
   void DialFailed(Connection& connection, const SysError& error);
   void BackendReady(Connection& connection, std::uint32_t events);
   void Connected(Connection& connection, std::uint32_t sent_bytes);
-  void GoOnLater(Connection& connection);  // in relay.cc
+  void ContinueNextTurn(Connection& connection);  // in relay.cc
   void StopDialling(Connection& connection);
   std::optional<Outcome> EnterShare(Connection& connection, const Answer& answer);
   void LeaveShare(Connection& connection);
@@ -110,16 +110,16 @@ class Worker {
   long MoveOnce(Flow& flow, Side& from, Side& to);
   long MoveBySplice(Flow& flow, Side& from, Side& to);
   void Spill(Flow& flow, const char* bytes, std::uint32_t count);
-  void Judge(Flow& flow, long moved);
+  void ChooseMode(Flow& flow, long moved);
   void Bound(Flow& flow, const Side& from, const Side& to);
   bool Widen(Flow& flow, const Side& from, const Side& to);
   void NarrowIfQuiet(Flow& flow, const Side& from, const Side& to);
   static void SetQueues(Flow& flow, Queues queues, const Side& from, const Side& to);
   void Broken(Connection& connection, const Side& side, int error);
   void PassReset(Connection& connection);
-  void LookAtReset(Connection& connection);
-  void LookAfterPeers();
-  void LookAfter(Side& side);
+  void CheckReset(Connection& connection);
+  void CheckPeers();
+  void CheckPeer(Side& side);
   void DropPending(Flow& flow);
   void ReleaseFlow(Flow& flow);
 
@@ -163,8 +163,8 @@ class Worker {
   TimerList connect_timers_;
   TimerList linger_timers_;
   TimerList flush_timers_;
-  std::int64_t next_look_ns_ = 0;
-  std::size_t next_looked_at_ = 0;
+  std::int64_t next_check_ns_ = 0;
+  std::size_t last_checked_ = 0;
   PipePool pipes_;
   std::unique_ptr<char[]> scratch_;
 

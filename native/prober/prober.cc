@@ -97,7 +97,7 @@ void Prober::Run() {
     bool woken = false;
     for (int i = 0; i < count; i += 1) {
       if (events[i].data.u64 == kWake) woken = true;
-      else Judge(events[i].data.u64);
+      else HandleAnswer(events[i].data.u64);
     }
     // All answers are handled before any deadline. So an answer that arrived in time never counts as late, even if the
     // scheduler delayed this thread.
@@ -190,7 +190,7 @@ std::uint64_t Prober::Ticket(std::uint32_t number) const {
   return (std::uint64_t{places_[number].turn} << 32) | number;
 }
 
-void Prober::Judge(std::uint64_t ticket) {
+void Prober::HandleAnswer(std::uint64_t ticket) {
   const auto number = static_cast<std::uint32_t>(ticket);
   if (!places_[number].socket.Valid() || ticket != Ticket(number)) return;
   const int error = io::PendingError(places_[number].socket.Get());

@@ -30,8 +30,8 @@ struct ProbeRequest {
 
 struct ProbeResult {
   std::uint32_t place;
-  std::optional<SysError> error;  // nullopt: the backend's kernel answered our SYN
-  double duration_ms;             // since the thread started the probe: excludes the time in our own queue
+  std::optional<SysError> error;  // nullopt: the backend's kernel accepted the connection
+  double duration_ms;             // since the prober's thread started the probe; excludes the time in the command queue
 };
 
 class Prober {
@@ -73,7 +73,7 @@ class Prober {
   std::optional<SysError> Connect(const ProbeRequest& request);
   Result<UniqueFd> CreateSocket(const ProbeRequest& request);
   std::uint64_t Ticket(std::uint32_t place) const;
-  void Judge(std::uint64_t ticket);
+  void HandleAnswer(std::uint64_t ticket);
   void End(std::uint32_t place, std::optional<SysError> error);
   void SendOutbox();
   int EpollTimeoutMs() const;

@@ -39,7 +39,7 @@ Result<BoundAddress> AdoptListening(int fd) {
   const int family = Option(fd, SO_DOMAIN);
   if ((family != AF_INET && family != AF_INET6) || Option(fd, SO_PROTOCOL) != IPPROTO_TCP ||
       Option(fd, SO_ACCEPTCONN) != 1) {
-    return SysError{ENOTSUP, "getsockopt", "ENOTLISTENING", "this is no TCP socket that listens"};
+    return SysError{ENOTSUP, "getsockopt", "ENOTLISTENING", "the descriptor is not a listening TCP socket"};
   }
   // systemd passes blocking sockets. With a blocking socket, a worker could block in accept() and stop serving its connections.
   if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {

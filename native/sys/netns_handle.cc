@@ -12,7 +12,7 @@ namespace isthmus {
 namespace {
 
 constexpr const char* kReplaced =
-    "the descriptor of this handle is another network namespace by now: something else in this process closed it";
+    "the descriptor of this handle now refers to another network namespace: other code in this process closed it";
 
 }  // namespace
 
@@ -49,7 +49,7 @@ Result<UniqueFd> CreateTcpSocketIn(const char* path, const std::string& identity
   if (!socket.Ok()) return socket.Error();
   auto found = IdentityOfSocket(socket.Value(), netns.Value());
   if (!found.Ok()) return found.Error();
-  if (found.Value() != identity) return SysError{ESTALE, "open", "ENETNSCHANGED", "the path is another network namespace now"};
+  if (found.Value() != identity) return SysError{ESTALE, "open", "ENETNSCHANGED", "the path now names another network namespace"};
   return socket;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kHomePath = "/proc/thread-self/ns/net";
 constexpr const char* kNoWayBack =
-    "this process may not return to its own network namespace, so it enters no other: it needs CAP_SYS_ADMIN in the user "
+    "this process could not return to its own network namespace, so it enters no other: it needs CAP_SYS_ADMIN in the user "
     "namespace that owns the network namespace in which it was started";
 
 // Does not allocate and uses no stdio stream: it must not wait for a lock that another thread holds.
@@ -70,7 +70,7 @@ void HomeNetns::Return() const {
 }
 
 NetnsScope::NetnsScope(HomeNetns& home, const UniqueFd& target) : home_(home) {
-  if (home.thread_ != std::this_thread::get_id()) Die("uses the way back of another thread", EINVAL);
+  if (home.thread_ != std::this_thread::get_id()) Die("uses the home network namespace of another thread", EINVAL);
   error_ = home.CheckReturn();
   if (error_) return;
   if (::setns(target.Get(), CLONE_NEWNET) != 0) error_ = SysError{errno, "setns"};

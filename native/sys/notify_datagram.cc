@@ -17,7 +17,7 @@ std::optional<SysError> SendNotification(const std::string& address, const std::
   // A path needs its terminating zero byte. The length argument of sendto() delimits an abstract name.
   const bool is_abstract = !address.empty() && address[0] == '@';
   if (address.empty() || address.size() + (is_abstract ? 0 : 1) > sizeof where.sun_path) {
-    return SysError{EINVAL, "sendto", nullptr, "no address of a unix socket"};
+    return SysError{EINVAL, "sendto", nullptr, "not an address of a Unix socket"};
   }
   std::memcpy(where.sun_path, address.data(), address.size());
   if (is_abstract) where.sun_path[0] = '\0';

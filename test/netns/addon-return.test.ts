@@ -7,7 +7,7 @@ import { threadNetns } from '../support/process.ts';
 import { type Caught, prologue, reportOf, runNode, sanitized } from './addon-process.ts';
 
 const NO_WAY_BACK =
-  '(this process may not return to its own network namespace, so it enters no other: it needs CAP_SYS_ADMIN in the ' +
+  '(this process could not return to its own network namespace, so it enters no other: it needs CAP_SYS_ADMIN in the ' +
   'user namespace that owns the network namespace in which it was started)';
 
 describe('without the right to return', () => {
@@ -61,27 +61,30 @@ describe('without the right to return', () => {
   });
 
   // The sanitizer's runtime reads its options from /proc.
-  test.skipIf(sanitized)('a process without /proc gets a clear error, and can still set socket options', () => {
-    const { path } = makeNetns();
-    const script = `
+  test.skipIf(sanitized)(
+    'a process without /proc gets a clear error, and can still set socket options',
+    () => {
+      const { path } = makeNetns();
+      const script = `
       const errors = [caught(() => native.openNetns(${JSON.stringify(path)})), caught(() => native.ownIdentity())];
       const option = caught(() => native.setUserTimeout(9999, 1)).code;
       report({ errors, option });`;
-    const error = {
-      code: 'ENOENT',
-      errno: -2,
-      syscall: 'open',
-      path: '/proc/thread-self/ns/net',
-      message: "ENOENT: no such file or directory, open '/proc/thread-self/ns/net' (is /proc mounted?)",
-    };
-    expect(
-      reportOf(
-        runNode(script, {
-          wrap: ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'],
-        }),
-      ),
-    ).toEqual({ errors: [error, error], option: 'EBADF' });
-  });
+      const error = {
+        code: 'ENOENT',
+        errno: -2,
+        syscall: 'open',
+        path: '/proc/thread-self/ns/net',
+        message: "ENOENT: no such file or directory, open '/proc/thread-self/ns/net' (is /proc mounted?)",
+      };
+      expect(
+        reportOf(
+          runNode(script, {
+            wrap: ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'],
+          }),
+        ),
+      ).toEqual({ errors: [error, error], option: 'EBADF' });
+    },
+  );
 });
 
 describe('a return that fails after the entry', () => {
@@ -135,12 +138,12 @@ describe('a return that fails after the entry', () => {
     expect(ended.stderr).toContain('FATAL');
   });
 
-  test('did not happen to the test process', () => {
+  test('did not happen in the test process', () => {
     expect(threadNetns()).toEqual([readlinkSync('/proc/thread-self/ns/net')]);
   });
 });
 
-test('a handle whose descriptor became another netns makes no socket there', () => {
+test('a handle whose descriptor now refers to another netns creates no socket there', () => {
   const [red, blue] = [makeNetns().path, makeNetns().path];
   const script = `
     const red = native.openNetns(${JSON.stringify(red)});
@@ -159,8 +162,8 @@ test('a handle whose descriptor became another netns makes no socket there', () 
       syscall: 'setns',
       path: red,
       message:
-        `EBADF: bad file descriptor, setns '${red}' (the descriptor of this handle is another network namespace by ` +
-        'now: something else in this process closed it)',
+        `EBADF: bad file descriptor, setns '${red}' (the descriptor of this handle now refers to another network ` +
+        'namespace: other code in this process closed it)',
     },
     null,
   ]);

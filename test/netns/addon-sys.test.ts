@@ -89,7 +89,7 @@ describe('in a real netns', () => {
 
   test.each([
     ['no-return', 'cannot return to its own network namespace: EPERM (errno 1)'],
-    ['another-thread', 'uses the way back of another thread: EINVAL (errno 22)'],
+    ['another-thread', 'uses the home network namespace of another thread: EINVAL (errno 22)'],
   ])('%s aborts', (name, message) => {
     const ended = run(name, path);
     expect(ended).toMatchObject({ status: null, signal: 'SIGABRT', stdout: '' });
