@@ -13,6 +13,7 @@
       'sources': [
         'native/addon.cc',
         'native/binding/arguments.cc',
+        'native/binding/engine_answers.cc',
         'native/binding/engine_handlers.cc',
         'native/binding/engine_limits.cc',
         'native/binding/engine_object.cc',

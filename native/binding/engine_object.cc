@@ -6,81 +6,21 @@
 #include <unordered_set>
 #include <vector>
 
-#include "binding/engine_handlers.h"
 #include "binding/engine_limits.h"
 #include "binding/environment.h"
 #include "binding/throw.h"
-#include "engine/engine.h"
 
 namespace isthmus {
 namespace {
 
 constexpr int kBatchesPerTurn = 8;  // then DeliverAll() yields to the event loop
 
-class EngineObject {
- public:
-  static Napi::Value Create(const Napi::CallbackInfo& info);
-
- private:
-  EngineObject(napi_env env, const Napi::Object& handlers) : env_(env), handlers_(env, handlers) {}
-
-  static EngineObject& Of(const Napi::CallbackInfo& info) { return *static_cast<EngineObject*>(info.Data()); }
-  static bool Ended(const Napi::CallbackInfo& info);
-
-  static Napi::Value Listen(const Napi::CallbackInfo& info);
-  static Napi::Value ListenerFd(const Napi::CallbackInfo& info);
-  static Napi::Value CloseListener(const Napi::CallbackInfo& info);
-  static Napi::Value AddTarget(const Napi::CallbackInfo& info);
-  static Napi::Value DropTarget(const Napi::CallbackInfo& info);
-  static Napi::Value AddPool(const Napi::CallbackInfo& info);
-  static Napi::Value DropPool(const Napi::CallbackInfo& info);
-  static Napi::Value More(const Napi::CallbackInfo& info);
-  static Napi::Value Candidates(const Napi::CallbackInfo& info);
-  static Napi::Value AnswerPool(const Napi::CallbackInfo& info);
-  static Napi::Value CloseConnection(const Napi::CallbackInfo& info);
-  static Napi::Value PolicyError(const Napi::CallbackInfo& info);
-  static Napi::Value AbortAll(const Napi::CallbackInfo& info);
-  static Napi::Value AbortDials(const Napi::CallbackInfo& info);
-  static Napi::Value ShareSlots(const Napi::CallbackInfo& info);
-  static Napi::Value PrepareAnswer(const Napi::CallbackInfo& info);
-  static Napi::Value PreparePool(const Napi::CallbackInfo& info);
-  static Napi::Value Prepare(const Napi::CallbackInfo& info);
-  static Napi::Value DropAnswer(const Napi::CallbackInfo& info);
-  static Napi::Value ForgottenAnswers(const Napi::CallbackInfo& info);
-  static Napi::Value Shares(const Napi::CallbackInfo& info);
-  static Napi::Value Stats(const Napi::CallbackInfo& info);
-  static Napi::Value Stop(const Napi::CallbackInfo& info);
-
-  static void Ring(void* self) {
-    napi_call_threadsafe_function(static_cast<EngineObject*>(self)->bell_, nullptr, napi_tsfn_nonblocking);
-  }
-  static void OnBell(napi_env env, napi_value, void* self, void*) {
-    if (env != nullptr) static_cast<EngineObject*>(self)->DeliverAll();
-  }
-  // Covers an environment that ends without a call of stop().
-  static void OnEnvironmentEnd(void* self) { static_cast<EngineObject*>(self)->Shutdown(); }
-
-  void DeliverAll();
-  Answer CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const;
-  Answer PoolFrom(const Napi::CallbackInfo& info, std::size_t first) const;
-  Answer RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const;
-  void Answered(const Napi::CallbackInfo& info, Answer answer);
-  void Shutdown();
-
-  napi_env env_;
-  EngineHandlers handlers_;
-  std::shared_ptr<Shared> shared_;
-  std::unique_ptr<Engine> engine_;
-  napi_threadsafe_function bell_ = nullptr;
-  std::vector<Event> events_;
-  bool delivering_ = false;
-};
-
-std::string BytesOf(const Napi::Value& value) {
-  if (!value.IsTypedArray()) return {};
-  const auto bytes = value.As<Napi::Uint8Array>();
-  return {reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength()};
+std::vector<std::uint32_t> NumbersOf(const Napi::Value& value) {
+  const auto given = value.As<Napi::Uint32Array>();
+  return {given.Data(), given.Data() + given.ElementLength()};
 }
+
+}  // namespace
 
 Napi::Value EngineObject::Create(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -195,11 +135,6 @@ Napi::Value EngineObject::DropTarget(const Napi::CallbackInfo& info) {
   return {};
 }
 
-std::vector<std::uint32_t> NumbersOf(const Napi::Value& value) {
-  const auto given = value.As<Napi::Uint32Array>();
-  return {given.Data(), given.Data() + given.ElementLength()};
-}
-
 Napi::Value EngineObject::AddPool(const Napi::CallbackInfo& info) {
   if (Ended(info)) return {};
   return Napi::Number::New(info.Env(), Of(info).engine_->AddPool(NumbersOf(info[0])));
@@ -225,118 +160,6 @@ Napi::Value EngineObject::ShareSlots(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::DropPool(const Napi::CallbackInfo& info) {
   if (auto& engine = Of(info).engine_) engine->DropPool(info[0].As<Napi::Number>().Uint32Value());
-  return {};
-}
-
-void EngineObject::Answered(const Napi::CallbackInfo& info, Answer answer) {
-  if (!engine_) return;
-  const auto id = static_cast<std::uint64_t>(info[0].As<Napi::Number>().DoubleValue());
-  engine_->PostAnswer(ConnectionId::Of(id), std::move(answer));
-  if (!delivering_) engine_->WakeAnswered();
-}
-
-Napi::Value EngineObject::More(const Napi::CallbackInfo& info) {
-  Answer answer{Answer::Kind::kMore};
-  answer.min_bytes = info[1].As<Napi::Number>().Uint32Value();
-  Of(info).Answered(info, std::move(answer));
-  return {};
-}
-
-// (farewell, shareKey, shareLimit, shareGroup, …), starting at argument `first`.
-Answer EngineObject::RoutedFrom(const Napi::CallbackInfo& info, std::size_t first) const {
-  Answer answer{Answer::Kind::kCandidates};
-  answer.farewell = BytesOf(info[first]);
-  if (info[first + 1].IsString()) {
-    answer.share = engine_->ShareOf(info[first + 1].As<Napi::String>(), info[first + 3].As<Napi::String>());
-    answer.share_limit = info[first + 2].As<Napi::Number>().Int32Value();
-  }
-  return answer;
-}
-
-// (…, ...targets)
-Answer EngineObject::CandidatesFrom(const Napi::CallbackInfo& info, std::size_t first) const {
-  Answer answer = RoutedFrom(info, first);
-  for (std::size_t i = first + 4; i < info.Length(); i += 1) {
-    answer.candidates.push_back(engine_->FindTarget(info[i].As<Napi::Number>().Uint32Value()));
-  }
-  return answer;
-}
-
-// (…, pool)
-Answer EngineObject::PoolFrom(const Napi::CallbackInfo& info, std::size_t first) const {
-  Answer answer = RoutedFrom(info, first);
-  answer.pool = engine_->FindPool(info[first + 4].As<Napi::Number>().Uint32Value());
-  return answer;
-}
-
-// (connection, skipBytes, …)
-Napi::Value EngineObject::Candidates(const Napi::CallbackInfo& info) {
-  EngineObject& self = Of(info);
-  if (!self.engine_) return {};
-  Answer answer = self.CandidatesFrom(info, 2);
-  answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
-  self.Answered(info, std::move(answer));
-  return {};
-}
-
-// (connection, skipBytes, …)
-Napi::Value EngineObject::AnswerPool(const Napi::CallbackInfo& info) {
-  EngineObject& self = Of(info);
-  if (!self.engine_) return {};
-  Answer answer = self.PoolFrom(info, 2);
-  answer.skip_bytes = info[1].As<Napi::Number>().Uint32Value();
-  self.Answered(info, std::move(answer));
-  return {};
-}
-
-Napi::Value EngineObject::PreparePool(const Napi::CallbackInfo& info) {
-  if (Ended(info)) return {};
-  EngineObject& self = Of(info);
-  return Napi::Number::New(info.Env(), self.engine_->PrepareAnswer(self.PoolFrom(info, 0)));
-}
-
-Napi::Value EngineObject::PrepareAnswer(const Napi::CallbackInfo& info) {
-  if (Ended(info)) return {};
-  EngineObject& self = Of(info);
-  return Napi::Number::New(info.Env(), self.engine_->PrepareAnswer(self.CandidatesFrom(info, 0)));
-}
-
-// (listener, names, tags)
-Napi::Value EngineObject::Prepare(const Napi::CallbackInfo& info) {
-  if (Ended(info)) return {};
-  const auto names = info[1].As<Napi::Array>();
-  const auto tags = info[2].As<Napi::Array>();
-  std::vector<std::pair<std::string, std::uint32_t>> table(names.Length());
-  for (std::uint32_t i = 0; i < table.size(); i += 1) {
-    const Napi::HandleScope scope(info.Env());
-    table[i] = {Napi::Value(names[i]).As<Napi::String>(), Napi::Value(tags[i]).As<Napi::Number>().Uint32Value()};
-  }
-  Of(info).engine_->Prepare(info[0].As<Napi::Number>().Uint32Value(), table);
-  return {};
-}
-
-Napi::Value EngineObject::DropAnswer(const Napi::CallbackInfo& info) {
-  if (auto& engine = Of(info).engine_) engine->DropAnswer(info[0].As<Napi::Number>().Uint32Value());
-  return {};
-}
-
-Napi::Value EngineObject::ForgottenAnswers(const Napi::CallbackInfo& info) {
-  Napi::Array tags = Napi::Array::New(info.Env());
-  if (auto& engine = Of(info).engine_) {
-    for (const std::uint32_t tag : engine->ForgottenAnswers()) tags.Set(tags.Length(), tag);
-  }
-  return tags;
-}
-
-Napi::Value EngineObject::CloseConnection(const Napi::CallbackInfo& info) {
-  Answer answer{Answer::Kind::kClose};
-  answer.farewell = BytesOf(info[1]);
-  Of(info).Answered(info, std::move(answer));
-  return {};
-}
-
-Napi::Value EngineObject::PolicyError(const Napi::CallbackInfo& info) {
-  Of(info).Answered(info, Answer{Answer::Kind::kPolicyError});
   return {};
 }
 
@@ -408,8 +231,6 @@ void EngineObject::DeliverAll() {
   }
   if (engine_) Ring(this);
 }
-
-}  // namespace
 
 Napi::Value CreateEngine(const Napi::CallbackInfo& info) { return EngineObject::Create(info); }
 
