@@ -63,14 +63,25 @@ bool MayBeNoticed(const Scenario& scenario, const fault::Kind& kind) {
   return false;
 }
 
-void Walk(const Scenario& scenario, bool whole_life) {
+// The share of a fault must not depend on the number of calls: epoll_wait runs more often in one process than in another, and faults
+// behind it would be skipped or played twice.
+bool IsMine(std::size_t scenario, std::size_t kind, int step, int share, int shares) {
+  return static_cast<int>((scenario + kind + static_cast<std::size_t>(step)) % static_cast<std::size_t>(shares)) == share;
+}
+
+void Walk(const Scenario& scenario, std::size_t index, bool whole_life, int share, int shares) {
   Play(scenario, {}, true);
   int counts[static_cast<std::size_t>(fault::Call::kCount)];
   for (std::size_t i = 0; i < std::size(counts); i += 1) counts[i] = fault::CountOf(static_cast<fault::Call>(i));
+  std::size_t kind_index = 0;
   for (const fault::Kind& kind : fault::Kinds()) {
+    kind_index += 1;
     const int count = counts[static_cast<std::size_t>(kind.call)];
     if (!whole_life && kind.like_another) continue;
+    int step = 0;
     for (int nth = 1; nth <= count; nth += nth < kEach ? 1 : kStride) {
+      step += 1;
+      if (!IsMine(index, kind_index, step, share, shares)) continue;
       Play(scenario, {{kind.call, nth, kind.error}}, whole_life && kind.harmless && !MayBeNoticed(scenario, kind));
     }
   }
@@ -82,16 +93,17 @@ int Run(const std::string& mode, int share, int shares) {
   ::signal(SIGPIPE, SIG_IGN);
   ::setvbuf(stdout, nullptr, _IOLBF, 0);
   auto lives = Lives();
+  for (Scenario& route : Routes()) lives.push_back(std::move(route));
   auto others = Cells();
   for (Scenario& trap : Traps()) others.push_back(std::move(trap));
   for (Scenario& shortage : Shortages()) others.push_back(std::move(shortage));
   for (Scenario& ending : Endings()) others.push_back(std::move(ending));
-  int index = 0;
+  std::size_t index = 0;
   for (std::vector<Scenario>* list : {&lives, &others}) {
     if (mode == "lives" && list != &lives) continue;
     for (const Scenario& scenario : *list) {
-      if (index++ % shares != share) continue;
-      if (mode != "plain") Walk(scenario, list == &lives);
+      index += 1;
+      if (mode != "plain") Walk(scenario, index, list == &lives, share, shares);
       else Play(scenario, {}, true);
     }
   }

@@ -36,6 +36,8 @@ inline bool Relaying(Stage& stage, int& client, int& backend, int receive_buffer
 
 // Complete connections: a fault in any call must not break them.
 std::vector<Scenario> Lives();
+// The same for connections with several backends, shares and prepared answers.
+std::vector<Scenario> Routes();
 // One for each cell of the table in connection.h.
 std::vector<Scenario> Cells();
 // Cases in which the prototype used freed memory.

@@ -55,8 +55,8 @@ void FewWakeUps(Stage& stage, const Scenario&) {
   STEP(Served(stage, next));
 }
 
-// The same without memory: the worker refuses no client, but cannot accept one for a moment.
-void FewWakeUpsForWantOfMemory(Stage& stage, const Scenario&) {
+// The same without memory: the worker refuses no client, but cannot accept one for a short time.
+void FewWakeUpsWithoutMemory(Stage& stage, const Scenario&) {
   fault::Always(fault::Call::kAccept, ENOBUFS);
   int next = -1;
   if (!WaitsInPeace(stage, next)) return;
@@ -82,7 +82,7 @@ void RefusedWithTheFirst(Stage& stage, const Scenario&) {
 }
 
 // Accepting resumes in the turn after a connection ends. It does not wait for the timer.
-void GoesOnWhenOneEnds(Stage& stage, const Scenario&) {
+void ResumesWhenOneEnds(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
   int next = -1;
@@ -112,7 +112,7 @@ void ClosedMeanwhile(Stage& stage, const Scenario&) {
 }
 
 // JavaScript takes no events. A new client waits in the kernel's queue until JavaScript takes them.
-void EventsThatNobodyTakes(Stage& stage, const Scenario& self) {
+void EventsNotTaken(Stage& stage, const Scenario& self) {
   const int most = static_cast<int>(self.options.max_waiting_events);
   for (int i = 0; i < most; i += 1) {
     stage.Finish(stage.Connect());
@@ -126,7 +126,7 @@ void EventsThatNobodyTakes(Stage& stage, const Scenario& self) {
 }
 
 // The only pipe returns from an idle connection and serves the next one.
-void PipesOfTheSilent(Stage& stage, const Scenario&) {
+void PipeOfIdleConnection(Stage& stage, const Scenario&) {
   constexpr std::size_t kBulk = 2 << 20;
   for (int i = 0; i < 2; i += 1) {
     int client = -1;
@@ -142,13 +142,13 @@ void PipesOfTheSilent(Stage& stage, const Scenario&) {
 
 std::vector<Scenario> Shortages() {
   return {
-      {"no descriptor left, nor the spare one", {}, FewWakeUps},
-      {"no memory to accept", {}, FewWakeUpsForWantOfMemory},
-      {"no descriptor left, then one", {}, RefusedWithTheFirst},
-      {"no descriptor left, until a connection ends", {}, GoesOnWhenOneEnds},
-      {"no descriptor left, and the listener closes", {}, ClosedMeanwhile},
-      {"events that JavaScript does not take", {.max_waiting_events = 3}, EventsThatNobodyTakes},
-      {"one pipe, and its last owner is silent", {.max_pipes = 1}, PipesOfTheSilent},
+      {"no descriptor is left, not even the spare one", {}, FewWakeUps},
+      {"no memory is left to accept a client", {}, FewWakeUpsWithoutMemory},
+      {"no descriptor is left, and then one becomes free", {}, RefusedWithTheFirst},
+      {"no descriptor is left until a connection ends", {}, ResumesWhenOneEnds},
+      {"no descriptor is left, and the listener closes", {}, ClosedMeanwhile},
+      {"JavaScript does not take its events", {.max_waiting_events = 3}, EventsNotTaken},
+      {"the only pipe returns from an idle connection", {.max_pipes = 1}, PipeOfIdleConnection},
   };
 }
 

@@ -231,7 +231,7 @@ std::string Stage::Clear() {
       ::poll(&bell, 1, 5);
       answer_all();  // a client may have been accepted only now
     }
-    if (engine_->KnownListeners() > 0) wrong("a listener is still known when all have ended");
+    if (engine_->KnownListeners() > 0) wrong("a listener is still known after all connections have ended");
   }
   std::set<std::uint64_t> ids;
   for (const Event& event : ended_) {

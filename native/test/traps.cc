@@ -235,12 +235,12 @@ std::vector<Scenario> Traps() {
       {"both sides reset in one batch", {}, BothReset},
       {"both sides reset in one batch, the backend first", {}, BothResetTheOtherWayRound},
       {"both sides finish in one batch", {}, BothFinish},
-      {"aborted while it waits for its next turn", {}, AbortedInTheBacklog},
-      {"an answer for one that is gone", {}, SlotUsedAgain},
-      {"gone and replaced in one batch", {}, ReplacedInOneBatch},
-      {"closed while a child process holds a copy", {.connect_timeout_ms = 100}, ClosedWhileAChildHoldsIt},
-      {"a listener that is gone when its event comes", {}, ListenerClosedBeforeItsEvent},
-      {"a listener that is gone, and all with it, when its event comes", {}, ListenerClosedThenAborted},
+      {"an abort while a connection waits for its next turn", {}, AbortedInTheBacklog},
+      {"an answer for a connection that has ended", {}, SlotUsedAgain},
+      {"a connection ends and is replaced in one batch", {}, ReplacedInOneBatch},
+      {"a close while a child process holds a copy", {.connect_timeout_ms = 100}, ClosedWhileAChildHoldsIt},
+      {"a listener closes before its event", {}, ListenerClosedBeforeItsEvent},
+      {"a listener and all its connections end before its event", {}, ListenerClosedThenAborted},
       {"a listener that epoll cannot watch", {}, ListenerThatIsNotWatched},
   };
 }

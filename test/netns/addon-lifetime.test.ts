@@ -8,7 +8,7 @@ const { path } = makeNetns();
 const PATH = JSON.stringify(path);
 const WORKER = JSON.stringify(`${prologue}\nconst { parentPort } = require('node:worker_threads');\n`);
 
-// A first worker creates what Node keeps for all later workers, which makes the later counts exact.
+// A first worker creates the objects that Node keeps for all later workers, so that the later counts are exact.
 const startWorkers = `
   const work = (source) => new Worker(${WORKER} + source, { eval: true });
   const ended = (worker) => new Promise((resolve) => worker.on('exit', resolve));

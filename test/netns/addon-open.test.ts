@@ -57,7 +57,7 @@ describe('the identity of a netns', () => {
     expect(open('/proc/self/ns/net').identity).toBe(native.ownIdentity());
   });
 
-  test('changes when a netns is deleted and recreated under its name, though the inode may not', () => {
+  test('changes when a netns is deleted and recreated under its name, even if the inode stays the same', () => {
     const seen = new Set<string>();
     const inodes: number[] = [];
     for (let round = 0; round < 5; round++) {
@@ -83,7 +83,7 @@ describe('the identity of a netns', () => {
   });
 });
 
-describe('what is not a netns', () => {
+describe('a path that is not a netns', () => {
   const at = (name: string) => join(directory, name);
   writeFileSync(at('file'), 'x');
   writeFileSync(at('empty'), '', { mode: 0 });
@@ -156,7 +156,7 @@ describe('a handle', () => {
     expect(netns.path).toBe(path);
   });
 
-  test('closes once, and a second close does no harm; then it makes no sockets', () => {
+  test('closes once, a second close does no harm, and a closed handle creates no sockets', () => {
     const { path } = makeNetns();
     const netns = open(path);
     expect(netns.closed).toBe(false);

@@ -90,7 +90,7 @@ const plain = (name: string | Uint8Array = NAME) => helloMessage({ extensions: [
 describe('of captured hellos', () => {
   const ODD = ['openssl-3.0-no-server-name', 'openssl-3.0-four-records'];
 
-  test('the reader finds all plain except the two that are made to be odd', () => {
+  test('the reader finds all plain except the two unusual ones', () => {
     const lines = readings(CAPTURES.map(({ bytes }) => bytes));
     const said = Object.fromEntries(CAPTURES.map(({ name }, index) => [name, lines[index]]));
     const expected = CAPTURES.map(({ name }) => [name, ODD.includes(name) ? 'no' : `name ${NAME}`]);
@@ -246,7 +246,7 @@ describe('an unusual hello is not plain:', () => {
     expect(readings([hello])).toEqual(['no']);
   });
 
-  test('while the same hello without an oddity is plain', () => {
+  test('but the same hello without the unusual part is plain', () => {
     const good = [NAME, 'a', 'x'.repeat(63), 'a-1_b.2', `${'abcdefg.'.repeat(31)}abcde`];
     expect(readings(good.map((name) => records(plain(name))))).toEqual(good.map((name) => `name ${name}`));
     expect(messageIn(records(plain()))).toEqual(plain());

@@ -72,7 +72,7 @@ describe('in JavaScript', () => {
     handle.close();
     const probeInto = (prober, place) => prober.start(place, path, identity, '${SILENT}', 6443);`;
 
-  test('keeps the process alive while a probe runs, and not longer', () => {
+  test('keeps the process alive only while a probe runs', () => {
     const script = `${open}
       const told = [];
       const prober = native.createProber({ most: 2, timeoutMs: 200 }, (place, error) => {
@@ -100,7 +100,7 @@ describe('in JavaScript', () => {
       prober.stop();
       prober.stop();
       prober.cancel(0);
-      // An ended thread stays in /proc for a moment.
+      // A thread that has exited stays in /proc for a short time.
       for (let turn = 0; turn < 400 && fs.readdirSync('/proc/self/task').length >= threads; turn += 1) await tick();
       const after = fs.readdirSync('/proc/self/task').length;
       const refused = caught(() => probeInto(prober, 0)).code;

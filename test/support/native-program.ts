@@ -55,6 +55,7 @@ const PROGRAMS = {
     'fault_kinds',
     'lives',
     'endings',
+    'routes',
     'shortages',
     'sockets',
     'stage',
