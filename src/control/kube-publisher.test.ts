@@ -1,4 +1,4 @@
-// Holds the seams of a turn: `observe` and `plan` start nothing, and `apply` starts all that the plan contains.
+// The parts of a turn: `observe` and `plan` start no request, and `apply` starts all requests of the plan.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { KubeClient, KubeRequest, KubeWatchRequest } from '../kube/kube-client.ts';

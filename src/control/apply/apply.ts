@@ -1,5 +1,5 @@
-// Executes plans: several objects in parallel, at most one request per object. A failed object backs off and never blocks the write
-// of another. Decides nothing.
+// Executes plans: several objects in parallel, at most one request per object. A write that fails backs off and never blocks the
+// write of another object. It makes no decision of its own.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -51,14 +51,14 @@ interface Failure {
 }
 
 const CONCURRENCY = 8;
-/** Additional slots for removals: dead endpoints are removed even if all other requests hang. */
+/** Additional slots for removals of slices, so that dead endpoints are removed even if all other requests hang. */
 const WITHDRAWALS = 8;
 const REQUEST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 60_000;
-/** Clients that follow a dead slice fail every second that it stays. */
+/** The limit for removals of slices is shorter: clients fail as long as a dead slice stays. */
 const LAST_WITHDRAWAL_RETRY_MS = 5000;
-/** Time for the watch to deliver the conflicting change. Doubles each time, in case the watch is broken. */
+/** How long to wait for the watch to deliver the conflicting change. The time doubles with each conflict, in case the watch is broken. */
 const OVERTAKEN_MS = 1000;
 const LAST_OVERTAKEN_MS = 30_000;
 
@@ -184,7 +184,7 @@ export class Applier {
     return { kind: 'failed', action, error, retryInMs };
   }
 
-  /** Drops old failures: an object with a planned action would have been retried since. */
+  /** Drops old failures. An object that still has a planned action would have been retried since. */
   #forgetOld(): void {
     const now = this.#deps.now();
     for (const [key, { retryAtMs }] of this.#failures)
@@ -228,7 +228,7 @@ export class Applier {
       case 'delete': {
         const { uid, resourceVersion } = action;
         const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
-        // The extra slots would be useless if the request had to wait for a connection.
+        // `urgent`: the additional slots would be useless if the request had to wait for a connection.
         const urgent = isWithdrawal(action);
         await client.request({ method: 'DELETE', path, body, urgent, timeoutMs: REQUEST_MS, signal });
         this.#record(resource, name, null, resourceVersion);
@@ -272,7 +272,7 @@ interface Answer {
   readonly [field: string]: unknown;
 }
 
-/** Removes a slice of this or of a dead instance: clients that follow it fail. */
+/** Whether the action deletes a slice, of this or of a dead instance. Clients fail until it is deleted. */
 const isWithdrawal = ({ kind, resource }: Action): boolean =>
   kind === 'delete' && resource === 'endpointslices';
 
@@ -284,7 +284,7 @@ function opensWay(action: Action): boolean {
   return endpoints?.some(({ conditions }) => conditions?.ready !== false) ?? false;
 }
 
-/** What the answer depended on: the kind, and for a conflict also the version. A different attempt need not wait. */
+/** Identifies an attempt: its kind and, after a conflict, the version. The back-off of one attempt does not delay a different one. */
 const attemptOf = (action: Action, byVersion: boolean): string =>
   byVersion && 'resourceVersion' in action ? `${action.kind} ${action.resourceVersion}` : action.kind;
 

@@ -1,4 +1,4 @@
-// Limits Events by the rules of client-go's EventCorrelator, which all controllers follow. A repeat within ten minutes increases the
+// Limits Events by the rules of client-go's EventCorrelator, which most controllers use. A repeat within ten minutes increases the
 // count, more than ten similar Events are combined, and each object has a budget. It only decides; event-writer.ts writes.
 import { createHash, randomBytes } from 'node:crypto';
 import type { CoreV1Event } from '@kubernetes/client-node';
@@ -36,7 +36,7 @@ const SIMILAR_MS = 10 * 60_000;
 const MAX_SIMILAR = 10;
 const BURST = 25;
 const REFILL_MS = 5 * 60_000;
-/** The same limit as client-go. A forgotten Event is created again, with no other effect. */
+/** The same limit as in client-go. A forgotten Event is only created again. */
 const MAX_REMEMBERED = 4096;
 /** The limit of events.k8s.io, which serves the same objects. */
 const MAX_MESSAGE_BYTES = 1024;

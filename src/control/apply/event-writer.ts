@@ -18,7 +18,7 @@ export interface EventWriterOptions {
 /** Spreads the Events of a thousand simultaneous changes over about two minutes. */
 const PACE_MS = 100;
 const MAX_WAITING = 1000;
-/** The limit for a Retry-After of the server: older Events are not useful. */
+/** The limit for a Retry-After of the server, because old Events are not useful. */
 const MAX_PAUSE_MS = 60_000;
 const REQUEST_MS = 10_000;
 

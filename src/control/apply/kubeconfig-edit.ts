@@ -1,6 +1,6 @@
-// Reads and replaces the `server` that the current context of a kubeconfig uses. Every other byte stays: only that scalar is replaced,
-// and the parsed result is compared before it is returned. A kubeconfig is a secret: reasons contain only context names, cluster
-// names and the position of an error. Pure.
+// Reads and replaces the `server` that the current context of a kubeconfig uses. It replaces only that scalar, and every other byte
+// stays. Before it returns the result, it parses it again and compares. A kubeconfig is a secret: reasons contain only context names,
+// cluster names and the position of an error. Pure.
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, Scalar } from 'yaml';
 import { shownValue } from '../objects/shown-value.ts';
 import { duplicateKey } from '../sources/duplicate-key.ts';
@@ -24,7 +24,7 @@ const MAX_LENGTH = 128 * 1024;
 /** Counted by the yaml package: aliases times the nodes they expand to. */
 const MAX_ALIAS_COUNT = 100;
 
-/** `text` must be decoded from UTF-8 with its byte order mark. Otherwise a later write would drop the mark. */
+/** `text` must be decoded from UTF-8 with its byte order mark. Otherwise a later write would drop the byte order mark. */
 export function kubeconfigServer(text: string): KubeconfigServer {
   const found = located(text);
   return found.kind === 'unusable' ? found : { kind: 'found', server: found.server, cluster: found.cluster };

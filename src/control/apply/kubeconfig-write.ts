@@ -1,5 +1,5 @@
-// Changes the server in one kubeconfig Secret: reads it, checks it, and writes it back with the resourceVersion of the read. A client
-// certificate that was rotated in between is never overwritten. Keeps only the server of the content.
+// Changes the server in one kubeconfig Secret: reads it, checks it, and writes it back with the resourceVersion of the read. So a
+// client certificate that was rotated in between is never overwritten. Only the server is kept in memory.
 
 import type { Requester } from '../../kube/kube-client.ts';
 import { objectIn } from '../../kube/object-answer.ts';

@@ -1,8 +1,8 @@
-// The state of this instance at the Kubernetes API, for status and metrics. Types only.
+// The connection of this instance to the Kubernetes API, for `/status` and metrics. Types only.
 
 export interface KubernetesStatus {
   readonly server: string;
-  /** Contains no secret. */
+  /** The user that the API sees, or how this instance authenticates. Contains no secret. */
   readonly identity: string;
   readonly instance: string;
   readonly lease: 'not-yet' | 'held' | 'lost';
@@ -12,7 +12,7 @@ export interface KubernetesStatus {
   /** Whether this instance receives clients (`--node-selector`); null before its Node has been read. */
   readonly takesPart: boolean | null;
   readonly takesPartBecause: string | null;
-  /** Since when a watch has been broken; clients are served by the state of that time. Null while all watches work. */
+  /** Since when a watch has been broken; routes keep the state of that time. Null while all watches work. */
   readonly staleSince: string | null;
   /** HTTP requests since the start, by verb. */
   readonly calls: Readonly<Record<string, number>>;

@@ -40,7 +40,7 @@ describe('the log of what is published', () => {
     [DELETE, true, 'info withdrawn'],
     [KUBECONFIG, true, 'info kubeconfig rewritten'],
     [KUBECONFIG, false, 'debug kubeconfig rewritten'],
-    // Next to magnum-cluster-api-proxy this happens every ten seconds.
+    // While magnum-cluster-api-proxy runs too, this happens every ten seconds.
     [PATCH, true, 'debug changed'],
   ])('tells %# as it should', (action, changed, line) => {
     log.write({ kind: 'done', action, changed });

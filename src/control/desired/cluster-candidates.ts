@@ -1,5 +1,5 @@
-// The candidate backends of a cluster: its API server's address in each netns that belongs to one of its networks, with the
-// result of the probes. All candidates are probed; routes contain only those that are up.
+// The candidate backends of a cluster, with the results of their probes. A candidate is the address of the API server in one netns of the
+// cluster's networks. All candidates are probed; routes contain only those that are up.
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry } from '../../netns/netns-snapshot.ts';
 import { type Backend, backendKey } from '../../routing/route-table.ts';

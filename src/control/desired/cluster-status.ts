@@ -20,7 +20,7 @@ export interface ClusterStatus {
   /** One sentence for an operator: why the cluster is in this state. If it is not `serving`, also what would change that. */
   readonly reason: string;
   readonly serverNames: readonly string[];
-  /** The API server's location from the object, or the last valid one; absent if none was ever known. */
+  /** Where the object locates the API server, or the last valid location; absent if none was ever known. */
   readonly apiServer?: {
     /** Neutron network ids, best first. */
     readonly networkIds: readonly string[];

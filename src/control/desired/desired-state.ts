@@ -42,7 +42,7 @@ import { type Publication, publicationKey } from './publication.ts';
 import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
 
 export interface Desired {
-  /** Whether the world was complete for this decision. Nothing may be cleaned up after an incomplete one. */
+  /** Whether the world was complete for this decision. If it was incomplete, nothing may be deleted as orphaned. */
   readonly complete: boolean;
   readonly routes: RouteTable;
   /** Sorted by name, then namespace, then origin. */
@@ -53,7 +53,7 @@ export interface Desired {
   readonly problems: readonly Problem[];
   /** Dedicated ports: one for each TCP listener that may have one. Sorted by name. */
   readonly ports: readonly PortRoute[];
-  /** Ports that a slice of this instance may still send clients to. Only the listener that had a port may reopen it. Sorted. */
+  /** Ports to which a slice of this instance may still send clients. Only the listener that had such a port may reopen it. Sorted. */
   readonly heldPorts: readonly number[];
   /** Additional listeners, sorted by namespace and name. */
   readonly listeners: readonly ListenerStatus[];
@@ -71,7 +71,7 @@ export interface DesiredState extends Desired {
   readonly listenerObjects: ReadonlyMap<string, ListenerObject>;
   /** By origin: the object behind each cluster's status. */
   readonly objects: ReadonlyMap<string, ClusterObject>;
-  /** Since when most clusters have been missing (monotonic). Set whether or not the mass-delete breaker still holds them back. */
+  /** Since when most clusters have been missing (monotonic). It stays set after the mass-delete breaker allows their deletion. */
   readonly vanishedSinceMs: number | null;
 }
 

@@ -1,5 +1,6 @@
-// The state of an additional listener and its explanation for an operator. The reason is stable until an operator acts. The detail (how
-// many members answer, and which do not) may change with every probe, so log and Events do not repeat it. Pure.
+// The state of an additional listener and its explanation for an operator. Except for `serving`, single probes do not change the reason.
+// The detail (how many members answer, and which do not) may change with every probe. A new detail alone causes no log line and no Event.
+// Pure.
 import type { PortOutcome } from '../../routing/route-table.ts';
 import type { ListenerWish } from '../sources/additional-listener.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';

@@ -1,5 +1,5 @@
-// Decides on one additional listener: route, port or server names, members, publication, and state with its reason. Ignores whether the
-// cluster's API server answers: listeners are needed most when it does not. Pure.
+// The decision about one additional listener: route, port or server names, members, publication, and state with its reason. It does not
+// depend on whether the cluster's API server answers: listeners are needed most when it does not. Pure.
 import type { Backend, PortRoute, Route, RouteEntry } from '../../routing/route-table.ts';
 import { serverNamesOf } from '../objects/cluster-name.ts';
 import { listenerLabels, listenerPublicationKey, selectorMark } from '../objects/listener-labels.ts';
@@ -18,7 +18,7 @@ import { isMemberUnjudged, type MachineIndex, type PoolMember, poolMembers } fro
 import type { Publication } from './publication.ts';
 
 export interface PlacedListener {
-  /** null for a listener that is being withdrawn: it is no longer shown. */
+  /** null for a listener that is being withdrawn, because the status shows it no longer. */
   readonly status: ListenerStatus | null;
   readonly members: readonly PoolMember[];
   /** Its server names on the shared port; null: clients use none. */
@@ -26,7 +26,7 @@ export interface PlacedListener {
   /** Its own port; null: clients use none. */
   readonly port: PortRoute | null;
   readonly publication: Publication | null;
-  /** Publication keys of its Services that stay although it cannot be served. */
+  /** Publication keys of its existing Services, which stay although the listener cannot be served. */
   readonly reserved: readonly string[];
 }
 
@@ -147,7 +147,7 @@ function routeOf(reading: ListenerReading, wish: ListenerWish, members: readonly
   };
 }
 
-/** null before the slices are listed, because they show which port the listener had. */
+/** null until the slices are listed, because they show which port the listener had. */
 function portRoute({ key }: ListenerReading, service: string, facts: ServedFacts): PortRoute | null {
   const { wish, world, route } = facts;
   if (!world.listeners.slicesSeen) return null;
@@ -156,8 +156,8 @@ function portRoute({ key }: ListenerReading, service: string, facts: ServedFacts
 }
 
 /**
- * The port before a restart, from this instance's own slice. Without publishing, the manifest's port is the only source. Without it, a
- * restart could give a port that clients know to another tenant's listener.
+ * The port before a restart, from this instance's own slice; without publishing, from the manifest. Otherwise a restart could give the
+ * port, which clients still use, to another tenant's listener.
  */
 function formerPort({ cluster, port }: ListenerWish, service: string, { kube }: World): number | null {
   if (kube === null) return port;
@@ -218,7 +218,7 @@ function statusOf(
   });
 }
 
-/** Finds the Services by their own marks, because the edit may have changed the cluster name. */
+/** Finds the Services by their annotations, because the edit may have changed the cluster name. */
 function existingServices(key: string, { kube }: World): readonly string[] {
   const found: string[] = [];
   for (const [name, service] of kube?.services ?? []) {

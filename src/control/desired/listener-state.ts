@@ -83,7 +83,10 @@ function targetsOf(placed: readonly PlacedListener[]): readonly ProbeTarget[] {
   return targets;
 }
 
-/** By `<namespace>/<name>`: the holder of the name, or a cluster that is not proxied. Other namespaces' claims do not affect the latter. */
+/**
+ * By `<namespace>/<name>`: the holder of the name, or a cluster that is not proxied. A claim from another namespace does not affect a
+ * cluster that is not proxied.
+ */
 function clustersByName(
   clusters: readonly ClusterReading[],
   claims: NameClaims,
@@ -110,7 +113,7 @@ export function namedListeners({ listeners: { listeners, departing } }: World): 
   return named;
 }
 
-/** Excludes ports that stay open: they are in use anyway. */
+/** Advertised ports without those that are open for their listener now: an open port is in use anyway. */
 function heldPorts(ports: readonly PortRoute[], { listeners, ports: outcomes }: World): number[] {
   const held = new Set(listeners.advertised.keys());
   for (const { name } of ports) {

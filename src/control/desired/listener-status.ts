@@ -1,6 +1,6 @@
 // The status of one additional listener for the status page, metrics and log. It is part of the desired state, like a cluster's status.
 
-/** `Ignored`: a machine of the next or the previous generation. It is probed, but gets no clients and never counts as unhealthy. */
+/** `Ignored`: a machine of the next or the previous rollout. It is probed, but gets no clients and never counts as unhealthy. */
 export type MemberState = 'Ready' | 'NotReady' | 'Ignored';
 
 export interface MemberStatus {
@@ -10,7 +10,7 @@ export interface MemberStatus {
   readonly address: string | null;
   readonly netns: string | null;
   readonly state: MemberState;
-  /** The member passes its checks. Also set for `Ignored` members, where it decides nothing. */
+  /** The member passes its checks. For an `Ignored` member it is only information. */
   readonly up: boolean;
   readonly reason: string;
 }
@@ -32,17 +32,17 @@ export interface ListenerStatus {
   /** Port of its Service. */
   readonly port: number;
   readonly targetPort: number;
-  /** Name of its Service; null until it may have one. */
+  /** Name of its Service; null while the listener may not have one. */
   readonly service: string | null;
   /** Its own port on this instance; null until it is open, and for TLS, which shares the port of the clusters. */
   readonly listenPort: number | null;
   readonly serverNames: readonly string[];
   readonly state: ListenerState;
-  /** Stable until an operator acts. The exception is `serving`, where it counts the members that answer. */
+  /** Single probes do not change it. The exception is `serving`, where it counts the members that answer. */
   readonly reason: string;
   /** May change with every probe. It is shown with the reason; a new detail alone causes no log line and no Event. */
   readonly detail: string | null;
-  /** Why its Service does not have its plain name; absent: it has it, or the plain name is not valid for a Service. */
+  /** Why its Service does not have its plain name. Absent if the Service has that name, or if no Service could have it. */
   readonly nameConflict?: string;
   /** Sorted by machine. */
   readonly members: readonly MemberStatus[];

@@ -1,5 +1,5 @@
 // Decides which object holds which name. Clusters and additional listeners share one name space, because Services and server names derive
-// from it. The object that our own Service records holds the name. Without a record, name-order.ts decides. Pure.
+// from it. A Service of Isthmus records the object that holds its name. Without a record, name-order.ts decides. Pure.
 import { isClusterName } from '../objects/cluster-name.ts';
 import { hashedName, type NamedListener, plainName } from '../objects/listener-names.ts';
 import { byText } from '../objects/text-order.ts';
@@ -35,7 +35,7 @@ export interface NameQuestion {
 export interface ListenerName {
   /** Name of its Service; null if neither of its two names is free. */
   readonly service: string | null;
-  /** Why another object has its plain name; null: the listener has it, or the name is not valid for a Service. */
+  /** Why its Service does not have its plain name; null if it has that name, or if no Service could have it. */
   readonly conflict: string | null;
 }
 
@@ -157,7 +157,7 @@ export function nameClaims(question: NameQuestion): NameClaims {
 const holderOf = (holding: Holding | undefined): Claimant | null =>
   holding === undefined || holding.kind === 'undecided' ? null : holding.holder;
 
-/** Explains how the recorded object holds the name; null: it has released the name. */
+/** Why the recorded object still holds the name; null if it has released the name. */
 function howRecorded(
   name: string,
   { kind, isElsewhere }: NameRecord,
@@ -174,7 +174,10 @@ function howRecorded(
   return reading.kind === 'not-proxied' ? `${how} and is being taken back` : how;
 }
 
-/** A released name goes first to another claimant in the same namespace, because that is the same tenant. */
+/**
+ * By name: the claimant that gets a released name at once. It must be in the namespace of the previous holder,
+ * because that is the same tenant.
+ */
 function heirs(
   released: ReadonlyMap<string, NameRecord>,
   { clusters, lastKnown, ownNamespace }: NameQuestion,
@@ -211,8 +214,8 @@ function recordedClaimant(
 }
 
 /**
- * At startup the clusters may be known before the Services. Until then, a name that a record may give to another object has no holder. A
- * client that must retry is better than a client that reaches another tenant.
+ * At startup the clusters may be known before the Services. Until then, a name has no holder if a record could give it to another
+ * object. A client that must retry is better than a client that reaches another tenant.
  */
 function leaveUndecided(
   held: Map<string, Holding>,
@@ -225,7 +228,7 @@ function leaveUndecided(
     for (const name of [plainName(listener), hashedName(listener)])
       if (asking.has(name)) held.set(name, UNDECIDED);
   if (listenersComplete) return;
-  // A name may belong to an unseen listener, if it begins with the name of a cluster in another namespace.
+  // A name that begins with the name of a cluster in another namespace may belong to a listener that has not been listed yet.
   for (const [name, { namespace }] of asking) {
     for (let end = name.indexOf('-'); end > 0; end = name.indexOf('-', end + 1)) {
       const cluster = asking.get(name.slice(0, end));

@@ -1,6 +1,6 @@
 // The order of several claimants for a name that no Service records. All instances must decide the same, and a new object must not take
-// a name from an existing one. Rejecting all claimants would let any new object cut off a cluster. An order by key alone would prefer
-// the key that sorts first, whatever its age. Pure.
+// a name from an existing one. If all claimants were rejected, any new object could cut off a cluster. If the order were by key alone,
+// a new object with a smaller key could take the name. Pure.
 //
 // | first              | because                                                                               |
 // | a valid object     | a cluster that was never valid, or a listener without a cluster, cannot use the name  |
@@ -41,7 +41,9 @@ export function clusterClaimant(
   };
 }
 
-/** The cluster's facts are known now, or were known under the same name. A cluster with a temporary error must not lose its name. */
+/**
+ * True if the cluster has valid facts, or had them earlier under the same name. A cluster with a temporary error must not lose its name.
+ */
 export const isProven = (reading: ClusterReading, lastKnown: ReadonlyMap<string, ClusterFacts>): boolean =>
   reading.kind === 'proxied' || lastKnown.get(keyOf(reading))?.name === nameOf(reading);
 
@@ -96,5 +98,5 @@ export function whyFirst(first: Claimant, other: Claimant, ownNamespace: string)
   return decisive?.why(ownNamespace) ?? 'comes first';
 }
 
-/** Avoids NaN: an unknown age is Infinity, and Infinity - Infinity is NaN. */
+/** An unknown creation time is Infinity, and Infinity - Infinity is NaN. */
 const byNumber = (a: number, b: number): number => (a === b ? 0 : a - b);

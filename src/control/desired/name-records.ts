@@ -1,5 +1,5 @@
-// The recorded owner of each name, from our own Services in the proxy's namespace, where no tenant writes. The Services are the only
-// input, so the records survive a restart, a restore and a move. Pure.
+// The recorded owner of each name, from our own Services in the proxy's namespace, where no tenant writes. The records come from the
+// Services alone, so they survive a restart, a restore and a move. Pure.
 
 import { listenerLabels } from '../objects/listener-labels.ts';
 import { NAME_HOLDER_ANNOTATION } from '../objects/object-labels.ts';
@@ -10,7 +10,7 @@ export interface NameRecord {
   readonly kind: 'cluster' | 'listener';
   /** `<namespace>/<name>` of the object. */
   readonly key: string;
-  /** Its cluster is in a namespace that only other instances watch. Its absence in this instance's view proves nothing. */
+  /** The cluster is in a namespace that only other instances watch. Its absence here proves nothing. */
   readonly isElsewhere: boolean;
 }
 

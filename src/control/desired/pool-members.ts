@@ -1,5 +1,5 @@
-// The machines of a pool as members: each with the best path that answers, and with the state Ready, NotReady or Ignored. All paths are
-// probed, including those to Ignored members. Routes contain only Ready members. Pure.
+// Turns the machines of a pool into members, each with its best path that answers and with the state Ready, NotReady or Ignored. All
+// paths are probed, including those to Ignored members. Routes contain only Ready members. Pure.
 
 import type { ProbeTarget } from '../../health/probe.ts';
 import { settledError, type TargetHealth } from '../../health/target-health.ts';
@@ -35,7 +35,7 @@ export interface Pool {
   readonly targetPort: number;
 }
 
-/** In the order of the machines. A machine that is leaving is not a member. */
+/** The members, in the order of the machines. A machine that is being deleted is not a member. */
 export function poolMembers(
   pool: Pool,
   health: ReadonlyMap<string, TargetHealth>,
@@ -69,7 +69,10 @@ export function poolMembers(
   return members;
 }
 
-/** A member that answers depends only on its path, which belongs to one machine, and on whether it is Ignored. */
+/**
+ * The status of a member that answers depends only on its path, which belongs to one machine, and on whether it is
+ * Ignored. So it is cached by path.
+ */
 const newAnsweringMembers = () => new WeakMap<BackendPath, PoolMember>();
 
 /** Neither up nor known to be down: it had no probe, or too few. */
@@ -83,7 +86,7 @@ export const isMemberUnjudged = ({ paths }: PoolMember, health: ReadonlyMap<stri
 type KnownPaths = WeakMap<MachineFacts, readonly BackendPath[]>;
 /** By target port and netns. */
 const newKnownPaths = () => new Map<string, KnownPaths>();
-/** Bounds the cache over the listeners of all clusters. A cleared entry is only built again. */
+/** Bounds the cache over the listeners of all clusters. A full cache is emptied and filled again. */
 const MAX_KNOWN_PATHS = 2000;
 
 function knownPaths({ netns, targetPort }: Pool, cache: TurnCache): KnownPaths {
@@ -103,7 +106,7 @@ const pathsTo = (machine: MachineFacts, { netns, targetPort }: Pool): readonly B
     machine.addresses.map((address) => {
       const where = { address, port: targetPort, netns: Object.freeze({ path, identity }) };
       const backend = Object.freeze({ key: backendKey(where), ...where });
-      // A machine's port is not an API server, and its protocol is unknown. So the probe is a TCP connect, which the kernel answers.
+      // The protocol at a machine's port is unknown, so the probe is only a TCP connect. The machine's kernel answers it.
       const target = Object.freeze({ ...backend, serverName: '', check: 'tcp' as const });
       return { backend, target, netnsName: name };
     }),
@@ -173,7 +176,7 @@ function failureOf({ backend: { key } }: BackendPath, health: ReadonlyMap<string
   return probe.error === null ? '(coming up)' : `(${settledError(probe.error)})`;
 }
 
-/** Machines by cluster: a site has thousands, so each lookup must not scan them all. */
+/** Machines by cluster. A site has thousands of machines, so a lookup must not scan them all. */
 export interface MachineIndex {
   /** Sorted by name. */
   of(namespace: string, cluster: string): readonly MachineFacts[];

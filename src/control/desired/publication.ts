@@ -1,5 +1,5 @@
-// The desired publication of one cluster or one of its additional listeners. It is part of the desired state and derives from the clusters
-// alone. The plan decides how the API objects must change.
+// The desired publication of one cluster or one of its additional listeners. It does not depend on the objects in the API. The plan
+// compares the two and decides what to write.
 
 import { listenerPublicationKey } from '../objects/listener-labels.ts';
 import type { ClusterObject } from '../sources/cluster-source.ts';
@@ -10,9 +10,9 @@ export interface Publication {
   readonly namespace: string;
   readonly object: ClusterObject | null;
   /**
-   * `live`: a backend passes its checks from this host. `down`: none does. `unjudged`: too early to tell, so published objects stay
-   * as they are (after a restart, this instance finds its own slices). `leaving`: the object is no longer proxied, or a listener is
-   * deleted. Its published objects are withdrawn in order.
+   * `live`: a backend passes its checks from this host. `down`: no backend does. `undecided`: too few probes have finished, so
+   * published objects stay as they are. This keeps the slices from before a restart. `leaving`: the cluster is no longer proxied, or
+   * the listener is deleted. Its published objects are withdrawn step by step.
    */
   readonly want: 'live' | 'down' | 'unjudged' | 'leaving';
   /** A netns on this host belongs to it. Its Service is useful even while no check passes. */
@@ -30,9 +30,9 @@ export interface ListenerPublication {
   readonly service: string;
   /** Port of the Service. */
   readonly port: number;
-  /** Port on this instance; `shared`: the port of the clusters; null: not known now. */
+  /** Port on this instance; `shared`: the port of the clusters; null: currently unknown. */
   readonly listenPort: number | 'shared' | null;
-  /** Stored on the Service: see `selectorMark`. */
+  /** Stored on the Service: see `selectorAnnotation`. */
   readonly selector: string;
 }
 

@@ -1,5 +1,5 @@
-// The reason texts of the cluster status: why a cluster is in its state and what would change it, for an operator on call.
-// They contain no times, so an unchanged world gives an unchanged status.
+// The reasons in the cluster status: why a cluster is in its state, and what would change that. They contain no times, so
+// an unchanged World gives an unchanged status.
 
 import { settledError } from '../../health/target-health.ts';
 import { endpointText } from '../../routing/endpoint.ts';
@@ -14,7 +14,7 @@ export function servingReason(candidates: readonly ClusterCandidate[]): string {
 }
 
 export function unhealthyReason(candidates: readonly ClusterCandidate[]): string {
-  // An OVN localport does not tunnel: a node reaches the API server only if one of the cluster's machines runs on it.
+  // An OVN localport does not tunnel: only a node that runs one of the cluster's machines reaches the API server.
   const hint = candidates.some(({ netnsName }) => isOvnNetns(netnsName))
     ? '; with OVN that is normal on nodes that the API server cannot be reached from, and another node serves it'
     : '';

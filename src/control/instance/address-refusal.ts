@@ -2,7 +2,7 @@
 import { type BlockList, isIP, SocketAddress } from 'node:net';
 import { addressRanges } from '../sources/api-server-address.ts';
 
-/** The first four follow the API server (ValidateEndpointIP). Clients cannot connect to the last. */
+/** The API server rejects the first four (ValidateEndpointIP). No client can connect to the last. */
 const REFUSED: readonly { readonly what: string; readonly list: BlockList }[] = [
   {
     what: 'a loopback address, which leads every client to itself',

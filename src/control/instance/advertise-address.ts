@@ -1,5 +1,6 @@
-// Selects the address for the EndpointSlices: the configured one, else the pod's, else the default route's. Rejects, with
-// a reason, an address that the API server would reject or that no client could reach. Pure.
+// Selects the address for the EndpointSlices, in this order: the configured one, the pod's, the single address that `--listen` names, that
+// of the default route's interface. Rejects, with a reason, an address that the API server would reject or that no client could reach.
+// Pure.
 import { isIP, SocketAddress } from 'node:net';
 import { addressRefusal } from './address-refusal.ts';
 import type { DefaultRouteAddress } from './default-route.ts';

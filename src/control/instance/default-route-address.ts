@@ -1,4 +1,4 @@
-// Reads the address of the default route's interface in this process's own netns. Failures are values, not exceptions.
+// Reads the address of the default route's interface in this process's own netns. Never throws: a failure is `kind: 'none'` with a reason.
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import {

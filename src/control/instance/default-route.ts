@@ -66,7 +66,10 @@ export function defaultRouteAddress(
   };
 }
 
-/** The order is the same at each start. The kernel lists IPv4 addresses in order of assignment, IPv6 in no reliable order. */
+/**
+ * Sorted, so that each start selects the same address. The kernel lists IPv4 addresses in order of assignment, IPv6 addresses
+ * in no reliable order.
+ */
 function usableAddresses(infos: readonly NetworkInterfaceInfo[], family: 'IPv4' | 'IPv6'): string[] {
   return infos
     .filter((info) => info.family === family && !info.internal && addressRefusal(info.address) === null)

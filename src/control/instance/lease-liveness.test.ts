@@ -18,7 +18,7 @@ const lease = (
   ...more,
 });
 
-/** A judge on instance `m`, with a clock that the test moves, and with successful own renewals. */
+/** A tracker on instance `m`, with a clock that the test moves, and with successful own renewals. */
 function setup() {
   const clock = { ms: 1_000_000 };
   const start = clock.ms;

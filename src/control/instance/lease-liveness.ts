@@ -1,6 +1,6 @@
-// Decides from the Leases which instances are alive. Only a *change* of a Lease counts, on the local monotonic clock. Other clocks,
-// and the times in a Lease, decide nothing. Pure except for its memory: it reads nothing itself, and returns the names of the Leases
-// to read.
+// Decides from the Leases which instances are alive. An instance is alive if its Lease *changed* recently, by the local monotonic
+// clock. Other clocks, and the times in a Lease, do not count. It remembers earlier Leases, but sends no request: it returns the
+// names of the Leases that its caller must read.
 import type { V1Lease } from '@kubernetes/client-node';
 import { leaseName } from '../objects/instance-name.ts';
 import { INSTANCE_LABEL } from '../objects/object-labels.ts';
@@ -26,20 +26,23 @@ export interface SeenLease {
 
 export interface LivenessSettings {
   readonly now: () => number;
-  /** This instance. It is never judged. */
+  /** This instance, which is never reported as dead. */
   readonly instance: string;
 }
 
 const DEFAULT_DURATION_MS = 30_000;
-/** Bounds for the duration in a Lease: no instance becomes immortal, and none expires between two renewals. */
+/**
+ * Bounds for the duration in a Lease. With a longer duration a dead instance would stay for too long; with a shorter
+ * one a live instance would expire between two renewals.
+ */
 const MIN_DURATION_MS = 5000;
 const MAX_DURATION_MS = 300_000;
-/** That many peers that expire together, and more than half of all, are a mass: the fault is probably local. */
+/** If at least this many peers, and more than half of all, expire together, the fault is probably local. */
 const MIN_MASS = 3;
 
 interface Entry {
   readonly instance: string;
-  /** The stamps of the last list and of the last live read. Either may lag behind the other. */
+  /** The last renewal in the list, and the last one in a live read. Either may be older than the other. */
   observed: string;
   live: string | null;
   durationMs: number;
@@ -61,8 +64,8 @@ export class LivenessJudge {
   }
 
   /**
-   * Takes all existing Leases, and all instances that slices name. If the Lease of an instance was deleted, the instance has one
-   * Lease duration to create it again.
+   * Takes in all existing Leases, and all instances that slices name. If the Lease of an instance was deleted, the instance has
+   * one Lease duration to create it again.
    */
   observe(leases: readonly SeenLease[], sliceInstances: Iterable<string> = []): void {
     const now = this.#now();
@@ -83,7 +86,7 @@ export class LivenessJudge {
     this.#entries = entries;
   }
 
-  /** Takes the answer to one `confirm`: the current Lease, or null if it does not exist. */
+  /** Takes in the result of a live read that `verdict` asked for: the current Lease, or null if it does not exist. */
   confirmed(name: string, lease: SeenLease | null): void {
     const now = this.#now();
     const lasts = this.#reads !== null && now - this.#reads.lastMs <= RENEWAL_GAP_MS;
@@ -96,7 +99,7 @@ export class LivenessJudge {
     entry.live = stamp;
   }
 
-  /** Instances whose Lease duration passed without a renewal, sorted. This alone does not allow their collection: see `verdict`. */
+  /** Instances whose Lease duration passed without a renewal, sorted. Only `verdict` allows the deletion of their objects. */
   dead(own: OwnRenewals): readonly string[] {
     return this.#expired(this.#now(), own).map(({ instance }) => instance);
   }
@@ -171,8 +174,8 @@ export function seenLease({ metadata, spec }: Wire<V1Lease>): SeenLease | null {
 }
 
 /**
- * While the API accepts no writes, all Leases get old. After that, each Lease gets its full duration again, from our first
- * renewal on. While this instance cannot renew its own Lease, no peer counts as dead.
+ * While the API accepts no writes, no instance can renew. So each Lease gets its full duration again, counted from our own
+ * first renewal after the outage. While this instance cannot renew its own Lease, no peer counts as dead.
  */
 function expiresAtMs({ changedAtMs, durationMs }: Entry, { okSinceMs }: OwnRenewals): number {
   return okSinceMs === null ? Number.POSITIVE_INFINITY : Math.max(changedAtMs, okSinceMs) + durationMs;
@@ -180,7 +183,10 @@ function expiresAtMs({ changedAtMs, durationMs }: Entry, { okSinceMs }: OwnRenew
 
 const ABSENT = 'absent';
 
-/** Excludes the resourceVersion: any edit changes it, and an edit does not prove that the instance is alive. */
+/**
+ * The parts of a Lease that a renewal changes. Not the resourceVersion: any edit changes it, and an edit does not
+ * prove that the instance is alive.
+ */
 const stampOf = ({ renewTime, holder }: SeenLease): string => JSON.stringify([renewTime, holder]);
 
 function durationOf({ durationSeconds }: SeenLease): number {

@@ -1,8 +1,8 @@
-// Decides which expired instances this instance may collect now, which Leases to read live first, and how long to wait. Pure:
-// LivenessJudge supplies the facts.
+// Decides for each expired instance whether this instance may delete its objects now, which Leases must be read live first,
+// and how long to wait. Pure: `LivenessTracker` supplies the facts.
 import { DEAD_INSTANCE, turnAtMs } from './turn-order.ts';
 
-/** This instance's own renewals, on the judge's clock. */
+/** This instance's own renewals, by the clock of `LivenessTracker`. */
 export interface OwnRenewals {
   /** Start of the current series of successful renewals; null while they fail. */
   readonly okSinceMs: number | null;
@@ -14,7 +14,7 @@ export interface LeaseVerdict {
   readonly collect: readonly string[];
   /** Leases to read live first. The caller passes each answer to `confirmed`, then asks for a new verdict. */
   readonly confirm: readonly string[];
-  /** Why some instances are not collected yet, and the latest time to ask again. */
+  /** Why the objects of some instances stay for now, and the latest time to ask again. */
   readonly waiting: { readonly reason: string; readonly untilMs: number } | null;
 }
 
@@ -32,15 +32,17 @@ export interface VerdictFacts {
   readonly expired: readonly ExpiredLease[];
   /** Number of all other instances. */
   readonly peers: number;
-  /** Number of live instances before this one: they collect first. */
+  /** Number of live instances before this one. They may delete first. */
   readonly rank: number;
   /** Since when most peers are expired at once; null: they are not. */
   readonly massSinceMs: number | null;
-  /** The series of successful live reads. */
+  /** The current series of successful live reads; null before the first. */
   readonly reads: { readonly sinceMs: number; readonly lastMs: number } | null;
 }
 
-/** If most peers expire together, the fault is probably local. Own renewals and live reads must succeed for this long. */
+/**
+ * If most peers expire together, the fault is probably local. Before any deletion, own renewals and live reads must succeed for this long.
+ */
 const PROOF_MS = 60_000;
 /** Renewals happen every 10 s, and one may be late. */
 export const RENEWAL_GAP_MS = 25_000;
@@ -62,7 +64,7 @@ function renewsItself({ nowMs, own: { okSinceMs, lastRenewOkMs } }: VerdictFacts
   return okSinceMs !== null && lastRenewOkMs !== null && nowMs - lastRenewOkMs <= RENEWAL_GAP_MS;
 }
 
-/** From when on the expiry of most peers counts as real. */
+/** When the expiry of most peers starts to count as real. */
 function massTrustedAtMs({ nowMs, own, reads }: VerdictFacts, massSinceMs: number): number {
   const readingSinceMs = reads !== null && nowMs - reads.lastMs <= RENEWAL_GAP_MS ? reads.sinceMs : nowMs;
   return Math.max(massSinceMs, own.okSinceMs ?? nowMs, readingSinceMs) + PROOF_MS;
@@ -77,7 +79,7 @@ function massVerdict(facts: VerdictFacts, trustedAtMs: number): LeaseVerdict {
   return { collect: [], confirm: unconfirmed(expired, nowMs), waiting: { reason, untilMs } };
 }
 
-/** Instances act in the order of their ranks, each on Leases that it has just read live. */
+/** The live instances act in the order of their ranks. Each one first reads the expired Leases live. */
 function rankedVerdict({ nowMs, expired, rank }: VerdictFacts, trustedAtMs: number): LeaseVerdict {
   const actsAtMs = ({ expiredAtMs }: ExpiredLease) =>
     turnAtMs(DEAD_INSTANCE, rank, Math.max(expiredAtMs, trustedAtMs));

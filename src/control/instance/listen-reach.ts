@@ -1,4 +1,4 @@
-// Whether clients reach this instance at its advertised address. With --listen on a single address, it is not reachable at others. Pure.
+// Checks that this instance listens at its advertised address: `--listen` may name a single other address. Pure.
 import { isIPv4, SocketAddress } from 'node:net';
 import { addressRefusal } from './address-refusal.ts';
 

@@ -17,7 +17,7 @@ export interface Participation {
   readonly takesPart: boolean;
   /** A short text for status and log. */
   readonly reason: string;
-  /** Why the answer is only a guess; null if it is certain. */
+  /** Why `takesPart` is only the configured default; null if the Node was read. */
   readonly problem: string | null;
 }
 
@@ -27,7 +27,7 @@ export const EVERY_NODE: Participation = Object.freeze({
   problem: null,
 });
 
-/** null while it is too early to tell. Nothing is written then, so a restart changes nothing. */
+/** null until the Node was read once. Nothing is written before that, so a restart changes nothing. */
 export function participation(
   node: string,
   selector: NodeSelector,

@@ -45,7 +45,7 @@ export class NodeWatch {
             fieldSelector: `metadata.name=${node}`,
             metadataOnly: true,
             project: ({ metadata }) => metadata.labels ?? {},
-            // kubelet updates its Node all the time, but rarely a label.
+            // The kubelet updates its Node all the time, but rarely its labels.
             equal: sameLabels,
             onChange: () => this.#changed(),
           });
@@ -61,7 +61,7 @@ export class NodeWatch {
     await this.#reflector?.stop();
   }
 
-  /** null while it is too early to tell. */
+  /** null until the Node was read once. */
   participation(): Participation | null {
     const { node, selector, unknown } = this.#deps;
     return selector === null ? EVERY_NODE : participation(node, selector, unknown, this.#sighting());

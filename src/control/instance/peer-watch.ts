@@ -1,5 +1,6 @@
-// The peers of this instance: which are alive, whose objects may be collected, and whether magnum-cluster-api-proxy still runs on
-// any node. A Lease is read live before its instance is collected. The judges decide, from changes alone.
+// The peers of this instance: which are alive, whose objects may be deleted, and whether magnum-cluster-api-proxy still runs on
+// any node. Before the objects of an instance are deleted, its Lease is read live. `LivenessTracker` and `TimestampTracker`
+// decide, from changes alone.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -29,7 +30,7 @@ export interface PeerView {
   readonly peers: Peers;
   /** Names of Leases that the caller passes to `readLive`. */
   readonly unconfirmed: readonly string[];
-  /** Why objects of a dead instance are not collected yet; null: nothing waits. */
+  /** Why objects of a dead instance stay for now; null: nothing waits. */
   readonly waiting: string | null;
   readonly lookAgainAtMs: number | null;
 }
@@ -41,7 +42,7 @@ export class PeerWatch {
   readonly #judge: LivenessJudge;
   readonly #timestamps: TimestampJudge;
   readonly #reading = new Set<string>();
-  /** Instances that slices named at the last look. */
+  /** Instances that slices named in the last `look`. */
   #instances: ReadonlySet<string> = new Set();
   #holders = '';
   #stopped = false;
@@ -53,8 +54,8 @@ export class PeerWatch {
   }
 
   /**
-   * Records renewals. Returns whether a new look is necessary: a holder changed, or a Lease was added or removed. A plain renewal needs
-   * none; each instance renews every ten seconds.
+   * Records renewals. Returns whether a new `look` is necessary: a holder changed, or a Lease was added or removed. A plain renewal
+   * needs none; each instance renews every ten seconds.
    */
   heard(leases: ReadonlyMap<string, LeaseObject>): boolean {
     const seen = seenLeases(leases);
@@ -115,7 +116,9 @@ export class PeerWatch {
     };
   }
 
-  /** An instance that searches another namespace does no work for our clusters. A Lease without the annotation counts as ours. */
+  /**
+   * An instance that searches another namespace does no work for our clusters. A Lease without the annotation counts as one of our scope.
+   */
   #isOfOurSet(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
     if (instance === this.#deps.instance) return true; // its Lease may still be a predecessor's
     const where = leases.get(leaseName(instance))?.metadata?.annotations?.[CLUSTER_NAMESPACE_ANNOTATION];
@@ -126,7 +129,7 @@ export class PeerWatch {
     this.#stopped = true;
   }
 
-  /** Reads the Lease of an instance that seems dead. A failed read is retried after the next look. */
+  /** Reads the Lease of an instance that seems dead. A failed read is retried after the next `look`. */
   async readLive(name: string): Promise<void> {
     if (this.#reading.has(name) || this.#stopped) return;
     this.#reading.add(name);

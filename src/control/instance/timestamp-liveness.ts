@@ -1,6 +1,6 @@
-// The time stamps that instances of magnum-cluster-api-proxy write on their slices, and whether the writer is still alive. Only
-// a change counts, on the local monotonic clock. Their own rule compares two clocks, so a node with a wrong clock loses its
-// slices. Our time stamps use a format that they can read.
+// The time stamps that instances of magnum-cluster-api-proxy write on their slices, and whether the writer is still alive. A writer is
+// alive if its time stamp changed recently, by the local monotonic clock. magnum-cluster-api-proxy compares the clocks of two nodes
+// instead, so a node with a wrong clock loses its slices. `formatTimestamp` writes a format that magnum-cluster-api-proxy can read.
 
 /** The same value as in magnum-cluster-api-proxy. */
 const EXPIRES_AFTER_MS = 30_000;
@@ -29,8 +29,8 @@ export class TimestampJudge {
   }
 
   /**
-   * Takes all slices of magnum-cluster-api-proxy. A new slice gets its full time from now on. While the API is unreachable (`heard`
-   * is false) all slices do, because updates by their writers are not visible either.
+   * Takes in all slices of magnum-cluster-api-proxy. A new slice expires after the full time from now on. While the slices are not
+   * watched, this holds for all of them, because updates by their writers are not visible.
    */
   observe(slices: readonly SeenTimestamp[], heard = true): void {
     const now = this.#now();

@@ -1,5 +1,5 @@
-// The one rule for which of several instances performs a shared write. Instances are ordered by name, which is also the order of their
-// Leases. The first one acts. Each further one acts a step later, if the write is still necessary, so a stuck instance blocks nothing.
+// Decides which of several instances performs a shared write. Instances are ordered by name, which is also the order of their Leases.
+// The first one acts. Each further instance acts a step later if the write is still necessary, so a stuck instance blocks nothing.
 //
 // | shared write                                  | instances in the order                        | pace              |
 // | delete the slices and Lease of a dead instance | all live ones                                | `DEAD_INSTANCE`   |
@@ -18,15 +18,15 @@ export interface Pace {
   readonly settleMs: number;
   /** How much longer each further instance waits. */
   readonly stepMs: number;
-  /** The most that the steps add. */
+  /** The maximum that the steps add. */
   readonly mostMs: number;
 }
 
-/** A step is enough time for the instances before to delete everything. */
+/** A step is long enough for the previous instance to delete everything. */
 export const DEAD_INSTANCE: Pace = { settleMs: 0, stepMs: 3000, mostMs: Number.POSITIVE_INFINITY };
 /** The first instance waits too, because another instance may be writing the object. */
 export const ORPHAN: Pace = { ...DEAD_INSTANCE, settleMs: 1000 };
-/** A step is the limit for one request, so two instances never overwrite each other. */
+/** A step is the time limit of one request, so two instances never overwrite each other. */
 export const KUBECONFIG: Pace = { settleMs: 0, stepMs: 10_000, mostMs: Number.POSITIVE_INFINITY };
 /** Users wait for the status, and a second write costs little. */
 export const LISTENER_STATUS: Pace = { settleMs: 0, stepMs: 200, mostMs: 4000 };
@@ -38,7 +38,7 @@ export function rankAmong(instance: string, instances: Iterable<string>): number
   return rank;
 }
 
-/** The instance that comes before all others; null: there is none. */
+/** The first of these instances; null if there are none. */
 export function firstOf(instances: Iterable<string>): string | null {
   let first: string | null = null;
   for (const instance of instances) if (first === null || byText(instance, first) < 0) first = instance;
@@ -52,7 +52,7 @@ export const isFirst = ({ rank }: Pick<Peers, 'rank'>): boolean => rank === 0;
 export const turnAtMs = ({ settleMs, stepMs, mostMs }: Pace, rank: number, sinceMs: number): number =>
   sinceMs + settleMs + Math.min(rank * stepMs, mostMs);
 
-/** Whether this process acts at all: it serves clients, and no other process of the node holds the Lease. */
+/** Whether this process may write at all: it serves clients and holds the Lease of its node. */
 export const mayAct = ({ holder, started }: Pick<Self, 'holder' | 'started'>): boolean => holder && started;
 
 /** The earliest of several times; null: never. */

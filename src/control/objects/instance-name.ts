@@ -16,14 +16,14 @@ export interface HostNames {
 export function instanceName({ nodeName, hostname }: HostNames): string {
   const given = nodeName !== null && nodeName !== '' ? nodeName : hostname;
   const clean = trimmed(given.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'));
-  // A name that already ends like a hash gets a hash too. Otherwise one host could have the hashed name of another.
+  // A host name that already ends like a hash gets a hash too. Otherwise it could equal the hashed name of another host.
   if (isLabel(given) && !/(?:^|-)[0-9a-f]{10}$/.test(given)) return given;
   const room = MAX_LABEL - NAME_HASH_DIGITS - 1;
   return `${trimmed(clean.slice(0, room)) || 'host'}-${nameHash(given)}`;
 }
 
 export interface SliceNameOptions {
-  /** Another pair already uses the plain name: `a-b` on `c` and `a` on `b-c` give the same text. */
+  /** Another pair of cluster and instance already uses the plain name: `a-b` on `c` and `a` on `b-c` give the same text. */
   readonly disambiguate: boolean;
 }
 
@@ -45,12 +45,12 @@ const isLabel = (text: string): boolean =>
 
 const trimmed = (text: string): string => text.replace(/^-+/, '').replace(/-+$/, '');
 
-/** 40 bits: if a thousand names need a hash, two are equal in one of two million installations. */
+/** 40 bits: among a thousand hashed names, two are equal with a probability of one in two million. */
 export const NAME_HASH_DIGITS = 10;
 
-/** The hash in a name that is too long or taken. It is the same on every instance and in every version. */
+/** The hash in a name whose plain form is too long or already in use. It is the same on every instance and in every version. */
 export function nameHash(text: string): string {
-  // Loaded late: few names need a hash, and an instance that serves from files does not need cryptography.
+  // Loaded on first use: few names need a hash, and an instance that reads its clusters from files does not need cryptography.
   const { createHash } = process.getBuiltinModule('node:crypto');
   return createHash('sha256').update(text).digest('hex').slice(0, NAME_HASH_DIGITS);
 }

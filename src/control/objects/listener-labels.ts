@@ -1,5 +1,5 @@
-// The marks that distinguish an object of an additional listener from an object of the cluster itself. They depend only on the object.
-// A mark proves nothing without the owner tag and the matching name. Pure.
+// The label and the annotations that distinguish an object of an additional listener from an object of the cluster itself. They prove
+// nothing without the owner tag and the matching name. Pure.
 import type { V1ObjectMeta } from '@kubernetes/client-node';
 import {
   LISTENER_ANNOTATION,
@@ -14,7 +14,7 @@ export interface ListenerLabels {
   readonly service: string;
 }
 
-/** null for an object of the cluster itself, and for an object with only one of the two marks. */
+/** null for an object of the cluster itself, and for an object with only the label or only the annotation. */
 export function listenerLabels(meta: Wire<V1ObjectMeta> | undefined): ListenerLabels | null {
   const service = meta?.labels?.[LISTENER_SERVICE_LABEL];
   const listener = meta?.annotations?.[LISTENER_ANNOTATION];

@@ -15,13 +15,13 @@ const MAX_NAME = 63;
 export const plainName = ({ cluster, poolName }: Pick<NamedListener, 'cluster' | 'poolName'>): string =>
   `${cluster}-${poolName}`;
 
-/** The hash covers everything that identifies the listener, so that names are unique in a site. */
+/** The hash covers everything that identifies the listener, so two listeners never share a name. */
 export function hashedName({
   key,
   cluster,
   poolName,
 }: Pick<NamedListener, 'key' | 'cluster' | 'poolName'>): string {
-  // The name of an object may contain characters that a Service name cannot.
+  // The name of an object may contain characters that are invalid in a Service name.
   const clean = `${cluster}-${poolName}`
     .replaceAll(/[^a-z0-9]+/g, '-')
     .slice(0, MAX_NAME - NAME_HASH_DIGITS - 1);

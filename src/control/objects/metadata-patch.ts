@@ -1,5 +1,5 @@
-// Builds the part of a merge patch that restores the labels, annotations, tags and owner of Isthmus. Foreign keys stay. A key of Isthmus,
-// or a tag that it set, is removed (`null` in a merge patch) when it is no longer wanted. Pure.
+// Builds the part of a merge patch that restores the labels, annotations, tags and owner that Isthmus sets. Foreign keys stay. A key of
+// Isthmus, or a tag that it set, is removed (`null` in a merge patch) when it is no longer wanted. Pure.
 import type { V1ObjectMeta, V1OwnerReference } from '@kubernetes/client-node';
 import {
   APPLIED_TAGS,
@@ -72,8 +72,8 @@ function changed(found: Texts, wanted: Texts, ours: readonly string[]): Record<s
 }
 
 /**
- * A merge patch replaces a list as a whole, so the patch keeps foreign owners. A restored OpenStackCluster has a new uid: with the old
- * uid, the garbage collector would delete the object.
+ * A merge patch replaces a list as a whole, so the patch keeps foreign owners. A restored OpenStackCluster has a new uid: if the owner
+ * reference kept the old uid, the garbage collector would delete the object.
  */
 function changedOwners(found: readonly V1OwnerReference[], wanted: readonly V1OwnerReference[]) {
   const isOurKind = ({ kind }: V1OwnerReference) => wanted.some((owner) => owner.kind === kind);

@@ -1,6 +1,6 @@
-// All rights that Isthmus needs in the Kubernetes API. `isthmus doctor` checks this table, the demo's user has these rights, and a Role
-// must grant them. A test compares the table with the requests of a running instance. Discovery of served versions is not listed:
-// every authenticated user may do that (ClusterRole system:discovery).
+// All rights that Isthmus needs in the Kubernetes API, which a Role must grant. `isthmus doctor` checks them, and the demo grants them to
+// its user. A test compares the table with the requests of a running instance. Discovery of served versions is not listed: every
+// authenticated user has this right (ClusterRole system:discovery).
 
 interface Right {
   /**
@@ -43,7 +43,8 @@ const RIGHTS: readonly Right[] = [
     where: 'clusters',
     group: '',
     resource: 'secrets',
-    // RBAC has no label selectors. List and watch request only the metadata of kubeconfigs; get reads the content of one to change it.
+    // RBAC has no label selectors. `list` and `watch` request only the metadata of kubeconfigs. `get` reads the content of one
+    // kubeconfig before it is changed.
     verbs: ['list', 'watch', 'get', 'patch'],
     why: 'rewrite the server in a kubeconfig, and restore it',
     without: 'kubeconfigs are not rewritten to the proxy',

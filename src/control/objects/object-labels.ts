@@ -1,5 +1,5 @@
-// The labels and annotations of the objects in Kubernetes: those of Isthmus, of Kubernetes, and of the program that Isthmus replaces.
-// "Old instances" are instances of that program; they may run at the same time.
+// The labels and annotations of the objects in Kubernetes: those of Isthmus, of Kubernetes, and of magnum-cluster-api-proxy, which Isthmus
+// replaces. "Old instances" are instances of magnum-cluster-api-proxy. They may run at the same time.
 
 /** On every object for a cluster, as label and as annotation. The value is the name of the cluster. */
 export const OWNER_TAG = 'isthmus.dev/resource-owner';
@@ -7,14 +7,14 @@ export const OWNER_TAG = 'isthmus.dev/resource-owner';
 export const INSTANCE_LABEL = 'isthmus.dev/instance';
 
 /**
- * On a Service: the namespace of its cluster. An instance with another `--cluster-namespace` cannot see that cluster and leaves the
- * Service alone. On a Lease: the namespace that its holder watches (`*` means all). Instances with equal values share the work.
+ * On a Service: the namespace of its cluster. An instance with another `--cluster-namespace` cannot see that cluster, so it does not change
+ * the Service. On a Lease: the namespace that its holder watches (`*` means all). Instances with equal values divide the work.
  */
 export const CLUSTER_NAMESPACE_ANNOTATION = 'isthmus.dev/cluster-namespace';
 
 /**
- * On the Service of a cluster: `<namespace>/<name>` of the OpenStackCluster that holds the name. Not the uid, which a restore or a move
- * changes. No other object takes over the name while the holder has it.
+ * On the Service of a cluster: `<namespace>/<name>` of the OpenStackCluster that holds the name. No other object takes over the name
+ * while the holder has it. It is not the uid, because a restore or a move changes the uid.
  */
 export const NAME_HOLDER_ANNOTATION = 'isthmus.dev/name-holder';
 
@@ -23,7 +23,7 @@ export const HOST_ANNOTATION = 'isthmus.dev/host';
 
 /** On an OpenStackCluster, set by users: tags for all objects of that cluster. */
 export const TAGS_ANNOTATION = 'isthmus.dev/resource-tags';
-/** On a tagged object: the keys of the tags that Isthmus set. It changes and removes only those. */
+/** On a tagged object: the keys of the tags that Isthmus set. Isthmus changes and removes only those. */
 export const APPLIED_TAGS = 'isthmus.dev/applied-tags';
 
 /** On the objects of an additional listener: the label is the name of its Service, the annotation `<namespace>/<name>` of the listener. */
@@ -34,7 +34,7 @@ export const LISTENER_SELECTOR_ANNOTATION = 'isthmus.dev/listener-selector';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
-/** Because of this value, the Kubernetes controllers that create or mirror slices ignore the slices of Isthmus. */
+/** The Kubernetes controllers that create or mirror slices ignore slices with this value. */
 export const MANAGED_BY = 'isthmus.dev';
 
 export const PROXIED_SERVICE_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-service';

@@ -1,5 +1,5 @@
-// Reduces watched Kubernetes objects to the fields that decisions need. A thousand clusters on twenty instances are twenty thousand
-// slices, so every kept field costs memory.
+// Reduces watched Kubernetes objects to the fields that decisions need. A thousand clusters on twenty instances have twenty
+// thousand slices, so every kept field costs memory.
 
 import { APPLIED_TAGS } from './object-labels.ts';
 import type { EndpointSliceObject, LeaseObject, ServiceObject } from './published-objects.ts';

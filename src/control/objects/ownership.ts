@@ -1,5 +1,5 @@
 // Determines the owner of a Service or an EndpointSlice from the object alone, so the result survives a restore, a move or a restart.
-// Each writer checks ownership here first, and then the name: a tag alone proves nothing about the name. Pure.
+// Before a write, each caller checks the ownership and then the name: a copied object has the same tag under another name. Pure.
 import type { V1EndpointSlice, V1Service } from '@kubernetes/client-node';
 import { isClusterName } from './cluster-name.ts';
 import {
@@ -19,13 +19,16 @@ import type { Wire } from './wire-object.ts';
 export type Ownership =
   /** `instance` is null on objects that instances share. */
   | { readonly kind: 'ours'; readonly cluster: string; readonly instance: string | null }
-  /** An object of the program that Isthmus replaces. Isthmus may adopt its Service, but leaves its slices alone. */
+  /**
+   * An object of the program that Isthmus replaces. Isthmus may adopt such a Service. It never changes such a slice,
+   * but deletes one that has expired.
+   */
   | { readonly kind: 'upstream' }
   | { readonly kind: 'foreign'; readonly reason: string };
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Items of a list have no kind. A slice is recognised by `addressType`, which is mandatory. */
+/** The items of a list have no `kind`. A slice is recognised by `addressType`, a mandatory field. */
 export function ownershipOf(object: Wire<V1Service> | Wire<V1EndpointSlice>): Ownership {
   const labels: Texts = object.metadata?.labels ?? {};
   const annotations: Texts = object.metadata?.annotations ?? {};
@@ -45,8 +48,8 @@ export function ownershipOf(object: Wire<V1Service> | Wire<V1EndpointSlice>): Ow
 }
 
 /**
- * The namespace of a Service's cluster, if instances that watch `scope` (null means every namespace) cannot see it. Then other instances
- * serve the cluster; from here it only looks deleted. Returns null if the cluster is in scope or the Service has no such annotation.
+ * The namespace of the Service's cluster, if it is outside `scope` (null means every namespace). Other instances serve that cluster; to
+ * an instance with this scope it only looks deleted. Returns null if the cluster is in scope or the Service has no such annotation.
  */
 export function foreignNamespace(service: Wire<V1Service>, scope: string | null): string | null {
   const namespace = own(service.metadata?.annotations ?? {}, CLUSTER_NAMESPACE_ANNOTATION);
@@ -70,7 +73,7 @@ function sliceOwnership(cluster: string | null, labels: Texts, annotations: Text
   const instance = own(labels, INSTANCE_LABEL);
   const managedBy = own(labels, MANAGED_BY_LABEL);
   if (instance !== null || cluster !== null || managedBy === MANAGED_BY) {
-    // A slice needs all three marks. A slice with only some of them is a copy or was edited.
+    // A slice of Isthmus has the tag and both labels. If one is missing, the slice is a copy or was edited.
     const missing = [
       ...(cluster === null ? [`the tag ${OWNER_TAG}`] : []),
       ...(instance === null || instance === '' ? [`the label ${INSTANCE_LABEL}`] : []),

@@ -1,5 +1,5 @@
-// Builds the objects that Isthmus keeps in Kubernetes in their exact desired form. Pure: every difference from the API causes a write,
-// so the result must depend only on the input, including all times.
+// Builds the objects that Isthmus keeps in Kubernetes in their exact desired form. Pure: every difference from the object in the API
+// causes a write, so the result depends only on the input. Times are input too.
 import type {
   V1EndpointSlice,
   V1Lease,
@@ -32,9 +32,9 @@ export type EndpointSliceObject = Wire<V1EndpointSlice>;
 export type LeaseObject = Wire<V1Lease>;
 
 /**
- * How other instances see that the instance of a slice is alive. `timestamp`: old instances run at the same time, so slices look like
- * theirs and have a fresh time. `lease`: slices lack the marks that an old instance looks for, so it never expires them; each slice is
- * written once.
+ * How other instances see that the instance of a slice is alive. `timestamp`: old instances run at the same time, so each slice has
+ * their labels and a fresh time. `lease`: slices lack the labels that an old instance looks for, so it never expires them. Each slice
+ * is written once.
  */
 export type LivenessMode = 'lease' | 'timestamp';
 
@@ -47,7 +47,9 @@ export interface ClusterOwner {
 }
 
 const SERVICE_PORT = 6443;
-/** kube-proxy matches the port of a slice to the port of the Service by this name. Without a selector, target ports have no effect. */
+/**
+ * kube-proxy matches the port of a slice to the port of the Service by this name. A Service without a selector ignores its target ports.
+ */
 const PORT_NAME = 'https';
 const LISTENER_PORT_NAME = 'listener';
 export const LEASE_SECONDS = 30;
@@ -62,7 +64,10 @@ export interface ServiceFacts {
   /** Old instances reset the labels of a Service every 10 s. While they run, tags are only annotations. */
   readonly mode: LivenessMode;
   readonly tags: Tags;
-  /** `<namespace>/<name>` of the object that holds the name. Absent for a listener, whose marks contain it, and while uncertain. */
+  /**
+   * `<namespace>/<name>` of the object that holds the name. Absent for a listener, whose annotation names it, and while the holder
+   * is uncertain.
+   */
   readonly holder?: string;
   /** Absent for the cluster itself. */
   readonly listener?: ListenerServiceFacts;
@@ -116,7 +121,7 @@ export interface EndpointSliceFacts {
   readonly namespace: string;
   readonly owner: ClusterOwner | null;
   readonly instance: string;
-  /** Another pair uses the plain name: see `sliceName`. */
+  /** Another slice uses the plain name: see `SliceNameOptions`. */
   readonly disambiguate?: boolean;
   /** The address of this instance that clients of the Service reach. */
   readonly address: string;
@@ -128,7 +133,9 @@ export interface EndpointSliceFacts {
   readonly mode: LivenessMode;
   /** Only for mode `timestamp`, as `formatTimestamp` writes it. */
   readonly timestamp: string | null;
-  /** This instance drains: clients use it only if no other instance is ready. Never set for a backend that fails its checks. */
+  /**
+   * This instance drains: kube-proxy sends clients here only if no other instance is ready. Never true for a backend that fails its checks.
+   */
   readonly terminating: boolean;
   readonly tags: Tags;
   /** Absent for the cluster itself. */
@@ -139,7 +146,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
   const { cluster, namespace, instance, timestamp, terminating, nodeName, listener } = facts;
   const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
   const service = listener?.service ?? cluster;
-  // Old instances do not support listeners, so the slice of a listener never needs their marks.
+  // Old instances do not support listeners, so the slice of a listener never needs their labels.
   const mode = marks === null ? facts.mode : 'lease';
   if (mode === 'timestamp' && timestamp === null)
     throw new Error('a slice of mode timestamp needs one: old instances crash without');
@@ -181,7 +188,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
 export interface LeaseFacts {
   readonly instance: string;
   readonly namespace: string;
-  /** `<instance>/<random>`: a successor process on the same host has the same instance name but another holder. */
+  /** `<instance>/<random>`. A successor process on the same host has the same instance name but another holder. */
   readonly holder: string;
   /** The boot id of the host; empty if unknown. */
   readonly host: string;

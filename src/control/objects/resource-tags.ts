@@ -1,5 +1,5 @@
 // Tags that users set on the objects in Kubernetes: their syntax (`key=value,…`), the reserved keys, and which tags of an object Isthmus
-// applied. The object itself records the applied tags, so the record survives restart, backup and move. Pure.
+// applied. The object itself records the applied tags, so the record survives a restart, a restore and a move. Pure.
 import { labelKeyProblem, labelValueProblem } from '../../kube/labels/label-syntax.ts';
 import { APPLIED_TAGS } from './object-labels.ts';
 import { shownValue } from './shown-value.ts';
@@ -9,7 +9,7 @@ export type Tags = Readonly<Record<string, string>>;
 
 export type ReadTags =
   | { readonly kind: 'tags'; readonly tags: Tags }
-  /** Never empty. In this case none of the tags is used. */
+  /** Never empty. Isthmus uses none of the tags then. */
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
 export const NO_TAGS: ReadTags = Object.freeze({ kind: 'tags', tags: Object.freeze({}) });

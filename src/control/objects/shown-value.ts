@@ -1,5 +1,5 @@
-// Formats an untrusted value for a message: short, on one line, with its type where that helps. It does not descend into
-// objects: YAML anchors can make them cyclic.
+// Formats an untrusted value for a message: short, on one line, with its type where that helps. It never shows the
+// content of an object: YAML anchors can make objects cyclic.
 
 const MAX_SHOWN = 60;
 

@@ -30,7 +30,7 @@ export interface UpstreamSlice {
 }
 
 export interface SliceIndex {
-  /** All slices, including foreign ones: a foreign slice can occupy a name. */
+  /** All slices. Foreign slices are included, because they occupy names. */
   readonly byName: ReadonlyMap<string, EndpointSliceObject>;
   /** Slices of all Isthmus instances by publication key. Each list is sorted by instance, then name. */
   readonly ours: ReadonlyMap<string, readonly OwnedSlice[]>;
@@ -94,7 +94,7 @@ function changedIndex(
   };
 }
 
-/** Changes to lists by key. Only changed lists are copied. */
+/** Collects changes to lists that are kept by key. Only changed lists are copied. */
 class Changes<T extends { readonly name: string }> {
   readonly #before: ReadonlyMap<string, readonly T[]>;
   readonly #keyOf: (item: T) => string;
@@ -145,7 +145,7 @@ export function classifiedSlice(
     const { cluster, instance } = ownership;
     const labels = listenerLabels(object.metadata);
     const service = labels?.service ?? cluster;
-    // The tag alone proves nothing: a copy under another name is not a slice of Isthmus.
+    // The name must match too: a copy under another name has the same tag but is not a slice of Isthmus.
     const isOurs = [false, true].some(
       (disambiguate) => sliceName(service, instance, { disambiguate }) === name,
     );

@@ -1,5 +1,5 @@
 // The cache of the control loop: results that the next turn uses again while their inputs are the same objects. It lowers the cost of a
-// turn and never changes a result. The loop has one; each stage gets it as an argument, and it is dropped with the loop.
+// turn and never changes a result. The loop owns one cache and passes it to each stage.
 
 interface Known {
   readonly inputs: readonly unknown[];
@@ -47,7 +47,7 @@ export class TurnCache {
     return result;
   }
 
-  /** A part with its own rule for what stays valid. `create` makes it on first use and identifies it. */
+  /** A part of the cache that decides by itself which entries are still valid. `create` makes it on first use, and is its key. */
   part<T>(create: () => T): T {
     if (!this.#parts.has(create)) this.#parts.set(create, create());
     return this.#parts.get(create) as T;

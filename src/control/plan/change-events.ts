@@ -1,4 +1,4 @@
-// The Events of one turn, for clusters and for additional listeners, each with the object it is about. Pure.
+// The Events of one turn, for clusters and for additional listeners, each with the object that it is about. Pure.
 
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { DesiredState } from '../desired/desired-state.ts';

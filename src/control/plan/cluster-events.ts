@@ -39,7 +39,7 @@ function told({ status, was, isStarting, instance }: StatusChange<ClusterStatus>
     case 'invalid':
       return { type: 'Warning', reason: invalidReason(status), message: reason, shared: true };
     case 'not-proxied':
-      // Most clusters are never proxied.
+      // A cluster that was never proxied causes no Event: most clusters never are.
       return was === null ? null : { type: 'Normal', reason: 'NotProxied', message: reason, shared: true };
   }
 }

@@ -1,8 +1,8 @@
-// Plans the removal of orphans. It needs a complete world, deletes only objects with our owner tag and the matching name, and never most
-// of them at once. Pure.
+// Plans the removal of orphans. Orphans are objects of deleted clusters, deleted listeners and dead instances. The plan needs a complete
+// World, and deletes only objects with our owner tag and the matching name. It never deletes most of them at once. Pure.
 //
 // | object                                      | is deleted when                                   | breaker |
-// | slice of a dead instance                    | its Lease is dead, and this instance has the turn | no      |
+// | slice of a dead instance                    | its Lease expired, and this instance has its turn | no      |
 // | Lease of a dead instance                    | the instance has no slice any more                | no      |
 // | slice of magnum-cluster-api-proxy           | its time stamp expired; in turn                   | no      |
 // | Service of a cluster that is not proxied    | no slice uses it; in turn                         | no      |
@@ -78,7 +78,7 @@ export function collectionPlan(
     serviceRemoval(service, namespace, whyGone(service.listener)),
   );
   const turns = collectionTurns([...unguarded, ...guarded], kube, memory);
-  // Orphans count before their wait ends: the breaker must trip before the first deletion of a mass delete.
+  // Orphans count even before their wait ends, so the breaker trips before the first deletion of a mass delete.
   const breaker = massDelete({
     ours: services.count,
     wouldGo: services.orphaned.length,
@@ -101,7 +101,7 @@ export function collectionPlan(
   };
 }
 
-/** `peers.collect` contains only confirmed dead instances whose collection is our turn. */
+/** `peers.collect` contains only instances that are confirmed dead and whose objects this instance may delete now. */
 function slicesOfDeadInstances({ slices, peers, self }: KubeWorld, namespace: string): Action[] {
   // A fast path for 20,000 slices.
   if (peers.collect.size === 0) return [];
@@ -112,7 +112,7 @@ function slicesOfDeadInstances({ slices, peers, self }: KubeWorld, namespace: st
     .sort(byName);
 }
 
-/** A Lease goes after the last slice of its instance: it is the proof that the instance is dead. */
+/** A Lease is deleted after the last slice of its instance, because the expired Lease proves that the instance is dead. */
 function deadLeases({ slices, peers }: KubeWorld, namespace: string): Action[] {
   return peers.deadLeases
     .filter(({ instance }) => !slices.instances.has(instance))
@@ -144,7 +144,7 @@ function orphanedSlices({ slices, self }: KubeWorld, claims: Claims, namespace: 
   return actions.sort(byName);
 }
 
-/** Without all listeners, the absence of one proves nothing. */
+/** While some listeners may be missing from the list, a missing one may still exist. */
 const isKnown = (listener: string | null, { listenersComplete }: Claims): boolean =>
   listener === null || listenersComplete;
 
@@ -177,7 +177,7 @@ function claimedServices(
   return found;
 }
 
-/** Whether no slice of a live instance belongs to it: otherwise clients still connect through it. Nor is it being deleted already. */
+/** True if no live instance has a slice for this Service, so no client uses it, and if its deletion has not started. */
 function isUnused({ key, object }: OwnedService, { peers, self, slices }: KubeWorld): boolean {
   if (object.metadata?.deletionTimestamp !== undefined) return false;
   const ours = slices.ours.get(key) ?? [];
@@ -203,12 +203,12 @@ const byName = (a: Action, b: Action): number => byText(a.name, b.name);
 
 interface CollectionTurns {
   readonly isDue: (action: Action) => boolean;
-  /** Since when each object could be collected. */
+  /** Since when each object could be deleted. */
   readonly since: ReadonlyMap<string, number>;
   readonly lookAgainAtMs: number | null;
 }
 
-/** When this instance may perform each of these removals, which all instances of its scope plan. */
+/** When this instance may perform each of these removals. All instances of its scope plan the same ones. */
 function collectionTurns(
   actions: readonly Action[],
   { nowMs, peers }: KubeWorld,

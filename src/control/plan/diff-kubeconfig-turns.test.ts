@@ -1,4 +1,5 @@
-// Which instance writes a kubeconfig when the first one is live but cannot write: the next one in turn. Two never overwrite each other.
+// Which instance writes a kubeconfig when the first one is live but cannot write: the next one in turn. Two instances never overwrite
+// each other.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';

@@ -1,4 +1,4 @@
-// The objects of additional listeners: their own Service and slice, withdrawn in order. Foreign objects are never touched.
+// The objects of additional listeners: their own Service and slice, and the order of their withdrawal. Foreign objects are never changed.
 
 import { describe, expect, test } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-// An instance whose Node is not selected withdraws in order and publishes nothing, but still collects orphans.
+// An instance whose Node is not selected withdraws its slices step by step and publishes nothing, but still deletes orphans.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';

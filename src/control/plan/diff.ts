@@ -1,5 +1,5 @@
-// The third pure function of the control loop: the changes that bring the API objects to the desired state. It never touches
-// foreign objects, plans no write while another process holds this node's Lease, and returns no actions once the objects match.
+// The plan: all changes that bring the objects in the API to the desired state. It never changes foreign objects, plans no
+// write while another process holds this node's Lease, and contains no action once the objects match. Pure.
 
 import type { DesiredState } from '../desired/desired-state.ts';
 import { type PublicationStatus, publicationKey } from '../desired/publication.ts';

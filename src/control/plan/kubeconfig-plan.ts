@@ -1,6 +1,6 @@
-// Plans the server of one cluster's kubeconfig. It is rewritten to the proxy only while an instance is ready. When the cluster is no
-// longer proxied, it is restored before the Service is deleted. Instances write in turn, so two never overwrite each other; the
-// next one takes over if the first does not write. A Secret is read only after it changed. Pure.
+// Plans the server of one cluster's kubeconfig. Instances rewrite it to the proxy only while one of them is ready. When the cluster
+// is no longer proxied, they restore it before the Service is deleted. Instances write in turn, so two never overwrite each other.
+// The next instance writes if the first does not. A Secret is read only after it changed. Pure.
 
 import {
   kubeconfigName,
@@ -19,7 +19,7 @@ export interface KubeconfigPlan {
   /** The kubeconfig still points to the proxy: the Service must stay. */
   readonly leadsHere: boolean;
   readonly problem: string | null;
-  /** Since when instances with an earlier turn could have written it, and until when we wait; null: no wait. */
+  /** Since when instances of a lower rank could have written it, and until when this instance waits for them; null: no wait. */
   readonly waiting: { readonly sinceMs: number; readonly untilMs: number } | null;
 }
 
@@ -45,7 +45,6 @@ export function kubeconfigPlan(
     const state = kube.kubeconfigs === null ? 'unread' : 'absent';
     return { state, leadsHere: unseen, problem: unseen ? waits : null, ...NOT_NOW };
   }
-
   const finding = kube.findings.get(key);
   const known = finding?.resourceVersion === secret.resourceVersion ? finding : undefined;
   const ours = proxiedServer(cluster, namespace);

@@ -1,5 +1,5 @@
-// Decides which changes of additional listeners become Kubernetes Events, as cluster-events.ts does for clusters. The normal state of
-// a node that cannot reach the listener is not reported.
+// Decides which changes of additional listeners become Kubernetes Events, as cluster-events.ts does for clusters. A node that cannot
+// reach the listener's machines reports nothing: that is normal.
 //
 // | before → now                       | event                  | reported by                  |
 // | anything → serving                 | Normal Serving         | the instance that serves     |

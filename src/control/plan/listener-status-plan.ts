@@ -1,4 +1,5 @@
-// Plans the `status` of AdditionalListeners. One instance writes it, only when it differs, and with a minimum gap. Pure.
+// Plans the `status` of AdditionalListeners. One instance writes it, only if it differs, and not more often than a
+// minimum gap allows. Pure.
 //
 // | condition  | true when                                                    |
 // | Accepted   | its spec is valid and in use                                 |
@@ -33,7 +34,7 @@ export interface ListenerStatusPlan {
 
 /** Minimum gap before a change that users wait for. */
 const URGENT_MS = 1000;
-/** Minimum gap before a change of counts or messages only: flapping members must not cause a write each. */
+/** Minimum gap before a change of only counts or messages, so that flapping members do not cause a write each. */
 const CALM_MS = 10_000;
 
 const MAX_MESSAGE = 1000;
@@ -178,7 +179,7 @@ function conditionsOf(
   ];
 }
 
-/** Ignores `observedBy` and the fields of other writers; the patch keeps those fields. */
+/** Whether the status needs no write. Ignores `observedBy` and the fields of other writers, which the patch keeps. */
 function isSame({ observedBy: _, ...wanted }: Status, found: ListenerObject['status']): boolean {
   return (
     found !== null && Object.entries(wanted).every(([field, value]) => isDeepStrictEqual(value, found[field]))

@@ -1,5 +1,6 @@
-// Selects the instance that writes the status of a listener: the first live one with a slice, otherwise one with the netns, because it
-// sees more. Instances share only the API. The status names its last writer, which continues to write while it is live. Pure.
+// Decides whether this instance writes the status of a listener. The writer is the first live instance with a slice. Without slices,
+// it is an instance with the netns, because such an instance probes the machines itself. Instances share only the API: the status
+// names its last writer, which continues to write while it is live. Pure.
 //
 // When no live instance has a slice:
 // | this instance sees                                | writer                                                                       |
@@ -23,13 +24,16 @@ export interface WriterTurn {
 }
 
 const AT_ONCE: WriterTurn = { waitMs: 0, claims: false };
-/** Time for instances with a better view to write first. */
+/** How long this instance waits, so that instances with a better view write first. */
 const AFTER_OTHERS: WriterTurn = { waitMs: 6000, claims: false };
 
-/** Time for the instance that reported Serving to correct its report after its slice is gone. A draining instance does not correct it. */
+/**
+ * How long others wait for the instance that reported Serving to correct its report after its slice is deleted. A draining instance does
+ * not correct it.
+ */
 const OUTDATED_MS = 1000;
 
-/** Reasons of Ready that, without a slice, only an instance with the netns can report. */
+/** Reasons of the condition Ready that, without a slice, only an instance with the netns can report. */
 const SEEN_CLOSELY: ReadonlySet<string> = new Set(['NotPublished', 'Unhealthy']);
 
 /** Returns null when another instance writes. `reason` is the reason that this instance would report for Ready. */
@@ -51,15 +55,15 @@ function servingInstance({ cluster, service }: ListenerStatus, { slices, peers }
   return firstOf(list.map(({ instance }) => instance).filter((instance) => peers.live.has(instance)));
 }
 
-/** What the status says now, and whether its writer still stands by it. */
+/** The current status, and whether its report still counts. */
 interface Report {
   /** none: there is no report yet. stale: the writer is dead, serves other clusters, or reported Serving, which is wrong without a slice. */
   readonly by: 'none' | 'this instance' | 'live peer' | 'stale';
   /** The reason of Ready. */
   readonly reason: string | null;
-  /** The writer saw its own backends. */
+  /** The writer has probed the machines itself. */
   readonly isClose: boolean;
-  /** It says Serving, although no live instance has a slice. */
+  /** The report says Serving, although no live instance has a slice. */
   readonly isOutdated: boolean;
 }
 
@@ -100,8 +104,8 @@ const RULES: Readonly<Record<View, Rule>> = {
 };
 
 /**
- * Whether this instance reports what it does not see better than others. A live writer that saw its own backends stays the reporter.
- * Otherwise two instances with different views would overwrite each other repeatedly.
+ * Whether this instance writes a status that other instances can see as well. A live writer that has probed the machines itself
+ * stays the writer. Otherwise two instances with different views would overwrite each other repeatedly.
  */
 function isReporter({ by, isClose }: Report, peers: KubeWorld['peers']): boolean {
   if (isClose && by === 'this instance') return true;
@@ -120,7 +124,8 @@ function viewOf({ state, members }: ListenerStatus): View {
     case 'no-netns':
       return 'blind';
     case 'pending':
-      // Pending without a port is a close view. Without known machines, as after a start, it is not.
+      // With a netns, `pending` means that only the port is missing: a close view. Without one, the machines are not
+      // known yet, as after a start.
       return members.some(({ netns }) => netns !== null) ? 'close' : 'starting';
     case 'no-members':
     case 'invalid':

@@ -8,7 +8,7 @@ import type { Wire } from '../objects/wire-object.ts';
 
 type Meta = Wire<V1ObjectMeta>;
 
-/** Cluster tags override instance tags. While the cluster tags are invalid, existing tags stay: a typing error removes none. */
+/** Cluster tags override instance tags. While the cluster tags are invalid, existing tags stay, so a typing error removes no tag. */
 export function tagsOf({ object }: Publication, found: Meta | undefined, instance: Tags): Tags {
   const own = object?.tags;
   if (own === undefined) return instance;
@@ -22,7 +22,7 @@ export function unreadTagsProblem({ object }: Publication): string | null {
   return `the annotation ${TAGS_ANNOTATION} cannot be used, so tags stay as they are: ${own.problems.join('; ')}`;
 }
 
-/** Reports foreign values under our tag keys, which stay; null when there are none or they are equal. */
+/** Why some of our tags are not applied: another writer uses their keys with other values, which stay. null if there is no such key. */
 export function foreignTagProblem(
   what: string,
   found: Meta | undefined,

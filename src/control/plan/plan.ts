@@ -1,4 +1,4 @@
-// The types of a plan: its actions, Events and Lease reads, and the status of each cluster and listener. `diff` makes a plan and
+// The types of a plan: its actions, Events and Lease reads, and the status of each publication. `diff` makes a plan and
 // `apply` executes it. Each action carries its preconditions, so the API server rejects a stale one.
 
 import type { PublicationStatus } from '../desired/publication.ts';
@@ -23,7 +23,7 @@ export type Action =
   | (Target & { readonly kind: 'create'; readonly object: ServiceObject | EndpointSliceObject })
   | (Target & {
       readonly kind: 'patch';
-      /** A merge patch. `apply` adds the resourceVersion, so the patch changes only the observed version. */
+      /** A merge patch. `apply` adds the resourceVersion, so the API server rejects the patch if the object has changed since. */
       readonly patch: object;
       readonly resourceVersion: string;
     })
@@ -40,13 +40,13 @@ export type Action =
 
 /** State that one plan passes to the next. All times are monotonic. */
 export interface PlanMemory {
-  /** Since when an object could be collected, by `<resource>/<name>`. */
+  /** Since when an orphaned object could be deleted, by `<resource>/<name>`. */
   readonly collectibleSince: ReadonlyMap<string, number>;
   /** Since when a slice of ours has been terminating, by its name. */
   readonly terminatingSince: ReadonlyMap<string, number>;
-  /** Since when a kubeconfig has waited for instances whose turn comes before ours, by `<namespace>/<name>`. */
+  /** Since when this instance has waited for instances of a lower rank to write a kubeconfig, by `<namespace>/<name>`. */
   readonly kubeconfigWaits: ReadonlyMap<string, number>;
-  /** Since when the mass-delete breaker has been open. */
+  /** Since when a mass deletion has been due. */
   readonly breakerSinceMs: number | null;
   /** The last status that this instance planned for each AdditionalListener, by `<namespace>/<name>`. */
   readonly listenerStatus: ReadonlyMap<string, ToldStatus>;
@@ -73,7 +73,7 @@ export const NO_MEMORY: PlanMemory = Object.freeze({
 });
 
 export interface Plan {
-  /** In start order: removals of dead endpoints come first. */
+  /** In the order in which they start: removals of dead endpoints come first. */
   readonly actions: readonly Action[];
   readonly events: readonly StatusEvent[];
   /** Names of Leases to read live (`KubeWorld.doubtedLeases`). */

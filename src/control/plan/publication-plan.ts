@@ -1,5 +1,5 @@
-// Plans all objects of one publication: its Service, this instance's slice, and the kubeconfig of a cluster. Plans without work are
-// cached, because at rest a thousand clusters do not change from turn to turn.
+// Plans all objects of each publication: its Service, this instance's slice, and the kubeconfig of a cluster. Plans without work are
+// cached, because most of a thousand clusters do not change between two turns.
 
 import {
   kubeconfigName,

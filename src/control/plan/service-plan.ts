@@ -1,5 +1,5 @@
-// Plans the Service of one publication. Our Service is kept up to date. A Service of upstream (magnum-cluster-api-proxy) is used, and
-// adopted once no upstream instance is live. Any other Service is never touched, and no slice of ours refers to it. Pure.
+// Plans the Service of one publication. A Service of Isthmus is kept up to date. A Service of upstream (magnum-cluster-api-proxy) is used,
+// and adopted once no upstream instance is live. Any other Service is never changed, and no slice of Isthmus refers to it. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
 import { listenerLabels } from '../objects/listener-labels.ts';
@@ -41,7 +41,7 @@ export function servicePlan(
     clusterNamespace,
     owner: ownerOf(object, clusterNamespace),
     mode: kube.peers.mode,
-    // All instances write the Service. Tags of a single instance would make the instances overwrite each other.
+    // All instances write the Service, so tags of a single instance would make them overwrite each other.
     tags: tagsOf(publication, found?.metadata, {}),
     ...(holder !== undefined && { holder }),
     ...(listener && { listener }),
@@ -81,7 +81,8 @@ export function servicePlan(
       problem: `Service ${namespace}/${name} is being deleted`,
     };
   }
-  // A leaving Service is not updated before its deletion. Only instances that take part adopt an upstream Service.
+  // The Service of a cluster that is no longer proxied is not updated before its deletion. Only instances that take
+  // part adopt an upstream Service.
   const patch =
     want === 'leaving' || (state === 'upstream' && !takesPart)
       ? null
@@ -117,14 +118,14 @@ function notOurs(
 }
 
 export function ownerOf(object: ClusterObject | null, namespace: string) {
-  // No reference to an owner that is being deleted: the garbage collector may delete the dependents before the owner is gone, and
-  // again after each re-creation.
+  // An owner that is being deleted is not referenced: the garbage collector may delete the dependents before the owner is gone,
+  // and again after each re-creation.
   return object === null || object.uid === null || object.deleting
     ? null
     : { apiVersion: object.apiVersion, name: object.name, namespace, uid: object.uid };
 }
 
-/** Returns null when our fields match. Fields of other writers (labels, a cluster IP) stay. */
+/** The patch that restores our fields; null if they match. Fields of other writers (labels, a cluster IP) stay. */
 function servicePatch(found: ServiceObject, wanted: ServiceObject, mode: LivenessMode): object | null {
   const metadata = metadataPatch(found.metadata, wanted.metadata);
   const ports = (found.spec?.ports ?? []).map(({ name, port, protocol, targetPort }) => ({

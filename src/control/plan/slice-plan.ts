@@ -1,5 +1,5 @@
-// Plans this instance's slice of one publication. When no backend passes its checks, the slice is deleted at once. On an orderly
-// withdrawal it is first marked as terminating, so kube-proxy chooses other endpoints, and deleted later. Pure.
+// Plans this instance's slice of one publication. When no backend passes its checks, the slice is deleted at once. In a planned
+// withdrawal it first becomes terminating, so that kube-proxy chooses other endpoints, and is deleted later. Pure.
 //
 // | situation (the first match counts)                                         | wanted slice |
 // | no backend passes its checks, or the Service belongs to another owner      | absent       |
@@ -61,7 +61,7 @@ export interface SliceQuestion {
   readonly terminatingSince: ReadonlyMap<string, number>;
 }
 
-/** What one rule adds to the plan. */
+/** The part of a SlicePlan that depends on the wanted state. */
 type Step = Partial<Omit<SlicePlan, 'state' | 'actions'>> & { readonly action?: Action };
 
 export function slicePlan(question: SliceQuestion): SlicePlan {
@@ -122,7 +122,7 @@ function knownSlice(question: SliceQuestion, found: OwnedSlice, wanted: Wanted):
   return changedSlice(question, found, wanted.endpoint, wanted.kind === 'terminating');
 }
 
-/** The slice is marked as terminating. It is deleted after kube-proxy on every node had time to see the mark. */
+/** The slice is terminating. It is deleted after kube-proxy on every node has had time to see that. */
 function terminatingSlice(question: SliceQuestion, found: OwnedSlice): Step {
   const { publication, kube, settings } = question;
   const terminating = terminatingOf(question, found);
@@ -172,7 +172,7 @@ function whyLeaving(want: Publication['want'], { self: { draining, participation
   return want === 'leaving' ? 'no longer proxied' : participation.reason;
 }
 
-/** When to renew the time stamp (monotonic). Turns in between must not delay it. */
+/** When to renew the time stamp (monotonic). It counts from the last renewal, so that turns in between do not delay it. */
 function refreshAt(wanted: EndpointSliceObject, { nowMs, wallMs }: KubeWorld): number {
   const writtenMs = parseTimestamp(wanted.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? '') ?? wallMs;
   return nowMs + Math.min(REFRESH_MS, Math.max(0, writtenMs + REFRESH_MS - wallMs));
@@ -220,7 +220,10 @@ function portOf({ listener }: Publication, shared: number, found: OwnedSlice | n
   return listener.listenPort ?? found?.object.ports?.[0]?.port ?? shared;
 }
 
-/** Keeps the written time stamp while it is fresh, to avoid a write. A clock that was set back makes it stale too. */
+/**
+ * Keeps the existing time stamp while it is fresh, to avoid a write. A time stamp in the future, after the clock was
+ * set back, is stale too.
+ */
 function freshTimestamp(written: string | null, wallMs: number): string {
   const ms = written === null ? null : parseTimestamp(written);
   return written !== null && ms !== null && Math.abs(wallMs - ms) < REFRESH_MS

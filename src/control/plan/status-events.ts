@@ -44,7 +44,7 @@ export interface StatusChange<S> {
   readonly status: S;
   /** The status of the last turn; null: there was none. */
   readonly was: S | null;
-  /** The status was there at the start and has not been `serving` since. */
+  /** The status existed at the start and has not been `serving` since. */
   readonly isStarting: boolean;
   readonly instance: string;
 }
@@ -61,7 +61,7 @@ export interface EventRules<S extends Status> {
 }
 
 export interface StatusEventsContext<S> {
-  /** null without an object, or while it is being deleted: its API server is expected to stop then. */
+  /** null if there is no object, or if it is being deleted: its API server is expected to stop. */
   readonly objectOf: (status: S) => EventObject | null;
   /** Whether this instance is the first live one by name. Only that instance reports shared changes. */
   readonly isFirst: boolean;
@@ -70,17 +70,17 @@ export interface StatusEventsContext<S> {
   readonly nowMs: number;
 }
 
-/** What the Events of the next turn depend on. */
+/** What the next turn compares with. */
 export interface EventMemory<S> {
   /** The statuses of the last turn, as a list and by key. */
   readonly statuses: readonly S[];
   readonly byKey: ReadonlyMap<string, S>;
-  /** Keys of the first turn that are not serving yet. Their change to `serving` is part of the start. */
+  /** Keys of the first turn whose status is not `serving` yet. Their change to `serving` is part of the start and causes no Event. */
   readonly starting: ReadonlySet<string>;
   readonly startedAtMs: number;
 }
 
-/** After a start, every status becomes `serving` again. During this time, that causes no Event. */
+/** How long a change to `serving` counts as part of the start. */
 const QUIET_MS = 60_000;
 
 /** The Events for the changes from the last turn to this one. `before` is null in the first turn. */

@@ -23,7 +23,7 @@ export interface ListenerReadingSettings {
   readonly fromFile?: boolean;
 }
 
-/** The object itself: what references need, and its current status. */
+/** The object behind a reading: the fields that references need, and its current status. */
 export interface ListenerObject {
   readonly apiVersion: string;
   /** null for an object from a file. */
@@ -42,7 +42,7 @@ export interface ListenerWish {
   readonly port: number;
   readonly targetPort: number;
   readonly selection: PoolSelection;
-  /** Equal for selectors with equal meaning. Detects an edit. */
+  /** Equal for selectors with equal meaning. A different digest shows that the selector was edited. */
   readonly selectorDigest: string;
   readonly allowedCidrs: readonly string[];
 }
@@ -55,7 +55,7 @@ export interface ListenerReading {
   readonly origin: string;
   /** Infinity if unknown: an object with a known age takes precedence. */
   readonly createdAtMs: number;
-  /** The object has a deletionTimestamp and waits for a finalizer. Its Service is withdrawn in order. */
+  /** The object has a deletionTimestamp and waits for a finalizer. Isthmus removes its Service as if the object were already gone. */
   readonly deleting: boolean;
   readonly object: ListenerObject;
   /** The readable values, for status. */
@@ -203,7 +203,7 @@ export function selectorDigest(selector: unknown): string {
     .filter(isRecord)
     .map(({ key, operator, values }) => JSON.stringify([key, operator, Array.isArray(values) ? values : []]))
     .sort(byText);
-  // Loaded late: an instance that serves from files and has no listener does not need cryptography.
+  // Loaded on first use: an instance without listeners does not need cryptography.
   const { createHash } = process.getBuiltinModule('node:crypto');
   return createHash('sha256')
     .update(JSON.stringify([labels, expressions]))
@@ -228,8 +228,8 @@ function comparable({ wish, ...rest }: ListenerReading): unknown {
 export const shownListener = (key: string): string => `AdditionalListener ${shownValue(key)}`;
 
 /**
- * A range of addresses (`192.0.2.0/24`) in canonical form; null if the text is not a range. Host bits may be set, as in Kubernetes: only
- * the prefix counts.
+ * A range of addresses (`192.0.2.0/24`) in canonical form; null if the text is not a range. Bits after the prefix may be set and are
+ * ignored, as in Kubernetes.
  */
 export function canonicalCidr(text: string): string | null {
   const match = /^([0-9A-Fa-f:.]+)\/(\d{1,3})$/.exec(text);

@@ -1,5 +1,5 @@
-// Checks an address from a manifest before the proxy dials it. A rejected address would stay inside the netns, or reach something there
-// that is no API server. A tenant that writes a manifest must not reach the network node.
+// Checks an address from a manifest before the proxy dials it. It rejects an address that means the netns itself, or that cannot belong
+// to an API server. A tenant who writes a manifest must not reach the network node.
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import { embeddedIpv4s } from './embedded-ipv4.ts';
 
@@ -57,8 +57,8 @@ const refusal = (address: string, family: 'ipv4' | 'ipv6'): string | null =>
   REFUSED.find(({ list }) => list.check(address, family))?.reason ?? null;
 
 /**
- * If the embedded IPv4 address is allowed, the IPv6 form is allowed too: it reaches no more than the IPv4 address, which the same object
- * could name. The local-use NAT64 prefix is rejected: only its site knows the position of the IPv4 address in it.
+ * An IPv6 address is allowed if the IPv4 address that it embeds is allowed: the object could name that IPv4 address anyway. The NAT64
+ * prefix for local use is rejected, because only its site knows where the IPv4 address is in it.
  */
 function ipv6Refusal(address: string): string | null {
   if (address.startsWith('::ffff:')) return 'an IPv4-mapped address belongs written as plain IPv4';

@@ -13,7 +13,7 @@ export const createdAtOf = (reading: ClusterReading): number =>
 /** null if the reading has no API object, or the object has no usable name. */
 export const objectOf = (reading: ClusterReading): ClusterObject | null => common(reading).object ?? null;
 
-/** null if status confirms every network of spec, or if spec is trusted. */
+/** The network id of spec that is not used. null if status confirms every network of spec, or if spec is trusted. */
 export const unusedSpecNetworkOf = (reading: ClusterReading): string | null =>
   common(reading).unusedSpecNetworkId ?? null;
 
@@ -25,10 +25,10 @@ function isSameObject(reading: ClusterReading, facts: ClusterFacts): boolean {
 }
 
 /**
- * True if earlier facts still hold for a reading without facts. A new object with the same name may belong to another tenant, so its
- * route is dropped. The exception is a restore: it has the same cluster name and the same endpoint in spec. A new cluster has no
- * endpoint before its first status. The restored object chooses nothing: address, port and network all come from the former object
- * and lead to the former API server.
+ * True if earlier facts still hold for a reading without facts. A new object with the same name may belong to another tenant, so the
+ * earlier facts do not hold for it. The exception is a restored object, which has the same cluster name and the same endpoint in
+ * spec. A new cluster has no endpoint before its first status. The exception is safe: address, port and network all come from the
+ * previous object and lead to the previous API server.
  */
 export function speaksFor(reading: ClusterReading, facts: ClusterFacts): boolean {
   if (isSameObject(reading, facts)) return true;
@@ -37,8 +37,8 @@ export function speaksFor(reading: ClusterReading, facts: ClusterFacts): boolean
 }
 
 /**
- * The network of the cluster's machines; null if unknown. Facts of a former object with the same name do not count. Its machines are
- * new too, and their addresses would be dialled in the network of another tenant.
+ * The network of the cluster's machines; null if unknown. Facts of a previous object with the same name do not count. The new object
+ * has new machines, and their addresses would be dialled in the network of another tenant.
  */
 export function machineNetworkOf(reading: ClusterReading, known: ClusterFacts | undefined): string | null {
   const own = common(reading).clusterNetworkId;

@@ -29,7 +29,7 @@ export interface ClusterFacts {
   /** `metadata.creationTimestamp`. If two objects claim one cluster name, the older one keeps it. */
   readonly createdAtMs?: number | null;
   readonly object?: ClusterObject | null;
-  /** Neutron network ids whose netns may reach the API server, best first (the load balancer's own network before the cluster's). */
+  /** Neutron networks from which the API server may be reachable, best first: the load balancer's own network, then the cluster's. */
   readonly networkIds: readonly string[];
   /** The cluster's own network (`status.network.id`), which contains its machines. Absent if unknown. */
   readonly clusterNetworkId?: string;
@@ -81,7 +81,7 @@ export interface SourceSnapshot {
 }
 
 export interface ClusterSource {
-  /** Resolves when the first snapshot exists. `onChange` carries no data; it only requests a new look at the snapshot. */
+  /** Resolves when the first snapshot exists. `onChange` carries no data: it says that `snapshot()` may have changed. */
   start(onChange: () => void): Promise<void>;
   /** Returns the same reference while nothing changes. */
   snapshot(): SourceSnapshot;

@@ -1,5 +1,5 @@
-// Finds a key that appears twice in one mapping of a YAML document. The parser's own check compares each key with all earlier keys: for
-// twenty thousand keys it took seconds. The parser runs with `uniqueKeys: false`, and this linear check replaces it.
+// Finds a key that appears twice in one mapping of a YAML document. The parser's own check compares each key with all earlier keys,
+// which took seconds for twenty thousand keys. The parser runs with `uniqueKeys: false`, and this linear check replaces it.
 import { type Document, isScalar, visit } from 'yaml';
 
 /** The position of the second occurrence; null if all keys are unique. */

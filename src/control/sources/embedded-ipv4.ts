@@ -26,7 +26,7 @@ const isNat64 = (bytes: Uint8Array): boolean =>
 /** RFC 8215: a site may use other prefix lengths, which move the address. This is the usual position. */
 const isLocalNat64 = (bytes: Uint8Array): boolean => startsWith(bytes, 0, 0x64, 0xff, 0x9b, 0, 1);
 const isTeredo = (bytes: Uint8Array): boolean => startsWith(bytes, 0x20, 0x01, 0, 0);
-/** RFC 5214, 6.1: the interface identifier marks ISATAP in any network. Bit 2 marks globally unique addresses. */
+/** RFC 5214, 6.1: the interface identifier marks ISATAP in any network. The bit 0x02 marks globally unique addresses. */
 const isIsatap = (bytes: Uint8Array): boolean =>
   ((bytes[8] as number) & ~2) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 

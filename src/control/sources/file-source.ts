@@ -19,9 +19,12 @@ import { eventLoopYielder } from './yield-to-event-loop.ts';
 export interface FileSourceOptions {
   readonly directory: string;
   readonly settings: ReadingSettings & Partial<ListenerReadingSettings>;
-  /** How long the directory must be quiet before it is read: a file is rarely written in one step. */
+  /** How long the directory must be unchanged before it is read: programs rarely write a file in one step. */
   readonly debounceMs?: number;
-  /** Covers changes that raise no event: behind a symbolic link, on a network file system, or a directory that reappears. */
+  /**
+   * The directory is also read at this interval. Some changes raise no event: behind a symbolic link, on a network file
+   * system, or when the directory reappears.
+   */
   readonly intervalMs?: number;
   readonly limits?: Partial<ManifestLimits & { readonly files: number }>;
 }
@@ -29,7 +32,7 @@ export interface FileSourceOptions {
 const DEFAULT_LIMITS = { files: 10_000, yamlBytes: 4 * 1024 * 1024, jsonBytes: 16 * 1024 * 1024 };
 const DEFAULT_DEBOUNCE_MS = 75;
 const DEFAULT_INTERVAL_MS = 10_000;
-/** A directory that is never quiet is read at this interval. */
+/** A directory that changes all the time is read at this interval. */
 const MAX_DEBOUNCE_MS = 1000;
 /** A missing directory cannot be watched, so it is polled. */
 const MISSING_RETRY_MS = 1000;
@@ -111,7 +114,7 @@ export class FileSource implements ClusterSource {
     this.#dueAtMs = Number.POSITIVE_INFINITY;
   }
 
-  /** An event in the directory: wait until the directory is quiet, but at most MAX_DEBOUNCE_MS. */
+  /** After an event in the directory: schedules a scan for when events pause, but at most MAX_DEBOUNCE_MS later. */
   #noticed(): void {
     const now = Date.now();
     this.#restlessSinceMs ??= now;
@@ -206,7 +209,7 @@ export class FileSource implements ClusterSource {
 
   #watchDirectory(identity: string): readonly Problem[] {
     const { directory } = this.#options;
-    // A watch follows the directory it was created on, even after another directory takes its path.
+    // A watch stays on the directory that it was created for, even when another directory takes over the path.
     if (this.#watcher !== null && this.#watched === identity) return [];
     this.#unwatch();
     try {

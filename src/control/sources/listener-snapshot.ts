@@ -7,7 +7,7 @@ import type { MachineFacts } from './machine.ts';
 export interface ListenerSnapshot {
   /** All listeners were read and the watch works: a listener that is missing here does not exist. */
   readonly complete: boolean;
-  /** True if the definition was not installed at the last check: see `ABSENT_RETRY_MS`. Then the snapshot is complete. */
+  /** True if the CustomResourceDefinition was not installed at the last check (see `ABSENT_RETRY_MS`). The snapshot is complete then. */
   readonly kindAbsent?: boolean;
   /** Sorted by key. */
   readonly listeners: readonly ListenerReading[];
@@ -20,7 +20,7 @@ export interface ListenerSnapshot {
   readonly problems: readonly Problem[];
 }
 
-/** Most sites have no listeners. The presence of the definition is checked twice a minute. */
+/** How often to check for a CustomResourceDefinition that is not installed. Most sites have no listeners. */
 export const ABSENT_RETRY_MS = 30_000;
 
 /** The snapshot before the first read, or without a source of listeners. */

@@ -1,6 +1,6 @@
 // Reads AdditionalListeners and the Machines that they select from the Kubernetes API. Machines are watched only while a listener exists.
-// If the definition is not installed, there are no listeners. Any other read failure is reported, keeps the last known state, and
-// affects only listeners.
+// If the CustomResourceDefinition is not installed, there are no listeners. Any other read failure is reported, keeps the last known
+// state, and affects only listeners.
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
@@ -109,8 +109,8 @@ export class ListenerSource {
   }
 
   /**
-   * The definition was removed at run time: start again, as if it had never been installed. If all listeners are deleted, this happens
-   * at once. If some listeners have no deletion event, it happens after the definition was absent for BELIEVED_ABSENT_MS.
+   * The definition was removed at run time: start again, as if it had never been installed. This happens at once if every listener had
+   * its deletion event, otherwise after the definition was absent for CONFIRMED_ABSENT_MS.
    */
   #beginAnew(): void {
     const { reflector, absentSinceMs } = this.#listeners;
@@ -206,7 +206,7 @@ export class ListenerSource {
     listeners: ReflectorSnapshot<ListenerReading>,
     machines: ReflectorSnapshot<MachineFacts> | null,
   ): ListenerSnapshot {
-    // The server reports the kind as absent, so no objects of it exist. A listener without a deletion event is still in `items`.
+    // While the server reports the kind as absent, no object of it exists. A listener without a deletion event is still in `items`.
     const isAbsent = this.#listeners.absentSinceMs !== null;
     const problems: Problem[] = [...listeners.rejected, ...(machines?.rejected ?? [])].map(
       ([key, reason]) => ({ origin: key, reason }),

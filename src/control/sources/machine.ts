@@ -20,7 +20,7 @@ export interface MachineFacts {
   readonly key: string;
   readonly name: string;
   readonly namespace: string;
-  /** Empty if the machine names no cluster; then it belongs to no pool. */
+  /** Empty if the machine names no cluster. Such a machine belongs to no pool. */
   readonly cluster: string;
   readonly labels: Labels;
   /** Addresses inside the cluster's network in canonical text, without duplicates, in the order of the object. */
@@ -55,7 +55,7 @@ export function readMachine(object: unknown): MachineFacts {
   });
 }
 
-/** Kubelets and controllers write to a Machine often, but they rarely change these fields. */
+/** Compares only the facts: controllers write to a Machine often, but rarely change these fields. */
 export function sameMachine(a: MachineFacts, b: MachineFacts): boolean {
   const keys = Object.keys(a.labels);
   return (

@@ -8,7 +8,10 @@ export type FieldPath = string | readonly string[];
 export interface ManifestFields {
   /** In reading order; empty if all fields are valid. */
   readonly problems: readonly string[];
-  /** These return null for an absent field, for null, and for Go's zero values "" and 0 (older CAPO versions write those for "not set"). */
+  /**
+   * `text`, `port` and `flag` return null for a field that is absent, null or invalid. Older CAPO versions write Go's zero values for "not
+   * set", so the text "" and the port 0 count as absent.
+   */
   text(path: FieldPath): string | null;
   /** A whole number from 1 to 65535. */
   port(path: FieldPath): number | null;

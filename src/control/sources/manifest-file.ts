@@ -20,15 +20,17 @@ export interface ManifestFile {
   readonly clusters: readonly FoundObject[];
   readonly listeners: readonly FoundObject[];
   readonly machines: readonly FoundObject[];
-  /** Why the text cannot be parsed. While there is an error, an object that is missing from this file does not count as deleted. */
+  /**
+   * Why parts of the text cannot be parsed. While there is an error, an object that is missing from this file does not count as deleted.
+   */
   readonly errors: readonly Problem[];
   /** Objects of other kinds. */
   readonly skipped: readonly Problem[];
 }
 
-/** `kubectl get -o yaml` nests one level. A few more levels are harmless, but YAML anchors could nest without end. */
+/** `kubectl get -o yaml` nests one level. The limit exists because YAML anchors could nest without end. */
 const MAX_LIST_DEPTH = 4;
-/** The yaml library counts aliases times their expanded size. Manifests have none; a "billion laughs" attack has 10^9. */
+/** The yaml library counts aliases times their expanded size. Manifests have no aliases. A "billion laughs" attack has 10^9. */
 const MAX_ALIAS_COUNT = 100;
 
 export async function manifestFile(fileName: string, text: string): Promise<ManifestFile> {

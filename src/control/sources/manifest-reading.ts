@@ -52,8 +52,8 @@ export type ManifestLook =
   | { readonly kind: 'read'; readonly reading: ManifestReading };
 
 /**
- * A file that changed this recently may be half written, and truncated YAML is often valid with less content. Within this time two
- * writes may also have the same time stamp (the kernel's tick is 4 to 10 ms; the rest is margin).
+ * A file that changed less than this time ago may be half written, and truncated YAML is often valid with less content. Two writes
+ * within this time may also have the same time stamp (the kernel's tick is 4 to 10 ms; the rest is margin).
  */
 const REST_MS = 50;
 
@@ -127,9 +127,7 @@ export async function lookAtManifest(
   }
 }
 
-/**
- * `kubectl get -o yaml` writes a uid. With a uid the listener would count as an object of the API, where some fields are immutable.
- */
+/** `kubectl get -o yaml` writes a uid. A listener with a uid counts as an object of the API, where some fields are immutable. */
 const withoutUid = (reading: ListenerReading): ListenerReading =>
   Object.freeze({ ...reading, object: Object.freeze({ ...reading.object, uid: null }) });
 

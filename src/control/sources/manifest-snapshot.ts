@@ -83,7 +83,7 @@ export function saysTheSame(a: ManifestSnapshot, b: ManifestSnapshot): boolean {
   );
 }
 
-/** Sorted by key. */
+/** The first item of each key, sorted by key. Every further item becomes a problem. */
 function firstOfEach<T>(
   items: readonly T[],
   keyOf: (item: T) => string,

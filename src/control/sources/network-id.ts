@@ -1,5 +1,5 @@
-// Accepts only UUIDs as Neutron network ids. The id selects the netns to enter, so arbitrary text that matches part of a netns name on
-// this host must be rejected.
+// Accepts only UUIDs as Neutron network ids. The id selects the netns to enter. Arbitrary text could match part of the name of another
+// netns on this host.
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

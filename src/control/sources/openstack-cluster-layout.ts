@@ -7,7 +7,7 @@ export const OPENSTACK_CLUSTER_KIND = 'OpenStackCluster';
 export interface OpenStackClusterLayout {
   readonly floatingIp: {
     readonly path: string;
-    /** The flag value that means "no floating IP". v1beta2 inverts the flag; an absent flag means a floating IP in all versions. */
+    /** The value of the flag that means "no floating IP". v1beta2 inverts the flag. In all versions, an absent flag means a floating IP. */
     readonly isolatedWhen: boolean;
   };
   /** The load balancer in status. Fields below it: `internalIP` and, since v1beta1, `loadBalancerNetwork.id`. */

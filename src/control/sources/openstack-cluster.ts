@@ -57,7 +57,7 @@ export function readOpenStackCluster(
   const flagUnreadable = fields.problems.length > before;
   const isolated = flag === isolatedWhen;
   if (!isolated && !settings.proxyAlways && !flagUnreadable) {
-    // A cluster that is not proxied is never reported as invalid, whatever else it contains.
+    // A cluster that is not proxied is never reported as invalid: its other fields do not matter.
     return unproxied(
       'not-proxied',
       `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
@@ -116,7 +116,7 @@ function readIdentity(
     known: {
       // Two objects without a usable name still need different keys.
       key: objectNameFits && namespaceFits ? `${namespace}/${objectName}` : `(unnamed) ${origin}`,
-      // Show a name that no Service can have, so that the operator finds the object. Never show unprintable characters.
+      // Keep a name that is invalid for a Service, so that the operator finds the object. Drop a name with unprintable characters.
       name: name !== null && /^[\x21-\x7e]{1,253}$/.test(name) ? name : '',
       namespace: namespaceFits ? namespace : '',
       origin,
@@ -162,8 +162,8 @@ interface Networks {
 }
 
 /**
- * The load balancer's own network, then the cluster's, both as CAPO wrote them into status. Tenants write spec: a network id from spec
- * could lead into the network of any other tenant. CAPO up to 0.12 resolves the load balancer's network but does not write it to
+ * The load balancer's own network, then the cluster's, both as CAPO wrote them into status. Tenants write spec, so a network id from
+ * spec could lead into the network of any other tenant. CAPO up to 0.12 resolves the load balancer's network but does not write it to
  * status. In that case only the cluster's network is used, and the health check shows whether it reaches the load balancer.
  */
 function readNetworks(
@@ -235,7 +235,7 @@ function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): Re
     case 'refused':
       fields.refuse(hostPath, host, verdict.reason);
       return { kind: 'missing', reason: '' };
-    // A public address or a name is the entry from outside. Dialled in the netns, it would leave the tenant's network.
+    // Clients outside use a public address or a name. A connection to it from the netns would leave the tenant's network.
     case 'public':
     case 'not-an-address':
       return {

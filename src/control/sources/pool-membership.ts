@@ -1,6 +1,6 @@
-// Decides which machines belong to a pool. Inputs: a selector, labels that a rollout tool advances (`rolloutLabels`), and label keys
-// that only the operator sets (`--ignored-selector-labels`). A machine that matches only without the ignored keys is known in advance
-// but gets no traffic. Pure.
+// Decides which machines belong to a pool. Inputs: a selector, labels that a rollout changes (`rolloutLabels`), and label keys that
+// only the operator sets (`--ignored-selector-labels`). A machine that matches only without the ignored keys is probed in advance but
+// gets no traffic. Pure.
 import {
   both,
   isEverything,
@@ -48,7 +48,7 @@ export function readPoolSelection(fields: PoolFields, ignored: ReadonlySet<strin
   const parsed = parseLabelSelector(fields.selector ?? {}, 'spec.selector');
   if (parsed.kind === 'invalid') problems.push(...parsed.problems);
   const rollout = readMatchLabels(fields.rolloutLabels ?? {}, 'spec.rolloutLabels', problems);
-  // The selector is immutable. With arbitrary rollout labels, a user who edits a listener could still move it to any machine.
+  // The selector is immutable, so rollout labels are restricted too. Otherwise a user could move a listener to any machine by an edit.
   for (const { key } of rollout)
     if (!ignored.has(key))
       problems.push(

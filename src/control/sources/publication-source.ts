@@ -1,5 +1,5 @@
-// Watches the objects that Isthmus publishes or changes: Services, EndpointSlices and the kubeconfig Secrets of clusters. Our own
-// recent writes lie on top of each mirror, until the watch delivers them.
+// Watches the objects that Isthmus publishes or changes: Services, EndpointSlices and the kubeconfig Secrets of clusters. Each
+// snapshot shows the mirror with our own recent writes on top, until the watch delivers them.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
@@ -32,9 +32,9 @@ export interface PublicationSourceOptions {
 }
 
 export interface PublicationSnapshot {
-  /** Services and slices were listed once. */
+  /** Services and slices were listed at least once. */
   readonly synced: boolean;
-  /** Services and slices are watched. */
+  /** Services and slices are watched: an absent object does not exist. */
   readonly complete: boolean;
   readonly servicesSeen: boolean;
   readonly services: PersistentMap<ServiceObject>;

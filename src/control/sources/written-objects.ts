@@ -4,7 +4,7 @@ import type { PersistentMap } from '../../kube/persistent-map.ts';
 
 /** The progress of a watch (a reflector). */
 export interface WatchProgress {
-  /** The number of lists begun until now. */
+  /** How many lists the watch has begun so far. */
   listsBegun(): number;
   /** Whether the watch has reached this version (null: unknown). The version existed when `listsBegun` was read. */
   hasReached(version: string | null, listsBegun: number): boolean;
@@ -18,7 +18,7 @@ interface Written<T> {
   readonly listsBegun: number;
 }
 
-/** Limit for consecutive writes that the watch has not delivered. */
+/** How many undelivered writes to one object are remembered. */
 const MAX_OLDER = 8;
 
 export class WrittenObjects<T> {
@@ -57,8 +57,9 @@ export class WrittenObjects<T> {
   }
 
   /**
-   * The watch shows our write or a later one, or it has passed the write and still shows the earlier state. In the second case another
-   * writer deleted the object that we created. The version of a deletion is unknown, but a deleted object never reappears unchanged.
+   * True if the watch shows our write or a later one. Also true if the watch has passed the version of our write and still shows the state
+   * before it: another writer has then deleted the object that we created. A deletion of ours has no known version, so only a later list
+   * proves that the watch has passed it.
    */
   #isDelivered({ object, older, listsBegun }: Written<T>, shown: T | undefined): boolean {
     if (!older.includes(shown === undefined ? null : this.#versionOf(shown))) return true;

@@ -1,4 +1,4 @@
-// Yields to the event loop between the steps of a long task, so that heartbeats, verdicts and responses are not delayed.
+// Yields to the event loop between the steps of a long task, so heartbeats, verdicts and responses are not delayed.
 import { setImmediate as turn } from 'node:timers/promises';
 
 const MAX_BLOCKING_MS = 8;

@@ -1,5 +1,5 @@
-// If most clusters disappear at once, the cause is usually a mistake: an empty answer, a wrong namespace, a running restore.
-// For some minutes they still count as present and the world as incomplete, so routes and objects stay. Pure.
+// If most clusters disappear at once, the cause is usually a mistake: an empty answer, a wrong namespace, an unfinished restore. For some
+// minutes these clusters still count as present and the World as incomplete, so routes and objects stay. Pure.
 import { keyOf, objectOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
 import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
@@ -64,8 +64,8 @@ export function withoutMassVanishing({ source, before, sinceMs, recent, nowMs, a
 }
 
 /**
- * Removes the uid, so that no object names the vanished one as its owner. The garbage collector deletes objects whose owner does
- * not exist, and would delete them again after each re-creation.
+ * Removes the uid, so no object gets an owner reference to the vanished cluster. The garbage collector deletes objects whose
+ * owner does not exist, and would delete them again after each re-creation.
  */
 function withoutOwner(reading: ClusterReading): ClusterReading {
   const object = objectOf(reading);

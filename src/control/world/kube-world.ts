@@ -1,5 +1,5 @@
-// The view of one turn: the Kubernetes objects around the clusters, this instance and its peers. Plain data: the publication source
-// and the membership fill it in, and the plan is a pure function of it.
+// What one turn knows from Kubernetes besides the clusters: the published objects, this instance and its peers. Plain data. It
+// combines the snapshots of the publication source and of the membership.
 
 import type { Peers, Self } from '../instance/instance-state.ts';
 import type { MembershipView } from '../instance/membership.ts';
@@ -13,9 +13,9 @@ export interface KubeWorld {
   /** `nowMs` is monotonic. `wallMs` is the wall clock, for time stamps that are written to objects. */
   readonly nowMs: number;
   readonly wallMs: number;
-  /** The first lists are complete. Until then a missing object may only be missing from the list, and nothing is written. */
+  /** All first lists have arrived. Nothing is written before that, because a missing object may not have been listed yet. */
   readonly synced: boolean;
-  /** False until all lists were received, and while any watch is broken. Objects of other instances are not touched then. */
+  /** False until all lists have arrived, and while any watch is broken. While it is false, objects of other instances are not changed. */
   readonly complete: boolean;
   readonly self: Self;
   readonly peers: Peers;
@@ -34,7 +34,7 @@ export interface KubeWorld {
   readonly findings: ReadonlyMap<string, KubeconfigFinding>;
   /** Problems with watches, with the Lease and with writes. */
   readonly problems: readonly Problem[];
-  /** When the view of the peers may change without any new observation (monotonic); null: never. */
+  /** When a peer may expire without any new observation, so a turn is necessary (monotonic); null: never. */
   readonly lookAgainAtMs: number | null;
 }
 

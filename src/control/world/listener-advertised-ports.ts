@@ -1,5 +1,5 @@
-// Ports that this instance's own slices advertise for listeners, now or recently. No other listener gets such a port until all nodes had
-// time to see the change. The slices are the only input, because they survive a restart. Pure.
+// Ports that this instance's own slices advertise for listeners, now or recently. No other listener gets such a port until all nodes
+// have had time to see the change. The ports come from the slices alone, because slices survive a restart. Pure.
 
 import type { KubeWorld } from './kube-world.ts';
 

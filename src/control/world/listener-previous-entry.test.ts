@@ -1,4 +1,4 @@
-// An edit of a listener's protocol, turn by turn: the open ports, the port in the slice, and the end of the former entry point.
+// An edit of a listener's protocol, turn by turn: the open ports, the port in the slice, and the end of the previous entry point.
 
 import { describe, expect, test } from 'vitest';
 import {

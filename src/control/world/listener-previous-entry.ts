@@ -1,5 +1,5 @@
-// The former entry point of a listener after an edit of its protocol: its own port, or server names on the shared port. It stays while
-// clients may still use it: until our slice names the new one, and then until all nodes had time to see the change. Pure.
+// The previous entry point of a listener after an edit of its protocol: its own port, or its server names on the shared port. Clients
+// may still use it until our slice names the new entry point and all nodes have had time to see that. It stays open for that long. Pure.
 
 import type { ListenerWish } from '../sources/additional-listener.ts';
 import type { KubeWorld } from './kube-world.ts';

@@ -139,7 +139,7 @@ function missingListeners(
   };
 }
 
-/** An explicit deletion of a listener never counts: only listeners that vanish can be a mistake. */
+/** Only listeners that vanish from the list count. An explicit deletion is not a mistake. */
 function breakerOf(
   { vanished }: MissingListeners,
   kube: KubeWorld | null,
@@ -177,7 +177,7 @@ function protocolsOf(
 
 /**
  * The watch of machines stops with the last listener. Clients of a departing listener, or of one that the mass-delete breaker keeps,
- * still connect, so the last known machines stay. A listener that returns uses them until machines are listed again.
+ * still connect, so the last known machines stay in use. A listener that returns uses them too, until machines are listed again.
  */
 function machinesOf(
   { machines, machinesKnown }: ListenerSnapshot,
@@ -259,8 +259,8 @@ function judged(
 }
 
 /**
- * The listener was recreated for another cluster while the old one still drains. On its port, clients would reach machines of the wrong
- * cluster. So the old listener is withdrawn first.
+ * True if the listener was recreated for another cluster while the old one still drains. The old listener is withdrawn first. Otherwise
+ * its clients would reach machines of the wrong cluster.
  */
 const isOfAnotherCluster = ({ wish }: JudgedListener, was: JudgedListener | undefined): boolean =>
   wish !== null && was?.wish != null && was.wish.cluster !== wish.cluster;
@@ -289,7 +289,7 @@ function departures(
     if (listener.wish !== null) departing.set(listener.reading.key, { listener, sinceMs: nowMs });
   for (const [key, { listener, sinceMs }] of previous?.departing ?? []) {
     if (present.has(key) || departing.has(key)) continue;
-    // While the slice cannot be withdrawn, the port stays open: clients must not be sent to a closed port.
+    // While the slice cannot be deleted, the port stays open, because kube-proxy still sends clients to it.
     const since = hasOwnSlice(key, kube) ? nowMs : sinceMs;
     if (nowMs - since < departureMs) departing.set(key, { listener, sinceMs: since });
   }

@@ -1,10 +1,10 @@
-// Stops a turn that would delete most of our objects. One bad answer (an empty list, a reinstalled CRD, a typing error in a
+// Prevents a turn from deleting most of our objects. One bad answer (an empty list, a reinstalled CRD, a typing error in a
 // label selector, a half-finished restore) must not cut off all clusters at once. Pure.
 
 /**
- * How long a mass deletion must persist before it is carried out. A Service that stays five minutes too long costs a dead
- * name; one deleted by mistake cuts off all clients of its cluster. Restores, moves and CRD upgrades finish within minutes,
- * and an operator who deleted too much has time to see the alert.
+ * How long a mass deletion must persist before it is carried out. A Service that stays five minutes too long does little
+ * harm: its name leads nowhere. A Service that is deleted by mistake cuts off all clients of its cluster. Restores, moves
+ * and CRD upgrades finish within minutes, and an operator who deleted too much has time to see the alert.
  */
 export const MASS_DELETE_LASTS_MS = 5 * 60_000;
 
@@ -34,7 +34,7 @@ export interface MassDeleteAnswer {
   readonly trip: boolean;
   /** For status and log; null if there is nothing to report. */
   readonly reason: string | null;
-  /** Since when the mass deletion has been due. The caller passes it to the next question. */
+  /** Since when the mass deletion has been due. The caller passes it to the next call. */
   readonly sinceMs: number | null;
 }
 

@@ -1,12 +1,12 @@
-// Finds the netns of a Neutron network by the id in the netns name. An index, because each turn looks up a thousand clusters
-// in a thousand names. Names match exactly: a loose match could dial inside another tenant's network, or the host's own. Pure.
+// Finds the netns of a Neutron network by the id in the netns name. It is an index, because each turn looks up a thousand clusters among a
+// thousand names. Names match exactly: a loose match could dial inside another tenant's network, or the host's own. Pure.
 import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
 import { byText } from '../objects/text-order.ts';
 import { isUuid, UUID_LENGTH } from '../sources/network-id.ts';
 
 /**
- * The netns of OVN's metadata agent and of the DHCP agent are attached to the network itself, so they are the best ones, in this order.
- * The names `qrouter-`, `snat-` and `fip-` contain the id of a router or an external network, never of a tenant's network. A CNI uses
+ * The netns of OVN's metadata agent and of the DHCP agent are attached to the network itself, so they are preferred, in this order. The
+ * names `qrouter-`, `snat-` and `fip-` contain the id of a router or an external network, never of a tenant's network. A CNI uses
  * `cni-<uuid>`.
  */
 const AGENT_PREFIXES = ['ovnmeta-', 'qdhcp-'] as const;

@@ -25,7 +25,7 @@ export interface Observed {
   readonly listeners?: ListenerSnapshot;
 }
 
-/** A cluster that is no longer proxied. Its route stays until its clients are sent elsewhere. */
+/** A cluster that is no longer proxied. Its route stays until no slice of this instance sends clients here. */
 export interface Departure {
   readonly facts: ClusterFacts;
   /** Since when no slice of this instance sends clients here. While a slice does, this is the current time. */
@@ -39,20 +39,20 @@ export interface WorldSettings {
 }
 
 export interface World {
-  /** False if any observation failed. An absence proves nothing then, and nothing may be cleaned up. */
+  /** False if any observation failed. While it is false, a missing object may still exist, and nothing may be deleted as orphaned. */
   readonly complete: boolean;
   readonly netnsComplete: boolean;
-  /** A cluster that is not in the list no longer exists. */
+  /** True: the list is complete, so a cluster that is not in it does not exist. */
   readonly clustersComplete: boolean;
   /** One per key, sorted by key. */
   readonly clusters: readonly ClusterReading[];
-  /** By key: the last valid facts of each cluster that was proxied once, until the cluster is deleted or opts out. */
+  /** By key: the last valid facts of each cluster that was proxied once, until the cluster is deleted or is no longer proxied. */
   readonly lastKnown: ReadonlyMap<string, ClusterFacts>;
   /** By key. */
   readonly departing: ReadonlyMap<string, Departure>;
   /** Since when most clusters have been missing (monotonic). The mass-delete breaker keeps them for some minutes. */
   readonly vanishedSinceMs: number | null;
-  /** By key: clusters that vanished a moment ago. */
+  /** By key: clusters that vanished within the last ten seconds. */
   readonly recentlyGone: ReadonlyMap<string, Gone>;
   readonly kube: KubeWorld | null;
   readonly ports: ReadonlyMap<string, PortOutcome>;
@@ -65,7 +65,7 @@ export interface World {
   readonly sourceProblems: readonly Problem[];
 }
 
-/** Without publishing there is nothing to withdraw. */
+/** Without publishing, no route has to stay for a withdrawal. */
 const UNPUBLISHED: WorldSettings = { departureMs: 0, allowMassDelete: false };
 
 export function worldOf(
@@ -121,7 +121,7 @@ export function worldOf(
   });
 }
 
-/** Clusters with a route to lose. Clusters that were never valid, or are not proxied, may disappear at any time. */
+/** Clusters that have a route. Clusters that were never valid, or are not proxied, may disappear at any time. */
 const proxiedOnce = ({ clusters, lastKnown }: World): readonly ClusterReading[] =>
   clusters.filter((reading) => lastKnown.has(keyOf(reading)));
 
@@ -145,7 +145,7 @@ function lastKnownFacts(
         facts.set(key, reading.facts);
         break;
       case 'not-proxied':
-        // This is a deliberate choice of a user. If the cluster is proxied again, its reading contains new facts.
+        // A user chose this. If the cluster is proxied again, its reading contains new facts.
         facts.delete(key);
         break;
       case 'pending':
@@ -192,7 +192,7 @@ function departures(
     const before = previous.departing.get(reading.key);
     const facts = previous.lastKnown.get(reading.key) ?? before?.facts;
     if (facts === undefined) continue;
-    // While the slice cannot be withdrawn, the route stays: clients must not be sent to an instance without a route.
+    // While the slice cannot be deleted, the route stays, because kube-proxy still sends clients here.
     const isNew = before === undefined || previous.lastKnown.has(reading.key);
     const sinceMs = isNew || hasOwnSlice(facts.name, kube) ? kube.nowMs : before.sinceMs;
     if (isNew || kube.nowMs - sinceMs < departureMs) departing.set(reading.key, { facts, sinceMs });
