@@ -112,7 +112,7 @@ export class ListenerPorts {
     this.#deps.report(outcomes);
   }
 
-  /** Returns the failures, by name. Listeners with an earlier port choose first, because their clients use that port. */
+  /** Returns the failures, by name. Listeners that had a port before choose first, because their clients still use it. */
   async #openMissing(missing: readonly PortRoute[]): Promise<ReadonlyMap<string, string>> {
     const { range } = this.#deps;
     const failures = new Map<string, string>();

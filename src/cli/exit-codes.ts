@@ -1,7 +1,7 @@
 // The exit codes of all commands. The type keeps other numbers out, and the reference page is made from the table of meanings.
 import { constants } from 'node:os';
 
-/** Only EXIT and signalExit() make one. */
+/** Only EXIT and signalExit() create values of this type. */
 export type ExitCode = number & { readonly isExitCode: true };
 
 export const EXIT = {

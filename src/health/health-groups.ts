@@ -1,11 +1,11 @@
-// Probes API servers and the machines behind listeners, each kind at its own rate. Thousands of machines delay each other's probes,
-// but never the probe of an API server, which would prolong its outage.
+// Probes API servers and the machines behind listeners, each kind at its own rate. Thousands of machines may delay each other's
+// probes. They must not delay the probe of an API server, because that would prolong its outage.
 import { HealthMonitor, type HealthMonitorOptions } from './health-monitor.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { ProbeTarget } from './probe.ts';
 import type { TargetHealth } from './target-health.ts';
 
-/** Machines have their own places: machines that wait for a timeout take none from API servers. */
+/** Machines have their own number of concurrent probes, so machines that wait for a timeout do not delay API servers. */
 const MACHINES_AT_ONCE = 128;
 
 /** The number of concurrent probes for both kinds together. */

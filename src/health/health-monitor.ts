@@ -1,6 +1,6 @@
 // Probes every target repeatedly and keeps its health. One timer serves all targets. The monitor never exceeds the configured number
-// of probes, however many targets are added or dials fail at once. Targets without a verdict have their own queue: after a start no
-// target has a verdict, and at the normal rate the last of 1000 would be served after 13 s.
+// of probes, even if many targets are added or many dials fail at once. Targets without a verdict have their own queue and
+// rate. After a start no target has a verdict, and at the normal rate the last of 1000 targets would be up after 13 s.
 import type { HealthSettings } from './health-settings.ts';
 import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
 import { ProbeQueue } from './probe-queue.ts';
@@ -39,7 +39,7 @@ export interface HealthMonitorOptions {
   readonly random?: () => number;
 }
 
-/** The maximum share of places for new targets. The rest stays free for targets in use, even if many new targets time out. */
+/** The maximum share of concurrent probes for new targets. The rest is for known targets, even if many new targets time out. */
 const SHARE_OF_NEWCOMERS = 0.8;
 
 export class HealthMonitor {
@@ -90,7 +90,7 @@ export class HealthMonitor {
     this.#turn();
   }
 
-  /** Real traffic failed to reach the target: probe it now, but never more often than the fast interval allows. */
+  /** A client's dial to the target failed: probe it now, but not more often than the fast interval allows. */
   dialFailed(key: string): void {
     const tracked = this.#tracked.get(key);
     if (tracked === undefined || !tracked.health.up) return; // a down target is not in use; this dial began earlier

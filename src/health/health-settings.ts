@@ -9,11 +9,11 @@ export interface HealthSettings {
   readonly fall: number;
   readonly fastIntervalMs: number;
   readonly maxProbesPerSecond: number;
-  /** In addition, for targets without a verdict. Their clients wait for it; after a start these are all clients. */
+  /** An additional rate for targets without a verdict, because clients wait for their verdict. After a start, these are all targets. */
   readonly maxFirstProbesPerSecond: number;
   /**
-   * At least maxProbesPerSecond × timeout. On an OVN node most backends never answer. If probes that wait for their timeout took
-   * every place, the few reachable backends would be probed late.
+   * At least maxProbesPerSecond × timeout. On an OVN node most backends never answer. If probes that wait for their timeout used
+   * the whole limit, the few reachable backends would be probed late.
    */
   readonly maxConcurrent: number;
 }
@@ -30,7 +30,7 @@ export const DEFAULT_HEALTH_SETTINGS: HealthSettings = Object.freeze({
   maxConcurrent: 256,
 });
 
-/** TLS handshakes run in JavaScript, on the thread of the control loop. So new targets get the same rate as known ones. */
+/** TLS handshakes run in JavaScript, on the thread of the control loop. So new targets do not get a higher rate than known ones. */
 const FIRST_HANDSHAKES_PER_SECOND = 200;
 
 export function healthSettings(chosen: Partial<HealthSettings>): HealthSettings {

@@ -1,8 +1,8 @@
-// A queue of targets that share a rate and a number of places; it selects the targets to probe now. Times are milliseconds of a
-// monotonic clock, passed in. Nothing here waits or starts a probe.
+// A queue of targets that share a rate and a limit of concurrent probes. It selects the targets to probe now, but does not
+// start their probes. Times are milliseconds of a monotonic clock, passed in.
 import { type Due, dueInOrder } from './schedule.ts';
 
-/** A wake-up costs more than a probe. At the rate limit, the queue waits and starts several probes together. */
+/** At the rate limit, the queue waits for this time and then starts several probes together, because a wake-up costs more than a probe. */
 const BATCH_MS = 50;
 
 export class ProbeQueue<T extends Due> {
@@ -21,14 +21,14 @@ export class ProbeQueue<T extends Due> {
     return this.#running;
   }
 
-  /** No place is free until a probe ends. */
+  /** No further probe may start until one ends. */
   get isFull(): boolean {
     return this.#running >= this.#places;
   }
 
   /**
    * The members to probe now, at most `most`, and when to call again. The caller reports the end of each probe with `ended`.
-   * `wakeMs` is Infinity if every place is taken or no member waits.
+   * `wakeMs` is Infinity if the limit of concurrent probes is reached or no member waits.
    */
   take(nowMs: number, intervalMs: number, most: number): { picks: readonly T[]; wakeMs: number } {
     const places = Math.min(most, this.#places - this.#running);
@@ -52,13 +52,13 @@ export class ProbeQueue<T extends Due> {
 }
 
 /**
- * On a busy core a timer fires tens of milliseconds late, and a turn of the control loop takes as long. The pacer catches up on
- * missed starts; otherwise fewer probes would start than the rate allows. It drops more than this, so a pause causes no burst:
- * at most a tenth more than the rate in any second.
+ * How much missed time the pacer catches up on. On a busy core a timer fires tens of milliseconds late, and a turn of the
+ * control loop takes as long. Without catching up, fewer probes would start than the rate allows. Time beyond this limit is
+ * dropped, so a pause causes no burst: in any second, at most a tenth more probes start than the rate.
  */
 const CATCH_UP_MS = 100;
 
-/** Limits probe starts to `perSecond` on average, however late the caller wakes up. */
+/** Limits probe starts to `perSecond` on average, even if the caller wakes up late. */
 export class Pacer {
   readonly #gapMs: number;
   #nextMs = Number.NEGATIVE_INFINITY;

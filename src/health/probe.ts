@@ -1,5 +1,5 @@
-// The interface of one probe of one backend inside its netns. Implementations: tcp-probe.ts (the default, invisible to the backend's
-// program) and tls-probe.ts.
+// The interface of one probe of one backend inside its netns. Implementations: tcp-probe.ts (the default, of which the backend's
+// program sees nothing) and tls-probe.ts.
 import type { DialTarget } from '../netns/dial.ts';
 
 /** The target of a probe, as plain data. */
@@ -23,7 +23,7 @@ export interface ProbeOutcome {
 export interface Probe {
   /**
    * Starts the probe and returns a function that cancels it; a cancelled probe ends with ECANCELED. `ended` is called exactly once
-   * in every case, after the socket is closed, and never before this returns. Never throws.
+   * in every case, after the socket is closed, and never before `start` returns. Never throws.
    */
   start(target: ProbeTarget, ended: (outcome: ProbeOutcome) => void): () => void;
 }

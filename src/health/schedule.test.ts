@@ -67,7 +67,8 @@ describe('the interval', () => {
     [1000, 5000],
     [10_000, 50_000],
   ] as const) {
-    test(`is ${ms} ms with ${targets} targets`, () => expect(stretchedIntervalMs(SETTINGS, targets)).toBe(ms));
+    test(`is ${ms} ms with ${targets} targets`, () =>
+      expect(stretchedIntervalMs(SETTINGS, targets)).toBe(ms));
   }
 
   test('spreads the first probes of 1000 new targets over a second', () => {

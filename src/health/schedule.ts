@@ -6,11 +6,11 @@ import type { Verdict } from './verdict.ts';
 /*
  * | after a probe the target is                                    | next probe follows in                            |
  * | undecided: the last result contradicts the verdict             | 200 ms                                           |
- * | fresh: just flipped, just recovered from a blip, just added    | 200 ms, then 400, 800, 1600 while all agree      |
+ * | fresh: just added, just flipped, or no longer undecided        | 200 ms, then 400, 800, 1600 while all agree      |
  * | settled: results have agreed for some seconds, up or down      | 2 s, or targets / 200 s when that is longer      |
  *
- * A settled *down* target gets no fast probes: on most nodes most targets are unhealthy. The second success still follows 200 ms
- * after the first. A fresh target gets fast probes, because a netns appears before its devices and addresses.
+ * A settled target that is down gets no fast probes, because on most nodes most targets are down. Its second success is still
+ * probed 200 ms after the first. A fresh target gets fast probes, because a netns appears before its devices and addresses.
  */
 type Pace = Pick<HealthSettings, 'intervalMs' | 'fastIntervalMs' | 'maxProbesPerSecond'>;
 
@@ -53,7 +53,7 @@ function isUndecided(verdict: Verdict): boolean {
   return verdict.against > 0;
 }
 
-/** A wake-up costs more than a probe. So a wake-up also starts probes due within a twentieth of their delay, at most 100 ms. */
+/** How much earlier than due a probe may start, so that one wake-up starts several probes. A wake-up costs more than a probe. */
 export const slackOf = (delayMs: number): number => Math.min(100, delayMs / 20);
 
 export interface Due {
@@ -65,8 +65,8 @@ export interface Due {
 
 /**
  * Returns the targets to probe now (at most `most`), how many are due in total, and when the next one is due. The earliest deadline
- * goes first, and each degree of urgency moves a deadline one interval earlier. So urgent targets overtake, and no target starves.
- * The full scan is cheap, because each scan starts several probes: 20 scans a second for 1000 targets.
+ * comes first, and each degree of urgency moves a deadline one interval earlier. So urgent targets come first, but no target
+ * starves. The full scan is cheap, because each scan starts several probes: 20 scans a second for 1000 targets.
  */
 export function dueInOrder<T extends Due>(
   waiting: Iterable<T>,

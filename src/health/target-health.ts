@@ -16,7 +16,7 @@ export interface TargetHealth {
 }
 
 /**
- * For messages that are compared with those of the previous turn. A silent neighbour fails alternately by our own deadline and by the
- * kernel's, which gives up on ARP after three seconds. With two codes, one dead machine would cause a new message every time.
+ * For messages that are compared with those of the previous turn. Probes of a dead machine fail alternately by our own deadline and by the
+ * kernel's, which gives up on ARP after three seconds. With two different codes, one dead machine would cause a new message every time.
  */
 export const settledError = (error: string): string => (error === 'EHOSTUNREACH' ? 'ETIMEDOUT' : error);

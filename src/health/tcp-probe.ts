@@ -1,5 +1,5 @@
 // The default check: the backend's kernel answers our SYN. The addon probes on its own thread, so the deadline holds while JavaScript
-// is busy, and the probe stays out of the backend's log (native/prober/prober.cc explains how).
+// is busy. The backend does not log the probe (native/prober/prober.cc explains how).
 import type { NativeAddon, NativeProber } from '../netns/native.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
@@ -9,7 +9,7 @@ interface Running {
   canceled: boolean;
 }
 
-/** Does not detect a program that hangs behind a listening socket, until its accept queue is full. `--health tls` detects it. */
+/** A program that hangs behind its listening socket passes this check until its accept queue is full. `--health tls` detects it. */
 export class TcpProbe implements Probe {
   readonly #prober: NativeProber;
   readonly #running: (Running | null)[];

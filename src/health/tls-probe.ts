@@ -1,5 +1,5 @@
 // The optional check (`--health tls`): a complete TLS handshake with a clean close. It does not verify the certificate: each workload
-// cluster has its own CA, which this proxy neither has nor needs, because clients verify.
+// cluster has its own CA, which Isthmus does not have. The clients verify it.
 import { isIP, type Socket } from 'node:net';
 import { dial } from '../netns/dial.ts';
 import type { NativeAddon } from '../netns/native.ts';
@@ -12,7 +12,7 @@ export class TlsProbe implements Probe {
   readonly #timeoutMs: number;
 
   constructor(addon: Pick<NativeAddon, 'openNetns'>, timeoutMs: number) {
-    // No handle stays open: a probe every few seconds is not worth a descriptor, and a handle would keep a deleted netns alive.
+    // Keeps no handle open: a probe every few seconds does not justify a descriptor, and a handle would keep a deleted netns alive.
     this.#handles = new NetnsHandles(addon, 0);
     this.#timeoutMs = timeoutMs;
   }

@@ -13,7 +13,7 @@ export interface VerdictRules {
   readonly fall: number;
 }
 
-/** Down until proven up: on most nodes most backends are never reachable, and a wrong "up" blackholes real clients. */
+/** A target is down until its probes succeed: on most nodes most backends are never reachable, and a wrong "up" makes real clients fail. */
 export const UNPROVEN: Verdict = Object.freeze({ up: false, against: 0, agreeing: 0 });
 
 export function nextVerdict(state: Verdict, ok: boolean, rules: VerdictRules): Verdict {

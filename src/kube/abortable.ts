@@ -14,7 +14,7 @@ export function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Rejects with the signal's reason when it aborts. For external work that may never end. */
+/** The result of `work`, or a rejection with the signal's reason when the signal aborts. For external work that may never end. */
 export async function untilAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let stop = () => {};

@@ -12,7 +12,7 @@ export interface ResourceRef {
   readonly subresource?: string;
 }
 
-/** Encodes every part: a name from outside cannot change which resource the path addresses. */
+/** Encodes every part, so that a name from outside cannot change which resource the path addresses. */
 export function resourcePath({
   group,
   version,

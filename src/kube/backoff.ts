@@ -14,7 +14,7 @@ export class Backoff {
     this.#deps = deps;
   }
 
-  /** Between half and all of the step: clients that failed together must not retry together. */
+  /** The next delay: between 50 and 100 % of the current step, so that clients that failed together do not retry together. */
   next({
     retryAfterMs = null,
     maxMs = this.#deps.maxMs,
@@ -26,7 +26,7 @@ export class Backoff {
     // Bounded, because 2 ** failures would become Infinity.
     const stepMs = Math.min(firstMs * 2 ** Math.min(this.#failures++, 30), maxMs, this.#deps.maxMs);
     const delayMs = stepMs * (0.5 + random() / 2);
-    // The server sends many clients the same Retry-After: spread their retries, but only to later times.
+    // The server sends many clients the same Retry-After. A random addition spreads their retries, but none comes too early.
     return retryAfterMs === null ? delayMs : Math.max(delayMs, retryAfterMs * (1 + random() / 10));
   }
 

@@ -1,5 +1,5 @@
-// Requests and watches against one Kubernetes API, bounded in size and time. Credentials can rotate while it runs. It retries only
-// when a retry is certainly harmless. An error never contains a credential or a body.
+// Requests and watches against one Kubernetes API, bounded in size and time. Credentials can rotate while it runs. It retries a
+// request only if a retry is certainly harmless. An error never contains a credential or a body.
 import { existsSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type HttpMethod, verbOf } from './api-path.ts';
@@ -142,7 +142,7 @@ export class HttpKubeClient implements KubeClient {
   async *watch(request: KubeWatchRequest): AsyncGenerator<WatchEvent, void, void> {
     const { signal, idleTimeoutMs, onOpen } = request;
     const call = callOf({ ...request, method: 'GET', query: { ...request.query, watch: true } }, true);
-    // Additional watches would wait for a free connection, without an error.
+    // Further watches would wait for a free connection, without an error.
     if (this.#watches >= MAX_WATCHES) throw new Error(`more than ${MAX_WATCHES} watches at a time`);
     this.#watches++;
     const limits = new CallLimits(call, signal, this.#closed.signal);
@@ -200,7 +200,8 @@ export class HttpKubeClient implements KubeClient {
 
   async #ask(call: Call, { endpoint, headers }: ApiIdentity, signal: AbortSignal): Promise<HttpAnswer> {
     const connections = this.#connectionsTo(endpoint);
-    // The API server compresses answers over 128 KiB, in practice lists. Events of a watch would wait in the compressor's buffer.
+    // The API server compresses answers over 128 KiB, in practice lists. In a compressed watch, events would wait in the
+    // compressor's buffer.
     const zips = call.method === 'GET' && !call.isWatch && endpoint.compression;
     const question = {
       ...call,

@@ -59,7 +59,10 @@ export function resourceVersionOf(object: unknown): string | null {
   return isText(version) ? version : null;
 }
 
-/** Whether a resource version precedes another. All known API servers use comparable numbers; any other version is never older. */
+/**
+ * Whether a resource version precedes another. All known API servers use comparable numbers. A version of any other form never
+ * counts as older.
+ */
 export function isOlderVersion(version: string, than: string): boolean {
   if (!isNumbered(version) || !isNumbered(than)) return false;
   return BigInt(version) < BigInt(than);

@@ -1,5 +1,5 @@
-// Checks that the answer to a read or a write is a Kubernetes object. An API server always sends one. A proxy in between can answer
-// something else with status 200, and that must not crash the process like a bug.
+// Checks that the answer to a read or a write is a Kubernetes object. An API server always sends one. A proxy in between can send
+// something else with status 200. That is a failed call, not a bug, and must not crash the process.
 import { KubeError } from './kube-error.ts';
 import { isRecord } from './kube-object.ts';
 

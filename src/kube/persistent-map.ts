@@ -1,7 +1,7 @@
-// An immutable (persistent) map: a change creates a new map, which shares almost all parts with the old one. The cost of a snapshot
-// of twenty thousand objects, or of a diff of two, depends on the number of changes, not on the size.
+// An immutable (persistent) map: a change creates a new map, which shares almost all parts with the old one. So a snapshot of
+// twenty thousand objects, or the difference of two snapshots, costs as much as the changes, not as the objects.
 
-/** A power of two. A change copies this many references and one part. */
+/** A power of two. A change copies one part, and the list of all parts. */
 const PARTS = 256;
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
 
@@ -85,7 +85,7 @@ export class PersistentMap<V> implements ReadonlyMap<string, V> {
   }
 }
 
-/** FNV-1a: similar names, which differ in one digit, must spread over all parts. */
+/** FNV-1a, because names that differ in one digit must spread over all parts. */
 function partOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);

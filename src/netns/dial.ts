@@ -1,4 +1,4 @@
-// Starts a TCP connection inside a network namespace. Accepts only numeric addresses: a resolver would run in the wrong netns.
+// Starts a TCP connection inside a network namespace. Accepts only numeric addresses, because a resolver would run in the wrong netns.
 import { closeSync } from 'node:fs';
 import { isIP, Socket } from 'node:net';
 import type { NetnsHandles } from './netns-handles.ts';

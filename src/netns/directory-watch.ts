@@ -1,5 +1,5 @@
-// Reports possible changes of a directory that can be missing, removed and created again. It falls back to polling when
-// inotify has no free watches. A report does not say what changed, and there can be extra reports.
+// Reports that a directory may have changed. The directory can be missing, and can be removed and created again.
+// Without a free inotify watch, it polls. A report does not say what changed, and some reports follow no change.
 import { type FSWatcher, watch as fsWatch, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
@@ -17,7 +17,7 @@ export interface DirectoryWatchOptions {
 /** The target of the inotify watch: the directory, or its nearest existing parent. */
 interface Aim {
   readonly path: string;
-  /** Device and inode at the time of the watch. inotify keeps watching the old directory after another one replaces it. */
+  /** Device and inode at the time of the watch. Detects that another directory has replaced it: inotify would keep watching the old one. */
   readonly file: string;
   readonly watcher: FSWatcher;
 }
@@ -34,10 +34,10 @@ export class DirectoryWatch {
     this.#watch = deps.watch ?? fsWatch;
   }
 
-  /** Watches the right directory. Call it before every scan: a change after the call then causes an event. */
+  /** Makes sure that the right directory is watched. Call it before every scan, so that each later change causes an event. */
   ensure(): void {
     if (this.#stopped) return;
-    // Bounded: a round repeats only if another process removed a directory in between.
+    // A round repeats only if another process removed a directory in between. The number of rounds is bounded.
     for (let round = 0; round < 10; round++) {
       const nearest = nearestDirectory(this.#deps.directory);
       if (this.#aim !== null && this.#aim.path === nearest.path && this.#aim.file === nearest.file) return;
@@ -84,7 +84,7 @@ export class DirectoryWatch {
 
   #startPolling(code: string | undefined, message: string): void {
     if (this.#poll !== null || this.#stopped) return;
-    // Each tick causes a scan, and each scan calls ensure(), which returns to inotify as soon as possible.
+    // Each tick causes a scan. Each scan calls ensure(), which returns to inotify as soon as that works.
     this.#poll = setInterval(this.#deps.onPoll, POLL_MS);
     this.#deps.onProblem(
       `cannot watch ${this.#deps.directory}, looking every ${POLL_MS} ms instead: ${message}${HINTS[code ?? ''] ?? ''}`,

@@ -1,5 +1,5 @@
-// Identifies one file in the netns directory: the identity of the network namespace, or a reason for the operator why it is none.
-// It keeps no handle: an open handle would keep a deleted namespace and its devices alive.
+// Identifies one file in the netns directory: returns the identity of its network namespace, or the reason why it is not one. It
+// keeps no handle open, because a handle would keep a deleted namespace and its devices alive.
 import { type Dirent, lstatSync, statfsSync } from 'node:fs';
 import type { NativeAddon } from './native.ts';
 

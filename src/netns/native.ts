@@ -3,7 +3,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-/** An open handle on a network namespace. It keeps the namespace alive in the kernel: close it when it is not needed. */
+/** An open handle of a network namespace. It keeps the namespace alive in the kernel, so close it when it is not needed. */
 export interface Netns {
   /**
    * Identifies this namespace among all namespaces since boot: `cookie:<n>` (SO_NETNS_COOKIE). On a kernel older than 5.14 it is
@@ -18,7 +18,7 @@ export interface Netns {
   close(): void;
 }
 
-/** The kernel's state of a TCP connection that read and write do not report. */
+/** The state of a TCP connection in the kernel, which read and write do not show. */
 export interface TcpState {
   /** Reset, or timed out by the kernel. */
   readonly closed: boolean;
@@ -26,7 +26,7 @@ export interface TcpState {
   readonly windowClosed: boolean;
   /** Time since the peer's last acknowledgement. */
   readonly lastAckMs: number;
-  /** Unanswered probes since then. */
+  /** Keepalive or window probes that are unanswered since then. */
   readonly probes: number;
   /** Unacknowledged and unsent bytes. */
   readonly queuedBytes: number;
@@ -78,9 +78,9 @@ export interface NativeAddon {
   ): NativeProber;
 }
 
-/** Keeps the event loop alive only while a probe is pending. */
+/** It keeps the event loop alive only while a probe is pending. */
 export interface NativeProber {
-  /** `place` is a free number below `most`; throws if it is taken. A null path means the process's own netns. */
+  /** `place` is a number below `most` that no pending probe uses; otherwise it throws. A null path means the process's own netns. */
   start(
     place: number,
     netnsPath: string | null,
@@ -167,7 +167,7 @@ export interface NativeEngineHandle {
     /** A socket that already listens. The engine owns it, even if this call throws. */
     fd?: number,
   ): { readonly address: string; readonly port: number };
-  /** The engine keeps the descriptor. Returns -1 if the listener does not exist. */
+  /** The engine still owns the descriptor. Returns -1 if the listener does not exist. */
   listenerFd(id: number): number;
   /** `leaveOpen`: another process also holds the socket and continues to accept. */
   closeListener(id: number, leaveOpen: boolean): void;
@@ -224,7 +224,10 @@ const require = createRequire(import.meta.url);
 
 const COMPILED = '../../build/Release/linux_netns.node';
 
-/** The addon compiled on this machine. Otherwise the package's prebuilt addon for it (scripts/addon/addon-flavours.mjs). */
+/**
+ * The addon that was compiled on this machine, if it exists. Otherwise the package's prebuilt addon for it
+ * (scripts/addon/addon-flavours.mjs).
+ */
 function addonFile(): string {
   if (existsSync(new URL(COMPILED, import.meta.url))) return COMPILED;
   return `../../prebuilds/linux-${process.arch}-${usesMusl() ? 'musl' : 'glibc'}/linux_netns.node`;

@@ -1,5 +1,5 @@
 // Owns the list of network namespaces in the netns directory and reports changes. It scans several times after every event and
-// never trusts the content of an event: a namespace is mounted after its file appears, and a mount causes no event.
+// ignores the content of the event: a namespace is mounted after its file appears, and a mount causes no event.
 import { type Dirent, readdirSync, type watch } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,19 +13,19 @@ export interface NetnsDirectoryOptions {
   readonly addon: Pick<NativeAddon, 'openNetns'>;
   /** Called when the snapshot has changed, including the first scan. */
   readonly onChange: () => void;
-  /** Receives a problem with the directory as a whole, in one sentence, once each time it begins. */
+  /** Receives a problem with the directory as a whole, in one sentence, each time such a problem begins. */
   readonly onProblem?: (message: string) => void;
   /** Tests replace inotify. */
   readonly watch?: typeof watch;
 }
 
-/** Measured: in 19 of 20 cases the event comes before the mount. */
+/** When to scan after an event. Measured: in 19 of 20 cases the event comes before the mount. */
 const RECHECKS_MS = [5, 20, 100, 500];
 
 /** A scan yields to the event loop after this time. */
 const SLICE_MS = 5;
 
-/** During a burst of events, scans take at most this share of the time. A scan of 1000 netns takes 25 ms. */
+/** During a burst of events, scans use at most this share of the thread's time. A scan of 1000 netns takes 25 ms. */
 const BUSY_SHARE = 0.5;
 
 export class NetnsDirectory {
@@ -68,7 +68,7 @@ export class NetnsDirectory {
     return this.#snapshot;
   }
 
-  /** Scans again: some changes, such as a mount, cause no event. */
+  /** Scans now, because some changes, such as a mount, cause no event. */
   rescan(): void {
     void this.#look();
   }
@@ -84,7 +84,7 @@ export class NetnsDirectory {
     this.#armForNextCheck();
   }
 
-  /** Sets the timer to the first recheck of the last event that no scan has covered yet. Keeps a timer that fires sooner. */
+  /** Sets the timer to the first recheck of the last event that is due after the last scan began. A timer that fires sooner stays. */
   #armForNextCheck(): void {
     if (this.#stopped || this.#scanning !== null) return; // the end of the scan calls this again
     const delay = RECHECKS_MS.find((each) => this.#eventMs + each > this.#lookedMs);

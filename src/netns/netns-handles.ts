@@ -3,7 +3,7 @@
 import type { NativeAddon, Netns } from './native.ts';
 import type { NetnsRef } from './netns-ref.ts';
 
-/** The path now leads to another namespace than the route's. Retry after the next scan of the netns directory. */
+/** The path now names another namespace than the route. A dial can succeed after the next scan of the netns directory. */
 export class NetnsChangedError extends Error {
   readonly code = 'ENETNSCHANGED';
   constructor(ref: NetnsRef, found: string) {
@@ -18,7 +18,7 @@ export class NetnsHandles {
   readonly #addon: Pick<NativeAddon, 'openNetns'>;
   readonly #most: number;
 
-  /** Keeps at most `most` handles open. Beyond that it opens one per socket, which costs about 15 µs and keeps no descriptor. */
+  /** Keeps at most `most` handles open. Beyond that, it opens one for each socket, which costs about 15 µs and keeps no descriptor. */
   constructor(addon: Pick<NativeAddon, 'openNetns'>, most: number) {
     this.#addon = addon;
     this.#most = most;

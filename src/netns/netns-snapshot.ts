@@ -6,7 +6,7 @@ export interface NetnsEntry extends NetnsRef {
 }
 
 export interface NetnsSnapshot {
-  /** False if the directory could not be read. A missing entry then does not mean that the netns is gone. */
+  /** False if the directory could not be read. While it is false, a missing entry does not mean that the netns is gone. */
   readonly complete: boolean;
   /** Sorted by name. */
   readonly entries: readonly NetnsEntry[];

@@ -4,7 +4,7 @@ import { BlockList, isIP } from 'node:net';
 import type { PoolTraits } from '../routing/route-table.ts';
 
 export class AllowedSources {
-  /** Each list is compiled once. The key is weak: a list is collected together with the routes that were swapped out. */
+  /** Each list is compiled once. The keys are weak, so a compiled list is freed together with the routes that contain its networks. */
   readonly #compiled = new WeakMap<readonly string[], BlockList>();
 
   allows({ allowedCidrs }: PoolTraits, address: string): boolean {

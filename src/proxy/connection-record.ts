@@ -9,7 +9,7 @@ export interface ConnectionRecord {
   readonly level: RecordLevel;
   readonly listener: string;
   readonly client: string;
-  /** The trusted proxy in front of us, when its PROXY header named the client. */
+  /** The trusted proxy, if its PROXY header named the client. */
   readonly via: string | null;
   readonly serverName: string | null;
   readonly cluster: string | null;
@@ -22,7 +22,7 @@ export interface ConnectionRecord {
   readonly bytesFromBackend: number;
   readonly durationMs: number;
   readonly outcome: Outcome;
-  /** The cause, as one stable word. */
+  /** The cause: a word of reasons.ts, the outcome, or an error code. */
   readonly reason: string;
   /** The failed dials, in order: `<backend>: <code>`. */
   readonly failedDials: readonly string[];
@@ -36,7 +36,7 @@ export interface Findings {
   readonly refusal: string | null;
 }
 
-/** How a connection ended. The values that metrics count are ready; `record()` builds the full record on demand. */
+/** How a connection ended. The values for the metrics are available at once; `record()` builds the full record on demand. */
 export class ConnectionEnding {
   readonly level: RecordLevel;
   readonly reason: string;
@@ -140,7 +140,7 @@ function levelOf(outcome: Outcome, reason: string): RecordLevel {
     case 'stopped':
       return 'info';
     case 'closed':
-      // Only a trusted load balancer's header is parsed, so a broken header is a configuration mistake.
+      // Only headers of trusted load balancers are parsed, so an invalid header is a configuration mistake.
       return reason.startsWith('proxy-header-') || isOurRefusal(reason) ? 'warn' : 'debug';
     case 'client-left':
     case 'hello-timeout':

@@ -1,5 +1,5 @@
-// The error for opening a listener after the engine began to close. The engine has already stopped all listeners and connections;
-// a listener opened now would never be stopped.
+// The error for opening a listener after the engine began to close. The engine has already stopped all listeners and connections,
+// and would never stop a listener that opens now.
 import { closeSync } from 'node:fs';
 import type { ListenerSpec } from './engine.ts';
 

@@ -8,12 +8,12 @@ export type EngineSettings = Pick<
 >;
 export type EngineBudget = Pick<EngineLimits, 'maxConnections' | 'maxNetnsHandles' | 'maxPipes'>;
 
-/** A PROXY protocol header can precede the hello. */
+/** Room for a PROXY protocol header before the hello. */
 const PROXY_HEADER_ROOM = 4096;
 const MAX_HELLO_MEMORY_BYTES = 64 * 1024 * 1024;
-/** A healthy backend answers within milliseconds, so 16 concurrent dials allow thousands per second. */
+/** A healthy backend answers within milliseconds, so 16 concurrent dials allow thousands of connections per second. */
 const RESERVED_DIALS_PER_BACKEND = 16;
-/** One unresponsive backend gets at most this part of all dials. */
+/** One unresponsive backend can use at most this part of all pending dials. */
 const DIAL_SHARE = 1 / 4;
 const LINGER_MS = 1000;
 

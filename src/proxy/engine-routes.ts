@@ -1,4 +1,4 @@
-// Keeps the slot shares and the netns handles of an engine in step with the routes.
+// Updates the slot shares and the netns handles of an engine when the routes change.
 import type { NetnsRef } from '../netns/netns-ref.ts';
 import type { PortRoute, RouteTable } from '../routing/route-table.ts';
 import type { Engine } from './engine.ts';
@@ -25,7 +25,10 @@ export class EngineRoutes {
     this.#options = options;
   }
 
-  /** Repeats both steps: a connection routed by the previous table may still open a netns that the new table no longer contains. */
+  /**
+   * Repeats both updates at an interval: a connection of the previous route table may still open a netns that the new table does
+   * not contain.
+   */
   start(): void {
     this.#timer = setInterval(() => {
       this.retainNetns();

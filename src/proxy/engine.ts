@@ -8,11 +8,11 @@ export interface Peer {
   readonly port: number;
 }
 
-/** The engine's question for a new connection (`immediate`) or for new bytes (`hello`). Valid during the call only. */
+/** What the engine asks the policy: about a new connection (`immediate`) or about new bytes (`hello`). Valid during the call only. */
 export interface Question {
   readonly listener: string;
   readonly client: Peer;
-  /** All bytes received so far, from the first. Empty in `immediate` mode. The engine reuses the buffer: do not keep it. */
+  /** All bytes received so far, from the first. Empty in `immediate` mode. The engine reuses the buffer, so the policy must not keep it. */
   readonly bytes: Uint8Array;
   /** The `note` of the last answer for this connection. undefined at the first question. */
   readonly note: unknown;
@@ -22,7 +22,7 @@ export interface Question {
 export interface Share {
   readonly key: string;
   readonly limit: number;
-  /** Each group of shares has reserved slots that no other group can use (`Engine.shareSlots`). Default: the share is its own group. */
+  /** Each group of shares has reserved slots, which no other group can use (`Engine.shareSlots`). Default: a group of this share alone. */
   readonly group?: string;
 }
 
@@ -31,8 +31,8 @@ export interface SlotShares {
   /** Slots reserved for each group. */
   readonly reserved: number;
   /**
-   * Slots for any group that has used its reserved slots. The engine subtracts reserved slots that are held beyond `reserved`, and
-   * those that former groups still hold.
+   * Slots for any group that has used its reserved slots. After `reserved` shrank or a group was removed, connections may still hold more
+   * reserved slots than allowed. The engine subtracts these from `common`.
    */
   readonly common: number;
   /** The current groups. */
@@ -41,9 +41,10 @@ export interface SlotShares {
 
 /**
  * `in-order` (default): the engine tries the backends in the order of the list.
+ *
  * `least-connections`: the engine tries the backend with the fewest connections first. It counts its own connections of this balance
  * by backend key, from the start of the dial to the end. Among equals, the least recently chosen backend comes first. Backends that
- * failed recently come last. An engine may stop after 64 backends. Pass the same array object while its content is unchanged: the
+ * failed recently come last. An engine may give up after 64 backends. Pass the same array object while its content is unchanged: the
  * list may have thousands of members.
  */
 export type Balance = 'in-order' | 'least-connections';
@@ -65,7 +66,7 @@ export type Decision =
       readonly share: Share | null;
       readonly note: unknown;
     }
-  /** Send these bytes, then close without a reset, so that the client receives them. */
+  /** The engine sends these bytes and closes without a reset, so that the client receives them. */
   | { readonly kind: 'alert'; readonly bytes: Uint8Array; readonly note: unknown }
   | { readonly kind: 'close'; readonly note: unknown };
 
@@ -79,7 +80,7 @@ export interface PreparedAnswer {
   readonly note: unknown;
 }
 
-/** native/outcomes.ts says what each one means. */
+/** native/outcomes.ts defines the meaning of each outcome. */
 export type Outcome =
   | 'finished'
   | 'client-reset'
@@ -127,7 +128,7 @@ export interface ConnectionReport {
 
 export interface Policy {
   decide(question: Question): Decision;
-  /** A dial failed. The engine reports it at once: health tracking must not wait until the connection ends. */
+  /** A dial failed. The engine calls this at once, because a probe of the backend must not wait until the connection ends. */
   dialFailed(backend: Backend, error: string): void;
   ended(report: ConnectionReport): void;
 }
@@ -143,7 +144,10 @@ export interface ListenerSpec {
    * owns it, even when opening fails, and never calls shutdown() on it.
    */
   readonly fd?: number;
-  /** `hello` reads first and asks about the bytes. `immediate` asks before it reads: SSH, for example, has no hello. */
+  /**
+   * With `hello` the engine reads bytes and then asks the policy about them. With `immediate` it asks before it reads,
+   * because a protocol such as SSH has no hello.
+   */
   readonly mode: 'hello' | 'immediate';
   readonly policy: Policy;
 }
@@ -153,13 +157,13 @@ export interface Listener {
   readonly address: string;
   readonly port: number;
   /**
-   * Replaces the prepared answers, by server name. An engine may use one instead of asking the policy, but only where the policy would
-   * give the same answer. An engine may also always ask. Pass the same object for an unchanged answer.
+   * Replaces the prepared answers, by server name. An engine may use such an answer instead of asking the policy, but only where the
+   * policy would give the same answer. It may also ignore them. Pass the same object for an unchanged answer.
    */
   prepare(answers: ReadonlyMap<string, PreparedAnswer>): void;
   /** The socket's descriptor, for a handover. The engine still owns it. -1 after close. */
   readonly fd: number;
-  /** Stops accepting; open connections continue. `leaveOpen`: another process has the socket and accepts from now on. */
+  /** Stops accepting; open connections continue. `leaveOpen`: another process also holds the socket, and accepts from now on. */
   close(options?: { readonly leaveOpen?: boolean }): Promise<void>;
 }
 
@@ -170,7 +174,7 @@ export interface EngineLimits {
    * rejects the new one.
    */
   readonly maxConnections: number;
-  /** Limits for dials in progress, in total and per backend: one unresponsive backend must not use all of them. */
+  /** The limits of pending dials, in total and per backend. One unresponsive backend must not use all of them. */
   readonly maxPendingDials: number;
   readonly maxPendingDialsPerBackend: number;
   /** Each backend may always have this many dials in progress, even when `maxPendingDials` is reached. */
@@ -186,7 +190,7 @@ export interface EngineLimits {
    * acknowledges but keeps its window closed is slow, and the engine keeps it. 0 uses the kernel's defaults.
    */
   readonly deadPeerTimeoutMs: number;
-  /** Network namespace handles that stay open. Beyond it, each dial opens its own handle. */
+  /** Network namespace handles that stay open. Beyond this number, each dial opens its own handle. */
   readonly maxNetnsHandles: number;
   /** Pipes for an engine that uses splice(2). */
   readonly maxPipes: number;
@@ -210,10 +214,10 @@ export interface Engine {
   openListener(spec: ListenerSpec): Promise<Listener>;
   /** The open listeners. */
   listeners(): readonly Listener[];
-  /** Takes the netns of the current routes and closes the handles of all others. Established connections continue. */
+  /** `refs` are the netns of the current routes. The engine closes the handles of all others. Established connections continue. */
   retainNetns(refs: Iterable<NetnsRef>): void;
   stats(): EngineStats;
-  /** Before the first call, all slots are common. Call it periodically: only a call makes the slots of former groups available. */
+  /** Before the first call, all slots are common. Call it periodically: only a call makes the slots of removed groups available again. */
   shareSlots(slots: SlotShares): void;
   /** Dials in progress to the backends with these keys fail at once with EBACKENDDOWN. The engine tries the next candidate. */
   abortDials(keys: Iterable<string>): void;

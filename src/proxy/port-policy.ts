@@ -1,5 +1,5 @@
-// Routes the connections of a dedicated port before any byte is read: all go to the members of the port's pool. Its only state is
-// the cached answers for the current route. It never touches a socket.
+// Routes the connections of a listener's own port to the members of its pool, before any byte is read. Its only state is the
+// cached answers for the current route. It never uses a socket.
 import type { Backend, Route } from '../routing/route-table.ts';
 import { AllowedSources } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
@@ -7,7 +7,7 @@ import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
 import { shareKey, slotGroup } from './share-key.ts';
 
 export interface PortPolicyOptions {
-  /** Called for each connection: the route can change while the port stays open. */
+  /** Called for each connection, because the route can change while the port stays open. */
   readonly route: () => Route;
   readonly maxConnections: number;
   readonly onEnded: (ending: ConnectionEnding) => void;

@@ -1,9 +1,9 @@
-// Owns the parser of the PROXY protocol header, versions 1 and 2, that a load balancer sends before the client's bytes.
+// The parser of the PROXY protocol header, versions 1 and 2, which a load balancer sends before the client's bytes.
 // Pure. The caller decides whether to trust the sender.
 // https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt
 
 export interface ProxySource {
-  /** Canonical (RFC 5952). An IPv4-mapped address becomes its IPv4 address: one allow-list covers both forms. */
+  /** Canonical (RFC 5952). An IPv4-mapped address becomes its IPv4 address, so that one allow-list covers both forms. */
   readonly address: string;
   readonly port: number;
 }
@@ -55,7 +55,10 @@ const V2_STREAM = 1;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** Parses the header at the start of `bytes`, all bytes received so far. Each call starts again: the header is short. */
+/**
+ * Parses the header at the start of `bytes`, which are all bytes received so far. Each call parses from the start,
+ * because the header is short.
+ */
 export function parseProxyHeader(bytes: Uint8Array): ProxyHeaderResult {
   if (bytes.length === 0) return incomplete(1);
   if (startsAs(bytes, V1_PREFIX)) {
@@ -127,7 +130,7 @@ function parseBinary(bytes: Uint8Array): ProxyHeaderResult {
   if (familyAndTransport === undefined) return incomplete(14);
   const addressBytes = V2_ADDRESS_BYTES[familyAndTransport >> 4];
   const transport = familyAndTransport & 0x0f;
-  // LOCAL is the load balancer's own health check: the specification says to ignore its family.
+  // LOCAL is the load balancer's own health check. The specification says to ignore its family.
   if (!isLocal && (addressBytes === undefined || transport > V2_MAX_TRANSPORT))
     return invalid('v2-bad-family');
 

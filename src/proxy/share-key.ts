@@ -1,4 +1,4 @@
-// Owns the keys by which the engine counts connections: one per cluster, and one per additional listener.
+// The keys by which the engine counts connections: one for each cluster, and one for each additional listener.
 import type { Route } from '../routing/route-table.ts';
 
 const LISTENER = 'listener:';
@@ -7,7 +7,7 @@ export function shareKey({ namespace, cluster, pool }: Omit<Route, 'backends'>):
   return pool === undefined ? `${namespace}/${cluster}` : listenerKey(pool.listener);
 }
 
-/** A cluster and its listeners form one group: they use the slots reserved for one tenant together. */
+/** A cluster and its listeners form one group, which shares its reserved slots. */
 export function slotGroup({ namespace, cluster }: Omit<Route, 'backends'>): string {
   return `${namespace}/${cluster}`;
 }

@@ -1,11 +1,11 @@
-// Divides the slots of an engine among clusters. No cluster, and no set of clusters, can use the last slot. Pure.
+// Divides the slots of an engine among clusters, so that no cluster, and no set of clusters, can use all of them. Pure.
 import type { PortRoute, RouteTable } from '../routing/route-table.ts';
 import type { SlotShares } from './engine.ts';
 import { slotGroup } from './share-key.ts';
 
-/** One slot in 32 never holds a routed connection: a new client can always send its hello. */
+/** One slot in 32 is never used by a routed connection, so that a new client can always send its hello. */
 const HELLO_PART = 32;
-/** All reserved slots together are at most one slot in four. The rest goes to the clusters that need them. */
+/** All reserved slots together are at most one slot in four. Clusters that need more use the others. */
 const RESERVED_PART = 4;
 /** More reserved slots would not help: each client of an API server multiplexes over a few connections. */
 const MOST_RESERVED = 128;
@@ -19,7 +19,7 @@ export function slotShares(maxConnections: number, groups: ReadonlySet<string>):
   return { reserved, common: maxConnections - forHellos - groups.size * reserved, groups };
 }
 
-/** The clusters that are reachable now by their own names, their listeners' names or their listeners' ports. */
+/** The clusters that clients can reach now: by their own names, by their listeners' names or by their listeners' ports. */
 export function routedGroups(routes: RouteTable, ports: readonly PortRoute[]): ReadonlySet<string> {
   const groups = new Set<string>();
   for (const route of [...routes.byServerName.values(), ...ports.map((port) => port.route)])

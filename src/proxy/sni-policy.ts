@@ -1,5 +1,5 @@
 // Routes TLS connections by server name: PROXY header (from trusted peers) → ClientHello → route table. Its only state is the
-// prepared answers. It never touches a socket.
+// prepared answers. It never uses a socket.
 import { type BlockList, isIP } from 'node:net';
 import type { Backend, PoolTraits, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
@@ -24,7 +24,7 @@ export class ConnectionNote implements Findings {
 }
 
 export interface SniPolicyOptions {
-  /** Called for each connection: the table is swapped at run time. */
+  /** Called for each connection, because the table is replaced at run time. */
   readonly routes: () => RouteTable;
   /** Peers whose PROXY header is trusted. null: none. */
   readonly trustedProxies: BlockList | null;
@@ -79,7 +79,7 @@ export class SniPolicy implements Policy {
 
   /**
    * The current answer for each name of the route table. A name has no prepared answer if it has no healthy backend, or if the answer
-   * depends on the client's address. With trusted proxies nothing is prepared: a PROXY header may come before the hello.
+   * depends on the client's address. With trusted proxies no answer is prepared, because a PROXY header may come before the hello.
    */
   prepared(): ReadonlyMap<string, PreparedAnswer> {
     const prepared = new Map<string, Prepared>();
@@ -102,7 +102,7 @@ export class SniPolicy implements Policy {
     this.#deps.onEnded(new ConnectionEnding(report, note));
   }
 
-  /** Returns null when the start of the hello is known. */
+  /** Returns null as soon as it is known where the hello starts. */
   #readProxyHeader(question: Question, note: ConnectionNote): Decision | null {
     const { trustedProxies } = this.#deps;
     if (trustedProxies === null || !isAmong(trustedProxies, question.client.address)) {

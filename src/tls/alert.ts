@@ -1,5 +1,4 @@
-// Owns the fatal alerts that reject a connection before any TLS handshake. The records are shared: callers must
-// not modify them.
+// The fatal alerts that reject a connection before any TLS handshake. The records are shared, so callers must not modify them.
 
 export type AlertName =
   | 'handshake_failure'
@@ -13,8 +12,8 @@ const FATAL = 2;
 
 /**
  * Record version 3.1, as Go's servers (and so the Kubernetes API server) send it before a version is negotiated. It is
- * never above a TLS client's own version. Tested with 3.0, 3.1 and 3.3 on OpenSSL 3.0 (TLS 1.0 to 1.3), Go 1.26,
- * Node 24, Python 3.11, Java 17, curl 7.88, GnuTLS 3.7 and Chromium 156: all of them report the alert for each version.
+ * the version of TLS 1.0, the lowest of TLS. Tested with 3.0, 3.1 and 3.3 on OpenSSL 3.0 (TLS 1.0 to 1.3), Go 1.26, Node 24, Python
+ * 3.11, Java 17, curl 7.88, GnuTLS 3.7 and Chromium 156: all of them report the alert for each version.
  */
 function fatal(description: number): Uint8Array {
   return Uint8Array.of(ALERT, 3, 1, 0, 2, FATAL, description);

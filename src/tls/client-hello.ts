@@ -1,5 +1,5 @@
-// Owns the ClientHello parser: it finds the server name that the client asks for. Pure: bytes in, answer out.
-// It never throws, never reads past the bytes, and reads each field once.
+// The ClientHello parser: it finds the server name that the client asks for. Pure: bytes in, answer out. It never
+// throws, never reads past the bytes, and reads each field once.
 
 import type { InvalidHelloReason } from './invalid-hello-reason.ts';
 import { forgetField, newRecordReader, type RecordReader, take } from './record-reader.ts';
@@ -11,11 +11,11 @@ export type HelloResult =
   /** Lower-case ASCII, without a trailing dot. */
   | { readonly kind: 'server-name'; readonly serverName: string }
   | { readonly kind: 'no-server-name' }
-  /** Call again when at least `minBytes` bytes, counted from the first, have arrived. Fewer give the same answer. */
+  /** Call again when at least `minBytes` bytes, counted from the first, have arrived. With fewer bytes, the answer is the same. */
   | { readonly kind: 'incomplete'; readonly minBytes: number }
   | { readonly kind: 'invalid'; readonly reason: InvalidHelloReason };
 
-/** Go has the same limit: the proxy never rejects a hello as too long that a Kubernetes API server would accept. */
+/** The limit of Go: a hello that a Kubernetes API server accepts is never too long for the proxy. */
 const MAX_BODY_BYTES = 65_536;
 const MESSAGE_HEADER_BYTES = 4;
 /** Version, random, and the shortest session id, cipher suites and compression methods. */
@@ -23,7 +23,7 @@ const MIN_BODY_BYTES = 2 + 32 + 1 + 4 + 2;
 const RANDOM_BYTES = 32;
 const MAX_SESSION_ID_BYTES = 32;
 
-/** The upper bound: the longest message, with each byte in its own record. An incomplete hello is shorter. */
+/** The upper bound of a complete hello: the longest message, with each byte in its own record. */
 export const MAX_HELLO_BYTES = (MESSAGE_HEADER_BYTES + MAX_BODY_BYTES) * 6;
 
 const CLIENT_HELLO = 1;
@@ -220,9 +220,8 @@ function judgeExtensionField(
 
 /**
  * RFC 8446 4.2 forbids a second extension of any type. Go rejects it for all types, OpenSSL for the types it
- * supports. The proxy checks only server_name: if the backend read the other of two names, a client could cross
- * into another tenant. The proxy ignores all other extensions. The backend understands them and answers with the
- * correct alert.
+ * supports. The proxy checks only server_name: if the backend read the other one of two names, a client could reach
+ * another tenant. The backend checks all other extensions and answers with the correct alert.
  */
 function judgeExtension(
   progress: HelloProgress,

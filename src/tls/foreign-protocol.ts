@@ -1,5 +1,5 @@
-// Guesses the protocol of a peer whose first byte does not start a TLS handshake record. It never asks for more
-// bytes than the guess needs: the peer is rejected in any case and should not wait for a timeout.
+// Guesses the protocol of a peer whose first byte does not start a TLS handshake record. It asks for no more bytes
+// than the guess needs: the peer is rejected in any case, and should not wait for a timeout.
 
 import type { ForeignProtocol } from './invalid-hello-reason.ts';
 
@@ -13,8 +13,8 @@ const SSLV2 = 0x80;
 const CR = 0x0d;
 
 /**
- * Returns the protocol, or the number of bytes needed to tell. One byte is enough, except for `P`: it starts the
- * PROXY line as well as POST, PUT, PATCH and PRI. The log must name the PROXY protocol so that the operator can
+ * Returns the protocol, or the number of bytes that are needed to recognise it. One byte is enough, except for `P`:
+ * it starts PROXY, but also POST, PUT, PATCH and PRI. The log must name the PROXY protocol, so that the operator can
  * correct the load balancer.
  */
 export function foreignProtocol(bytes: Uint8Array): ForeignProtocol | number {

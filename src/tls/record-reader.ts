@@ -1,5 +1,5 @@
-// Owns the record layer of a hello: returns the fields of the handshake message, across any number of records.
-// It reads a byte only after a bounds check. It copies bytes only for a field that spans several records.
+// The record layer of a hello: returns the fields of the handshake message, across any number of records. It reads a
+// byte only after a bounds check. It copies bytes only for a field that spans several records.
 
 import { foreignProtocol } from './foreign-protocol.ts';
 import type { ForeignProtocol, RecordProblem } from './invalid-hello-reason.ts';
@@ -67,7 +67,7 @@ export function take(reader: RecordReader, bytes: Uint8Array, count: number): bo
   return true;
 }
 
-/** As `take`, for a field that is incomplete or not entirely in the current record. */
+/** Like `take`, for a field that is incomplete or not entirely in the current record. */
 function takeAcross(reader: RecordReader, bytes: Uint8Array, count: number): boolean {
   let left = reader.recordEnd - reader.at;
   while (left < reader.toSkip || (left === reader.toSkip && count > 0)) {
@@ -95,7 +95,7 @@ function waitFor(reader: RecordReader, minBytes: number): false {
   return false;
 }
 
-/** Reads the header at `recordEnd`, each part as soon as it arrives: a peer of another protocol may send no more. */
+/** Reads the header at `recordEnd`. It checks each part as soon as it arrives, because a peer of another protocol may send no more. */
 function openRecord(reader: RecordReader, bytes: Uint8Array): boolean {
   const header = reader.recordEnd;
   const present = bytes.length - header;
@@ -106,7 +106,7 @@ function openRecord(reader: RecordReader, bytes: Uint8Array): boolean {
   if (bytes[header + 1] !== MAJOR_VERSION) return refuse(reader, 'bad-record-version');
   if (present < HEADER_BYTES) return waitFor(reader, header + HEADER_BYTES);
   const length = (bytes[header + 3]! << 8) | bytes[header + 4]!;
-  // RFC 8446 5.1 forbids empty handshake records. They would also make the hello's raw size unbounded.
+  // RFC 8446 5.1 forbids empty handshake records. They would also make the raw size of a hello unbounded.
   if (length === 0 || length > MAX_RECORD_BYTES) return refuse(reader, 'bad-record-length');
   reader.at = header + HEADER_BYTES;
   reader.recordEnd = reader.at + length;
@@ -124,7 +124,7 @@ function refuse(reader: RecordReader, problem: ForeignProtocol | RecordProblem):
   return false;
 }
 
-/** Collects a field that spans several records. It can resume, so it copies each byte once. */
+/** Collects a field that spans several records. The next call continues where this one stopped, so each byte is copied once. */
 function gather(reader: RecordReader, bytes: Uint8Array, count: number): boolean {
   reader.straddling ??= new Uint8Array(MAX_FIELD_BYTES);
   for (;;) {

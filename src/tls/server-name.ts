@@ -1,13 +1,12 @@
-// Owns the rules for a valid host name in a server_name extension, and the normal form for comparison.
-// It checks the bytes in place.
+// The rules for a valid host name in a server_name extension, and the normal form for comparison. It checks the bytes in place.
 
 import { isIPv6 } from 'node:net';
 import type { ServerNameProblem } from './invalid-hello-reason.ts';
 
-/** RFC 1035 3.1: 255 bytes on the wire, less the first length byte and the root label. */
+/** RFC 1035 3.1: 255 bytes on the wire, minus the first length byte and the root label. */
 const MAX_NAME_BYTES = 253;
 const MAX_LABEL_BYTES = 63;
-/** A longer name is rejected by its length, before its bytes arrive. */
+/** A name that is longer than this is rejected before its bytes arrive. */
 export const MAX_NAME_BYTES_WITH_DOT = MAX_NAME_BYTES + 1;
 
 const DOT = 0x2e;
@@ -17,7 +16,7 @@ const DIGIT = 1;
 const LETTER = 2;
 const SEPARATOR = 3;
 
-/** Host names consist of letters, digits and hyphens. The underscore is not allowed in host names, but it is in use. */
+/** Host names consist of letters, digits and hyphens. The underscore is not allowed in host names, but some clients use it. */
 const KIND = new Uint8Array(256);
 for (const letter of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_')
   KIND[letter.charCodeAt(0)] = LETTER;
@@ -49,7 +48,7 @@ export function serverNameProblem(
     }
   }
   if (!isLabelLength(end - labelStart)) return 'name-bad-label';
-  // Four numbers of any value: some resolvers also accept 010.0.0.1, and no top-level domain is a number.
+  // Four numbers of any value are rejected: some resolvers also accept 010.0.0.1, and no top-level domain is a number.
   return numeric && dots === 3 ? 'name-is-ip' : undefined;
 }
 
@@ -75,7 +74,7 @@ function refusedByte(byte: number, bytes: Uint8Array, start: number, end: number
   return isIPv6(text.replace(/^\[(.*)\]$/, '$1')) ? 'name-is-ip' : 'name-bad-character';
 }
 
-/** Works on any Uint8Array. Creating a Buffer view first took a third longer when measured. Node has no public API for it. */
+/** Works on any Uint8Array. Node has no public API for this, and creating a Buffer first took a third longer when measured. */
 const latin1Slice = (
   Buffer.prototype as unknown as { latin1Slice(this: Uint8Array, start: number, end: number): string }
 ).latin1Slice;

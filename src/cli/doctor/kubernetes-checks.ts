@@ -1,4 +1,5 @@
-// The checks of the Kubernetes API, from the credentials to the CRD. Each check is the next step, so the first problem is the cause.
+// The checks of the Kubernetes API, from the credentials to the CRD, in the order in which a client needs them. The first problem is
+// therefore the cause.
 
 import { KNOWN_VERSIONS, OPENSTACK_CLUSTER_GROUP } from '../../control/sources/openstack-cluster-layout.ts';
 import { KubeconfigError } from '../../kube/credentials/kubeconfig-error.ts';

@@ -1,5 +1,5 @@
-// The endpoint and identity for the API server, always from the current files: tokens, certificates and the kubeconfig itself can
-// rotate at run time. If a file is unreadable, the previous credentials stay in use.
+// The endpoint and identity for the API server, always from the current files: other programs rotate tokens, certificates and the
+// kubeconfig itself at run time. If a file is unreadable, the previous credentials stay in use.
 import {
   type ApiEndpoint,
   type ApiIdentity,
@@ -19,7 +19,7 @@ export interface CredentialsOptions {
   /** Exec plugins inherit it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly now?: () => number;
-  /** Called when files become unreadable, and with null when they are readable again. Never a secret. */
+  /** Called when files become unreadable, and with null when they are readable again. The text never contains a secret. */
   readonly onProblem?: (problem: string | null) => void;
 }
 
@@ -60,7 +60,7 @@ export class Credentials {
     this.#files = new FollowedFiles({ now: this.#now });
   }
 
-  /** Throws KubeconfigError: at the start an unreadable file is a configuration error. Later it is treated as a rotation. */
+  /** Throws KubeconfigError: at the start, an unreadable file is a configuration error. Later, it counts as an unfinished rotation. */
   static async open(deps: CredentialsOptions): Promise<Credentials> {
     const credentials = new Credentials(deps);
     await credentials.#look(false);
@@ -81,7 +81,7 @@ export class Credentials {
     return this.#look(false);
   }
 
-  /** The server rejected the credentials: reads all of them again, whatever their age. */
+  /** After the server rejected the credentials: reads all of them again, regardless of their age. */
   async refresh(): Promise<ApiIdentity> {
     await this.#looking?.catch(() => {});
     return this.#look(true);
@@ -179,7 +179,7 @@ export class Credentials {
     printed: ExecCredential | null,
     force: boolean,
   ): Promise<Pick<ApiIdentity, 'headers' | 'secrets'>> {
-    // Like Go's client: never send credentials over plain HTTP, even if the file has some.
+    // Like Go's client, never send credentials over plain HTTP, even if the kubeconfig contains some.
     if (endpoint.tls === null) return { headers: {}, secrets: [] };
     const token = printed?.token ?? tokenText(access, await this.#content(access.token, force));
     if (token !== null)

@@ -21,7 +21,7 @@ export interface ExecPluginOptions {
 
 const TIMEOUT_MS = 30_000;
 const MAX_OUTPUT = 1024 * 1024;
-/** The server rejects a token that expires on the way: get a new one a little earlier. */
+/** Get a new token this long before the old one expires: a token that expires on its way to the server is rejected. */
 const EXPIRY_MARGIN_MS = 10_000;
 
 export class ExecPlugin {

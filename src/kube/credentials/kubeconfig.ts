@@ -1,5 +1,5 @@
 // Extracts the cluster and user of the current context from a kubeconfig. Pure: takes parsed documents, reads no file.
-// Where client-go and client-node differ, this follows client-go, because kubectl uses it for the same file.
+// Where client-go and client-node differ, this code follows client-go, because kubectl reads the same file with it.
 import { dirname, isAbsolute, join } from 'node:path';
 import { isRecord } from '../kube-object.ts';
 import { KubeconfigError } from './kubeconfig-error.ts';
@@ -92,7 +92,7 @@ function clusterAccess(cluster: Entry, name: string) {
 
 function isServer(text: string): boolean {
   const url = URL.parse(text);
-  // Reject credentials in the URL: they would appear in messages, and Go's client ignores them too.
+  // Credentials in the URL are rejected: they would appear in messages, and Go's client ignores them.
   return (
     url !== null &&
     /^https?:$/.test(url.protocol) &&

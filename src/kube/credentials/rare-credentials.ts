@@ -1,4 +1,5 @@
-// Rare kinds of access through client-node: auth-providers (such as OIDC) and proxies. Loaded on first use, because it costs 85 MB.
+// Rare kinds of access, which client-node implements: auth-providers (such as OIDC) and proxies. Loaded on first use, because
+// client-node costs 85 MB.
 import type { Agent, RequestOptions } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
 import {
@@ -25,7 +26,7 @@ export class RareCredentials {
   readonly #timeoutMs: number;
   #config: KubeConfig | null = null;
   #made: { readonly facts: TlsFacts; readonly endpoint: ApiEndpoint } | null = null;
-  /** At most one at a time: a provider that hangs is not started again. */
+  /** At most one request at a time: while a provider hangs, it is not called again. */
   #asking: Promise<RequestOptions> | null = null;
 
   constructor({ access, rare, timeoutMs = TIMEOUT_MS }: RareCredentialsOptions) {

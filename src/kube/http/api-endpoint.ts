@@ -43,7 +43,7 @@ export function endpointTls({ ca, cert, key, serverName, skipVerify }: TlsFacts)
     });
     return { secureContext, serverName, rejectUnauthorized: !skipVerify };
   } catch (error) {
-    // OpenSSL's code, such as ERR_OSSL_X509_KEY_VALUES_MISMATCH. An incomplete rotation causes the same error.
+    // OpenSSL's code, such as ERR_OSSL_X509_KEY_VALUES_MISMATCH. An incomplete rotation also causes this error.
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     throw new KubeconfigError(
       'malformed',

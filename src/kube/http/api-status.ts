@@ -66,7 +66,7 @@ function detailOf(path: string, status: number, reason: string | null, message: 
   return typeof message === 'string' && message !== '' ? `${head}: ${message}` : head;
 }
 
-/** Upper bound for a Retry-After: a server must not be able to make this client wait longer. */
+/** Upper bound for a Retry-After: no server can make this client wait longer. */
 const MAX_RETRY_AFTER_MS = 120_000;
 
 const boundedMs = (seconds: number): number => Math.min(Math.max(0, seconds) * 1000, MAX_RETRY_AFTER_MS);

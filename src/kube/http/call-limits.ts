@@ -1,5 +1,5 @@
-// The external limits of one call: its deadline, its caller's signal, the close of the client. If one of them ends the call, the
-// signal's reason is the error to report.
+// What can end a call early: its deadline, its caller's signal, the close of the client. In each case, the reason of `signal` is
+// the error to report.
 import { KubeError } from '../kube-error.ts';
 
 /** The verb and path of a call, for its errors. */

@@ -4,7 +4,7 @@ import type { Agent, IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import type { ApiEndpoint } from './api-endpoint.ts';
 
-// Not with `import`, which reads every export: the export `WebSocket` loads undici and HTTP/2 with their dependencies, 2 MB.
+// `import` would read every export, and the export `WebSocket` loads undici and HTTP/2 with their dependencies, which costs 2 MB.
 const http = process.getBuiltinModule('node:http');
 const https = process.getBuiltinModule('node:https');
 
@@ -15,21 +15,21 @@ export interface HttpQuestion {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: Buffer | null;
   readonly isWatch: boolean;
-  /** Does not queue behind plain requests, which may all hang. */
+  /** Uses other connections than plain requests, which may all hang. */
   readonly isUrgent: boolean;
-  /** Aborts the call at any time. The reader of the answer gets the signal's reason, where Node allows it. */
+  /** Aborts the call at any time. The reader of the answer gets the signal's reason, if Node passes it on. */
   readonly signal: AbortSignal;
 }
 
 export interface HttpAnswer {
   readonly response: IncomingMessage;
-  /** The connection was idle before: the server may have closed it just when the request began. */
+  /** The connection was idle before, so the server may have closed it just when the request began. */
   readonly reused: boolean;
 }
 
 /** The writes of a turn run in parallel, but must not overload the API server. */
 const MAX_PLAIN = 8;
-/** In addition to the plain connections. Each opens on demand and closes when idle. */
+/** Added to the plain connections. Each opens on demand and closes when idle. */
 const MAX_URGENT = 12;
 export const MAX_WATCHES = 64;
 /** Below the API server's idle timeout of 90 s, and below the 60 s of most load balancers. */
@@ -53,7 +53,7 @@ export class Connections {
     this.#port = Number(url.port) || (endpoint.tls === null ? 80 : 443);
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#plain = agentFor(endpoint, MAX_PLAIN);
-    // A proxy's agent has room for all three kinds.
+    // With a proxy, one agent carries all three kinds.
     this.#urgent = endpoint.agent === null ? agentFor(endpoint, MAX_URGENT) : this.#plain;
     this.#watches = endpoint.agent === null ? agentFor(endpoint, MAX_WATCHES) : this.#plain;
   }
@@ -75,7 +75,7 @@ export class Connections {
       const abort = () => request.destroy(signal.reason as Error);
       signal.addEventListener('abort', abort, { once: true });
       request.once('close', () => signal.removeEventListener('abort', abort));
-      // The handler stays: a connection that fails after the answer began also emits its error here.
+      // This handler is never removed: a connection that fails after the answer began also emits its error here.
       request.on('error', (error) => reject(Object.assign(error, { reused: request.reusedSocket })));
       request.once('response', (response) => resolve({ response, reused: request.reusedSocket }));
       request.end(body);

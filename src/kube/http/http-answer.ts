@@ -15,7 +15,7 @@ export const TOO_LARGE = 'AnswerTooLarge';
 
 /** Enough for any Status object. */
 const MAX_REFUSAL_BYTES = 1024 * 1024;
-/** An object has at most 1.5 MiB in etcd. JSON and managed fields make it larger, but not ten times larger. */
+/** An object has at most 1.5 MiB in etcd. JSON and managed fields make it larger, but not ten times as large. */
 const MAX_WATCH_LINE_BYTES = 16 * 1024 * 1024;
 
 export async function wholeBody(
@@ -24,7 +24,7 @@ export async function wholeBody(
   subject: CallSubject,
 ): Promise<string> {
   const zipped = response.headers['content-encoding'] === 'gzip';
-  // pipeline requires a callback. The reader of the stream gets the errors.
+  // `pipeline` requires a callback. It does nothing, because the reader of the stream gets the errors.
   const stream = zipped ? pipeline(response, createGunzip(), () => {}) : response;
   const parts: Buffer[] = [];
   let length = 0;
@@ -81,7 +81,7 @@ export async function requireYes(
   throw refusalError({ ...subject, status, body, retryAfter: response.headers['retry-after'] });
 }
 
-/** Calls `heard` for every received chunk. */
+/** Calls `onBytes` for every received chunk. */
 export async function* watchEvents(
   response: IncomingMessage,
   subject: CallSubject,
@@ -113,7 +113,7 @@ function eventIn(line: string, subject: CallSubject): WatchEvent {
   return { type: event.type, object: event.object };
 }
 
-/** Converts any failure of a call into a KubeError. Our own bugs stay unchanged. */
+/** Converts any failure of a call into a KubeError. An error that is a bug of ours is returned unchanged. */
 export function callError(error: unknown, subject: CallSubject): unknown {
   if (error instanceof KubeError) return error;
   if (error instanceof KubeconfigError)
@@ -147,7 +147,7 @@ function kindOf(code: string): KubeErrorCode {
 
 /** If all addresses of a name fail, Node throws an AggregateError with an empty message. Its inner errors have messages. */
 function messageOf(error: Error): string {
-  // Node's message for an incomplete answer.
+  // This is Node's message for an incomplete answer.
   if (error.message === 'aborted') return 'the connection was cut';
   const each =
     error instanceof AggregateError ? error.errors.map((one) => String((one as Error).message)) : [];

@@ -83,7 +83,7 @@ function arityProblem(operator: LabelOperator, values: readonly string[]): strin
   }
 }
 
-/** Whether the labels meet the requirement. A missing label is in no set, and is neither greater nor less than a number. */
+/** Whether the labels meet the requirement. A missing label is in no set of values, and is neither greater nor less than a number. */
 export function meets({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
   // Labels come from outside: `constructor` is a valid key.
   const value = Object.hasOwn(labels, key) ? (labels[key] as string) : null;
@@ -111,7 +111,7 @@ const INT64 = 2n ** 63n;
 
 /** Parses like Go's `strconv.ParseInt(text, 10, 64)`; null if that rejects the text. */
 function integer(text: string): bigint | null {
-  // A label has at most 63 characters. Do not convert a longer input into a number of a thousand digits.
+  // A label has at most 63 characters. The check bounds the cost of the conversion of a longer input.
   if (text.length > 128 || !/^[+-]?\d+$/.test(text)) return null;
   const value = BigInt(text.replace(/^\+/, ''));
   return value >= -INT64 && value < INT64 ? value : null;
@@ -123,7 +123,7 @@ export function refuseUnknownFields(
   known: readonly string[],
   problems: string[],
 ): void {
-  // A misspelt field that is silently ignored would select too much.
+  // If a misspelt field were ignored, the selector would select too much.
   for (const name of Object.keys(object))
     if (!known.includes(name))
       problems.push(`${path} has a field ${shown(name)}: known are ${known.join(', ')}`);

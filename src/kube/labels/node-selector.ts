@@ -1,4 +1,4 @@
-// A node selector: a list of requirements, and a node's labels must meet all of them. It has the format of `matchExpressions` in a
+// A node selector: a list of requirements. A node is selected if its labels meet all of them. It has the format of `matchExpressions` in a
 // node affinity term: six operators, with the scheduler's semantics (component-helpers' `nodeaffinity`). Pure.
 import {
   type LabelOperator,
@@ -13,7 +13,7 @@ export type NodeSelector = readonly LabelRequirement[];
 
 export type ParsedNodeSelector =
   | { readonly kind: 'selector'; readonly selector: NodeSelector }
-  /** An empty list. In Kubernetes it selects no node. Here it means every node: a selector for no node has no use. */
+  /** An empty list. In Kubernetes it selects no node. Here it means every node, because a selector for no node would be useless. */
   | { readonly kind: 'every-node' }
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 

@@ -82,7 +82,7 @@ export class Mirror<T> {
     const key = this.#keyOf(object);
     const held = this.#held.get(key);
     const uid = uidOf(object);
-    // The event deletes an earlier object of the same name, not the current one.
+    // With different uids, the event is about an earlier object of the same name.
     if (held !== undefined && held.uid !== null && uid !== null && held.uid !== uid) return false;
     this.#touched.add(key);
     const wasRejected = this.#rejected.delete(key);
@@ -133,7 +133,7 @@ export class Mirror<T> {
     } catch (error) {
       const reason = String((error as Error)?.message ?? error).slice(0, 200);
       this.#deps.onRejected(key, reason);
-      // The object exists although it is invalid. Dropping its last good projection would look like a deletion.
+      // The object exists, although it is invalid. Without its last valid projection it would look deleted.
       return [isSameObject ? { ...before, resourceVersion: null } : null, reason];
     }
   }

@@ -26,7 +26,7 @@ export type ReflectorReport =
   | { readonly kind: 'rejected'; readonly key: string; readonly reason: string }
   | { readonly kind: 'callback-threw'; readonly reason: string };
 
-/** A bug in a caller's function must not end the reflector: every occurrence is reported as a problem. */
+/** An error that is not a KubeError is a bug in a caller's function. It must not end the reflector, so it is reported as a problem. */
 export function problemOf(error: unknown): ReflectorProblem {
   if (error instanceof KubeError) return { code: error.code, message: error.message };
   return { code: 'bad-answer', message: String(error) };
@@ -56,7 +56,7 @@ export class SnapshotState<T> {
     return this.#snapshot;
   }
 
-  /** Something changed since the last call of `snapshot`. */
+  /** The snapshot has changed since the last call of `snapshot()`. */
   get isUnread(): boolean {
     return this.#snapshot === null;
   }

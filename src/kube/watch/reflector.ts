@@ -42,21 +42,21 @@ export interface ReflectorOptions<T> {
   readonly maxAbsentBackoffMs?: number;
 }
 
-/** A shorter watch did not end by its timeout. It counts as a failure: otherwise a broken server would get requests without pause. */
+/** A watch that the server ends earlier than this counts as a failure. Otherwise a broken server would get requests without pause. */
 const SHORT_WATCH_MS = 1000;
 /** The server ends each watch after a random time in this range, so the instances do not all reconnect at once. */
 const MIN_WATCH_S = 300;
 const MAX_WATCH_S = 600;
 /**
- * An API server sends a bookmark about every minute. A busy server can skip two. After two and a half minutes without a byte, a
- * middlebox drops the bookmarks, or the server sends none: a new request then brings the mirror up to date. TCP keepalive detects
- * a dead peer within half a minute.
+ * An API server sends a bookmark about every minute, and a busy server can skip two. If no byte arrives for two and a half
+ * minutes, a middlebox drops the bookmarks or the server sends none. Then a new request brings the mirror up to date. TCP
+ * keepalive detects a dead peer within half a minute.
  */
 const WATCH_IDLE_MS = 150_000;
 const RELIST_EVERY_MS = 3_600_000;
 /** Retry time after a failed hourly list, while the watch works. */
 const RELIST_RETRY_MS = 300_000;
-/** Minimum time between a list and the next one that `relist` triggers. */
+/** Minimum time between two lists, if `relist` triggers the second. */
 const MIN_RELIST_MS = 1000;
 const PAGE_SIZE = 500;
 const MIN_PAGE_SIZE = 10;
@@ -90,8 +90,8 @@ export class Reflector<T> {
   /** The listed path, and the resource version that the mirror has reached. */
   #position: Position | null = null;
   /**
-   * The server was unreachable and may return restored from a backup. A watch from a version ahead of it stays silent until the
-   * server catches up.
+   * The server was unreachable, and may have been restored from a backup. If our version is ahead of the server's, the watch
+   * stays silent until the server reaches that version.
    */
   #mayBeRestored = false;
 
@@ -127,9 +127,9 @@ export class Reflector<T> {
   }
 
   /**
-   * Whether the content includes all writes up to this version of the collection (null: unknown version). The version was reached
-   * when `listsBegun` was read. True if the watch has reached the version, or if a list that began later has completed. Only the list
-   * helps after a restore from a backup, because the version can then be far ahead of the server.
+   * Whether the content includes all writes up to this version of the collection (null: unknown version). `listsBegun` is the number of
+   * lists when the server already had the version. True if the watch has reached the version, or if a later list has completed. After a
+   * restore from a backup only the list helps, because the version can be far ahead of the server's.
    */
   hasReached(version: string | null, listsBegun: number): boolean {
     if (this.#listShown > listsBegun) return true;
@@ -142,7 +142,7 @@ export class Reflector<T> {
     return this.#ready.promise;
   }
 
-  /** Lists again; ends a wait after a failure. */
+  /** Lists again. A wait after a failure ends at once. */
   relist(): void {
     this.#relistWanted = true;
     this.#step.abort();
@@ -183,7 +183,7 @@ export class Reflector<T> {
       await this.#list(signal);
     } catch (error) {
       signal.throwIfAborted();
-      // The hourly list is only a safety check: the watch continues from its position.
+      // The hourly list is only a safety check, so the watch continues from its position.
       this.#relistDueMs = this.#now() + RELIST_RETRY_MS;
       this.#report({ kind: 'failed', problem: problemOf(error), retryInMs: RELIST_RETRY_MS });
     }
@@ -239,7 +239,7 @@ export class Reflector<T> {
       });
   }
 
-  /** Runs in parallel with the watch, and only after the watch is open: an overloaded server gets no extra request before that. */
+  /** Runs in parallel with the watch, and only after the watch is open, so that an overloaded server gets no additional request. */
   async #relistIfRestored({ path, version: known }: Position, signal: AbortSignal): Promise<void> {
     const { client, metadataOnly } = this.#deps;
     const accept = metadataOnly ? LIST_METADATA : 'application/json';
@@ -248,7 +248,7 @@ export class Reflector<T> {
       this.#mayBeRestored = false;
       if (isOlderVersion(version, known) && !signal.aborted) this.relist();
     } catch {
-      // The next watch asks again when it opens. A watch that stays silent also leads to a list.
+      // The next watch tries again when it opens. A watch that stays silent also leads to a list.
     }
   }
 
@@ -290,7 +290,7 @@ export class Reflector<T> {
     return delayMs;
   }
 
-  /** At most one call for each snapshot that was read. */
+  /** Calls `onChange` at most once for each snapshot that was read. */
   #notify(): void {
     if (!this.#state.isUnread || this.#stopped) return;
     try {

@@ -1,5 +1,5 @@
-// Interprets one event of a watch: an existing object, a deleted object, or a bookmark. Throws if the event is invalid or shows that
-// the server went back in its history. Pure.
+// Interprets one event of a watch: an existing object, a deleted object, or a bookmark. Throws if the event is invalid, or if it
+// shows an older version than known. Pure.
 import { KubeError } from '../kube-error.ts';
 import {
   isKubeObject,
@@ -28,7 +28,7 @@ export function watchChange({ type, object }: WatchEvent, { path, version: known
       if (!isKubeObject(object)) throw bad('the watch sent an object without a name');
       return { kind: 'gone', object, version };
     case 'BOOKMARK':
-      // The server was restored from a backup: it can assign the same versions again to other objects.
+      // The server was restored from a backup, and can assign known versions again to other objects.
       if (isOlderVersion(version, known)) {
         const detail = 'the server went back in its history';
         throw new KubeError({ code: 'gone', verb: 'watch', path, detail });

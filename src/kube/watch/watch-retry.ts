@@ -19,13 +19,13 @@ export interface Retry {
 }
 
 const FIRST_BACKOFF_MS = 200;
-/** A recovered API is noticed after at most this time. Twenty instances with six watches each send it 12 requests a second. */
+/** A recovered API is noticed after at most this time. With it, twenty instances with six watches each send 12 requests a second. */
 const MAX_BACKOFF_MS = 10_000;
-/** For a CRD that is not installed yet: short enough that a new CRD is found without a noticeable delay. */
+/** For a CRD that is not installed. The time is short, so that a new CRD is found without a noticeable delay. */
 const MAX_ABSENT_BACKOFF_MS = 10_000;
 /** A watch that lasted this long was successful and resets the backoff. */
 const GOOD_WATCH_MS = 10_000;
-/** After this many attempts in a row without a valid event, a `doubtful` position counts as invalid. */
+/** After this many consecutive attempts without a valid event, a `doubtful` position counts as invalid. */
 const MAX_FRUITLESS_ATTEMPTS = 2;
 
 /**
@@ -107,7 +107,7 @@ export class WatchRetry {
   #keepsPosition(code: KubeErrorCode, timedOutOpen: boolean): boolean {
     switch (POSITION_AFTER[code]) {
       case 'valid':
-        // A server that was restored from a backup sends nothing until it reaches our version, not even a bookmark.
+        // A server that was restored from a backup sends nothing, not even a bookmark, until it reaches our version.
         return !timedOutOpen || this.#hadEvent;
       case 'doubtful':
         return this.#fruitlessAttempts < MAX_FRUITLESS_ATTEMPTS;

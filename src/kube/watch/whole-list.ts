@@ -28,7 +28,7 @@ interface Page {
   readonly version: string;
 }
 
-/** An API server's own limit for one request. */
+/** The API server's own limit for one request. */
 const PAGE_TIMEOUT_MS = 60_000;
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 const MAX_WHOLE_BYTES = 256 * 1024 * 1024;
@@ -58,7 +58,7 @@ export async function currentVersion(question: Omit<ListQuestion, 'pageSize'>): 
   throw new Error('the list has no first page');
 }
 
-/** A smaller page can succeed. */
+/** Whether the answer exceeded the size limit. A smaller page can succeed. */
 export const wasTooLarge = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === TOO_LARGE;
 

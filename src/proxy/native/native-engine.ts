@@ -1,5 +1,5 @@
 // The fast engine. Sockets, hellos, dials and relays run in the addon's own threads (native/engine/). This file passes the addon's
-// questions to the policies and returns the answers. It must never block: every new connection waits for it.
+// questions to the policies and returns the answers. It must never block, because every new connection waits for it.
 import type { NativeAddon, NativeEngineHandle, NativeEngineHandlers } from '../../netns/native.ts';
 import type { NetnsRef } from '../../netns/netns-ref.ts';
 import type { Backend } from '../../routing/route-table.ts';
@@ -24,7 +24,7 @@ import { groupOf, PreparedAnswers } from './prepared-answers.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const EMPTY = new Uint8Array(0);
-/** A worker's turn takes microseconds. Only a stalled machine needs more than this. */
+/** How long to wait for workers to close a listener. A worker's turn takes microseconds, so only a stalled machine needs more than this. */
 const CLOSING_MS = 2000;
 
 /** State of a connection from its first question, or its first failed dial, to its end. */
@@ -148,7 +148,7 @@ export class NativeEngine implements Engine {
   async drain(timeoutMs: number): Promise<DrainResult> {
     const atFirst = this.#engine.stats().connections;
     await this.#stopAccepting();
-    // While the listeners closed, workers may have accepted more connections, and others may have ended.
+    // While the listeners were closing, workers may have accepted connections, and other connections may have ended.
     const before = Math.max(atFirst, this.#engine.stats().connections);
     return this.#idle.drain(timeoutMs, before, () => this.#abortAll('drain-expired'));
   }
@@ -156,7 +156,7 @@ export class NativeEngine implements Engine {
   async close(): Promise<void> {
     if (this.#stopped) return;
     this.#closing = true;
-    // Each worker runs these commands in the same order: the second aborts what it accepted before the first.
+    // Each worker runs these commands in this order, so the second one aborts all connections that it accepted before the first one.
     void this.#stopAccepting();
     this.#abortAll('stopped');
     await this.#idle.wait(null);
@@ -243,7 +243,7 @@ export class NativeEngine implements Engine {
     this.#specOf(listener).policy.dialFailed(backend, error);
   }
 
-  /** The prepared answer that the addon used without a question. State for such a connection is created only when needed. */
+  /** The state of a connection for which the addon used a prepared answer, without a question. It is created only when needed. */
   #unasked(tag: number): Decided | undefined {
     const answer = this.#prepared.byTag(tag);
     return answer && { note: answer.note, backends: answer.backends, attempts: [] };
@@ -282,7 +282,7 @@ export class NativeEngine implements Engine {
     if (!this.#open.delete(id)) return;
     this.#engine.closeListener(id, leaveOpen);
     this.#prepared.forget(id);
-    // A worker may be in the middle of an accept. Wait for it: stats() must count that connection.
+    // A worker may be in the middle of an accept. Wait for it, because stats() must count that connection.
     const end = performance.now() + CLOSING_MS;
     while (!this.#stopped && this.#engine.stats().listenersClosing > 0 && performance.now() < end)
       await new Promise((resolve) => setTimeout(resolve, 1));

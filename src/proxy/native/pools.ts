@@ -1,5 +1,5 @@
-// Owns the addon's pools. A pool is created once for each list of backends, so an answer is one number for any list length.
-// A pool is dropped when it is unused or when one of its targets is dropped. Its open connections continue.
+// Owns the addon's pools. A pool is created once for each list of backends, so an answer with thousands of backends is one number. A pool
+// is dropped when it is unused or when one of its targets is dropped. Open connections of a dropped pool continue.
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
 
@@ -9,7 +9,7 @@ export interface Pool {
 }
 
 interface Known extends Pool {
-  /** The number of the first `look` call after the last use. */
+  /** The number of the first `sweep` call after the last use. */
   usedBefore: number;
 }
 

@@ -1,5 +1,5 @@
-// Owns the answers that the addon may give without a question, by listener and server name. When a connection ends, its tag finds
-// the answer again. An answer stays until the addon has released it: connections can outlive the table they were routed by.
+// Owns the answers that the addon may give without a question, by listener and server name. When a connection ends, its tag identifies the
+// answer. An answer is kept until the addon has released it, because a connection can outlive the table that routed it.
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { PreparedAnswer, Share } from '../engine.ts';
@@ -13,7 +13,7 @@ interface Entry {
   readonly pool: Pool | null;
 }
 
-/** The addon requires an explicit group: by default a share is its own group. */
+/** The group of a share. By default this is the share alone; the addon needs it explicitly. */
 export const groupOf = (share: Share | null): string | null => share?.group ?? share?.key ?? null;
 
 export class PreparedAnswers {
@@ -34,7 +34,7 @@ export class PreparedAnswers {
     return this.#byTag.get(tag);
   }
 
-  /** The targets of all current tables, except those of pools. They are in use although the policy is not asked about them. */
+  /** The targets of all current tables, except those of pools. They are in use, although the policy gives no answers with them. */
   targets(): ReadonlySet<number> {
     const targets = new Set<number>();
     for (const table of this.#tables.values())

@@ -18,7 +18,7 @@ import { Relay, reset } from './relay.ts';
 import type { Seat, Shares } from './shares.ts';
 import type { SourceQueue } from './source-queue.ts';
 
-/** The engine's resources that all its connections use. */
+/** The resources of the engine, which all its connections share. */
 export interface ConnectionContext {
   readonly spec: ListenerSpec;
   readonly limits: EngineLimits;
@@ -28,7 +28,7 @@ export interface ConnectionContext {
   readonly pendingDials: PendingDials;
   readonly shares: Shares;
   readonly loads: Loads;
-  /** Connections that are in their hello or were rejected and still linger. A new connection can evict them. */
+  /** Connections whose hello is not complete, and rejected connections that still linger. A new connection can evict them. */
   readonly unserved: SourceQueue<Connection>;
   /** Connections whose hello uses the shared hello memory. */
   readonly largeHellos: SourceQueue<Connection>;
@@ -64,7 +64,7 @@ export class Connection {
     const address = (client.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
     this.#peer = { address, port: client.remotePort ?? 0 };
     this.#hello = new HelloBuffer(context.helloMemory);
-    // Handles errors between two phases. Node then destroys the socket, and the next phase detects that.
+    // Without a handler, an error between two phases would crash the process. Node destroys the socket, and the next phase detects that.
     client.on('error', () => {});
   }
 
@@ -101,15 +101,15 @@ export class Connection {
     this.#hello.release();
   }
 
-  /** Fails the dial in progress if it goes to one of these backends: they are known to be down. */
+  /** Fails the pending dial if it goes to one of these backends, which are known to be down. */
   abortDial(keys: ReadonlySet<string>): void {
     if (this.#dialling === null || !keys.has(this.#dialling.key)) return;
-    // Later candidates may be down too: they are skipped.
+    // Later candidates among these backends are skipped.
     this.#fallen = keys;
     this.#backendSocket?.destroy(BACKEND_DOWN);
   }
 
-  /** Rejects a new connection at once, at the cost of its accept only. */
+  /** Rejects a new connection at once. It costs no more than its accept. */
   refuse(outcome: Outcome): void {
     reset(this.#context.addon, this.#client);
     this.#report(outcome);
@@ -224,7 +224,7 @@ export class Connection {
     let tried = false;
     for (const backend of this.#inTurn(decision)) {
       if (this.#fallen.has(backend.key)) continue;
-      // This backend has too many pending dials. The next backend may have free ones.
+      // This backend has too many pending dials. The next one may have fewer.
       if (!pendingDials.enter(backend.key)) continue;
       tried = true;
       const dialled = await this.#dial(backend);
@@ -277,7 +277,7 @@ export class Connection {
       reset(addon, backend);
       return Promise.resolve('client-left');
     }
-    // The buffer is passed without a copy: nothing is appended to it after this point. The socket now owns its memory.
+    // The buffer is passed without a copy, because nothing is appended to it any more. The socket now owns its memory.
     const replay = this.#hello.bytes.subarray(skipBytes);
     if (replay.length > 0) backend.write(replay);
     this.#hello.release();
@@ -287,7 +287,8 @@ export class Connection {
 
   /**
    * Sends the bytes, if any, and closes so that they arrive. Unread bytes in our receive buffer would turn the close into a
-   * reset, and a reset discards data that the client has not read yet. So: FIN, then read and discard until the client closes.
+   * reset, and a reset discards data that the client has not read yet. So it sends FIN, then reads and discards until the
+   * client closes.
    */
   #closeWithFarewell(bytes: Uint8Array | null): Promise<void> {
     const client = this.#client;

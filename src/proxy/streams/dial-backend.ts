@@ -1,4 +1,4 @@
-// Owns one attempt to connect to one backend, with its deadline, and the limits for dials in progress.
+// One attempt to connect to one backend, with its deadline, and the limits of pending dials.
 import type { Socket } from 'node:net';
 import { descriptorOf } from '../../netns/descriptor.ts';
 import { dial } from '../../netns/dial.ts';
@@ -73,7 +73,7 @@ type DialLimits = Pick<
   'maxPendingDials' | 'maxPendingDialsPerBackend' | 'reservedDialsPerBackend'
 >;
 
-/** Limits the dials in progress, in total and per backend: one unresponsive backend must not block the others. */
+/** Limits the pending dials, in total and per backend: one unresponsive backend must not block the others. */
 export class PendingDials {
   readonly #limits: DialLimits;
   readonly #perBackend = new Map<string, number>();
@@ -108,7 +108,8 @@ export class PendingDials {
 
 /**
  * Makes the kernel detect dead peers: keepalive probes on idle connections, TCP_USER_TIMEOUT on those with unacknowledged data.
- * An idle connection to a live peer stays open: a watch may be silent for hours. So does one to a slow peer: see relay.ts.
+ * An idle connection to a live peer stays open, because a watch may be silent for hours. A connection to a slow peer stays open
+ * too: see relay.ts.
  */
 export function armDeadPeerTimeout(addon: NativeAddon, socket: Socket, timeoutMs: number): void {
   const fd = descriptorOf(socket);

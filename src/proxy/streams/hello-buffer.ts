@@ -1,5 +1,5 @@
-// Collects the first bytes of a connection in one growing buffer. The capacity doubles: even with single-byte reads each byte is
-// copied a constant number of times on average. The buffer accounts for its memory against a limit that all connections share.
+// Collects the first bytes of a connection in one growing buffer. The capacity doubles, so even with single-byte reads each byte
+// is copied a constant number of times on average. The memory of a buffer counts towards a limit that all connections share.
 
 const FIRST_CAPACITY = 2048; // a post-quantum hello is ~1.8 KB: nearly always the only allocation
 
@@ -30,8 +30,8 @@ export class HelloMemory {
 const EMPTY = Buffer.alloc(0);
 
 /**
- * The first 2 KB of each connection are not counted: the connection limit already bounds them. So a few clients with very long
- * hellos cannot block all other clients.
+ * The first 2 KB of each connection do not count, because the limit of connections already bounds them. So a few clients with
+ * very long hellos cannot block all other clients.
  */
 function accounted(capacity: number): number {
   return Math.max(0, capacity - FIRST_CAPACITY);

@@ -1,11 +1,11 @@
-// Counts the connections of each backend and balances over them: fewest connections first; among equals, the least recently chosen.
-// Backends that failed recently come last. native/engine/pool.cc implements the same order.
+// Counts the connections of each backend, and orders the backends: fewest connections first; among equals, the least recently
+// chosen. Backends that failed recently come last. native/engine/backends/pool.cc implements the same order.
 import type { Backend } from '../../routing/route-table.ts';
 
 const MOST_TRIES = 64;
 /** How long a failed backend comes last. Within this time the health checks remove it from the routes. */
 const AVOID_MS = 5000;
-/** At this many entries, those without connections are deleted, including when they were last chosen. */
+/** At this many entries, the entries without connections are deleted. This also forgets when their backends were last chosen. */
 const MANY = 16_384;
 
 interface Load {
@@ -17,9 +17,9 @@ interface Load {
 
 const UNKNOWN: Readonly<Load> = { connections: 0, chosen: 0, avoidedUntilMs: 0 };
 
-/** The backends in the order in which one connection tries them. The last one returned counts the connection until `end`. */
+/** The backends in the order in which one connection tries them. The connection counts for the last backend returned, until `end`. */
 export interface Choice extends Iterable<Backend> {
-  /** The last backend returned was not reachable. */
+  /** Reports that the last backend returned was not reachable. */
   failed(): void;
   /** Idempotent. */
   end(): void;

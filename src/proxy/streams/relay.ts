@@ -1,5 +1,5 @@
-// Streams bytes in both directions between two connected sockets. Back-pressure, half-close and resets of one side reach the
-// other. It must never buffer more than the sockets' own limits.
+// Streams bytes in both directions between two connected sockets. It passes back-pressure, half-close and resets of one side
+// on to the other. It must never buffer more than the sockets' own limits.
 import type { Socket } from 'node:net';
 import { descriptorOf } from '../../netns/descriptor.ts';
 import type { NativeAddon } from '../../netns/native.ts';
@@ -17,7 +17,7 @@ const UNBOUNDED_BYTES = 64 * 1024;
 interface Side {
   readonly name: 'client' | 'backend';
   readonly socket: Socket;
-  /** The peer's window is closed. TCP_USER_TIMEOUT is off, or the kernel would treat the peer as dead. */
+  /** The peer's window is closed. TCP_USER_TIMEOUT is switched off then, because the kernel would treat the peer as dead. */
   slow: boolean;
 }
 
@@ -58,8 +58,8 @@ export class Relay {
   }
 
   /**
-   * Polls for two conditions that cause no event. A half-closed peer has disconnected: libuv does not watch a socket after its FIN.
-   * A peer with a closed window still answers: it is slow, not dead. `halfClosedOnly` avoids the system calls for other sockets.
+   * Polls for two conditions that cause no event. First, a half-closed peer has disconnected: libuv does not watch a socket after its FIN.
+   * Second, a peer with a closed window still answers, so it is slow, not dead. `halfClosedOnly` avoids the system calls for other sockets.
    */
   lookAfterPeers(halfClosedOnly: boolean): void {
     for (const [side, other] of [
@@ -76,8 +76,8 @@ export class Relay {
         socket.destroy();
         continue;
       }
-      // Time alone proves nothing: the kernel probes a closed window at growing intervals. One or two unanswered probes prove
-      // nothing either: the peer's kernel limits the rate of such answers.
+      // The time alone does not prove that the peer is dead: the kernel probes a closed window at growing intervals. One or
+      // two unanswered probes do not prove it either: the peer's kernel limits the rate of such answers.
       const silent =
         state.probes >= PROBES_OF_THE_DEAD && state.lastAckMs >= this.#settings.deadPeerTimeoutMs;
       this.#spare(side, fd, state.windowClosed && !silent);
@@ -96,14 +96,14 @@ export class Relay {
     addon.setUserTimeout(fd, slow ? 0 : deadPeerTimeoutMs);
   }
 
-  /** The first failure sets the outcome. A failure on the other side that follows is only its consequence. */
+  /** The first failure sets the outcome. A later failure on the other side is only its consequence. */
   #broken(side: Side, other: Side, error: NodeJS.ErrnoException): void {
     if (this.#end === 'finished')
       this.#end = `${side.name}-${DEAD.has(error.code ?? '') ? 'timeout' : 'reset'}`;
     this.#resetOnceFlushed(other.socket, performance.now() + this.#settings.lingerMs);
   }
 
-  /** A reset discards queued data, so data already written to this side first gets time to arrive. */
+  /** Resets this side after the data that was already written to it has arrived, or at `latestMs`. A reset discards queued data. */
   #resetOnceFlushed(socket: Socket, latestMs: number): void {
     if (socket.destroyed) return;
     const { addon } = this.#settings;
@@ -134,8 +134,8 @@ function pump(from: Socket, to: Socket, counted: (bytes: number) => void): void 
 }
 
 /**
- * Closes with a reset. resetAndDestroy() does not work here: while end() is in progress libuv rejects it (EINVAL). Node then neither
- * closes the socket nor reports an error, and the connection would be counted forever.
+ * Closes with a reset. resetAndDestroy() does not work here: while end() is in progress, libuv rejects it (EINVAL). Node then
+ * neither closes the socket nor reports an error, and the connection would count forever.
  */
 export function reset(addon: Pick<NativeAddon, 'setLinger'>, socket: Socket): void {
   const fd = descriptorOf(socket);

@@ -1,4 +1,4 @@
-// Counts the connections of each share and the slots of each group. The policy defines these limits; the engine only applies them.
+// Counts the connections of each share and the slots of each group. The policy sets these limits; the engine only applies them.
 import type { Share, SlotShares } from '../engine.ts';
 
 /** A connection's place in its share, in a reserved slot of its group or in a common slot. Valid until `leave`. */

@@ -1,5 +1,5 @@
-// Groups connections that can be evicted by their source address. Eviction picks the address with the most connections and
-// removes its oldest one, so a flood evicts its own connections.
+// Keeps the connections that can be evicted, grouped by source address. Eviction picks the address with the most
+// connections and removes its oldest one, so a flood evicts its own connections.
 import { sourceOf } from '../../routing/client-source.ts';
 
 export class SourceQueue<T> {

@@ -81,7 +81,7 @@ export class StreamsEngine implements Engine {
           : { port: spec.port, ...(spec.host !== undefined && { host: spec.host }) };
       server.listen({ ...where, backlog: ACCEPT_BACKLOG }, () => {
         server.off('error', reject);
-        // accept() fails without free descriptors or memory. libuv then rejects the new connection; the others continue.
+        // accept() fails without free descriptors or memory. libuv rejects the new connection then, and the others continue.
         server.on('error', () => {});
         if (this.#closing) {
           server.close();
@@ -194,7 +194,7 @@ export class StreamsEngine implements Engine {
   }
 
   #closeServer(server: Server): Promise<void> {
-    // Do not await the callback of close(): it waits for all connections, and they continue.
+    // The callback of close() is not awaited: it waits for all connections, which continue.
     if (this.#servers.delete(server)) server.close();
     return Promise.resolve();
   }

@@ -1,5 +1,5 @@
-// Checks the host name of a request to the admin port, against DNS rebinding: a foreign site can let its name resolve to this address,
-// and the browser then lets its page read every answer. The `Host` header still carries the foreign name. Pure.
+// Checks the host name of a request to the admin port, against DNS rebinding. A foreign site can let its name resolve to this address.
+// The browser then lets pages of that site read every answer, but the `Host` header still carries the foreign name. Pure.
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 export interface AdminRefusal {

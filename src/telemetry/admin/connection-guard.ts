@@ -1,5 +1,5 @@
-// Limits the connections of a port. A full port evicts old connections and still accepts new ones: silent clients, requests sent byte
-// by byte and answers that are never read must not block a kubelet's probe.
+// Limits the connections of a port. A full port evicts old connections and still accepts new ones. So a kubelet's probe is never blocked by
+// silent clients, by requests sent byte by byte, or by answers that are never read.
 import type { Socket } from 'node:net';
 import { sourceOf } from '../../routing/client-source.ts';
 import { type Held, surplus } from './connection-surplus.ts';
@@ -14,8 +14,8 @@ const STEP_MS = 10_000;
 /** Allowed above the limit for a moment: the kernel delivers all queued connections at once. */
 const SLACK = 64;
 /**
- * Further connections of one address are read in batches. A client can reconnect as soon as a connection ends: a thousand such
- * connections, read at once, kept the event loop so busy that a probe waited a second on a loaded machine.
+ * After this many connections, further ones of the same address are read in batches. A client can reconnect as soon as a connection
+ * ends. On a loaded machine, a thousand such connections that were read at once made a probe wait a second.
  */
 const MAX_PROMPT = 4;
 const TURN_MS = 50;

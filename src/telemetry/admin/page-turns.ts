@@ -5,7 +5,7 @@ import type { AdminPage } from './admin-server.ts';
 /** The most different pages that wait at once. `/explain` has its own page for each name in a request. */
 const MAX_WAITING = 64;
 
-/** The rest is four times as long as the page took, at most 250 ms: pages use a fifth of the main thread, more only above 62 ms. */
+/** The rest is four times as long as the page took, at most 250 ms. So only pages over 62 ms use more than a fifth of the time. */
 const REST_FACTOR = 4;
 const MAX_REST_MS = 250;
 
@@ -14,7 +14,7 @@ export class PageTurns {
   #last: Promise<unknown> = Promise.resolve();
   #restUntilMs = 0;
 
-  /** A page whose making has started is not shared: it may be older than an event that the client has already seen. */
+  /** A request never shares a page that is already being made: that page may be older than an event that the client has seen. */
   page(name: string, make: () => AdminPage | Promise<AdminPage>): Promise<AdminPage> {
     const there = this.#waiting.get(name);
     if (there !== undefined) return there;

@@ -31,7 +31,7 @@ export class PairMap<T> {
     for (const inner of this.#values.values()) yield* inner.values();
   }
 
-  /** Drops all other values. */
+  /** Drops the values for which `isKept` returns false. */
   keep(isKept: (value: T) => boolean): void {
     for (const [first, inner] of this.#values) {
       for (const [second, value] of inner) if (!isKept(value)) inner.delete(second);

@@ -3,7 +3,7 @@ import type { PublicationStatus } from '../../control/desired/publication.ts';
 import type { Link } from './explanation.ts';
 import type { ClusterView, StatusView } from './status.ts';
 
-/** `served`: this instance connects clients of the cluster. Otherwise clients should not be sent here. */
+/** `served`: this instance connects clients of the cluster. Otherwise its slice must not be ready. */
 export function publishedLinks(cluster: ClusterView, view: StatusView, served: boolean): Link[] {
   if (view.kubernetes === null) return [];
   const { publication, name } = cluster;

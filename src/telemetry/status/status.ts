@@ -72,7 +72,7 @@ export interface StatusView
   readonly startedAt: string;
   readonly traffic: Traffic;
   readonly control: {
-    /** When the control loop stopped answering: routes and states do not change since then; null while it answers. */
+    /** When the control loop stopped answering. Routes and states have not changed since then. null while it answers. */
     readonly stalledSince: string | null;
     /** How long the control loop took to answer, or has not answered. */
     readonly lagMs: number;
