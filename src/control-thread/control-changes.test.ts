@@ -120,7 +120,7 @@ function* told(following: readonly Desired[]): Generator<{ sent: Desired; arrive
 }
 
 describe('the received state', () => {
-  test('equals the sent state, whatever came before, and is deeply frozen', () => {
+  test('equals the sent state for any state before, and is deeply frozen', () => {
     fc.assert(
       fc.property(states, (following) => {
         for (const { sent, arrived } of told(following)) {
@@ -131,7 +131,7 @@ describe('the received state', () => {
     );
   });
 
-  test('keeps the identity of every unchanged part', () => {
+  test('contains every unchanged part as the same object', () => {
     fc.assert(
       fc.property(states, (following) => {
         let before: { sent: Desired; arrived: Desired } | null = null;

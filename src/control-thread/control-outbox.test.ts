@@ -28,7 +28,7 @@ test('the outbox has one message in flight, and then sends all later changes in 
   expect(state.messages).toBe(2);
 });
 
-test('the outbox is empty once the last message is taken', async () => {
+test('the outbox is empty once the main thread has taken the last message', async () => {
   const { outbox, state } = receiver();
   await outbox.empty(); // resolves at once for an empty outbox
   outbox.put(withProblems('a'));
@@ -54,7 +54,7 @@ test('the outbox sends nothing for an unchanged state', () => {
   expect(state.messages).toBe(1);
 });
 
-test('routesTaken covers the newest routes, whatever else is in flight', () => {
+test('routesTaken covers the newest routes, even while another message is in flight', () => {
   const { outbox } = receiver();
   const routes = { byServerName: new Map(), defaultRoute: null };
   expect(outbox.routesTaken).toBe(true);

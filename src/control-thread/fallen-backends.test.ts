@@ -13,7 +13,7 @@ const state = (clusters: Desired['clusters'], listeners: Desired['listeners'] = 
   listeners,
 });
 
-test('a backend that goes from up to down has fallen, in a cluster and in a listener', () => {
+test('a backend of a cluster or of a listener that goes from up to down has fallen', () => {
   const before = state([cluster('alpha', ['a', true], ['b', true])], [listener('web', ['m', true])]);
   const after = state([cluster('alpha', ['a', false], ['b', true])], [listener('web', ['m', false])]);
   expect(fallenBackends(before, after)).toEqual(['a', 'm']);

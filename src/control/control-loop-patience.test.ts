@@ -95,7 +95,7 @@ describe('after a turn of half a second', () => {
 
 describe('after a quiet period', () => {
   for (const reason of ['backend-up', 'backend-down', 'kubernetes'] as const) {
-    test(`'${reason}' does not wait, however long the last turn took`, async () => {
+    test(`'${reason}' does not wait, even if the last turn was long`, async () => {
       await afterTurn(500, 1000);
       expect(await waitFor(reason)).toBeLessThanOrEqual(1);
     });

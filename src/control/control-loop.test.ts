@@ -93,7 +93,7 @@ const turned = async () => {
 };
 
 describe('a control loop', () => {
-  test('has a backend probed before it routes to it', async () => {
+  test('lets a backend be probed before it routes to it', async () => {
     const { loop, state, flip } = harness();
     await loop.start();
     flip(true);
@@ -123,7 +123,7 @@ describe('a control loop', () => {
     expect(state.looks).toBe(looks + 1);
   });
 
-  test('publishes nothing while nothing changes, though inputs are new values each time', async () => {
+  test('publishes nothing while nothing changes, even if the inputs are new objects each time', async () => {
     const { loop, state } = harness(5);
     await loop.start();
     for (let i = 0; i < 5; i++) {
@@ -136,7 +136,7 @@ describe('a control loop', () => {
     expect(state.looks).toBeGreaterThan(5);
   });
 
-  test('hands over the same references for the parts that did not change', async () => {
+  test('publishes the same references for the parts that did not change', async () => {
     const { loop, state } = harness();
     await loop.start();
     state.source = { ...state.source, problems: [{ origin: 'bad.yaml', reason: 'not YAML' }] };

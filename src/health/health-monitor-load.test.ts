@@ -66,7 +66,7 @@ describe('the health monitor with many targets', () => {
     expect(probe.startsOf('t999')).toEqual([]);
   });
 
-  test('brings 1000 targets up in time although every timer is late', async () => {
+  test('brings 1000 targets up in time even if every timer is late', async () => {
     const health = monitor();
     const setTimer = globalThis.setTimeout;
     const late = vi

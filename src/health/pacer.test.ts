@@ -47,7 +47,7 @@ describe('the pacer', () => {
     }
   });
 
-  test('allows no more than a tenth above the rate in any second, whatever the delays', () => {
+  test('allows no more than a tenth above the rate in any second, for any delays', () => {
     const delays = fc.infiniteStream(
       fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 400 })),
     );

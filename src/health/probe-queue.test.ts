@@ -50,7 +50,7 @@ describe('a queue', () => {
     expect(starts.length / wakeUps).toBeGreaterThan(9);
   });
 
-  test('never exceeds its rate by more than a tenth in any second, whatever the wake-up times', () => {
+  test('never exceeds its rate by more than a tenth in any second, for any wake-up times', () => {
     fc.assert(
       fc.property(fc.infiniteStream(fc.integer({ min: 0, max: 300 })), (late) => {
         const { starts } = busy(queueOf(1000, 200), 5000, () => late.next().value as number);
@@ -66,7 +66,7 @@ describe('a queue', () => {
     expect(queue.take(0, INTERVAL_MS, 10)).toEqual({ picks: [], wakeMs: 300 });
   });
 
-  test('sets no wake-up while all places are taken, and continues when a probe ends', () => {
+  test('sets no wake-up while no further probe may start, and continues when a probe ends', () => {
     const queue = queueOf(10, 1000, 3);
     expect(queue.take(0, INTERVAL_MS, 10)).toMatchObject({
       picks: { length: 3 },

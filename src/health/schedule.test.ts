@@ -39,7 +39,7 @@ describe('the next probe', () => {
     });
   }
 
-  test('is jittered by a tenth either way', () => {
+  test('has a jitter of plus or minus a tenth', () => {
     const settled = verdictAfter('+++++++');
     expect(delayAfterProbeMs(settled, SETTINGS, 1, 0)).toBeCloseTo(1800);
     expect(delayAfterProbeMs(settled, SETTINGS, 1, 0.999999)).toBeCloseTo(2200, 1);

@@ -17,7 +17,7 @@ function changed(map: Map<string, number>, by: readonly Change[]): Map<string, n
 
 const sorted = (map: Iterable<readonly [string, number]>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
-describe('a steady map', () => {
+describe('a persistent map', () => {
   test('equals a plain map after the same changes, and leaves the previous map unchanged', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {

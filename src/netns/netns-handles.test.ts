@@ -39,7 +39,7 @@ test('a netns is opened once for many sockets', () => {
   expect(handles.size).toBe(1);
 });
 
-describe('a path that now leads to another netns', () => {
+describe('a path that now names another netns', () => {
   test('is opened and closed again, without a socket in it', () => {
     disk.set(A.path, 'cookie:9');
     const error = expect.objectContaining({

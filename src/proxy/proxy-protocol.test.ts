@@ -229,7 +229,7 @@ describe('arbitrary bytes', () => {
       return bytes;
     });
 
-  test('give no answer before minBytes, and an answer that more bytes never change', () => {
+  test('give no answer before minBytes, and after that an answer that more bytes never change', () => {
     fc.assert(
       fc.property(fc.oneof(nearlyHeader, fc.uint8Array({ maxLength: 150 })), (bytes) => {
         const whole = parseProxyHeader(bytes);

@@ -21,7 +21,7 @@ describe('slots are divided', () => {
     expect(slotShares(slots, groupsOf(clusters))).toMatchObject({ reserved, common });
   });
 
-  test('so that routed connections never exceed the slots and, from 32 slots on, always leave one free', () => {
+  test('so that routed connections never use more than the slots and, from 32 slots on, always leave one free', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 100_000 }),

@@ -142,7 +142,7 @@ function placeOf(path: string): string | null {
   return places.sort((a, b) => b.length - a.length)[0] ?? null;
 }
 
-/** Reading the environment deep inside logic makes settings that nobody can list. */
+/** Reading the environment deep inside logic makes settings that no page can list. */
 const MAY_READ_ENVIRONMENT = ['main.ts', 'control-thread/control-thread.ts', 'netns/native.ts'];
 const MAY_LOAD_ADDONS = ['netns/native.ts'];
 /** Of src/control. The Lease is renewed where it is watched; a kubeconfig is read just before it is written, and never kept. */
@@ -151,7 +151,7 @@ const MAY_WRITE_KUBERNETES = ['control/apply', 'control/instance/instance-lease.
 const isWriting = (method: string): boolean => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method);
 
 interface Import {
-  /** null: computed, so nobody can tell. */
+  /** null: computed, so it is unknown. */
   readonly specifier: string | null;
   readonly isType: boolean;
 }

@@ -28,7 +28,7 @@ test('a withdrawal ends when the control thread reports it', async () => {
   await within(WAIT_MS, 'the withdrawal', asked.withdraw());
 });
 
-test('a withdrawal ends although the control thread is stuck, or has ended', async () => {
+test('a withdrawal ends even if the control thread is stuck or has exited', async () => {
   const stuck = linked({ withdraw: '' }, 50);
   await within(WAIT_MS, 'the deadline', stuck.withdraw());
   await stuck.stop();
@@ -41,7 +41,7 @@ test('the link names the process that superseded this one', async () => {
   expect(await within(WAIT_MS, 'the successor', lost.superseded)).toBe('net-1/b');
 });
 
-test('a refusal ends the start, and becomes an error that an operator can fix', async () => {
+test('a control thread that cannot start ends the start, with an error that an operator can fix', async () => {
   const refused = linked({
     start: `port.postMessage({ kind: 'refused', reason: 'no kubeconfig' }); port.close();`,
   });

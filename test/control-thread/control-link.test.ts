@@ -127,7 +127,7 @@ describe('the control thread', () => {
       if (i > 0) await link.settled;
       await link.stop();
     }
-    // An ended thread stays in /proc for a moment.
+    // A thread that has exited stays in /proc for a short time.
     await expect.poll(() => ({ threads: threads(), descriptors: openDescriptors() })).toEqual(before);
     expect(log.join()).not.toContain('does not end by itself');
     expect(await link.health()).toMatchObject({ atMs: null });

@@ -1,6 +1,6 @@
 // The program that Client starts on its machine. `loop <kubeconfig> <milliseconds>` opens a new connection at that interval and sends one
 // request on each. `hold <kubeconfig> <count>` keeps that many connections open and sends a request on each once a second; it prints
-// a line of JSON per answer. `upgrade <kubeconfig> <path>` upgrades a connection and expects an echo. All end with their standard input.
+// a line of JSON per answer, with the time at which the request began. `upgrade <kubeconfig> <path>` upgrades a connection and expects an echo. All end with their standard input.
 import { readFileSync } from 'node:fs';
 import { Agent, type AgentOptions, request } from 'node:https';
 import { parse } from 'yaml';

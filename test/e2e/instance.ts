@@ -169,7 +169,10 @@ export class Instance {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  /** The ServiceAccount as kubelet mounts it: the program finds it without configuration. */
+  /**
+   * The ServiceAccount as kubelet mounts it: the program finds it without configuration. The lock directory proves that a killed
+   * instance is dead, so its successor need not wait for the Lease.
+   */
   #inPod(): Record<string, string> {
     const { api } = this.#options;
     const directory = this.#directory;

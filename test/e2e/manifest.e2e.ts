@@ -12,7 +12,7 @@ const FILE = new URL('../../deploy/manifests/isthmus.yaml', import.meta.url);
 const OBJECTS = parseAllDocuments(readFileSync(FILE, 'utf8')).map((document) => document.toJS() as any);
 const POD = OBJECTS.find(({ kind }) => kind === 'DaemonSet').spec.template.spec;
 const [CONTAINER] = POD.containers;
-/** As flags, because an instance has only the variables of a Pod; the test sets the log flags. */
+/** As flags, because an instance has only the variables of a Pod; the test sets the log flags. The kubelet expands the variable. */
 const FLAGS = (CONTAINER.env as { name: string; value?: string }[])
   .filter(({ name, value }) => value !== undefined && !name.startsWith('ISTHMUS_LOG_'))
   .map(({ name, value }) => `--${name.replace('ISTHMUS_', '').toLowerCase().replaceAll('_', '-')}=${value}`);

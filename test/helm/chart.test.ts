@@ -136,7 +136,7 @@ describe('settings', () => {
       for (const part of path.split('.')) found = (found as Record<string, unknown>)[part];
       if (String(found) !== (FLAGS[flag].fallback ?? '')) differing.push(`${flag} ${found}`);
     }
-    // The handover is off by default; this is its directory once a value enables it.
+    // A process has no handover by default, because it needs a directory; a Pod has one.
     expect(differing).toEqual(['handover /run/isthmus', 'log-format json']);
   });
 });

@@ -56,7 +56,6 @@ interface PodSpec {
   readonly volumes?: readonly (Named & { readonly hostPath?: { readonly path: string } })[];
 }
 
-/** With `hostNetwork: false` as the chart renders it; test/helm/chart.helm.ts checks that nothing else differs. */
 export function podSettings({ hostNetwork = true }: { readonly hostNetwork?: boolean } = {}): PodSettings {
   const text = readFileSync(MANIFEST, 'utf8');
   return settingsIn(hostNetwork ? text : text.replace('hostNetwork: true', 'hostNetwork: false'));

@@ -95,7 +95,7 @@ describe('a request that fails', () => {
     expect(api.asked).toHaveLength(1);
   });
 
-  test('throws a TypeError if HTTP cannot express it', async () => {
+  test('throws a TypeError if it cannot be written in HTTP', async () => {
     for (const path of ['services', '/a?b=c', '/a/../b', '/a b', '/ü'])
       await expect(client.request({ method: 'GET', path })).rejects.toThrow(TypeError);
     await expect(client.request({ method: 'PATCH', path: SERVICES, body: {} })).rejects.toThrow(TypeError);

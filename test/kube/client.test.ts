@@ -59,7 +59,7 @@ describe('a request', () => {
     });
   });
 
-  test('shares at most a handful of connections with any number of other requests', async () => {
+  test('shares at most eight connections with any number of other requests', async () => {
     api.handler = (_, response) => json(response, {});
     for (let each = 0; each < 100; each++) await client.request({ method: 'GET', path: `${SERVICES}/a` });
     expect(api.connections).toBe(1);

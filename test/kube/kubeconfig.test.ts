@@ -148,13 +148,13 @@ describe('our reader agrees with kubectl, not with client-node, on', () => {
     expect(seen.ours.authorization).toBe('Bearer from-the-file');
   });
 
-  test('a token beside a tokenFile: the file wins, because it is kept fresh', async () => {
+  test('a token together with a tokenFile: the file wins, because it is kept fresh', async () => {
     const seen = await differ({}, { token: 'old', tokenFile: join(directory, 'token') });
     expect(seen.theirs.authorization).toBe('Bearer old');
     expect(seen.ours.authorization).toBe('Bearer from-the-file');
   });
 
-  test('data beside a file: the data win', async () => {
+  test('inline data together with a file: the data win', async () => {
     const seen = await differ(
       { 'certificate-authority': 'ca.pem', 'certificate-authority-data': base64(two.cert) },
       { token: 'a' },

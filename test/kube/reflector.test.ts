@@ -188,7 +188,7 @@ describe('a reflector on a real connection', () => {
     await eventually(() => api.openConnections).toBe(0);
   });
 
-  test('ends with the objects of the server, whatever was cut and when', async () => {
+  test('ends with the objects of the server after any cuts at any time', async () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom('put', 'delete'), name }),

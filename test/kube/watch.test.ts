@@ -83,7 +83,7 @@ describe('a watch', () => {
     expect(events).toEqual([{ type: 'ADDED', object: { metadata: { name: 'ü'.repeat(100) } } }]);
   });
 
-  test('leaves its connection to the next request after a clean end', async () => {
+  test('frees its connection for the next request after a clean end', async () => {
     says((response) => response.end(line('a')));
     for (let each = 0; each < 5; each++) await outcome();
     expect(api.connections).toBe(1);

@@ -70,7 +70,7 @@ describe('the netns directory', () => {
   const names = (of: NetnsDirectory) => of.snapshot().entries.map(({ name }) => name);
   const soon = { interval: 2 };
 
-  test('is incomplete before the first look and complete after it', async () => {
+  test('is incomplete before the first scan and complete after it', async () => {
     const unstarted = new NetnsDirectory({ directory, addon: native, onChange: () => {} });
     expect(unstarted.snapshot()).toEqual({ complete: false, entries: [], problems: [] });
     const watched = await start();
@@ -133,7 +133,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).toEqual([]);
   });
 
-  test('finds at the next rescan a namespace that was mounted over another without an event', async () => {
+  test('finds a namespace that was mounted over another without an event at the next scan', async () => {
     const path = add('qdhcp-x');
     const watched = await start();
     const [before] = watched.snapshot().entries;
@@ -207,7 +207,7 @@ describe('the netns directory', () => {
     expect(changes).toBe(1);
   });
 
-  test('treats a missing directory as empty, and sees it appear, vanish and come back', async () => {
+  test('treats a missing directory as empty, and sees it appear, disappear and return', async () => {
     const deep = join(directory, 'x', 'y', 'netns');
     const watched = await start({ directory: deep });
     expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
@@ -236,7 +236,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).toEqual(['a']);
   });
 
-  test('follows a mount over the directory from the next rescan on', async () => {
+  test('follows a mount over the directory from the next scan on', async () => {
     const watched = await start();
     run('mount', '-t', 'tmpfs', 'over', directory);
     watched.rescan();

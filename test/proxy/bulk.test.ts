@@ -13,7 +13,7 @@ import { openSocketsAndPipes } from '../support/process.ts';
 import { tcpClient, until, WAIT_MS, within } from '../support/tcp.ts';
 
 const GIB = 1024 ** 3;
-/** kMostFree of native/engine/pipe_pool.h. */
+/** kMostFree of native/engine/resources/pipe_pool.h. */
 const PIPES_KEPT = 32;
 const NETWORK = '11111111-2222-4333-8444-555555555555';
 const isthmus = new Isthmus();
@@ -73,7 +73,7 @@ test('1 GiB from backend to client arrives byte for byte', { timeout: 400_000 },
   expect(hash.digest('hex')).toBe(patternHash(GIB));
 });
 
-test('a hundred stalled readers with a GiB waiting for each cost bounded memory, and disturb no other client', async () => {
+test('a hundred stalled readers with a GiB waiting for each use bounded memory, and affect no other client', async () => {
   const before = { resident: residentBytes(), open: openSocketsAndPipes(isthmus.pid) };
   const stalled = await Promise.all(Array.from({ length: 100 }, () => routed('source')));
   for (const { socket } of stalled) socket.pause();

@@ -1,4 +1,4 @@
-// A running proxy: clusters come, fail, move and go; its flags take effect; it stops on a signal.
+// A running proxy: clusters are added, fail, move and are removed; its flags take effect; it stops on a signal.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -36,7 +36,7 @@ async function firstBytes(serverName: string): Promise<Buffer> {
 const isServed = async (serverName: string) => (await firstBytes(serverName))[0] === 0x16;
 
 describe('clusters', () => {
-  test('come and go with their manifests, without a restart', async () => {
+  test('are added and removed with their manifests, without a restart', async () => {
     await isthmus.start();
     expect(await firstBytes('beta.magnum-system')).toEqual(ALERT(UNRECOGNIZED_NAME));
     isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
@@ -86,7 +86,7 @@ describe('clusters', () => {
     expect(await isServed('alpha.magnum-system')).toBe(true);
   });
 
-  test('whose backend dies between two checks are found dead by the first client, which gets an alert', async () => {
+  test('whose backend dies between two checks are down after the first client, which gets an alert', async () => {
     await isthmus.start('--health-interval', '1h');
     await clusters.servers.get('alpha')?.stop();
     expect(await firstBytes('alpha.magnum-system')).toEqual(ALERT(INTERNAL_ERROR));
@@ -210,7 +210,7 @@ describe('configuration', () => {
     }
   });
 
-  test('--max-connections-per-cluster refuses the connection over the limit and leaves the other cluster alone', async () => {
+  test('--max-connections-per-cluster rejects the connection over the limit, and the other cluster is not affected', async () => {
     isthmus.writeManifest('beta.yaml', clusters.beta.manifest);
     await isthmus.start('--max-connections-per-cluster', '1');
     await isthmus.untilState('beta', 'serving');

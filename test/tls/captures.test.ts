@@ -20,7 +20,7 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
     }
   });
 
-  test('gives the same answer in two segments, wherever the boundary is', () => {
+  test('gives the same answer in two segments with any boundary', () => {
     for (let length = 0; length < bytes.length; length += 1) {
       const progress = newHelloProgress();
       parseClientHello(bytes.subarray(0, length), progress);
@@ -28,7 +28,7 @@ describe.each(CAPTURES)('the hello of $name', ({ serverName, bytes }) => {
     }
   });
 
-  test('gives the same answer in two records, wherever the boundary is, and in one-byte records', () => {
+  test('gives the same answer in two records with any boundary, and in one-byte records', () => {
     const message = messageIn(bytes);
     for (let length = 1; length < message.length; length += 1) {
       expect(parseClientHello(records(message, [length]))).toEqual(answer);

@@ -143,7 +143,7 @@ describe('any well-formed hello', () => {
     );
   });
 
-  test('is parsed correctly whatever bytes follow it', () => {
+  test('is parsed correctly with any bytes after it', () => {
     fc.assert(
       fc.property(sample, fc.uint8Array(), ({ message, answer }, rest) => {
         expect(parseClientHello(bytesOf(records(message), rest))).toEqual(answer);
@@ -176,7 +176,7 @@ describe('arbitrary bytes', () => {
     );
   });
 
-  test('give the same incomplete answer below minBytes, whatever follows, and minBytes is within the limit', () => {
+  test('give the same incomplete answer below minBytes for any bytes after it, and minBytes is within the limit', () => {
     fc.assert(
       fc.property(
         anyBytes,

@@ -36,7 +36,7 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 /** A watch that never delivers anything. */
 const MUTE = { listsBegun: () => 0, hasReached: () => false };
 
-describe('carrying out a plan', () => {
+describe('the applier', () => {
   let nowMs = 0;
   let asked: Asked[];
   let outcomes: WriteOutcome[];
@@ -153,7 +153,7 @@ describe('carrying out a plan', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('backs off for a failing object, up to a minute, and writes the others at once', async () => {
+  test('backs off for an object whose write fails, up to a minute, and writes the others at once', async () => {
     const waits: number[] = [];
     for (let i = 0; i < 9; i += 1) {
       await begin(create('a'), create(`other-${i}`));
@@ -170,7 +170,7 @@ describe('carrying out a plan', () => {
     expect(applier.problems()).toEqual([]);
   });
 
-  test('does not back off for a different action, or for an overtaken one with a new version from the watch', async () => {
+  test('does not back off for a different action, or for a rejected one with a new version from the watch', async () => {
     await begin(create('a'));
     await asked[0]?.refuse('server-error');
     await begin(remove('a'));
@@ -203,7 +203,7 @@ describe('carrying out a plan', () => {
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
   });
 
-  test('withdraws a slice although everything else hangs, and retries within seconds', async () => {
+  test('deletes a slice even if all other requests hang, and retries within seconds', async () => {
     await begin(...Array.from({ length: 20 }, (_, i) => create(`c${i}`)));
     expect(asked).toHaveLength(8);
     const slice: Action = { ...remove('a'), resource: 'endpointslices' };
@@ -241,7 +241,7 @@ describe('carrying out a plan', () => {
     expect(applier.retryAtMs()).toBe(7000);
   });
 
-  test('reports a missing namespace as a failure, not as overtaken', async () => {
+  test('reports a missing namespace as a failure, not as a change by another writer', async () => {
     await begin(create('a'));
     await asked[0]?.refuse('not-found');
     expect(outcomes).toMatchObject([{ kind: 'failed' }]);
@@ -277,7 +277,7 @@ describe('carrying out a plan', () => {
       why: '',
     };
 
-    test('is read, changed in its server alone, marked, and written with the version that was read', async () => {
+    test('is read, changed only in its server, annotated, and written with the version that was read', async () => {
       await begin(action);
       await asked[0]?.answer(secret(kubeconfig('https://10.0.0.5:6443')));
       const body = asked[1]!.body as { metadata: object; data: { value: string } };
@@ -329,14 +329,14 @@ describe('carrying out a plan', () => {
       expect(Buffer.from(data.value, 'base64').toString()).toBe(kubeconfig('https://192.0.2.7:6443'));
     });
 
-    test('that points to the proxy already is only marked, so a later restore is possible', async () => {
+    test('that already points to the proxy is only annotated, so a later restore is possible', async () => {
       await begin(action);
       await asked[0]?.answer(secret(kubeconfig('https://a.ns:6443')));
       expect(asked[1]?.body).not.toHaveProperty('data');
     });
   });
 
-  describe('while the routes are not live yet', () => {
+  describe('while the data plane does not have the routes yet, the applier', () => {
     const slice = { ...target('a'), resource: 'endpointslices' } as const;
     const endpoints = (ready: boolean) => [{ addresses: ['192.0.2.1'], conditions: { ready } }];
 

@@ -37,7 +37,7 @@ function created(decision: EventDecision) {
 }
 
 describe('an Event', () => {
-  test('is written on its object, as Kubernetes wants it', () => {
+  test('refers to its object in the form that Kubernetes requires', () => {
     expect(setup().correlator.decide(event('no longer served'))).toEqual({
       kind: 'create',
       body: {
@@ -58,7 +58,7 @@ describe('an Event', () => {
     });
   });
 
-  test('that happens again within ten minutes counts up, and can be made again where it is gone', () => {
+  test('that happens again within ten minutes increases the count, and is created again if it was deleted', () => {
     const { correlator, clock } = setup();
     const first = created(correlator.decide(event('x')));
     clock.ms += 9 * MINUTE;
@@ -74,7 +74,7 @@ describe('an Event', () => {
     expect(correlator.decide(event('x'))).toMatchObject({ kind: 'patch', body: { count: 3 } });
   });
 
-  test('that happens again after ten minutes is another', () => {
+  test('that happens again after ten minutes is a new Event', () => {
     const { correlator, clock } = setup();
     const first = created(correlator.decide(event('x')));
     clock.ms += 10 * MINUTE;
@@ -101,7 +101,7 @@ describe('an Event', () => {
     expect(names[0]).not.toBe(names[1]);
   });
 
-  test('of an object with a long name has one that fits', () => {
+  test('of an object with a long name has a name of valid length', () => {
     const name = `${'a'.repeat(235)}.${'b'.repeat(17)}`;
     const { metadata } = created(setup().correlator.decide(event('x', { object: { ...object, name } })));
     expect(metadata.name).toBe(`${'a'.repeat(235)}.0000000000000001`);
@@ -137,7 +137,7 @@ describe('many Events', () => {
     expect(created(correlator.decide(event('new'))).message).toBe('new');
   });
 
-  test('on one object are 25 at once, and then one in five minutes', () => {
+  test('on one object are limited to 25 at once, and then to one in five minutes', () => {
     const { clock, kindOf } = setup();
     const flap = (i: number) => event('x', { reason: i % 2 === 0 ? 'Unhealthy' : 'Proxied' });
     const kinds = Array.from({ length: 40 }, (_, i) => kindOf(flap(i)));
@@ -153,14 +153,14 @@ describe('many Events', () => {
     expect(later.filter((kind) => kind !== 'drop')).toHaveLength(25);
   });
 
-  test('that are dropped still count', () => {
+  test('that are dropped still increase the count', () => {
     const { clock, correlator } = setup();
     for (let i = 0; i < 30; i += 1) correlator.decide(event('x'));
     clock.ms += 5 * MINUTE;
     expect(correlator.decide(event('x'))).toMatchObject({ kind: 'patch', body: { count: 31 } });
   });
 
-  test('on one object leave the budget of another alone', () => {
+  test('on one object do not use the budget of another', () => {
     const { kindOf } = setup();
     for (let i = 0; i < 40; i += 1) kindOf(event('x'));
     expect(kindOf(event('x', { object: { ...object, uid: 'u-2' } }))).toBe('create');

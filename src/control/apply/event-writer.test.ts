@@ -58,7 +58,7 @@ describe('Events', () => {
     expect(problems).toEqual([null, null, null, null]);
   });
 
-  test('that repeat are counted up, and created again when the old one is gone', async () => {
+  test('that repeat increase a count, and are created again if the old Event was deleted', async () => {
     refusals.push(undefined as never, refusal('not-found'));
     writer.tell([event('a'), event('a')]);
     await vi.advanceTimersByTimeAsync(1000);
@@ -73,7 +73,7 @@ describe('Events', () => {
     expect(problems).toEqual(['forbidden', null]);
   });
 
-  test('wait as long as the server asks, a minute at most', async () => {
+  test('wait as long as the server asks, but at most a minute', async () => {
     refusals.push(refusal('too-many-requests', 5000), refusal('too-many-requests', 3_600_000));
     writer.tell([event('a'), event('b'), event('c')]);
     await vi.advanceTimersByTimeAsync(4999);

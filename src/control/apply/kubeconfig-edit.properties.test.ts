@@ -106,7 +106,7 @@ function lengthOfDifference(before: string, after: string): number {
 const isOrdinary = (text: string): boolean => /^https:\/\/[\w.:-]+$/.test(text);
 const unquoted = (text: string): string => text.replaceAll(/["']/g, '');
 
-describe('whatever the kubeconfig', () => {
+describe('for any kubeconfig', () => {
   test('a change replaces only the server, is idempotent, and its reversal restores the same bytes', () => {
     const seen = { changed: 0, unchanged: 0, unusable: 0 };
     fc.assert(
@@ -157,7 +157,7 @@ describe('whatever the kubeconfig', () => {
     );
   });
 
-  test('with one character lost or changed, it still changes only the server', () => {
+  test('a change of a damaged kubeconfig still changes only the server', () => {
     const put = fc.constantFrom('', '"', '&', '*', ' ', '\n', ':', '{', '#');
     fc.assert(
       fc.property(fc.nat(CAPI.length - 1), put, (at, character) => {

@@ -52,7 +52,7 @@ describe('the server of the cluster that current-context uses', () => {
     expect(changedText(CAPI)).toBe(CAPI.replace(OLD, NEW));
   });
 
-  test('is left alone when it is right already', () => {
+  test('is not changed if it is already right', () => {
     expect(withKubeconfigServer(CAPI, OLD)).toEqual({ kind: 'unchanged' });
     expect(withKubeconfigServer(changedText(CAPI), NEW)).toEqual({ kind: 'unchanged' });
   });
@@ -140,14 +140,14 @@ describe('the server of the cluster that current-context uses', () => {
     },
   );
 
-  test('gets quotes where the new one needs them: an IPv6 address in flow style', () => {
+  test('gets quotes where the new server needs them: an IPv6 address in flow style', () => {
     const text = `clusters: [{cluster: {server: ${OLD}}, name: k}]\n${REST}`;
     expect(changedText(text, 'https://[fd00::5]:6443')).toBe(text.replace(OLD, '"https://[fd00::5]:6443"'));
     expect(changedText(CAPI, 'https://[fd00::5]:6443')).toBe(CAPI.replace(OLD, 'https://[fd00::5]:6443'));
   });
 });
 
-describe('a kubeconfig that cannot be changed is left alone, with the reason', () => {
+describe('a kubeconfig that is not changed, with the reason:', () => {
   test.each<[title: string, text: string, reason: string]>([
     ['nothing', '', 'it is empty'],
     ['only a comment', '# nothing\n', 'it is empty'],

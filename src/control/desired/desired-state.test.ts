@@ -333,7 +333,7 @@ describe('the default cluster', () => {
     expect(problems).toEqual([]);
   });
 
-  test('gives a problem and no default route if it does not exist', () => {
+  test('that does not exist causes a problem, and there is no default route', () => {
     const { routes, problems } = desired({ clusters: [proxied()] }, { ...SETTINGS, defaultCluster: 'nope' });
     expect(routes.defaultRoute).toBeNull();
     expect(problems).toEqual([

@@ -196,7 +196,7 @@ describe('a TLS listener', () => {
     up: [keyAt('10.0.0.11', 443)],
   };
 
-  test('is identified by the server names of its Service, and needs no port', () => {
+  test('is reached by the server names of its Service, and needs no port', () => {
     const { status, routes, ports, publications } = one(site);
     const names = ['kube-1-web.magnum-system', 'kube-1-web'];
     names.push('kube-1-web.magnum-system.svc', 'kube-1-web.magnum-system.svc.cluster.local');
@@ -353,7 +353,7 @@ describe('five thousand machines', () => {
   });
 });
 
-describe('generations', () => {
+describe('rollouts', () => {
   const blue = machine('blue', '10.0.0.11', { role: 'worker', generation: 'blue' });
   const green = machine('green', '10.0.0.12', { role: 'worker', generation: 'green' });
   const at = (generation: string) => [
@@ -377,7 +377,7 @@ describe('generations', () => {
     ]);
   });
 
-  test('the next generation is Ignored: it is probed, but gets no clients', () => {
+  test('the machines of the next rollout are Ignored: they are probed, but get no clients', () => {
     expect(states(site('blue'))).toEqual({ blue: 'Ready', green: 'Ignored' });
     expect(routed(site('blue'))).toEqual([['10.0.0.11'], ['10.0.0.12']]);
     expect(one(site('blue')).status.reason).toBe('1 of 1 machines answers; 1 known in advance (Ignored)');

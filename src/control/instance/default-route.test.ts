@@ -105,7 +105,7 @@ describe('the address of the default route', () => {
     });
   });
 
-  test('is that of the next route if the best one has none', () => {
+  test('is that of the next route if the interface of the best one has no address', () => {
     const interfaces = { br1: [info('fe80::1/64')], br0: [info('192.0.2.7/24')] };
     expect(defaultRouteAddress(ipv4DefaultRoutes(ROUTE), [], interfaces)).toEqual({
       kind: 'address',

@@ -109,7 +109,7 @@ describe('the Lease of an instance', () => {
     expect(store.lease?.spec?.renewTime).not.toBe(first);
   });
 
-  test('of a predecessor is taken over, and the predecessor notices', async () => {
+  test('of a predecessor is taken over, and the predecessor notices that', async () => {
     const old = leaseOf('net-1/a');
     old.start();
     await pass(0);
@@ -193,7 +193,7 @@ describe('the Lease of an instance', () => {
     expect((store.lease as LeaseObject).spec?.holderIdentity).toBe('net-1/a');
   });
 
-  test('that another client edits or deletes is still ours', async () => {
+  test('that another client edits or deletes is taken again', async () => {
     const lease = leaseOf('net-1/a');
     lease.start();
     await pass(0);

@@ -127,7 +127,7 @@ describe('an instance is dead', () => {
   });
 });
 
-describe('the objects of a dead instance are collected', () => {
+describe('the objects of a dead instance are deleted', () => {
   test('after its Lease was read live', () => {
     const { judge, own, pass } = setup();
     judge.observe([lease('z')]);
@@ -324,7 +324,7 @@ describe('when more than half of the others, and at least three, expire together
   });
 });
 
-test('an instance that renews in time is never collected, and one that stopped finally is', () => {
+test('the objects of an instance stay while it renews in time, and are deleted after it has stopped', () => {
   const step = fc.record({
     seconds: fc.integer({ min: 1, max: 9 }),
     lateList: fc.boolean(),
@@ -371,7 +371,7 @@ test('an instance that renews in time is never collected, and one that stopped f
   );
 });
 
-describe('a Lease as the API has it', () => {
+describe('a Lease of the API', () => {
   const object = leaseOf({
     instance: 'net-1',
     namespace: 'magnum-system',

@@ -76,7 +76,7 @@ describe('two hosts with one name', () => {
     vi.useRealTimers();
   });
 
-  test('do not take the Lease from each other; the second reports why, and gets it after the first has released it', async () => {
+  test('do not take the Lease from each other; the second reports why and gives up, a third gets it after the release', async () => {
     let stored: LeaseObject | null = null;
     let version = 0;
     let nowMs = 0;

@@ -130,7 +130,7 @@ describe('the other instances', () => {
     expect({ anyRenews, lives: live.has('a') }).toEqual({ anyRenews: false, lives: true });
   });
 
-  test('that search another namespace are alive, but take no share of the work on our clusters', () => {
+  test('that search another namespace are alive, but do no work for our clusters', () => {
     const elsewhere = lease('a', 1, 'a/1', { clusterNamespace: 'ns-b' });
     const { peers } = look([elsewhere, lease('m', 1)]);
     expect(peers.live.has('a')).toBe(true);
@@ -140,7 +140,7 @@ describe('the other instances', () => {
     expect(look([elsewhere, alike, mute, lease('m', 1)]).peers.rank).toBe(2);
   });
 
-  test('are read live, one read at a time, before they are collected with their Lease', async () => {
+  test('are read live, one read at a time, before their objects and Leases are deleted', async () => {
     look([lease('z', 1)], [slice('prod', 'z')]);
     nowMs += 30_000;
     const { peers, waiting, unconfirmed } = look([lease('z', 1)], [slice('prod', 'z')]);
@@ -176,7 +176,7 @@ describe('the other instances', () => {
     expect(look([lease('z', 1)]).peers.collect.size).toBe(0);
   });
 
-  test('that only renew need no look, but a new, deleted or taken-over Lease needs one', () => {
+  test('that only renew need no turn, but a new, deleted or taken-over Lease needs one', () => {
     look([lease('z', 1)]);
     nowMs += 29_000;
     expect(watch.heard(new Map([lease('z', 2)]))).toBe(false);
@@ -187,7 +187,7 @@ describe('the other instances', () => {
     expect(watch.heard(new Map())).toBe(true);
   });
 
-  test('are looked at again when the next Lease can expire', () => {
+  test('are checked again when the next Lease can expire', () => {
     expect(look([lease('z', 1)]).lookAgainAtMs).toBe(nowMs + 30_000);
     expect(look([]).lookAgainAtMs).toBeNull();
   });

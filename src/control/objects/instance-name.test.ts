@@ -31,7 +31,7 @@ describe('the name of an instance', () => {
     expect(nameOf(given)).toMatch(expected);
   });
 
-  test('does not change between versions: objects are found again by it', () => {
+  test('does not change between versions, so that an instance finds its objects', () => {
     expect(nameOf('NET-1.example.org')).toBe('net-1-example-org-6210b1a987');
   });
 

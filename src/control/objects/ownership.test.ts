@@ -80,13 +80,13 @@ describe('a slice', () => {
     expect(ownershipOf(object)).toEqual({ kind: 'ours', cluster: 'kube-1', instance: 'net-1' });
   });
 
-  test('of the program we replace is its own', () => {
+  test('of magnum-cluster-api-proxy belongs to upstream', () => {
     expect(ownershipOf(slice({ ...theirs, 'kubernetes.io/service-name': 'kube-1' }, time))).toEqual({
       kind: 'upstream',
     });
   });
 
-  test.each(Object.keys(ours))('that lacks %s of our marks is foreign', (key) => {
+  test.each(Object.keys(ours))('without %s is foreign', (key) => {
     expect(reasonOf(slice(without(ours, key)))).toContain(
       `lacks the ${key === OWNER ? 'tag' : 'label'} ${key}`,
     );
@@ -117,7 +117,7 @@ describe('a slice', () => {
     expect(reasonOf(object)).toContain(reason);
   });
 
-  test('whatever its labels are, is ours only with our tag, and upstream only without', () => {
+  test('with any labels is ours only with our tag, and upstream only without it', () => {
     const value = fc.constantFrom('kube-1', 'true', 'isthmus.dev', '', 'X');
     const texts = fc.dictionary(
       fc.constantFrom(...Object.keys({ ...ours, ...theirs, ...time }), '__proto__', 'constructor'),

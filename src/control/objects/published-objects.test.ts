@@ -76,7 +76,7 @@ describe('the Service of a cluster', () => {
 });
 
 describe('the slice of a cluster and an instance', () => {
-  test('of mode lease has nothing by which an old instance would expire it', () => {
+  test('of mode lease lacks the labels by which an old instance would expire it', () => {
     expect(endpointSliceOf(slice)).toEqual({
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
@@ -105,7 +105,7 @@ describe('the slice of a cluster and an instance', () => {
     });
   });
 
-  test('of mode timestamp has the marks that an old instance looks for', () => {
+  test('of mode timestamp has the labels that an old instance looks for', () => {
     const { metadata } = endpointSliceOf({ ...slice, mode: 'timestamp', timestamp: TIMESTAMP });
     expect(metadata?.labels).toEqual({
       ...endpointSliceOf(slice).metadata?.labels,
@@ -148,7 +148,7 @@ describe('the slice of a cluster and an instance', () => {
     expect(endpointSliceOf({ ...slice, nodeName }).endpoints?.[0]).not.toHaveProperty('nodeName');
   });
 
-  test('whose plain name is taken has one with a hash', () => {
+  test('whose plain name is in use has a hashed name', () => {
     expect(endpointSliceOf({ ...slice, disambiguate: true }).metadata?.name).toMatch(
       /^kube-1-net-1-[0-9a-f]{10}$/,
     );
@@ -166,7 +166,7 @@ describe('objects of a cluster', () => {
       expect(object.metadata).not.toHaveProperty('ownerReferences');
   });
 
-  test('carry the tags of users as labels and annotations, and ours before theirs', () => {
+  test('carry the tags of users as labels and annotations, but our own keys take precedence', () => {
     const tags = {
       team: 'a',
       'isthmus.dev/resource-owner': 'other',

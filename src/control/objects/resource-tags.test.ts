@@ -36,7 +36,7 @@ describe('tags', () => {
     ]),
   );
 
-  test('are used all or none, and every problem is named', () => {
+  test('are used only if all are valid, and every problem is named', () => {
     expect(tags('good=1,,a=b=c,good=2,=x,Ä=1')).toEqual([
       '"" is no tag: key=value is one',
       expect.stringMatching(/^the value "b=c" of "a" cannot be used: /),
@@ -46,7 +46,7 @@ describe('tags', () => {
     ]);
   });
 
-  test('are 32 at most', () => {
+  test('are limited to 32', () => {
     const many = (count: number) => Array.from({ length: count }, (_, i) => `t${i}=x`).join(',');
     expect(Object.keys(tags(many(32)))).toHaveLength(32);
     expect(tags(many(33))).toEqual(['these are 33 tags, and 32 is the most']);

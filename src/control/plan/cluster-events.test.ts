@@ -91,7 +91,7 @@ describe('a change', () => {
     expect(turn(status('invalid', { reason: 'worse' }))).toEqual([]);
   });
 
-  test('to absent is not reported, because the object is gone', () => {
+  test('from any state to deleted is not reported, because the object no longer exists', () => {
     expect(settled('serving').turn()).toEqual([]);
   });
 

@@ -79,7 +79,7 @@ describe('two sets of instances in one namespace', () => {
   });
 });
 
-test('an instance for all namespaces collects orphans of every namespace, and follows a cluster that moved', () => {
+test('an instance for all namespaces deletes orphans of every namespace, and follows a cluster that moved', () => {
   const api = new ModelApi();
   new Instance(api, 'net-1', 'ns-a').run([publication('alpha', 'ns-a')]);
   api.slices.clear();
@@ -91,7 +91,7 @@ test('an instance for all namespaces collects orphans of every namespace, and fo
   expect(services(api)).toEqual([]);
 });
 
-test('a Service without the namespace mark is marked by the instances that see its cluster', () => {
+test('a Service without the namespace annotation gets it from the instances that see its cluster', () => {
   const api = new ModelApi();
   const instance = new Instance(api, 'net-1', 'ns-a');
   instance.run([publication('alpha', 'ns-a')]);

@@ -12,7 +12,7 @@ const PROXIED = 'https://prod.magnum-system:6443';
 const DIRECT = 'https://10.0.0.5:6443';
 
 /** What a plan does, and must not do, with incomplete information. */
-describe('in doubt', () => {
+describe('with incomplete information', () => {
   let api: ModelApi;
   let memory: PlanMemory;
   beforeEach(() => {
@@ -79,7 +79,7 @@ describe('in doubt', () => {
     expect(kinds(planned([publication('prod', { want: 'down' })], lapsed()))).toEqual(['delete prod-net-1']);
   });
 
-  test('the Service also stays while Secrets are not watched, because an unmarked kubeconfig may have our mark by now', () => {
+  test('the Service also stays while Secrets are not watched, because a kubeconfig may have our annotation by now', () => {
     api.putSecret(SECRET, DIRECT);
     settle([publication('prod', { want: 'down' })]);
     const leaving = [publication('prod', { want: 'leaving' })];
@@ -110,7 +110,7 @@ describe('in doubt', () => {
     expect(plan.clusters.get('prod')?.problem).toContain('is being deleted');
   });
 
-  test('a copy of our slice under another name is never touched', () => {
+  test('a copy of our slice under another name is never changed', () => {
     settle([publication('prod')]);
     const [slice] = api.slices.values();
     api.put('slices', { ...slice!, metadata: { ...slice!.metadata, name: 'copy', uid: 'copy' } });
@@ -156,7 +156,7 @@ describe('in doubt', () => {
     expect(api.secrets.get(SECRET)?.server).toBe(PROXIED);
   });
 
-  test('a time stamp is renewed ten seconds after it was written, however many turns run in between', () => {
+  test('a time stamp is renewed ten seconds after it was written, for any number of turns in between', () => {
     const beside = () => {
       const kube = api.seenBy({}, { mode: 'timestamp' });
       const plan = diff(

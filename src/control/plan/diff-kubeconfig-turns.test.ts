@@ -45,7 +45,7 @@ const writers = (plans: readonly Plan[]) =>
   );
 const server = () => api.secrets.get(SECRET)?.server;
 
-describe('a kubeconfig whose first writer cannot', () => {
+describe('a kubeconfig that the first instance cannot write', () => {
   const up = () => {
     for (let i = 0; i < 3; i += 1) all(LIVE);
     expect(api.slices.size).toBe(3);
@@ -113,7 +113,7 @@ describe('a kubeconfig whose first writer cannot', () => {
   });
 });
 
-test('a kubeconfig with our mark is read by the first instance only', () => {
+test('a kubeconfig with our annotation is read by the first instance only', () => {
   api.putSecret(SECRET, PROXIED, PROXIED);
   for (let i = 0; i < 10; i += 1) {
     expect(writers(all(LIVE))).not.toContain(1);

@@ -64,7 +64,7 @@ class Instance {
 const slice = (api: ModelApi, name = 'kube-1-ssh-net-1') => api.slices.get(name);
 
 describe('the objects of a listener', () => {
-  test('a Service of its own, without the label of a cluster, and a slice with its own port', () => {
+  test('are a Service of its own, without the label of a cluster, and a slice with its own port', () => {
     const api = new ModelApi();
     const { listeners } = new Instance(api).settle(site);
     expect(api.services.get('kube-1-ssh')).toMatchObject({
@@ -100,13 +100,13 @@ describe('the objects of a listener', () => {
     });
   });
 
-  test('of TLS: the port that it shares', () => {
+  test('of protocol TLS have the port that it shares with the clusters', () => {
     const api = new ModelApi();
     new Instance(api).settle({ ...site, listeners: [listener('ssh', { protocol: 'TLS' })], ports: {} });
     expect(slice(api)?.ports).toEqual([{ name: 'listener', port: 16_443, protocol: 'TCP' }]);
   });
 
-  test('next to magnum-cluster-api-proxy it does not look like an upstream object, and is not rewritten every turn', () => {
+  test('do not look like objects of magnum-cluster-api-proxy while it runs too, and are not rewritten every turn', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.peers = { mode: 'timestamp' };
@@ -117,14 +117,14 @@ describe('the objects of a listener', () => {
     expect(instance.plan(site).actions.filter(({ kind }) => kind !== 'status')).toEqual([]);
   });
 
-  test('its plan reads no kubeconfig', () => {
+  test('do not include a kubeconfig, and no kubeconfig is read', () => {
     const api = new ModelApi();
     api.putSecret(`${NAMESPACE}/kube-1-ssh-kubeconfig`, 'https://10.0.0.5:6443');
     new Instance(api).settle(site);
     expect([...api.secrets.values()].map(({ server }) => server)).toEqual(['https://10.0.0.5:6443']);
   });
 
-  test('follows its port, and foreign changes are reverted', () => {
+  test('follow its port, and foreign changes are reverted', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -144,8 +144,8 @@ describe('the objects of a listener', () => {
   });
 });
 
-describe('what withdraws a listener', () => {
-  test('no member that answers: the slice at once, the Service stays', () => {
+describe('a listener is withdrawn by', () => {
+  test('the failure of all its members: the slice is deleted at once, and the Service stays', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -155,7 +155,7 @@ describe('what withdraws a listener', () => {
     expect([api.slices.size, [...api.services.keys()]]).toEqual([0, ['kube-1-ssh']]);
   });
 
-  test('a port that was lost: the slice too', () => {
+  test('the loss of its port: the slice is deleted too', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -163,7 +163,7 @@ describe('what withdraws a listener', () => {
     expect(api.slices.size).toBe(0);
   });
 
-  test('a drain before its port is open again: the terminating slice keeps the old port', () => {
+  test('a drain before its port is open again: the terminating slice keeps the old port number', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
     new Instance(api, { draining: true }).settle({ ...site, ports: {} });
@@ -173,7 +173,7 @@ describe('what withdraws a listener', () => {
     });
   });
 
-  test('its deletion: terminating, gone, the Service, the port, in this order', () => {
+  test('its deletion: the slice terminates and is deleted, then the Service, then the port', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -196,7 +196,7 @@ describe('what withdraws a listener', () => {
     expect(instance.settle(gone).desired.ports).toEqual([]);
   });
 
-  test('a restart in the middle of it: what is left is collected', () => {
+  test('its deletion with a restart in the middle: the remaining objects are deleted', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
     const next = new Instance(api);
@@ -207,7 +207,7 @@ describe('what withdraws a listener', () => {
     expect([api.slices.size, api.services.size]).toEqual([0, 0]);
   });
 
-  test('nothing, while listeners cannot be read', () => {
+  test('nothing while listeners cannot be read', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
     const next = new Instance(api);
@@ -218,7 +218,7 @@ describe('what withdraws a listener', () => {
     expect([api.slices.size, api.services.size]).toEqual([1, 1]);
   });
 
-  test('nothing, until the custom resource definition has been absent for a minute', () => {
+  test('the removal of the CRD, but only after a minute', () => {
     const api = new ModelApi();
     new Instance(api).settle({ ...site, ...down });
     const other = new Instance(api, { instance: 'net-2' });
@@ -235,7 +235,7 @@ describe('what withdraws a listener', () => {
     expect(api.services.size).toBe(0);
   });
 
-  test('an invalid edit: only the slice, which leads to a closed port; the Service stays', () => {
+  test('an invalid spec after a restart: the slice of the closed port is deleted, and the Service stays', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
     const next = new Instance(api);
@@ -248,7 +248,7 @@ describe('what withdraws a listener', () => {
 });
 
 describe('foreign objects', () => {
-  test('a Service of its name without our mark is not used, and the listener gets another Service name', () => {
+  test('a Service of its name without our annotation is not used, and the listener gets another Service name', () => {
     const api = new ModelApi();
     api.put('services', { metadata: { name: 'kube-1-ssh', namespace: NAMESPACE }, spec: { ports: [] } });
     const before = JSON.stringify(api.services.get('kube-1-ssh'));
@@ -294,7 +294,7 @@ describe('foreign objects', () => {
     expect([...api.services.keys()].filter((name) => /^kube-1-ssh-[0-9a-f]{10}$/.test(name))).toHaveLength(1);
   });
 
-  test('a copy of our Service under another name is never touched', () => {
+  test('a copy of our Service under another name is never changed', () => {
     const api = new ModelApi();
     const instance = new Instance(api);
     instance.settle(site);
@@ -308,7 +308,7 @@ describe('foreign objects', () => {
     expect([...api.services.keys()]).toEqual(['copy']);
   });
 
-  test('a Service of a cluster is not collected for a listener, nor the other way round', () => {
+  test('a Service of a cluster is not deleted with a listener, and a Service of a listener is not deleted with a cluster', () => {
     const api = new ModelApi();
     api.put(
       'services',
@@ -323,7 +323,7 @@ describe('foreign objects', () => {
   });
 });
 
-describe('its status', () => {
+describe('the status of a listener', () => {
   const written = (instance: Instance, facts: SiteFacts) =>
     instance.plan(facts).actions.flatMap((action) => (action.kind === 'status' ? [action.status] : []));
   const withStatus = (status: object, spec: object = {}) => [listener('ssh', spec, { status })];

@@ -46,7 +46,7 @@ describe('a node that is not selected', () => {
     expect(api.secrets.get(SECRET)?.server).toBe(DIRECT);
   });
 
-  test('leaves in order: terminating first, gone after the wait, and never abruptly', () => {
+  test('withdraws its slices step by step: terminating first, deleted only after the wait', () => {
     up();
     expect(kinds(turn(OUT))).toEqual(['patch endpointslices']);
     expect(api.slices.get('prod-net-1')?.endpoints).toMatchObject([
@@ -66,7 +66,7 @@ describe('a node that is not selected', () => {
     expect([...api.services.keys()]).toEqual(['prod']);
   });
 
-  test('joins again at once, also during the withdrawal', () => {
+  test('that is selected again publishes at once, also during the withdrawal', () => {
     up();
     turn(OUT);
     expect(kinds(turn(EVERY_NODE))).toEqual(['patch endpointslices']);
@@ -85,7 +85,7 @@ describe('a node that is not selected', () => {
     expect(kinds(turn(OUT, [publication('prod', { want: 'down' })]))).toEqual(['delete endpointslices']);
   });
 
-  test('keeps our Service up to date, and does not adopt that of upstream', () => {
+  test('keeps our Service up to date, and does not adopt an upstream Service', () => {
     up();
     const service = api.services.get('prod');
     api.put('services', { ...service, spec: { ports: [] } });
@@ -98,7 +98,7 @@ describe('a node that is not selected', () => {
   });
 });
 
-describe('withdrawal and collection ignore the selector', () => {
+describe('withdrawal and deletion of orphans ignore the selector', () => {
   test('a kubeconfig is restored, and then the Service is deleted', () => {
     up();
     const leaving = [publication('prod', { want: 'leaving' })];

@@ -104,13 +104,13 @@ describe('tags of the instance', () => {
     expect(tagsOf(slice())).toEqual({ team: 'a', rack: '7' });
   });
 
-  test('go with the flag, after a restart too', () => {
+  test('are removed with the flag, also after a restart', () => {
     settle(null, { rack: '7', site: 'x' });
     settle(null, { site: 'y' });
     expect(tagsOf(slice())).toEqual({ site: 'y' });
   });
 
-  test('yield to a cluster tag with the same key, and return when that is removed', () => {
+  test('are replaced by a cluster tag with the same key, and return when that is removed', () => {
     settle('team=a', { team: 'net' });
     expect(tagsOf(slice())).toEqual({ team: 'a' });
     settle(null, { team: 'net' });

@@ -259,7 +259,7 @@ describe('plans', () => {
     );
   });
 
-  test('never touch what is not ours', () => {
+  test('never change objects that are not ours', () => {
     fc.assert(
       fc.property(
         strangers,

@@ -67,7 +67,7 @@ describe('a plan', () => {
   const kinds = (plan: Plan) => plan.actions.map(({ kind, resource, name }) => `${kind} ${resource} ${name}`);
 
   describe('up', () => {
-    test('makes Service, then slice, then kubeconfig, and then nothing more', () => {
+    test('creates the Service, then the slice, rewrites the kubeconfig, and then does nothing more', () => {
       api.putSecret(SECRET, DIRECT);
       const seen = () => api.seenBy({});
       const steps: string[][] = [];
@@ -91,12 +91,12 @@ describe('a plan', () => {
       });
     });
 
-    test('writes nothing before we listen, or while another process holds the Lease', () => {
+    test('writes nothing before this instance listens, or while another process holds the Lease', () => {
       expect(kinds(planned(api.seenBy({ started: false }), [publication('prod')]))).toEqual([]);
       expect(kinds(planned(api.seenBy({ holder: false }), [publication('prod')]))).toEqual([]);
     });
 
-    test('publishes nothing of a cluster whose backends fail, but has its Service where its netns is', () => {
+    test('publishes no slice of a cluster whose backends fail, but its Service if its netns is on this host', () => {
       const down = publication('prod', { want: 'down' });
       expect(kinds(settle(() => api.seenBy({}), [down]))).toEqual([]);
       expect([...api.services.keys()]).toEqual(['prod']);
@@ -106,7 +106,7 @@ describe('a plan', () => {
       expect(api.services.size).toBe(0);
     });
 
-    test('says why it publishes nothing when no address is known', () => {
+    test('explains why it publishes nothing when no address is known', () => {
       const plan = settle(
         () => api.seenBy({ endpoint: { reason: 'no default route' } }),
         [publication('prod')],
@@ -121,7 +121,7 @@ describe('a plan', () => {
       expect(api.secrets.get(SECRET)?.server).toBe(DIRECT);
     });
 
-    test('gives a kubeconfig to the first of the ready instances only', () => {
+    test('lets only the first ready instance write a kubeconfig', () => {
       api.putSecret(SECRET, DIRECT);
       const live = new Set(['net-1', 'net-2']);
       const one = () => api.seenBy({ instance: 'net-1' }, { live });
@@ -135,7 +135,7 @@ describe('a plan', () => {
       expect(kinds(planned(one(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
     });
 
-    test('reads a kubeconfig again after a foreign change, and leaves one alone that cannot be written', () => {
+    test('reads a kubeconfig again after a foreign change, and does not change one that cannot be written', () => {
       api.putSecret(SECRET, DIRECT);
       const seen = () => api.seenBy({});
       settle(seen, [publication('prod')]);
@@ -153,7 +153,7 @@ describe('a plan', () => {
   describe('down', () => {
     const settled = () => settle(() => api.seenBy({}), [publication('prod')]);
 
-    test('takes our own slice away at once when the backend fails, even from an incomplete world', () => {
+    test('deletes our own slice at once when the backend fails, even in an incomplete World', () => {
       settled();
       const down = publication('prod', { want: 'down' });
       const plan = planned(api.seenBy({}, {}, false), [down], {}, false);
@@ -163,12 +163,12 @@ describe('a plan', () => {
       expect(api.services.has('prod')).toBe(true);
     });
 
-    test('leaves a slice as it is while nothing is known of the backend yet', () => {
+    test('leaves a slice unchanged while the health of the backend is unknown', () => {
       settled();
       expect(kinds(planned(api.seenBy({}), [publication('prod', { want: 'unjudged' })]))).toEqual([]);
     });
 
-    test('of all clusters, when we stop: terminating, a wait, gone; the Service stays', () => {
+    test('makes all slices terminating when this instance stops, deletes them after a wait, and keeps the Services', () => {
       settled();
       const seen = () => api.seenBy({ draining: true });
       const first = planned(seen(), [publication('prod')]);
@@ -185,7 +185,7 @@ describe('a plan', () => {
       expect(kinds(planned(seen(), [publication('prod')]))).toEqual(['delete endpointslices prod-net-1']);
     });
 
-    test('of one that is no longer proxied: kubeconfig back, slice terminating, gone, then the Service', () => {
+    test('restores the kubeconfig of a cluster that is no longer proxied, then withdraws its slice, then its Service', () => {
       api.putSecret(SECRET, DIRECT);
       settled();
       const leaving = publication('prod', { want: 'leaving' });
@@ -214,7 +214,7 @@ describe('a plan', () => {
       expect(kinds(planned(other(), [leaving]))).toEqual([]);
     });
 
-    test('never touches a kubeconfig of a cluster that was never proxied', () => {
+    test('never changes a kubeconfig of a cluster that was never proxied', () => {
       api.putSecret(SECRET, DIRECT);
       expect(kinds(settle(() => api.seenBy({}), [publication('prod', { want: 'leaving' })]))).toEqual([]);
     });
@@ -239,7 +239,7 @@ describe('a plan', () => {
       expect(api.slices.size).toBe(0);
     });
 
-    test('a slice with our name but foreign marks stays, and ours gets another name', () => {
+    test('a slice with our name but foreign labels stays, and ours gets another name', () => {
       api.put('slices', {
         metadata: {
           name: 'prod-net-1',
@@ -286,7 +286,7 @@ describe('a plan', () => {
     });
   });
 
-  describe('next to magnum-cluster-api-proxy', () => {
+  describe('while magnum-cluster-api-proxy runs too', () => {
     const beside = () => api.seenBy({}, { mode: 'timestamp' });
 
     test('its Service is used, and tagged by annotation only', () => {
@@ -320,7 +320,7 @@ describe('a plan', () => {
       ]);
     });
 
-    test('its slices are left to it while it lives, and collected when their time stamps stand still', () => {
+    test('its slices stay while it is alive, and are deleted when their time stamps no longer change', () => {
       settle(() => api.seenBy({}), [publication('prod')]);
       api.put('slices', upstreamSlice('prod', 'net-9'));
       expect(kinds(planned(beside(), [publication('prod')]))).not.toContain(
@@ -335,11 +335,11 @@ describe('a plan', () => {
     });
   });
 
-  describe('collecting', () => {
+  describe('the deletion of orphans', () => {
     const clusters = (count: number) => Array.from({ length: count }, (_, i) => publication(`c${i}`));
     const seen = () => api.seenBy({});
 
-    test('takes Service and slice of a cluster that is gone', () => {
+    test('deletes Service and slice of a deleted cluster', () => {
       settle(seen, clusters(2));
       planned(seen(), clusters(1));
       api.nowMs += 1000;
@@ -360,7 +360,7 @@ describe('a plan', () => {
       }
     });
 
-    test('waits for the instances before us in rank', () => {
+    test('waits for the instances of a lower rank', () => {
       settle(seen, clusters(1));
       const second = () => api.seenBy({ instance: 'net-2' }, { rank: 1 });
       planned(second(), []);
@@ -370,7 +370,7 @@ describe('a plan', () => {
       expect(kinds(planned(second(), []))).toEqual(['delete services c0']);
     });
 
-    test('takes slices of a dead instance, then its Lease, and nothing of a living one', () => {
+    test('deletes slices of a dead instance, then its Lease, and nothing of a live one', () => {
       const dead = { instance: 'net-2', name: 'isthmus-net-2', uid: 'u', resourceVersion: '7' };
       settle(() => api.seenBy({ instance: 'net-2' }), clusters(2));
       settle(seen, clusters(2));
@@ -381,7 +381,7 @@ describe('a plan', () => {
       expect(kinds(planned(later(), clusters(2)))).toEqual(['delete leases isthmus-net-2']);
     });
 
-    test('stops and reports a problem when most objects would go at once; continues when allowed or after a wait', () => {
+    test('stops and reports a problem when most objects would be deleted at once; continues when allowed or after a wait', () => {
       settle(seen, clusters(8));
       planned(seen(), clusters(3));
       api.nowMs += 60_000;

@@ -109,7 +109,7 @@ test('a changed status is a change, and a write of equal content is not', () => 
   expect(sameListenerReading(read(selector('a')), read(selector('b')))).toBe(false);
 });
 
-test('no object makes the reader throw, and each gives a wish or a reason', () => {
+test('no object makes the reader throw, and each gives a definition or a reason', () => {
   const odd = fc.oneof(
     fc.anything(),
     fc.record({ metadata: fc.anything(), spec: fc.object(), status: fc.anything() }),

@@ -9,7 +9,7 @@ const object = (metadata: object = {}, endpoint?: unknown) => ({
 });
 
 describe('the object behind a cluster', () => {
-  test('is what an owner reference needs', () => {
+  test('has the fields that an owner reference needs', () => {
     expect(clusterObject(object({ uid: 'u-1' }, { host: '203.0.113.9', port: 6443 }))).toEqual({
       apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
       name: 'prod-x7k2',

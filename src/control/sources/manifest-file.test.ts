@@ -20,7 +20,7 @@ describe('the text of a manifest file', () => {
     });
   });
 
-  test('with several documents numbers them, empty ones too', async () => {
+  test('with several documents numbers them, including empty ones', async () => {
     const { clusters, errors, skipped } = await manifestFile(
       'a.yaml',
       `${cluster('a')}---\n---\n${cluster('b')}`,
@@ -74,7 +74,7 @@ describe('the text of a manifest file', () => {
     expect(skipped).toEqual([{ origin: 'a.yaml document 1', reason: expect.stringContaining(reason) }]);
   });
 
-  test('with listeners and machines beside clusters keeps them apart', async () => {
+  test('with clusters, listeners and machines separates them', async () => {
     const others =
       'apiVersion: isthmus.dev/v1alpha1\nkind: AdditionalListener\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\n';
     const { clusters, listeners, machines, skipped } = await manifestFile(
@@ -129,13 +129,13 @@ describe('the text of a manifest file', () => {
     expect(errors).toEqual([{ origin: 'a.yaml document 2', reason: expect.stringContaining('line 7') }]);
   });
 
-  test('that is cut off in JSON says where', async () => {
+  test('that is truncated JSON is rejected with the position', async () => {
     const { clusters, errors } = await manifestFile('a.json', '{"kind": "OpenStackCluster",\n "meta');
     expect(clusters).toEqual([]);
     expect(errors).toEqual([{ origin: 'a.json', reason: expect.stringMatching(/^not JSON: .*line 2/) }]);
   });
 
-  test('of expanding aliases is rejected at once', async () => {
+  test('with aliases that expand without end is rejected at once', async () => {
     const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x,x]'];
     for (let i = 1; i < 12; i++)
       lines.push(

@@ -333,7 +333,7 @@ describe('a missing field makes a cluster pending, and the reason names the writ
   );
 });
 
-describe('bad forms', () => {
+describe('an invalid field', () => {
   const label = 'metadata.labels.cluster.x-k8s.io/cluster-name';
   test.each<[string, (object: Manifest) => void, string]>([
     [

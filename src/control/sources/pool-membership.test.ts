@@ -76,7 +76,7 @@ describe('a pool', () => {
     ],
   ])('%s', (_, fields, labels, expected) => expect(selected(fields)(labels)).toBe(expected));
 
-  test('ignores no machine if the operator names no labels', () =>
+  test('has no Ignored machine if the operator names no labels', () =>
     expect(selected({ selector: { matchLabels: { a: 'b', [HASH]: '1' } } }, new Set())({ a: 'b' })).toBe(
       'none',
     ));
@@ -86,7 +86,7 @@ describe('a pool', () => {
 });
 
 describe('a pool is refused', () => {
-  test('when rollout labels are not those that the operator named', () => {
+  test('when rollout labels are not among those that the operator named', () => {
     expect(refusals({ rolloutLabels: { app: 'x', [HASH]: '1' } })).toEqual([
       `spec.rolloutLabels has the key "app": only those that the operator names in --ignored-selector-labels may be there (${HASH})`,
     ]);
@@ -98,7 +98,7 @@ describe('a pool is refused', () => {
       expect.stringContaining('every machine would be known'),
     ]));
 
-  test('with everything that is wrong at once', () => {
+  test('with all its problems at once', () => {
     expect(
       refusals({
         selector: { matchExpressions: [{ key: 'a', operator: 'Near' }] },

@@ -31,7 +31,7 @@ describe('a pending write', () => {
     expect(written.over(told)).toBe(told);
   });
 
-  test('yields to a later write of another writer', () => {
+  test('is dropped after a later write of another writer', () => {
     written.record('a', item('2'), '1');
     expect(written.over(shown('3')).get('a')).toEqual(item('3'));
     // Even when the watch goes back: from now on it decides.

@@ -56,7 +56,7 @@ describe('clusters that disappear all at once', () => {
     ]);
   });
 
-  test('own nothing meanwhile, because the garbage collector deletes objects that refer to them', () => {
+  test('own no objects meanwhile, because the garbage collector deletes objects that refer to them', () => {
     const { clusters } = seen(source(['a'])).source;
     const uids = clusters.map((each) => (each.kind === 'proxied' ? each.facts.object?.uid : null));
     expect(uids).toEqual(['uid-a', null, null, null, null]);
@@ -90,7 +90,7 @@ describe('clusters that disappear all at once', () => {
     expect(seen(back, { sinceMs: 1000, nowMs: 2000 })).toMatchObject({ source: back, vanishedSinceMs: null });
   });
 
-  test('are not judged while the source is incomplete, and the waiting time continues', () => {
+  test('are not counted while the source is incomplete, and the waiting time continues', () => {
     const blind = source([], false);
     expect(seen(blind, { sinceMs: 500 })).toMatchObject({ source: blind, vanishedSinceMs: 500 });
   });

@@ -111,7 +111,7 @@ describe('an edit of the selector that an old API server accepted', () => {
     expect(reserved).toEqual(['kube-1/kube-1-ssh']);
   });
 
-  test('is judged the same by all instances: the record on the Service precedes the memory of an instance', () => {
+  test('is treated the same by all instances: the record on the Service takes precedence over the memory of an instance', () => {
     const kube = published(listener('ssh', OTHER)).seenBy({});
     const world = worldFor({ ...edited, kube }, worldFor(site));
     expect(desiredFor(world).listeners[0]?.state).toBe('serving');

@@ -41,7 +41,7 @@ describe('a turn', () => {
     });
   });
 
-  test('that is harmless again restarts the waiting time', () => {
+  test('that deletes few objects again resets the waiting time', () => {
     expect(ask(100, 10, { sinceMs: 5 })).toEqual({ trip: false, reason: null, sinceMs: null });
   });
 

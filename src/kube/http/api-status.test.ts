@@ -6,7 +6,7 @@ const path = '/api/v1/namespaces/magnum-system/services';
 const refusal = (status: number, body: unknown = '', retryAfter?: string) =>
   refusalError({ verb: 'patch', path, status, body, retryAfter });
 
-describe('a refusal', () => {
+describe('a rejected request', () => {
   test.each<[status: number, reason: string | null, code: KubeErrorCode]>([
     [400, 'BadRequest', 'invalid'],
     [401, 'Unauthorized', 'unauthorized'],
@@ -41,7 +41,7 @@ describe('a refusal', () => {
     );
   });
 
-  test('stays on one short line, whatever the server writes', () => {
+  test('stays on one short line for any text of the server', () => {
     const { message } = refusal(500, { message: `a\nb\u2028c\u0000${'x'.repeat(5000)}` });
     expect(message).toContain('a b c ');
     expect(message.length).toBeLessThan(450);

@@ -7,7 +7,7 @@ const linesOf = (chunks: readonly Buffer[], max = 1000) => {
   return { found: chunks.flatMap((chunk) => [...lines.push(chunk)]), pending: lines.pending };
 };
 
-test('the same bytes give the same lines, however they are split into chunks', () => {
+test('the same bytes give the same lines for any division into chunks', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'grapheme', maxLength: 20 })),

@@ -35,7 +35,7 @@ describe('a mirror', () => {
     expect([...made.rejected()]).toEqual([['a', 'odd']]);
   });
 
-  test('keeps the last good projection through lists, and projects again with each list', () => {
+  test('keeps the last valid projection through lists, and projects again with each list', () => {
     const { made, rejected } = mirror();
     made.put(object('1', '5'));
     const good = made.items().get('a');

@@ -328,7 +328,7 @@ describe('callbacks that throw', () => {
     return spec;
   };
 
-  test('a projection that throws rejects the object with a reason, and keeps its last good form and other objects', async () => {
+  test('a projection that throws rejects the object with a reason, and keeps its last valid projection and the other objects', async () => {
     const one = virtual({}, odd);
     one.api.put('a', 'odd');
     one.api.put('b', 1);

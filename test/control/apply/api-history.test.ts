@@ -48,7 +48,7 @@ describe('a CRD', () => {
 });
 
 describe('a store that is restored from a backup', () => {
-  test('gets back all objects of this instance, and no object of others is deleted', async () => {
+  test('gets all objects of this instance back, and no object of another owner is deleted', async () => {
     const stranger = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'stranger' };
     site.api.store.create({
       apiVersion: 'v1',

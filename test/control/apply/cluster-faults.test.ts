@@ -1,5 +1,5 @@
-// Faulty clusters beside a good one: renamed, moved to another network, duplicated, malformed, or all deleted at once. The good cluster is
-// never affected.
+// Faulty clusters and one valid cluster: renamed, moved to another network, duplicated, malformed, or all deleted at once. The
+// valid cluster is never affected.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';

@@ -1,4 +1,5 @@
-// The first instance should write the kubeconfigs but lacks the right. The next instance does it in its turn, and neither keeps writing.
+// The first instance has no right to write kubeconfigs. The next instance writes them in its turn, and neither instance writes
+// repeatedly.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -13,7 +14,7 @@ afterAll(() => site.stop());
 
 const leadsHere = () => site.management.kubeconfig('alpha').includes('https://alpha.magnum-system:6443');
 
-test('a kubeconfig that the first instance may not change is redirected, and restored, by the second', async () => {
+test('a kubeconfig that the first instance may not change is rewritten, and later restored, by the second instance', async () => {
   const first = site.management.instance('net-1');
   site.api.access.set('system:isthmus:net-1', rules({ verb: 'patch', resource: 'secrets' }));
   await first.start(...FAST);

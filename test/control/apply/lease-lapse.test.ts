@@ -1,5 +1,5 @@
-// An instance that may create its Lease but not renew it. The others take it for dead, and its objects would be deleted and recreated
-// forever.
+// An instance that may create its Lease but not renew it. The other instances consider it dead. Without a special rule, its objects
+// would be deleted and recreated forever.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forbidden, rules } from '../../support/kubernetes/access-rules.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
-test('an instance that cannot renew its Lease does not republish collected slices, reports why, and recovers once it can renew', async () => {
+test('an instance that cannot renew its Lease does not republish deleted slices, reports why, and recovers once it can renew', async () => {
   const lapsed = site.management.instance('net-1');
   site.api.access.set(USER, rules({ verb: 'patch', resource: 'leases' }));
   await lapsed.start(...FAST);

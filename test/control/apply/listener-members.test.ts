@@ -99,7 +99,7 @@ describe('a TCP listener', () => {
     expect(traffic).toMatchObject({ ended: 1, bytesFromBackend });
   });
 
-  test('spreads connections in turn over both machines of the generation', async () => {
+  test('spreads connections in turn over both machines of the rollout', async () => {
     site.management.labelMachine('green', { generation: 'blue' });
     await until('both are ready', async () => (await listenerView())?.counts.ready === 2);
     const answers: string[] = [];
@@ -123,7 +123,7 @@ describe('a TCP listener', () => {
     expect(site.isReady(SLICE)).toBe(true);
   });
 
-  test('that finds no free port waits with a reason, and gets a port that comes free', async () => {
+  test('that finds no free port waits with a reason, and gets a port as soon as one is free', async () => {
     site.management.addListener('second', { ...SPEC, port: 7000, targetPort: TARGET_PORT });
     await site.published('alpha-second-net-1');
     expect(portOf('alpha-second-net-1')).toBe(RANGE.to);
@@ -139,7 +139,7 @@ describe('a TCP listener', () => {
     await until('the first is gone', () => !site.management.services().includes(SERVICE));
   });
 
-  test('gets its port back after the process was killed, although it is not the first of the range', async () => {
+  test('gets its port back after the process was killed, even if the port is not the first of the range', async () => {
     site.management.deleteListener('third');
     await until('it is gone', () => !site.management.services().includes('alpha-third'));
     isthmus.signal('SIGKILL');

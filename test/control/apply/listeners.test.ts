@@ -175,7 +175,7 @@ describe('a TLS listener', () => {
     expect(await ask()).toBe('blue');
   });
 
-  test('that asks for a value that is not allowed gets a condition, and serves as before', async () => {
+  test('with a value that is not allowed gets a condition, and serves as before', async () => {
     site.management.patchListener('web', { rolloutLabels: { app: 'other' } });
     await until('it is refused', () => site.management.conditions('web').Accepted?.status === 'False');
     expect(site.management.conditions('web').Accepted?.message).toContain('--ignored-selector-labels');
@@ -207,7 +207,7 @@ describe('a TLS listener', () => {
     await until('and none', () => !site.management.services().includes('beta-early'));
   });
 
-  test('is removed in order when it is deleted', async () => {
+  test('is removed step by step when it is deleted', async () => {
     const seen = site.watch(() => {
       const slice = site.slice(SLICE);
       const state = slice === null ? 'no slice' : site.isReady(SLICE) ? 'ready' : 'terminating';

@@ -31,7 +31,7 @@ describe('instances that reach the same clusters', () => {
       .toMatchObject({ instances: 2, lease: 'held' });
   });
 
-  test('do not write against each other', async () => {
+  test('do not overwrite each other', async () => {
     // Kubeconfigs are written last.
     await until('both kubeconfigs lead here', () =>
       ['alpha', 'beta'].every((name) => site.management.kubeconfig(name).includes(`https://${name}.magnum`)),
@@ -68,7 +68,7 @@ describe('a restart on the same node', () => {
 });
 
 describe('two processes with one node name', () => {
-  test('end with one process: the older drains by itself and writes nothing more', async () => {
+  test('end with one process if the operator says so: the older drains by itself and writes nothing more', async () => {
     const older = first;
     const younger = await site.instance('net-1');
     expect(await older.ended()).toBe(0);
@@ -90,7 +90,7 @@ describe('two processes with one node name', () => {
 });
 
 describe('a graceful stop', () => {
-  test('leaves no moment without a ready endpoint, and none of its own objects', async () => {
+  test('never leaves a cluster without a ready endpoint, and removes all objects of the instance', async () => {
     const gaps = site.watch(() =>
       ['alpha', 'beta'].every((cluster) => site.isReachable(cluster)) ? null : 'no endpoint is ready',
     );
@@ -105,7 +105,7 @@ describe('a graceful stop', () => {
 });
 
 describe('an instance that dies', () => {
-  test('is collected by the others once its Lease has expired: slices first, then the Lease', async () => {
+  test('loses its objects once its Lease has expired: the others delete its slices first, then its Lease', async () => {
     second.signal('SIGKILL');
     await second.ended();
     // The duration in a Lease applies to its holder, so this Lease expires after 5 s instead of 30 s.

@@ -72,7 +72,7 @@ async function started(rights: object | null, ...flags: readonly string[]): Prom
 }
 
 describe('an instance with a node selector', () => {
-  test('stays out while its Node is not selected, reports why, and still serves clients that connect', async () => {
+  test('does not take part while its Node is not selected, reports why, and still serves clients that connect', async () => {
     management.api.store.create({ ...NODE, metadata: { name: 'net-1', labels: { 'node-role': 'compute' } } });
     isthmus = management.instance('net-1', { nodeSelector: {} });
     await isthmus.start(...FAST, '--node-selector', SELECTOR);
@@ -93,7 +93,7 @@ describe('an instance with a node selector', () => {
     expect(await answers()).toBe(200);
   });
 
-  test('joins when its Node is selected', async () => {
+  test('takes part as soon as its Node is selected', async () => {
     label({ 'node-role': 'network' });
     await until('both are published', () => states() === 'ready,ready');
     await expect.poll(takesPart).toBe(true);
@@ -102,7 +102,7 @@ describe('an instance with a node selector', () => {
     );
   });
 
-  test('leaves in order when its Node is no longer selected, fails no client, and joins again', async () => {
+  test('withdraws step by step when its Node is no longer selected, fails no client, and can take part again', async () => {
     const seen = new Map<string, Set<string>>(management.slices().map((name) => [name, new Set()]));
     const end = management.api.store.subscribe(() => {
       for (const [name, of] of seen) of.add(stateOf(name));
@@ -152,7 +152,7 @@ describe('an instance with a node selector', () => {
     await until('it is logged', () => isthmus.log.some(({ origin }) => origin === '--node-selector'));
   });
 
-  test('stays out with --unknown-node stay-out when it may not read its Node', async () => {
+  test('does not take part with --unknown-node stay-out when it may not read its Node', async () => {
     await restarted(null, '--node-selector', SELECTOR, '--unknown-node', 'stay-out');
     await expect.poll(takesPart).toBe(false);
     await expect

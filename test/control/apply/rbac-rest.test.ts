@@ -140,7 +140,7 @@ describe('without the right to', () => {
     await told('patch', 'events');
   });
 
-  test('delete its Lease, the instance still stops in order, and the Lease expires', async () => {
+  test('delete its Lease, the instance still stops normally, and the Lease expires', async () => {
     await start('delete leases');
     await until('it holds its Lease', async () => (await isthmus.status()).kubernetes?.lease === 'held');
     await site.published('alpha-net-1');

@@ -34,7 +34,7 @@ const modes = async () =>
   Promise.all(started.map(async (each) => (await each.status()).kubernetes?.liveness ?? null));
 
 describe('a rolling upgrade', () => {
-  test('begins beside the old instances, with slices that they keep', async () => {
+  test('begins while the old instances run, with slices that they do not delete', async () => {
     old[0]?.stop();
     started.push(await site.instance('net-1'));
     await until('the first is replaced', () =>
@@ -59,7 +59,7 @@ describe('a rolling upgrade', () => {
     }
   });
 
-  test('tags their Services by annotation only, and does not fight about labels', async () => {
+  test('tags their Services by annotation only, so that labels are not overwritten in turns', async () => {
     const labels = () => JSON.stringify(service('alpha')?.metadata.labels);
     await until('both are tagged', () =>
       CLUSTERS.every((name) => service(name)?.metadata.annotations?.['isthmus.dev/resource-owner'] === name),
@@ -107,7 +107,7 @@ describe('a rolling upgrade', () => {
     await expect.poll(modes).toEqual(['lease', 'lease', 'lease']);
   });
 
-  test('has left no reachable cluster without a ready endpoint at any moment', () => {
+  test('has never left a reachable cluster without a ready endpoint', () => {
     expect(gaps).toEqual([]);
   });
 });

@@ -68,5 +68,5 @@ test('a superseded process that is the first of its container waits for its sign
   expect(site.isReady('alpha-net-2')).toBe(true);
   const [first] = readFileSync(`/proc/${older.pid}/task/${older.pid}/children`, 'utf8').split(' ');
   process.kill(Number(first), 'SIGTERM');
-  expect(await older.ended()).toBe(0);
+  expect(await older.ended()).toBe(0); // its supervisor asked for the end
 });

@@ -126,7 +126,7 @@ describe('the examples', () => {
     await until('it says so', () => ready('bootstrap-ssh')?.status === 'True');
   });
 
-  test('refuse clients from other addresses', async () => {
+  test('reject clients from other addresses', async () => {
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: ['192.0.2.0/24'] });
     await expect.poll(() => who('kube-1-bootstrap-ssh')).toBe('');
     site.management.patchListener('bootstrap-ssh', { allowedCIDRs: null });
@@ -160,7 +160,7 @@ describe('a port', () => {
     expect([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]).toEqual(before);
   });
 
-  test('that another process holds is left to it, and a range without a free port is reported', async () => {
+  test('that another process holds is not used, and a range without a free port is reported', async () => {
     const taken = new Set([portOf('kube-1-bootstrap-ssh'), portOf('kube-1-http')]);
     for (let port: number = RANGE[0]; port <= RANGE[1]; port += 1) {
       if (taken.has(port)) continue;
@@ -182,7 +182,7 @@ describe('a port', () => {
 });
 
 describe('a rollout', () => {
-  test('moves clients to the next generation without a failed connection, and keeps established connections', async () => {
+  test('moves clients to the machines of the next rollout without a failed connection, and keeps established connections', async () => {
     expect([await who('kube-1-web'), await who('kube-1-web-preview')]).toEqual(['blue', 'green']);
     const { socket: old, lines } = await through('kube-1-web');
     const answers: string[] = [];

@@ -52,7 +52,7 @@ describe('watches', () => {
     await serves();
   });
 
-  test('that hang silently remove nothing, and a withdrawal needs none of them', async () => {
+  test('that fall silent remove nothing, and a withdrawal works without them', async () => {
     expect(site.api.faults.silenceWatches()).toBe(WATCHES);
     await site.clusters.servers.get('alpha')?.stop();
     await until('the slice is gone', () => site.slice('alpha-net-1') === null);

@@ -46,7 +46,7 @@ spec: { clusterName: a }
 status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
 `;
 
-  test('are read beside clusters, from whichever file contains them', async () => {
+  test('are read from any file, together with clusters', async () => {
     write('a.yaml', `${manifest('a')}---\n${LISTENER}`);
     write('m.yaml', MACHINE);
     const { source } = await started();
@@ -100,7 +100,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     await until('it is gone', () => source.listeners.snapshot().listeners.length === 0);
   });
 
-  test('stay known while their file cannot be read, and nothing is concluded from that', async () => {
+  test('stay known while their file cannot be read', async () => {
     write('ssh.yaml', LISTENER);
     const { source } = await started();
     write('ssh.yaml', 'a: [');

@@ -147,7 +147,7 @@ describe('a directory of manifests', () => {
     expect(source.snapshot().clusters[0]).toBe(a);
   });
 
-  test('that stays the same reports no change, interval after interval', async () => {
+  test('that stays the same reports no change for many intervals', async () => {
     write('a.yaml', manifest('a'));
     write('bad.yaml', 'a: [');
     const { source, seen } = await started({ intervalMs: 10 });
@@ -171,7 +171,7 @@ describe('a directory of manifests', () => {
 });
 
 describe('a bad file', () => {
-  test('is reported with line and column, keeps its last valid content, and disturbs no other file', async () => {
+  test('is reported with line and column, keeps its last valid content, and affects no other file', async () => {
     write('a.yaml', `${manifest('a1')}---\n${manifest('a2')}`);
     write('b.yaml', manifest('b'));
     const { source, seen } = await started();
@@ -222,7 +222,7 @@ describe('a bad file', () => {
     expect(seen.problems.map(({ origin }) => origin)).toEqual(['a.yaml document 2', 'b.json']);
   });
 
-  test('whose only fault is one bad object is a bad object, not a bad file', async () => {
+  test('whose only fault is one invalid object is valid, and only the object is reported', async () => {
     write(
       'a.yaml',
       `${manifest('a')}---\n${manifest('b', '127.0.0.1')}---\nkind: Secret\nmetadata:\n  name: s\n`,
@@ -265,7 +265,7 @@ describe('a bad file', () => {
     expect(seen.problems).toEqual([]);
   });
 
-  test('that changes without a pause, in a directory that does too, keeps its last content, and others are read', async () => {
+  test('that changes without a pause, in a directory that changes too, keeps its last content, and other files are read', async () => {
     write('a.yaml', manifest('a', '10.0.0.1'));
     const { source, seen } = await started({ debounceMs: 500 });
     // This is valid YAML but not the content that the author is about to write.
@@ -389,7 +389,7 @@ test('a change behind a link, which causes no event, is found at the interval', 
 });
 
 describe('the directory itself', () => {
-  test('keeps its last content when it vanishes, and is followed again when it is back', async () => {
+  test('keeps its last content when it is removed, and is followed again when it returns', async () => {
     write('a.yaml', manifest('a'));
     const { source, seen } = await started();
     renameSync(directory, join(parent, 'away'));
@@ -433,7 +433,7 @@ describe('the directory itself', () => {
     await eventually(() => expect(keys(source)).toEqual(['b', 'c']));
   });
 
-  test('is a problem when it is missing at the start, and creating it solves the problem', async () => {
+  test('is a problem while it is missing at the start, and is read as soon as it is created', async () => {
     rmSync(directory, { recursive: true });
     const { source } = await started();
     expect(source.snapshot()).toMatchObject({
