@@ -152,13 +152,14 @@ export class HealthMonitor {
       const hadNoPlace = queue.isFull || this.#running >= this.#settings.maxConcurrent;
       queue.ended();
       // Ignore the result if the target was removed during the probe, even if a target with the same key was added again.
-      if (!this.#stopped && this.#tracked.get(tracked.target.key) === tracked) this.#judge(tracked, outcome);
+      if (!this.#stopped && this.#tracked.get(tracked.target.key) === tracked)
+        this.#applyOutcome(tracked, outcome);
       if (hadNoPlace) this.#turn();
       if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });
   }
 
-  #judge(tracked: Tracked, { ok, error, durationMs }: ProbeOutcome): void {
+  #applyOutcome(tracked: Tracked, { ok, error, durationMs }: ProbeOutcome): void {
     tracked.cancel = null;
     const verdict = nextVerdict(tracked.verdict, ok, this.#settings);
     const flipped = verdict.up !== tracked.verdict.up;
@@ -170,19 +171,19 @@ export class HealthMonitor {
       lastProbe: Object.freeze({ atMs, ok, durationMs, error }),
     });
     const delayMs = delayAfterProbeMs(verdict, this.#settings, this.#tracked.size, this.#random());
-    const hurried = tracked.dialFailedMeanwhile && verdict.up;
-    const waitMs = hurried ? Math.min(delayMs, this.#settings.fastIntervalMs) : delayMs;
+    const isUrgent = tracked.dialFailedMeanwhile && verdict.up;
+    const waitMs = isUrgent ? Math.min(delayMs, this.#settings.fastIntervalMs) : delayMs;
     const nowMs = performance.now();
     tracked.dueMs = nowMs + waitMs;
     tracked.slackMs = slackOf(waitMs);
-    tracked.urgency = hurried ? 2 : urgencyAfterProbe(verdict);
-    if (verdict.up || !ok) this.#welcome(tracked);
+    tracked.urgency = isUrgent ? 2 : urgencyAfterProbe(verdict);
+    if (verdict.up || !ok) this.#moveToKnown(tracked);
     this.#wakeBy(tracked.dueMs, nowMs);
     if (flipped) this.#onChange(tracked.target.key, tracked.health);
   }
 
   /** The target has a verdict now, up or down: moves it to the queue of known targets. */
-  #welcome(tracked: Tracked): void {
+  #moveToKnown(tracked: Tracked): void {
     if (tracked.queue === this.#known) return;
     tracked.queue.members.delete(tracked);
     tracked.queue = this.#known;

@@ -23,8 +23,8 @@ export function stretchedIntervalMs(pace: Pace, targets: number): number {
 
 export function delayAfterProbeMs(verdict: Verdict, pace: Pace, targets: number, chance: number): number {
   const settledMs = stretchedIntervalMs(pace, targets);
-  const calm = isUndecided(verdict) ? 0 : verdict.agreeing - 1;
-  const delayMs = Math.min(settledMs, pace.fastIntervalMs * 2 ** calm);
+  const doublings = isUndecided(verdict) ? 0 : verdict.agreeing - 1;
+  const delayMs = Math.min(settledMs, pace.fastIntervalMs * 2 ** doublings);
   return delayMs * (1 - JITTER + 2 * JITTER * chance);
 }
 

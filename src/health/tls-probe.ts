@@ -20,7 +20,7 @@ export class TlsProbe implements Probe {
   start(target: ProbeTarget, ended: (outcome: ProbeOutcome) => void): () => void {
     const startedMs = performance.now();
     let outcome: ProbeOutcome | null = null;
-    const judge = (error: string | null): ProbeOutcome => {
+    const outcomeOf = (error: string | null): ProbeOutcome => {
       outcome ??= { ok: error === null, error, durationMs: performance.now() - startedMs };
       return outcome;
     };
@@ -28,27 +28,27 @@ export class TlsProbe implements Probe {
     try {
       socket = dial(this.#handles, target, { allowHalfOpen: false });
     } catch (error) {
-      const failed = judge(errorCode(error));
+      const failed = outcomeOf(errorCode(error));
       queueMicrotask(() => ended(failed));
       return () => {};
     }
     const giveUp = (code: string) => {
-      judge(code);
+      outcomeOf(code);
       socket.destroy();
     };
     const cancelDeadline = startDeadline(this.#timeoutMs, () => giveUp('ETIMEDOUT'));
-    socket.on('error', (error) => judge(errorCode(error)));
+    socket.on('error', (error) => outcomeOf(errorCode(error)));
     socket.on('connect', () => {
       const failed = (error: unknown) => giveUp(errorCode(error));
       try {
-        handshake(socket, target, () => judge(null), failed);
+        handshake(socket, target, () => outcomeOf(null), failed);
       } catch (error) {
         failed(error);
       }
     });
     socket.on('close', () => {
       cancelDeadline();
-      ended(judge('ECONNRESET')); // applies only if the backend closed without an error or a result
+      ended(outcomeOf('ECONNRESET')); // applies only if the backend closed without an error or a result
     });
     return () => giveUp('ECANCELED');
   }

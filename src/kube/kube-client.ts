@@ -8,7 +8,14 @@ import { kubeconfigPlace } from './credentials/kubeconfig-place.ts';
 import type { ApiEndpoint, ApiIdentity } from './http/api-endpoint.ts';
 import { CallLimits, type CallSubject } from './http/call-limits.ts';
 import { Connections, type HttpAnswer, MAX_WATCHES } from './http/connections.ts';
-import { bodyOfRefusal, callError, requireYes, valueIn, watchEvents, wholeBody } from './http/http-answer.ts';
+import {
+  bodyOfRefusal,
+  callError,
+  requireSuccess,
+  valueIn,
+  watchEvents,
+  wholeBody,
+} from './http/http-answer.ts';
 import type { WatchEvent } from './kube-object.ts';
 
 export type KubeQuery = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -151,10 +158,10 @@ export class HttpKubeClient implements KubeClient {
     try {
       limits.restart(WATCH_OPEN_TIMEOUT_MS, 'no answer arrived');
       response = await this.#answer(call, limits.signal);
-      const heard = () => limits.restart(idleTimeoutMs, 'no byte and no bookmark arrived');
-      heard();
+      const onBytes = () => limits.restart(idleTimeoutMs, 'no byte and no bookmark arrived');
+      onBytes();
       onOpen?.();
-      yield* watchEvents(response, call, heard);
+      yield* watchEvents(response, call, onBytes);
     } catch (error) {
       throw limits.signal.aborted ? limits.signal.reason : callError(error, call);
     } finally {
@@ -194,7 +201,7 @@ export class HttpKubeClient implements KubeClient {
       response = (await this.#ask(call, identity, signal)).response;
     }
     call.onHeaders?.(response.headers);
-    await requireYes(response, identity.secrets, call);
+    await requireSuccess(response, identity.secrets, call);
     return response;
   }
 

@@ -15,7 +15,7 @@ export interface DirectoryWatchOptions {
 }
 
 /** The target of the inotify watch: the directory, or its nearest existing parent. */
-interface Aim {
+interface WatchTarget {
   readonly path: string;
   /** Device and inode at the time of the watch. Detects that another directory has replaced it: inotify would keep watching the old one. */
   readonly file: string;
@@ -25,7 +25,7 @@ interface Aim {
 export class DirectoryWatch {
   readonly #deps: DirectoryWatchOptions;
   readonly #watch: typeof fsWatch;
-  #aim: Aim | null = null;
+  #target: WatchTarget | null = null;
   #poll: NodeJS.Timeout | null = null;
   #stopped = false;
 
@@ -40,10 +40,11 @@ export class DirectoryWatch {
     // A round repeats only if another process removed a directory in between. The number of rounds is bounded.
     for (let round = 0; round < 10; round++) {
       const nearest = nearestDirectory(this.#deps.directory);
-      if (this.#aim !== null && this.#aim.path === nearest.path && this.#aim.file === nearest.file) return;
+      if (this.#target !== null && this.#target.path === nearest.path && this.#target.file === nearest.file)
+        return;
       this.#drop();
       try {
-        this.#aim = this.#aimAt(nearest);
+        this.#target = this.#watchAt(nearest);
         this.#stopPolling();
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
@@ -60,7 +61,7 @@ export class DirectoryWatch {
     this.#stopPolling();
   }
 
-  #aimAt({ path, file }: { path: string; file: string }): Aim {
+  #watchAt({ path, file }: { path: string; file: string }): WatchTarget {
     const { directory, onEvent } = this.#deps;
     const wanted = path === directory ? null : nextComponent(path, directory);
     const watcher = this.#watch(path, (_event, name) => {
@@ -70,7 +71,7 @@ export class DirectoryWatch {
       onEvent();
     });
     watcher.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-      if (this.#aim?.watcher !== watcher) return;
+      if (this.#target?.watcher !== watcher) return;
       this.#drop();
       this.#startPolling(code, message);
     });
@@ -78,8 +79,8 @@ export class DirectoryWatch {
   }
 
   #drop(): void {
-    this.#aim?.watcher.close();
-    this.#aim = null;
+    this.#target?.watcher.close();
+    this.#target = null;
   }
 
   #startPolling(code: string | undefined, message: string): void {

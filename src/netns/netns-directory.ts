@@ -39,7 +39,7 @@ export class NetnsDirectory {
   #scanning: Promise<void> | null = null;
   #scanAgain = false;
   #eventMs = Number.NEGATIVE_INFINITY;
-  #lookedMs = Number.NEGATIVE_INFINITY;
+  #scannedMs = Number.NEGATIVE_INFINITY;
   #restUntilMs = 0;
   #timer: NodeJS.Timeout | null = null;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -61,7 +61,7 @@ export class NetnsDirectory {
 
   /** Resolves after the first scan. */
   start(): Promise<void> {
-    return this.#look();
+    return this.#scanNow();
   }
 
   snapshot(): NetnsSnapshot {
@@ -70,7 +70,7 @@ export class NetnsDirectory {
 
   /** Scans now, because some changes, such as a mount, cause no event. */
   rescan(): void {
-    void this.#look();
+    void this.#scanNow();
   }
 
   stop(): void {
@@ -87,7 +87,7 @@ export class NetnsDirectory {
   /** Sets the timer to the first recheck of the last event that is due after the last scan began. A timer that fires sooner stays. */
   #armForNextCheck(): void {
     if (this.#stopped || this.#scanning !== null) return; // the end of the scan calls this again
-    const delay = RECHECKS_MS.find((each) => this.#eventMs + each > this.#lookedMs);
+    const delay = RECHECKS_MS.find((each) => this.#eventMs + each > this.#scannedMs);
     if (delay === undefined) return;
     const dueMs = Math.max(this.#eventMs + delay, this.#restUntilMs);
     if (dueMs >= this.#timerMs) return;
@@ -96,7 +96,7 @@ export class NetnsDirectory {
     this.#timer = setTimeout(
       () => {
         this.#disarm();
-        void this.#look();
+        void this.#scanNow();
       },
       Math.max(0, Math.ceil(dueMs - performance.now())),
     );
@@ -108,21 +108,21 @@ export class NetnsDirectory {
     this.#timerMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Runs one scan at a time. All requests during a scan cause one more scan after it. */
-  #look(): Promise<void> {
+  /** Runs one scan at a time. If it is called during a scan, one more scan follows. */
+  #scanNow(): Promise<void> {
     if (this.#scanning !== null) this.#scanAgain = true;
     else
-      this.#scanning = this.#lookUntilCalm().finally(() => {
+      this.#scanning = this.#scanUntilQuiet().finally(() => {
         this.#scanning = null;
         this.#armForNextCheck();
       });
     return this.#scanning;
   }
 
-  async #lookUntilCalm(): Promise<void> {
+  async #scanUntilQuiet(): Promise<void> {
     do {
       this.#scanAgain = false;
-      this.#lookedMs = performance.now();
+      this.#scannedMs = performance.now();
       this.#watch.ensure();
       const found = await this.#scan();
       if (this.#stopped) return;

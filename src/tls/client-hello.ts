@@ -125,8 +125,8 @@ function walk(bytes: Uint8Array, progress: HelloProgress): HelloResult {
     }
     const problem =
       progress.step < EXTENSION_HEADER
-        ? judgeFixedField(progress, records.field, records.fieldAt)
-        : judgeExtensionField(progress, records.field, records.fieldAt);
+        ? checkFixedField(progress, records.field, records.fieldAt)
+        : checkExtensionField(progress, records.field, records.fieldAt);
     if (problem !== undefined) return invalid(problem);
   }
 }
@@ -136,7 +136,7 @@ function invalid(reason: InvalidHelloReason): HelloResult {
 }
 
 /** Checks the complete field at `field[at]` and sets the next step. */
-function judgeFixedField(
+function checkFixedField(
   progress: HelloProgress,
   field: Uint8Array,
   at: number,
@@ -191,15 +191,15 @@ function judgeFixedField(
   }
 }
 
-/** The same for fields within extensions. A separate function, because V8 can inline it, and this is the hot path. */
-function judgeExtensionField(
+/** The same for fields within extensions. It is a separate function, because V8 can inline it on this hot path. */
+function checkExtensionField(
   progress: HelloProgress,
   field: Uint8Array,
   at: number,
 ): InvalidHelloReason | undefined {
   switch (progress.step) {
     case EXTENSION_HEADER:
-      return judgeExtension(progress, uint16(field, at), uint16(field, at + 2));
+      return checkExtension(progress, uint16(field, at), uint16(field, at + 2));
 
     case NAME_LIST_LENGTH: {
       const length = uint16(field, at);
@@ -207,7 +207,7 @@ function judgeExtensionField(
     }
 
     case NAME_HEADER:
-      return judgeNameHeader(progress, field[at]!, uint16(field, at + 1));
+      return checkNameHeader(progress, field[at]!, uint16(field, at + 1));
 
     default: {
       const problem = serverNameProblem(field, at, progress.need);
@@ -223,7 +223,7 @@ function judgeExtensionField(
  * supports. The proxy checks only server_name: if the backend read the other one of two names, a client could reach
  * another tenant. The backend checks all other extensions and answers with the correct alert.
  */
-function judgeExtension(
+function checkExtension(
   progress: HelloProgress,
   type: number,
   length: number,
@@ -240,7 +240,7 @@ function judgeExtension(
 }
 
 /** Skips names of unknown types: RFC 6066 3 guarantees that they also begin with a 16-bit length. */
-function judgeNameHeader(
+function checkNameHeader(
   progress: HelloProgress,
   type: number,
   length: number,

@@ -27,7 +27,7 @@ export interface CredentialsOptions {
 const LOOK_EVERY_MS = 1000;
 
 /** The content of a kubeconfig and the objects made from it. A new kubeconfig replaces all of them together. */
-interface Way {
+interface Login {
   readonly texts: readonly Buffer[];
   readonly access: KubeAccess;
   readonly plugin: ExecPlugin | null;
@@ -35,7 +35,7 @@ interface Way {
 }
 
 interface Known {
-  readonly way: Way;
+  readonly login: Login;
   readonly facts: TlsFacts | null;
   readonly identity: ApiIdentity;
 }
@@ -46,7 +46,7 @@ export class Credentials {
   readonly #now: () => number;
   readonly #onProblem: (problem: string | null) => void;
   readonly #files: FollowedFiles;
-  #way: Way | null = null;
+  #login: Login | null = null;
   #known: Known | null = null;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<ApiIdentity> | null = null;
@@ -73,7 +73,7 @@ export class Credentials {
 
   /** For messages. Never a secret. */
   get identity(): string {
-    return this.#known?.way.access.identity ?? '';
+    return this.#known?.login.access.identity ?? '';
   }
 
   async current(): Promise<ApiIdentity> {
@@ -96,26 +96,26 @@ export class Credentials {
 
   async #lookNow(force: boolean): Promise<ApiIdentity> {
     try {
-      const way = await this.#wayNow(force);
+      const login = await this.#currentLogin(force);
       this.#known =
-        way.access.rare === null
-          ? await this.#plain(way, force)
-          : await this.#rare(way, way.access.rare, force);
-      this.#say(null);
+        login.access.rare === null
+          ? await this.#plain(login, force)
+          : await this.#rare(login, login.access.rare, force);
+      this.#reportProblem(null);
     } catch (error) {
       if (!(error instanceof KubeconfigError) || this.#known === null) throw error;
-      // A file is being replaced, or only half of a new key pair is there: the old credentials stay in use.
-      this.#say(error.message);
+      // Another program is replacing a file, or has written only half of a new key pair: the old credentials stay in use.
+      this.#reportProblem(error.message);
     }
     this.#lookedAtMs = this.#now();
     return this.#known.identity;
   }
 
-  async #wayNow(force: boolean): Promise<Way> {
-    const before = this.#way;
+  async #currentLogin(force: boolean): Promise<Login> {
+    const before = this.#login;
     if (this.#place.kind === 'in-cluster') {
-      this.#way = before ?? { texts: [], access: inClusterAccess(this.#place), plugin: null, rare: null };
-      return this.#way;
+      this.#login = before ?? { texts: [], access: inClusterAccess(this.#place), plugin: null, rare: null };
+      return this.#login;
     }
     const { paths } = this.#place;
     const texts = await Promise.all(paths.map((path) => this.#files.read(path, force)));
@@ -124,12 +124,12 @@ export class Credentials {
     const access = kubeAccess(await Promise.all(documents));
     const { exec } = access;
     const plugin = exec === null ? null : new ExecPlugin({ access: exec, environment: this.#environment });
-    this.#way = { texts, access, plugin, rare: null };
-    return this.#way;
+    this.#login = { texts, access, plugin, rare: null };
+    return this.#login;
   }
 
-  async #plain(way: Way, force: boolean): Promise<Known> {
-    const { access, plugin } = way;
+  async #plain(login: Login, force: boolean): Promise<Known> {
+    const { access, plugin } = login;
     const printed = plugin === null ? null : await plugin.credential(force);
     const content = (source: Source | null) => this.#content(source, force);
     const [ca, cert, key] = await Promise.all([
@@ -140,7 +140,11 @@ export class Credentials {
     const { serverName, skipVerify } = access;
     const facts = { ca, cert: printed?.cert ?? cert, key: printed?.key ?? key, serverName, skipVerify };
     const endpoint = this.#endpointFor(access, facts);
-    return { way, facts, identity: { endpoint, ...(await this.#headers(access, endpoint, printed, force)) } };
+    return {
+      login,
+      facts,
+      identity: { endpoint, ...(await this.#headers(access, endpoint, printed, force)) },
+    };
   }
 
   /** Returns the previous object while nothing changes, because connections belong to it. */
@@ -157,20 +161,20 @@ export class Credentials {
     return { server, tls: server.startsWith('http:') ? null : endpointTls(facts), compression, agent: null };
   }
 
-  async #rare(way: Way, rare: RareAccess, force: boolean): Promise<Known> {
-    if (way.rare === null) {
+  async #rare(login: Login, rare: RareAccess, force: boolean): Promise<Known> {
+    if (login.rare === null) {
       const { RareCredentials } = await import('./rare-credentials.ts');
-      way.rare = new RareCredentials({ access: way.access, rare });
+      login.rare = new RareCredentials({ access: login.access, rare });
     }
-    const { endpoint, headers, secrets } = await way.rare.current(force);
-    // Token files and impersonation come from our own code, which handles them better than client-node.
-    const own = await this.#headers(way.access, endpoint, null, force);
+    const { endpoint, headers, secrets } = await login.rare.current(force);
+    // Our own code reads token files and impersonation, because it handles them better than client-node.
+    const own = await this.#headers(login.access, endpoint, null, force);
     const identity = {
       endpoint,
       headers: endpoint.tls === null ? {} : { ...headers, ...own.headers },
       secrets: [...secrets, ...own.secrets],
     };
-    return { way, facts: null, identity };
+    return { login, facts: null, identity };
   }
 
   async #headers(
@@ -194,7 +198,7 @@ export class Credentials {
     return source.kind === 'data' ? source.data : this.#files.read(source.path, force);
   }
 
-  #say(problem: string | null): void {
+  #reportProblem(problem: string | null): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
     this.#onProblem(problem);

@@ -78,8 +78,8 @@ export class ExecPlugin {
 function failureOf(error: ExecFileException, stderr: string): string {
   if (typeof error.code === 'string') return `could not be run: ${error.code}`;
   if (error.killed) return 'did not answer in time';
-  const said = stderr.trim().slice(0, 200);
-  return `failed with ${error.code ?? error.signal}${said === '' ? '' : `: ${withoutLongWords(said)}`}`;
+  const output = stderr.trim().slice(0, 200);
+  return `failed with ${error.code ?? error.signal}${output === '' ? '' : `: ${withoutLongWords(output)}`}`;
 }
 
 /** Removes words that could be tokens from the plugin's stderr, and keeps the text for the operator. */

@@ -109,7 +109,7 @@ function userAccess(user: Entry, name: string | null) {
   const token = tokenIn(user);
   const username = textIn(user, 'username');
   const basic = username === null ? null : `${username}:${textIn(user, 'password') ?? ''}`;
-  const ways = [
+  const methods = [
     token === null ? null : token.kind === 'file' ? `the token in ${token.path}` : 'its token',
     cert === null
       ? null
@@ -117,11 +117,11 @@ function userAccess(user: Entry, name: string | null) {
         ? `the client certificate ${cert.path}`
         : 'its client certificate',
     token !== null || basic === null ? null : 'its password',
-  ].filter((way) => way !== null);
+  ].filter((method) => method !== null);
   const exec = execIn(user, name);
-  if (exec !== null) ways.unshift(`the plugin ${exec.command}`);
-  if (isRecord(user.fields['auth-provider'])) ways.unshift('an auth-provider');
-  const who = name === null ? 'an anonymous user' : `user "${name}" of ${user.path}`;
+  if (exec !== null) methods.unshift(`the plugin ${exec.command}`);
+  if (isRecord(user.fields['auth-provider'])) methods.unshift('an auth-provider');
+  const userText = name === null ? 'an anonymous user' : `user "${name}" of ${user.path}`;
   return {
     cert,
     key,
@@ -129,7 +129,7 @@ function userAccess(user: Entry, name: string | null) {
     basic: token === null ? basic : null,
     exec,
     impersonation: impersonationIn(user),
-    identity: ways.length === 0 ? who : `${who} with ${ways.join(' and ')}`,
+    identity: methods.length === 0 ? userText : `${userText} with ${methods.join(' and ')}`,
   };
 }
 

@@ -64,7 +64,7 @@ export function bodyOfRefusal(response: IncomingMessage, subject: CallSubject): 
 }
 
 /** Throws if the answer is not successful. Removes `secrets` from the message, in case the server echoes them. */
-export async function requireYes(
+export async function requireSuccess(
   response: IncomingMessage,
   secrets: readonly string[],
   subject: CallSubject,
@@ -85,11 +85,11 @@ export async function requireYes(
 export async function* watchEvents(
   response: IncomingMessage,
   subject: CallSubject,
-  heard: () => void,
+  onBytes: () => void,
 ): AsyncGenerator<WatchEvent, void, void> {
   const lines = new WatchLines(MAX_WATCH_LINE_BYTES);
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    heard();
+    onBytes();
     for (const line of lines.push(chunk)) yield eventIn(line, subject);
   }
   if (lines.pending > 0) {

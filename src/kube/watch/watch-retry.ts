@@ -55,7 +55,7 @@ export class WatchRetry {
   #wasGone = false;
   /** The watch of the current or last attempt: when it opened, when its last event came, whether a valid event came. */
   #openedAtMs: number | null = null;
-  #heardAtMs = 0;
+  #lastEventAtMs = 0;
   #hadEvent = false;
 
   constructor({ now, random, maxAbsentBackoffMs = MAX_ABSENT_BACKOFF_MS }: WatchRetryOptions) {
@@ -75,13 +75,13 @@ export class WatchRetry {
   }
 
   watchOpened(): void {
-    this.#openedAtMs = this.#heardAtMs = this.#now();
+    this.#openedAtMs = this.#lastEventAtMs = this.#now();
     this.#wasGone = false;
   }
 
   eventCame(): void {
     this.#hadEvent = true;
-    this.#heardAtMs = this.#now();
+    this.#lastEventAtMs = this.#now();
   }
 
   /** How long the watch of this attempt has been open; 0 if it did not open. */
@@ -100,7 +100,7 @@ export class WatchRetry {
       keepsPosition: this.#keepsPosition(code, timedOutOpen),
       delayMs: this.#delayMs(error, code),
       // After a silent timeout the content is stale since the last event. A closed connection is noticed at once.
-      staleSinceMs: timedOutOpen ? this.#heardAtMs : this.#now(),
+      staleSinceMs: timedOutOpen ? this.#lastEventAtMs : this.#now(),
     };
   }
 

@@ -53,7 +53,7 @@ export class NativeEngine implements Engine {
   readonly #prepared: PreparedAnswers;
   readonly #idle = new IdleGate(() => this.#engine.stats().unreported === 0);
   #nextListener = 1;
-  #looks = 0;
+  #sweeps = 0;
   #closing = false;
   #stopped = false;
 
@@ -110,11 +110,11 @@ export class NativeEngine implements Engine {
   retainNetns(refs: Iterable<NetnsRef>): void {
     const wanted = new Set(Array.from(refs, netnsKey));
     const prepared = this.#prepared.targets();
-    const pooled = this.#pools.look(this.#prepared.pools());
-    this.#looks += 1;
+    const pooled = this.#pools.sweep(this.#prepared.pools());
+    this.#sweeps += 1;
     for (const [key, { id, netns, usedBefore }] of this.#targets) {
-      // Also drops a target that was not used since the call before the last: a netns can outlive its backends.
-      const isUsed = usedBefore >= this.#looks - 1 || prepared.has(id) || pooled.has(id);
+      // A target is also dropped if it was not used since the call before the last one, because a netns can outlive its backends.
+      const isUsed = usedBefore >= this.#sweeps - 1 || prepared.has(id) || pooled.has(id);
       if (isUsed && netns !== null && wanted.has(netnsKey(netns))) continue;
       this.#targets.delete(key);
       this.#engine.dropTarget(id);
@@ -224,12 +224,12 @@ export class NativeEngine implements Engine {
   #target(backend: Backend): number {
     const known = this.#targets.get(backend.key);
     if (known !== undefined) {
-      known.usedBefore = this.#looks + 1;
+      known.usedBefore = this.#sweeps + 1;
       return known.id;
     }
     const { netns, address, port } = backend;
     const id = this.#engine.addTarget(netns?.path ?? null, netns?.identity ?? null, address, port);
-    this.#targets.set(backend.key, { id, netns, usedBefore: this.#looks + 1 });
+    this.#targets.set(backend.key, { id, netns, usedBefore: this.#sweeps + 1 });
     return id;
   }
 

@@ -18,7 +18,7 @@ export class Pools {
   readonly #targetOf: (backend: Backend) => number;
   /** By array identity: callers pass the same array while its content is unchanged. */
   readonly #known = new Map<readonly Backend[], Known>();
-  #looks = 0;
+  #sweeps = 0;
 
   constructor(engine: NativeEngineHandle, targetOf: (backend: Backend) => number) {
     this.#engine = engine;
@@ -28,25 +28,25 @@ export class Pools {
   of(backends: readonly Backend[]): Pool {
     const known = this.#known.get(backends);
     if (known !== undefined) {
-      known.usedBefore = this.#looks + 1;
+      known.usedBefore = this.#sweeps + 1;
       return known;
     }
     const targets = Uint32Array.from(backends, (backend) => this.#targetOf(backend));
     const pool = {
       id: this.#engine.addPool(targets),
       targets: new Set(targets),
-      usedBefore: this.#looks + 1,
+      usedBefore: this.#sweeps + 1,
     };
     this.#known.set(backends, pool);
     return pool;
   }
 
-  /** Drops pools that were not used since the call before the last. Returns the targets of the remaining pools: they are in use. */
-  look(prepared: ReadonlySet<Pool>): ReadonlySet<number> {
+  /** Drops the pools that were not used since the call before the last one. Returns the targets of the remaining pools. */
+  sweep(prepared: ReadonlySet<Pool>): ReadonlySet<number> {
     const targets = new Set<number>();
-    this.#looks += 1;
+    this.#sweeps += 1;
     for (const [backends, pool] of this.#known) {
-      if (pool.usedBefore < this.#looks - 1 && !prepared.has(pool)) this.#forget(backends, pool);
+      if (pool.usedBefore < this.#sweeps - 1 && !prepared.has(pool)) this.#forget(backends, pool);
       else for (const target of pool.targets) targets.add(target);
     }
     return targets;

@@ -115,9 +115,9 @@ export class Connection {
     this.#report(outcome);
   }
 
-  /** See Relay.lookAfterPeers. */
-  lookAfterPeers(halfClosedOnly: boolean): void {
-    this.#relay?.lookAfterPeers(halfClosedOnly);
+  /** See Relay.checkPeers. */
+  checkPeers(halfClosedOnly: boolean): void {
+    this.#relay?.checkPeers(halfClosedOnly);
   }
 
   async #live(): Promise<Outcome> {

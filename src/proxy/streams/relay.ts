@@ -9,9 +9,9 @@ export type RelayEnd = 'finished' | 'client-reset' | 'backend-reset' | 'client-t
 /** Kernel errors for a peer that no longer answers. The last three come from ICMP errors or the neighbour table. */
 const DEAD = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH']);
 
-const FLUSH_LOOK_MS = 5;
-const PROBES_OF_THE_DEAD = 3;
-/** As in native/engine/queue_bounds.h: short exchanges avoid these system calls. */
+const FLUSH_POLL_MS = 5;
+const MIN_UNANSWERED_PROBES = 3;
+/** Only after this many bytes are the queues bounded, so short exchanges need no such system calls (native/engine/socket/queue_bounds.h). */
 const UNBOUNDED_BYTES = 64 * 1024;
 
 interface Side {
@@ -61,7 +61,7 @@ export class Relay {
    * Polls for two conditions that cause no event. First, a half-closed peer has disconnected: libuv does not watch a socket after its FIN.
    * Second, a peer with a closed window still answers, so it is slow, not dead. `halfClosedOnly` avoids the system calls for other sockets.
    */
-  lookAfterPeers(halfClosedOnly: boolean): void {
+  checkPeers(halfClosedOnly: boolean): void {
     for (const [side, other] of [
       [this.#client, this.#backend],
       [this.#backend, this.#client],
@@ -79,8 +79,8 @@ export class Relay {
       // The time alone does not prove that the peer is dead: the kernel probes a closed window at growing intervals. One or
       // two unanswered probes do not prove it either: the peer's kernel limits the rate of such answers.
       const silent =
-        state.probes >= PROBES_OF_THE_DEAD && state.lastAckMs >= this.#settings.deadPeerTimeoutMs;
-      this.#spare(side, fd, state.windowClosed && !silent);
+        state.probes >= MIN_UNANSWERED_PROBES && state.lastAckMs >= this.#settings.deadPeerTimeoutMs;
+      this.#setSlow(side, fd, state.windowClosed && !silent);
     }
   }
 
@@ -89,7 +89,7 @@ export class Relay {
     if (source >= 0 && sink >= 0) this.#settings.addon.boundQueues(source, sink);
   }
 
-  #spare(side: Side, fd: number, slow: boolean): void {
+  #setSlow(side: Side, fd: number, slow: boolean): void {
     const { addon, deadPeerTimeoutMs } = this.#settings;
     if (slow === side.slow || deadPeerTimeoutMs === 0) return;
     side.slow = slow;
@@ -114,7 +114,7 @@ export class Relay {
       return;
     }
     socket.pause();
-    setTimeout(() => this.#resetOnceFlushed(socket, latestMs), FLUSH_LOOK_MS);
+    setTimeout(() => this.#resetOnceFlushed(socket, latestMs), FLUSH_POLL_MS);
   }
 }
 

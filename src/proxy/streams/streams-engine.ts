@@ -26,7 +26,7 @@ import { Shares } from './shares.ts';
 import { SourceQueue } from './source-queue.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
-const LOOK_INTERVAL_MS = 250;
+const CHECK_INTERVAL_MS = 250;
 
 export class StreamsEngine implements Engine {
   readonly #limits: EngineLimits;
@@ -43,7 +43,7 @@ export class StreamsEngine implements Engine {
   /** Evicted connections: the socket is closed, but Node's 'close' event is still pending. */
   readonly #evicted = new Set<Connection>();
   readonly #watch: NodeJS.Timeout;
-  #looks = 0;
+  #checks = 0;
   #closing = false;
   readonly #idle = new IdleGate(() => this.#connections.size === 0);
 
@@ -54,7 +54,7 @@ export class StreamsEngine implements Engine {
     this.#helloMemory = new HelloMemory(limits.maxHelloMemoryBytes);
     this.#pendingDials = new PendingDials(limits);
     this.#shares = new Shares({ reserved: 0, common: limits.maxConnections, groups: new Set() });
-    this.#watch = setInterval(() => this.#lookAfterPeers(), LOOK_INTERVAL_MS).unref();
+    this.#watch = setInterval(() => this.#checkPeers(), CHECK_INTERVAL_MS).unref();
   }
 
   async openListener(spec: ListenerSpec): Promise<Listener> {
@@ -153,10 +153,10 @@ export class StreamsEngine implements Engine {
   }
 
   /** Checks half-closed connections on every call, and all others four times per dead-peer timeout. */
-  #lookAfterPeers(): void {
-    const every = Math.max(1, Math.floor(this.#limits.deadPeerTimeoutMs / 4 / LOOK_INTERVAL_MS));
-    this.#looks = (this.#looks + 1) % every;
-    for (const connection of this.#connections) connection.lookAfterPeers(this.#looks !== 0);
+  #checkPeers(): void {
+    const every = Math.max(1, Math.floor(this.#limits.deadPeerTimeoutMs / 4 / CHECK_INTERVAL_MS));
+    this.#checks = (this.#checks + 1) % every;
+    for (const connection of this.#connections) connection.checkPeers(this.#checks !== 0);
   }
 
   async #accept(client: Socket, context: ConnectionContext): Promise<void> {
