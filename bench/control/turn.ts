@@ -114,13 +114,13 @@ const health = new Map<string, TargetHealth>(
 const secrets = new Map(
   names.map((name) => [
     `${NAMESPACE}/${name}-kubeconfig`,
-    { resourceVersion: '1', markedServer: `https://${name}.${NAMESPACE}:6443` },
+    { resourceVersion: '1', recordedServer: `https://${name}.${NAMESPACE}:6443` },
   ]),
 );
 const findings = new Map(
   names.map((name) => [
     `${NAMESPACE}/${name}-kubeconfig`,
-    { resourceVersion: '1', server: `https://${name}.${NAMESPACE}:6443`, leftAlone: null },
+    { resourceVersion: '1', server: `https://${name}.${NAMESPACE}:6443`, skipReason: null },
   ]),
 );
 const peers = new PeerWatch({
@@ -177,11 +177,11 @@ function turn(kind: string): number {
       },
       peers: view.peers,
       doubtedLeases: view.unconfirmed,
-      servicesSeen: true,
+      servicesListed: true,
       services: snapshots.services,
       slices: index,
       kubeconfigs: secrets,
-      kubeconfigsHeard: true,
+      kubeconfigsWatched: true,
       findings,
       problems: [],
       lookAgainAtMs: view.lookAgainAtMs,

@@ -3,19 +3,19 @@ import { ControlHeartbeat } from './control-heartbeat.ts';
 
 const START = 1_700_000_000_000;
 let asked: number;
-let told: string[];
+let reported: string[];
 let heartbeat: ControlHeartbeat;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START });
   asked = 0;
-  told = [];
+  reported = [];
   heartbeat = new ControlHeartbeat({
     ask: () => {
       asked += 1;
     },
-    onStall: (sinceMs) => told.push(`stalled since ${sinceMs - START}`),
-    onRecovery: (silentMs) => told.push(`back after ${Math.round(silentMs)}`),
+    onStall: (sinceMs) => reported.push(`stalled since ${sinceMs - START}`),
+    onRecovery: (silentMs) => reported.push(`back after ${Math.round(silentMs)}`),
   });
 });
 afterEach(() => {
@@ -47,12 +47,12 @@ test('the lag is the age of the open beat, or the round trip of the last one', (
 test('five beats without an answer are a stall, reported once with the time of the beat; the answer ends it', () => {
   heartbeat.start();
   vi.advanceTimersByTime(4999);
-  expect([heartbeat.stalledSinceMs, told]).toEqual([null, []]);
+  expect([heartbeat.stalledSinceMs, reported]).toEqual([null, []]);
   vi.advanceTimersByTime(10_000);
-  expect([heartbeat.stalledSinceMs, told]).toEqual([START, ['stalled since 0']]);
+  expect([heartbeat.stalledSinceMs, reported]).toEqual([START, ['stalled since 0']]);
   heartbeat.answered();
   expect(heartbeat.stalledSinceMs).toBeNull();
-  expect(told).toEqual(['stalled since 0', 'back after 14999']);
+  expect(reported).toEqual(['stalled since 0', 'back after 14999']);
 });
 
 test('a blocked main thread does not report a stall of the control thread', () => {
@@ -62,7 +62,7 @@ test('a blocked main thread does not report a stall of the control thread', () =
   vi.advanceTimersByTime(1000);
   heartbeat.answered();
   vi.advanceTimersByTime(1000);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   expect(asked).toBe(2);
 });
 
@@ -72,5 +72,5 @@ test('a stopped heartbeat sends no beat, reports no stall, and ignores a late an
   heartbeat.stop();
   vi.advanceTimersByTime(10_000);
   heartbeat.answered();
-  expect([asked, told, heartbeat.stalledSinceMs]).toEqual([1, [], null]);
+  expect([asked, reported, heartbeat.stalledSinceMs]).toEqual([1, [], null]);
 });

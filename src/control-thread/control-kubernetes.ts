@@ -9,7 +9,7 @@ import { type AdvertisedAddress, advertisedAddress } from '../control/instance/a
 import type { DefaultRouteAddress } from '../control/instance/default-route.ts';
 import { readDefaultRouteAddress } from '../control/instance/default-route-address.ts';
 import { hostIdentity } from '../control/instance/host-identity.ts';
-import { isHeardAt, unheard } from '../control/instance/listen-reach.ts';
+import { isReachableAt, unreachableAdvice } from '../control/instance/listen-reach.ts';
 import { KubePublisher } from '../control/kube-publisher.ts';
 import { instanceName } from '../control/objects/instance-name.ts';
 import type { TurnCache } from '../control/objects/turn-cache.ts';
@@ -43,7 +43,7 @@ export class ControlKubernetes {
   #defaultRoute: DefaultRouteAddress;
   #addressTimer: NodeJS.Timeout | null = null;
   #listen: string | null = null;
-  #unheard: string | null = null;
+  #unreachableAdvice: string | null = null;
 
   /** Throws KubeconfigError when there are no usable credentials. Does not check that the API answers. */
   static async open(deps: ControlKubernetesOptions): Promise<ControlKubernetes> {
@@ -177,12 +177,12 @@ export class ControlKubernetes {
   #tellUnheard(): void {
     const choice = this.#advertised();
     if (this.#listen === null || choice.kind === 'none') return;
-    const doubt = isHeardAt(this.#listen, choice.address)
+    const doubt = isReachableAt(this.#listen, choice.address)
       ? null
-      : unheard(this.#listen, choice.address, choice.from);
-    if (doubt !== null && doubt.found !== this.#unheard)
+      : unreachableAdvice(this.#listen, choice.address, choice.from);
+    if (doubt !== null && doubt.found !== this.#unreachableAdvice)
       this.#deps.log('warn', { fix: doubt.fix }, doubt.found);
-    this.#unheard = doubt?.found ?? null;
+    this.#unreachableAdvice = doubt?.found ?? null;
   }
 
   async #lookAtAddress(): Promise<void> {

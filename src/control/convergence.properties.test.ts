@@ -135,8 +135,8 @@ function ended({ api, routes }: Instance, end: readonly ClusterAt[]) {
       const { kind, up } = end[i] as ClusterAt;
       return kind === 'not-proxied' || (kind === 'proxied' && up);
     }).map((name) => {
-      const { server, markedServer } = api.secrets.get(`${NAMESPACE}/${name}-kubeconfig`) ?? {};
-      return { name, server, markedServer };
+      const { server, recordedServer } = api.secrets.get(`${NAMESPACE}/${name}-kubeconfig`) ?? {};
+      return { name, server, recordedServer };
     }),
   };
 }

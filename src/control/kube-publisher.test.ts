@@ -102,7 +102,7 @@ const DESIRED: DesiredState = {
   ports: [],
   heldPorts: [],
   listeners: [],
-  publications: [{ cluster: 'kube-2', namespace: 'ns', object: null, want: 'live', near: true }],
+  publications: [{ cluster: 'kube-2', namespace: 'ns', object: null, want: 'live', hasNetns: true }],
   reserved: [],
   listenersComplete: true,
   listenerObjects: new Map(),

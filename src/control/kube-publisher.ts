@@ -81,7 +81,7 @@ export class KubePublisher implements Publisher {
     this.#applier = new Applier({
       client,
       written: this.#objects.written,
-      mayOpen: deps.routesLive,
+      mayPublish: deps.routesLive,
       onFinding: (key, finding) => this.#objects.recordFinding(key, finding),
       onOutcome: (outcome) => {
         deps.onOutcome(outcome);
@@ -105,7 +105,7 @@ export class KubePublisher implements Publisher {
 
   /** `routesLive` may return true now: continues the actions that waited for it. */
   routesTaken(): void {
-    if (!this.#stopped) this.#applier.goOn();
+    if (!this.#stopped) this.#applier.resume();
   }
 
   /**
@@ -141,7 +141,7 @@ export class KubePublisher implements Publisher {
 
   observe(): KubeWorld {
     const objects = this.#objects.snapshot();
-    const membership = this.#membership.look(objects.slices, objects.slicesHeard);
+    const membership = this.#membership.look(objects.slices, objects.slicesWatched);
     const eventProblems =
       this.#eventProblem === null ? [] : [{ origin: 'events', reason: this.#eventProblem }];
     return kubeWorld({
@@ -162,7 +162,7 @@ export class KubePublisher implements Publisher {
     if (this.#stopped) return;
     this.#memory = plan.memory;
     this.#applier.apply(plan.actions);
-    this.#events.tell(plan.events);
+    this.#events.enqueue(plan.events);
     for (const name of plan.leaseReads) this.#membership.readLease(name);
     if (this.#withdrawn !== null && !this.#applier.busy && !this.#hasOwnSlices()) this.#withdrawn();
     this.#setAlarm(earliest(plan.lookAgainAtMs, this.#applier.retryAtMs()));

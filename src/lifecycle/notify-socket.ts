@@ -75,7 +75,7 @@ export interface ServiceSummary {
 }
 
 /** In order of importance to the operator. Clusters that are not proxied need no attention. */
-const TOLD = ['unhealthy', 'no-netns', 'invalid', 'pending'] as const;
+const REPORTED = ['unhealthy', 'no-netns', 'invalid', 'pending'] as const;
 
 /** The line that `systemctl status` shows. */
 export function statusLine({ listen, states, staleSince }: ServiceSummary): string {
@@ -83,7 +83,7 @@ export function statusLine({ listen, states, staleSince }: ServiceSummary): stri
   const serving = count('serving');
   const clusters = `${serving} ${serving === 1 ? 'cluster' : 'clusters'}`;
   const parts = [`serving ${clusters}${listen === null ? '' : ` at ${listen}`}`];
-  for (const state of TOLD) if (count(state) > 0) parts.push(`${count(state)} ${state}`);
+  for (const state of REPORTED) if (count(state) > 0) parts.push(`${count(state)} ${state}`);
   if (staleSince !== null) parts.push(`no update from the Kubernetes API since ${staleSince}`);
   return parts.join(', ');
 }

@@ -53,7 +53,7 @@ describe.each(['native', 'streams'])('engine %s', (engine) => {
    * The highest value until the queues are at rest. Node relays in turns of its event loop, so many bytes are in flight while it runs. For
    * the engine streams only the value at rest counts.
    */
-  const mostQueueBytes = async (tenant: Tenant) => {
+  const queueBytesAtRest = async (tenant: Tenant) => {
     let most = 0;
     let last = 0;
     let atRest = 0;
@@ -84,7 +84,7 @@ describe.each(['native', 'streams'])('engine %s', (engine) => {
       'they have read what they want',
       ({ bytesRead }) => bytesRead >= CLIENTS * (attack.readsBytes ?? 0),
     );
-    const most = await mostQueueBytes(tenant);
+    const most = await queueBytesAtRest(tenant);
     expect(flood.counts.open).toBe(CLIENTS);
     // Each client has bytes that wait, which proves that the attack took place.
     expect(most).toBeGreaterThan(CLIENTS * 4096);

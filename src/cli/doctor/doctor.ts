@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { advertisedAddress } from '../../control/instance/advertise-address.ts';
 import { readDefaultRouteAddress } from '../../control/instance/default-route-address.ts';
 import { hostIdentity } from '../../control/instance/host-identity.ts';
-import { isHeardAt, unheard } from '../../control/instance/listen-reach.ts';
+import { isReachableAt, unreachableAdvice } from '../../control/instance/listen-reach.ts';
 import { instanceName } from '../../control/objects/instance-name.ts';
 import type { RunConfig } from '../config/config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -134,10 +134,10 @@ function addressCheck({ advertiseAddress, podIp, listen }: RunConfig): Check {
           'Set --advertise-address (in a Pod: POD_IP from status.podIP) to an address that every node reaches.',
         );
       const { address, from } = choice;
-      if (listen.host === undefined || isHeardAt(listen.host, address))
+      if (listen.host === undefined || isReachableAt(listen.host, address))
         return ok(`clients are sent to ${address}, from ${from}`);
       // Only a warning: a proxy in front may forward the clients, and a systemd socket listens on the address of its unit.
-      const { found, fix } = unheard(listen.host, address, from);
+      const { found, fix } = unreachableAdvice(listen.host, address, from);
       return warning(found, fix);
     },
   };

@@ -22,8 +22,8 @@ export function manifestCheck(directory: string, settings: FileSourceOptions['se
       const invalid = clusters.flatMap((reading) =>
         reading.kind === 'invalid' ? [{ origin: reading.origin, reason: reading.reason }] : [],
       );
-      for (const { wish, origin, problems: reasons } of listeners)
-        if (wish === null) invalid.push({ origin, reason: reasons.join('; ') });
+      for (const { definition, origin, problems: reasons } of listeners)
+        if (definition === null) invalid.push({ origin, reason: reasons.join('; ') });
       const wrong = [...problems, ...invalid];
       if (wrong.length > 0) {
         const shown = wrong.slice(0, SHOWN).map(({ origin, reason }) => `${origin}: ${reason}`);

@@ -42,7 +42,7 @@ describe('the applier', () => {
   let outcomes: WriteOutcome[];
   let findings: Map<string, KubeconfigFinding>;
   let applier: Applier;
-  let mayOpen: boolean;
+  let mayPublish: boolean;
   let written: {
     services: WrittenObjects<ServiceObject>;
     slices: WrittenObjects<EndpointSliceObject>;
@@ -51,7 +51,7 @@ describe('the applier', () => {
 
   beforeEach(() => {
     nowMs = 0;
-    mayOpen = true;
+    mayPublish = true;
     asked = [];
     outcomes = [];
     findings = new Map();
@@ -82,7 +82,7 @@ describe('the applier', () => {
     applier = new Applier({
       client,
       written,
-      mayOpen: () => mayOpen,
+      mayPublish: () => mayPublish,
       onFinding: (key, finding) => findings.set(key, finding),
       onOutcome: (outcome) => outcomes.push(outcome),
       now,
@@ -226,7 +226,7 @@ describe('the applier', () => {
         kind: 'kubeconfig',
         resource: 'secrets',
         server: 'https://c.ns:6443',
-        mark: true,
+        annotate: true,
       });
       for (const each of asked) await each.answer(answer);
       expect(outcomes.map((outcome) => outcome.kind === 'failed' && outcome.error.code)).toEqual(
@@ -273,7 +273,7 @@ describe('the applier', () => {
       name: 'a-kubeconfig',
       cluster: 'a',
       server: 'https://a.ns:6443',
-      mark: true,
+      annotate: true,
       why: '',
     };
 
@@ -290,7 +290,7 @@ describe('the applier', () => {
       expect(findings.get('ns/a-kubeconfig')).toEqual({
         resourceVersion: '4',
         server: 'https://a.ns:6443',
-        leftAlone: null,
+        skipReason: null,
       });
     });
 
@@ -304,12 +304,12 @@ describe('the applier', () => {
       await begin(action);
       await asked[0]?.answer(secret(kubeconfig('https://10.0.0.5:6443'), changes));
       expect(asked).toHaveLength(1);
-      expect(findings.get('ns/a-kubeconfig')?.leftAlone).toContain(reason);
+      expect(findings.get('ns/a-kubeconfig')?.skipReason).toContain(reason);
       expect(outcomes).toMatchObject([{ kind: 'done', changed: false }]);
     });
 
-    test('that another writer changed after us is not restored: only our mark is removed', async () => {
-      const back: Action = { ...action, server: 'https://192.0.2.7:6443', mark: false };
+    test('that another writer changed after us is not restored: only our annotation is removed', async () => {
+      const back: Action = { ...action, server: 'https://192.0.2.7:6443', annotate: false };
       const marked = {
         metadata: {
           resourceVersion: '3',
@@ -340,22 +340,22 @@ describe('the applier', () => {
     const slice = { ...target('a'), resource: 'endpointslices' } as const;
     const endpoints = (ready: boolean) => [{ addresses: ['192.0.2.1'], conditions: { ready } }];
 
-    test('publishes no ready endpoint, and does so as soon as they are live', async () => {
-      mayOpen = false;
+    test('publishes no ready endpoint, and publishes it as soon as the data plane has them', async () => {
+      mayPublish = false;
       const patch = { kind: 'patch', ...slice, name: 'b', resourceVersion: '1' } as const;
       await begin(
         { kind: 'create', ...slice, object: { metadata: { name: 'a' }, endpoints: endpoints(true) } },
         { ...patch, patch: { endpoints: endpoints(true) } },
       );
       expect(asked).toEqual([]);
-      mayOpen = true;
-      applier.goOn();
+      mayPublish = true;
+      applier.resume();
       await settled();
       expect(asked.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
     });
 
-    test('removes dead endpoints, marks slices as terminating, and creates objects without ready endpoints', async () => {
-      mayOpen = false;
+    test('removes dead endpoints, makes slices terminating, and creates objects without ready endpoints', async () => {
+      mayPublish = false;
       await begin(
         { kind: 'delete', ...slice, uid: 'u', resourceVersion: '1' },
         { kind: 'patch', ...slice, name: 'b', resourceVersion: '1', patch: { endpoints: endpoints(false) } },

@@ -34,8 +34,8 @@ export interface ApplierOptions {
     readonly slices: WrittenObjects<EndpointSliceObject>;
     readonly secrets: WrittenObjects<KubeconfigSecret>;
   };
-  /** Whether the routes of the plan are live. Ready endpoints are published only then. Removals never wait. */
-  readonly mayOpen?: () => boolean;
+  /** Whether the data plane has the routes of the plan. Ready endpoints are published only then. Removals never wait. */
+  readonly mayPublish?: () => boolean;
   readonly onFinding: (key: string, finding: KubeconfigFinding) => void;
   readonly onOutcome: (outcome: WriteOutcome) => void;
   readonly now: () => number;
@@ -82,8 +82,8 @@ export class Applier {
     this.#start();
   }
 
-  /** Resumes waiting actions after `mayOpen` became true. */
-  goOn(): void {
+  /** Resumes waiting actions after `mayPublish` became true. */
+  resume(): void {
     this.#start();
   }
 
@@ -120,17 +120,17 @@ export class Applier {
 
   #start(): void {
     const left: Action[] = [];
-    const mayOpen = this.#deps.mayOpen?.() ?? true;
+    const mayPublish = this.#deps.mayPublish?.() ?? true;
     for (const action of this.#waiting) {
       const key = actionKey(action);
       if (this.#abort.signal.aborted) break;
       if (this.#inFlight.has(key) || this.#mustWait(key, action)) continue;
       const most = isWithdrawal(action) ? CONCURRENCY + WITHDRAWALS : CONCURRENCY;
-      if (this.#inFlight.size >= most || (!mayOpen && opensWay(action))) {
+      if (this.#inFlight.size >= most || (!mayPublish && publishesReadyEndpoint(action))) {
         left.push(action);
         continue;
       }
-      this.#inFlight.set(key, this.#carryOut(key, action));
+      this.#inFlight.set(key, this.#execute(key, action));
     }
     this.#waiting = left;
   }
@@ -141,7 +141,7 @@ export class Applier {
     return failure.attempt === attemptOf(action, failure.error === null);
   }
 
-  async #carryOut(key: string, action: Action): Promise<void> {
+  async #execute(key: string, action: Action): Promise<void> {
     // Yield once: the caller must add this promise to the map first.
     await null;
     const outcome = await this.#request(action).then(
@@ -235,8 +235,8 @@ export class Applier {
         return true;
       }
       case 'kubeconfig': {
-        const { server, mark } = action;
-        const write = await writeKubeconfigServer(client, path, server, mark, signal);
+        const { server, annotate } = action;
+        const write = await writeKubeconfigServer(client, path, server, annotate, signal);
         const key = `${namespace}/${name}`;
         written.secrets.record(key, write.secret, write.replaced);
         this.#deps.onFinding(key, write.finding);
@@ -277,7 +277,7 @@ const isWithdrawal = ({ kind, resource }: Action): boolean =>
   kind === 'delete' && resource === 'endpointslices';
 
 /** Whether the action publishes a ready endpoint, which sends clients to this instance. */
-function opensWay(action: Action): boolean {
+function publishesReadyEndpoint(action: Action): boolean {
   if (action.resource !== 'endpointslices' || (action.kind !== 'create' && action.kind !== 'patch'))
     return false;
   const { endpoints } = (action.kind === 'create' ? action.object : action.patch) as EndpointSliceObject;

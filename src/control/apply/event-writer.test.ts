@@ -46,13 +46,13 @@ describe('Events', () => {
     vi.useRealTimers();
   });
 
-  test('are written one after the other, ten in a second at most', async () => {
-    writer.tell([event('a'), event('b'), event('c')]);
+  test('are written one after the other, at most ten in a second', async () => {
+    writer.enqueue([event('a'), event('b'), event('c')]);
     await vi.advanceTimersByTimeAsync(0);
     expect(requests).toEqual([{ method: 'POST', path: '/api/v1/namespaces/ns/events' }]);
     await vi.advanceTimersByTimeAsync(100);
     expect(requests).toHaveLength(2);
-    writer.tell([event('d')]);
+    writer.enqueue([event('d')]);
     await vi.advanceTimersByTimeAsync(1000);
     expect(requests).toHaveLength(4);
     expect(problems).toEqual([null, null, null, null]);
@@ -60,14 +60,14 @@ describe('Events', () => {
 
   test('that repeat increase a count, and are created again if the old Event was deleted', async () => {
     refusals.push(undefined as never, refusal('not-found'));
-    writer.tell([event('a'), event('a')]);
+    writer.enqueue([event('a'), event('a')]);
     await vi.advanceTimersByTimeAsync(1000);
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
   });
 
   test('that cannot be written are dropped, reported once, and block no other', async () => {
     refusals.push(refusal('forbidden'));
-    writer.tell([event('a'), event('b')]);
+    writer.enqueue([event('a'), event('b')]);
     await vi.advanceTimersByTimeAsync(1000);
     expect(requests).toHaveLength(2);
     expect(problems).toEqual(['forbidden', null]);
@@ -75,7 +75,7 @@ describe('Events', () => {
 
   test('wait as long as the server asks, but at most a minute', async () => {
     refusals.push(refusal('too-many-requests', 5000), refusal('too-many-requests', 3_600_000));
-    writer.tell([event('a'), event('b'), event('c')]);
+    writer.enqueue([event('a'), event('b'), event('c')]);
     await vi.advanceTimersByTimeAsync(4999);
     expect(requests).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1);
@@ -85,17 +85,17 @@ describe('Events', () => {
   });
 
   test('wait in a queue of at most a thousand', async () => {
-    writer.tell(Array.from({ length: 5000 }, (_, i) => event(`c${i}`)));
+    writer.enqueue(Array.from({ length: 5000 }, (_, i) => event(`c${i}`)));
     await vi.advanceTimersByTimeAsync(5000 * 100);
     expect(requests).toHaveLength(1000);
   });
 
   test('do not delay a stop, even when a request is never answered', async () => {
     refusals.push(null);
-    writer.tell([event('a'), event('b')]);
+    writer.enqueue([event('a'), event('b')]);
     await vi.advanceTimersByTimeAsync(0);
     await writer.stop();
-    writer.tell([event('c')]);
+    writer.enqueue([event('c')]);
     await vi.advanceTimersByTimeAsync(1000);
     expect(requests).toHaveLength(1);
     expect(problems).toEqual([]);

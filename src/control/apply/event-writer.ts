@@ -34,7 +34,7 @@ export class EventWriter {
     this.#correlator = new EventCorrelator({ ...deps, wallClock: deps.wallNow });
   }
 
-  tell(events: readonly StatusEvent[]): void {
+  enqueue(events: readonly StatusEvent[]): void {
     for (const event of events) if (this.#waiting.length < MAX_WAITING) this.#waiting.push(event);
     if (this.#waiting.length > 0 && !this.#abort.signal.aborted) this.#writing ??= this.#writeAll();
   }

@@ -39,9 +39,9 @@ export function withKubeconfigServer(text: string, server: string): KubeconfigCh
   const node = serverNode(document, index);
   if (node === null) return unusable('its server is written in a way that cannot be replaced in place');
   const [start, end] = node.range;
-  for (const scalar of spelled(server, node.style)) {
+  for (const scalar of spellings(server, node.style)) {
     const changed = `${text.slice(0, start)}${scalar}${text.slice(end)}`;
-    if (saysThe(content, index, server, changed)) return { kind: 'changed', text: changed };
+    if (changesOnlyServer(content, index, server, changed)) return { kind: 'changed', text: changed };
   }
   return unusable(
     `its server cannot be replaced without changing something else: another part of the kubeconfig ` +
@@ -170,15 +170,20 @@ function serverNode(document: Document.Parsed, index: number): ServerNode | null
   }
 }
 
-/** Possible spellings, the present style first. The caller parses the result to find one that is valid in that place. */
-function spelled(server: string, style: ServerNode['style']): readonly string[] {
+/** Possible spellings, the current style first. The caller parses the result to find a spelling that is valid in that place. */
+function spellings(server: string, style: ServerNode['style']): readonly string[] {
   const double = JSON.stringify(server);
   if (style === 'plain') return [server, double];
   return style === 'single' ? [`'${server.replaceAll("'", "''")}'`, double] : [double];
 }
 
 /** Whether `text` parses to `content` with only that server replaced. */
-function saysThe(content: Record<string, unknown>, index: number, server: string, text: string): boolean {
+function changesOnlyServer(
+  content: Record<string, unknown>,
+  index: number,
+  server: string,
+  text: string,
+): boolean {
   const read = parsed(text);
   if (read.kind === 'unusable') return false;
   const wanted = JSON.stringify(withServer(content, index, server));

@@ -4,7 +4,7 @@
 import type { Requester } from '../../kube/kube-client.ts';
 import { objectIn } from '../../kube/object-answer.ts';
 import {
-  KUBECONFIG_MARK,
+  KUBECONFIG_SERVER_ANNOTATION,
   type KubeconfigFinding,
   type KubeconfigSecret,
   observedSecret,
@@ -35,7 +35,7 @@ export async function writeKubeconfigServer(
   client: Requester,
   path: string,
   server: string,
-  mark: boolean,
+  annotate: boolean,
   signal?: AbortSignal,
 ): Promise<KubeconfigWrite> {
   const request = { path, timeoutMs: REQUEST_MS, ...(signal === undefined ? {} : { signal }) };
@@ -47,33 +47,36 @@ export async function writeKubeconfigServer(
     replaced: version,
     changed: false,
   });
-  const leftAlone = (reason: string) => unchanged({ server: null, leftAlone: reason });
+  const skipped = (reason: string) => unchanged({ server: null, skipReason: reason });
 
   if (secret.type !== CLUSTER_API_TYPE)
-    return leftAlone(
-      `its type is ${JSON.stringify(secret.type ?? '')}, not ${CLUSTER_API_TYPE}: it is the user's own`,
+    return skipped(
+      `its type is ${JSON.stringify(secret.type ?? '')}, not ${CLUSTER_API_TYPE}: a user created it`,
     );
-  if (secret.immutable === true) return leftAlone('it is immutable');
+  if (secret.immutable === true) return skipped('it is immutable');
   const encoded = secret.data?.[KEY];
-  if (typeof encoded !== 'string') return leftAlone(`it has no key ${KEY}`);
+  if (typeof encoded !== 'string') return skipped(`it has no key ${KEY}`);
   const text = decoded(encoded);
-  if (text === null) return leftAlone(`its key ${KEY} holds no UTF-8 text`);
+  if (text === null) return skipped(`its key ${KEY} is not UTF-8 text`);
   const found = kubeconfigServer(text);
-  if (found.kind === 'unusable') return leftAlone(found.reason);
-  const written = secret.metadata.annotations?.[KUBECONFIG_MARK] ?? null;
-  // Restores only a server that we wrote. If another writer changed it since, only the mark is removed.
-  const wanted = mark || found.server === written ? server : found.server;
+  if (found.kind === 'unusable') return skipped(found.reason);
+  const written = secret.metadata.annotations?.[KUBECONFIG_SERVER_ANNOTATION] ?? null;
+  // Restores only a server that Isthmus wrote. If another writer has changed it since, only the annotation is removed.
+  const wanted = annotate || found.server === written ? server : found.server;
   const edited = withKubeconfigServer(text, wanted);
-  if (edited.kind === 'unusable') return leftAlone(edited.reason);
-  const marked = written === (mark ? server : null);
-  if (edited.kind === 'unchanged' && marked) return unchanged({ server: wanted, leftAlone: null });
+  if (edited.kind === 'unusable') return skipped(edited.reason);
+  const marked = written === (annotate ? server : null);
+  if (edited.kind === 'unchanged' && marked) return unchanged({ server: wanted, skipReason: null });
 
   const answer = await client.request<SecretObject>({
     method: 'PATCH',
     patch: 'merge',
     ...request,
     body: {
-      metadata: { resourceVersion: version, annotations: { [KUBECONFIG_MARK]: mark ? server : null } },
+      metadata: {
+        resourceVersion: version,
+        annotations: { [KUBECONFIG_SERVER_ANNOTATION]: annotate ? server : null },
+      },
       ...(edited.kind === 'changed'
         ? { data: { [KEY]: Buffer.from(edited.text, 'utf8').toString('base64') } }
         : {}),
@@ -82,7 +85,7 @@ export async function writeKubeconfigServer(
   const after = objectIn(answer, 'patch', path);
   const resourceVersion = after.metadata.resourceVersion ?? '';
   return {
-    finding: { resourceVersion, server: wanted, leftAlone: null },
+    finding: { resourceVersion, server: wanted, skipReason: null },
     secret: observedSecret(after),
     replaced: version,
     changed: edited.kind === 'changed',

@@ -14,7 +14,13 @@ const target = {
 const CREATE: Action = { kind: 'create', ...target, object: {} };
 const PATCH: Action = { kind: 'patch', ...target, patch: {}, resourceVersion: '1' };
 const DELETE: Action = { kind: 'delete', ...target, uid: 'u', resourceVersion: '1' };
-const KUBECONFIG: Action = { kind: 'kubeconfig', ...target, resource: 'secrets', server: 's', mark: true };
+const KUBECONFIG: Action = {
+  kind: 'kubeconfig',
+  ...target,
+  resource: 'secrets',
+  server: 's',
+  annotate: true,
+};
 const failed = (code: KubeErrorCode, action = CREATE): WriteOutcome => ({
   kind: 'failed',
   action,
@@ -29,9 +35,9 @@ describe('the log of what is published', () => {
   beforeEach(() => {
     lines = [];
     facts = [];
-    log = new PublishLog((level, told, message) => {
+    log = new PublishLog((level, reported, message) => {
       lines.push(`${level} ${message}`);
-      facts.push(told);
+      facts.push(reported);
     });
   });
 

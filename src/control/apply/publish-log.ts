@@ -3,15 +3,15 @@
 import { type Action, actionKey } from '../plan/plan.ts';
 import type { WriteOutcome } from './apply.ts';
 
-type Level = 'debug' | 'info' | 'warn';
+type LogLevel = 'debug' | 'info' | 'warn';
 
 const MAX_REMEMBERED = 10_000;
 
 export class PublishLog {
-  readonly #log: (level: Level, facts: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly #log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
   readonly #failing = new Map<string, string>();
 
-  constructor(log: (level: Level, facts: Readonly<Record<string, unknown>>, message: string) => void) {
+  constructor(log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void) {
     this.#log = log;
   }
 
@@ -58,5 +58,5 @@ const MESSAGES: Readonly<Record<Action['kind'], string>> = {
   status: 'status written',
 };
 
-/** Patches are debug: next to magnum-cluster-api-proxy, every time stamp is renewed every ten seconds. */
-const levelOf = ({ kind }: Action): Level => (kind === 'patch' || kind === 'status' ? 'debug' : 'info');
+/** Patches are logged at level debug: while magnum-cluster-api-proxy runs too, each slice gets a new time stamp every ten seconds. */
+const levelOf = ({ kind }: Action): LogLevel => (kind === 'patch' || kind === 'status' ? 'debug' : 'info');

@@ -28,7 +28,7 @@ import {
   type ClusterCandidate,
   clusterCandidates,
   isSameHealth,
-  isUnjudged,
+  isUndecided,
   isUp,
 } from './cluster-candidates.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
@@ -152,7 +152,7 @@ function claimsOf(
     lastKnown,
     listeners: namedListeners(world),
     records: kube === null ? NO_RECORDS : cache.last(nameRecords, kube.services, clusterNamespace),
-    recordsSeen: kube?.servicesSeen ?? true,
+    servicesListed: kube?.servicesListed ?? true,
     clustersComplete,
     listenersComplete: world.listeners.complete,
     ownNamespace: namespace,
@@ -292,8 +292,8 @@ function publicationOf(
     ? 'leaving'
     : candidates.some(isUp)
       ? 'live'
-      : candidates.some(isUnjudged)
-        ? 'unjudged'
+      : candidates.some(isUndecided)
+        ? 'undecided'
         : 'down';
   const common = { cluster, namespace: namespaceOf(reading), object: objectOf(reading) };
   // With an incomplete view, an object with a better claim may be missing. A cluster that was never valid has not used its name.
@@ -301,7 +301,7 @@ function publicationOf(
   return Object.freeze({
     ...common,
     want,
-    near: candidates.length > 0,
+    hasNetns: candidates.length > 0,
     ...(isCertain && { holder: keyOf(reading) }),
   });
 }

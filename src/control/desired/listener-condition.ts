@@ -2,16 +2,16 @@
 // The detail (how many members answer, and which do not) may change with every probe. A new detail alone causes no log line and no Event.
 // Pure.
 import type { PortOutcome } from '../../routing/route-table.ts';
-import type { ListenerWish } from '../sources/additional-listener.ts';
+import type { ListenerDefinition } from '../sources/additional-listener.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
-import { type ListenerStatus, memberCounts, standingText } from './listener-status.ts';
+import { type ListenerStatus, memberCounts, conditionText } from './listener-status.ts';
 import type { PoolMember } from './pool-members.ts';
 
 export type ListenerCondition = Pick<ListenerStatus, 'state' | 'reason' | 'detail'>;
 
 export interface ListenerFacts {
-  readonly wish: ListenerWish;
+  readonly definition: ListenerDefinition;
   readonly members: readonly PoolMember[];
   readonly networkId: string | null;
   readonly netnsCount: number;
@@ -28,12 +28,12 @@ export function listenerCondition(problems: readonly string[], facts: ListenerFa
   return {
     state: 'invalid',
     reason: `${problems.join('; ')}; what it asked for before is kept`,
-    detail: standingText(now),
+    detail: conditionText(now),
   };
 }
 
 function currentState(facts: ListenerFacts): ListenerCondition {
-  const { wish, members, networkId, netnsCount, isReady, outcome, world } = facts;
+  const { definition, members, networkId, netnsCount, isReady, outcome, world } = facts;
   const { machinesKnown, machinesProblem } = world.listeners;
   if (!machinesKnown)
     return {
@@ -47,7 +47,7 @@ function currentState(facts: ListenerFacts): ListenerCondition {
   if (networkId === null)
     return {
       state: 'pending',
-      reason: `the network of cluster ${wish.cluster} is not known yet: its OpenStackCluster has no status.network.id`,
+      reason: `the network of cluster ${definition.cluster} is not known yet: its OpenStackCluster has no status.network.id`,
       detail: null,
     };
   const { Ignored: ignored, Ready: ready } = memberCounts(members.map(({ status }) => status));
@@ -55,7 +55,7 @@ function currentState(facts: ListenerFacts): ListenerCondition {
   const beside = aside === null ? '' : `; ${aside}`;
   const asked = members.length - ignored;
   if (asked === 0)
-    return { state: 'no-members', reason: `no machine of ${wish.cluster} matches`, detail: aside };
+    return { state: 'no-members', reason: `no machine of ${definition.cluster} matches`, detail: aside };
   if (netnsCount === 0) return { state: 'no-netns', reason: noNetns(networkId, facts), detail: null };
   if (!isReady)
     return {
@@ -64,7 +64,7 @@ function currentState(facts: ListenerFacts): ListenerCondition {
       detail: `${notReadyMembers(members)}${beside}`,
     };
   const counts = `${ready} of ${asked} machines ${asked === 1 ? 'answers' : 'answer'}${beside}`;
-  if (wish.protocol === 'TCP' && outcome?.kind !== 'open')
+  if (definition.protocol === 'TCP' && outcome?.kind !== 'open')
     return {
       state: 'pending',
       reason: outcome === null ? 'its port is not open yet' : outcome.reason,
@@ -73,12 +73,12 @@ function currentState(facts: ListenerFacts): ListenerCondition {
   return { state: 'serving', reason: counts, detail: null };
 }
 
-const MAX_TOLD = 3;
+const MAX_SHOWN = 3;
 
 function notReadyMembers(members: readonly PoolMember[]): string {
   const failing = members.filter(({ status }) => status.state === 'NotReady');
-  const told = failing.slice(0, MAX_TOLD).map(({ status: { machine, reason } }) => `${machine} ${reason}`);
-  const more = failing.length > MAX_TOLD ? `; and ${failing.length - MAX_TOLD} more` : '';
+  const told = failing.slice(0, MAX_SHOWN).map(({ status: { machine, reason } }) => `${machine} ${reason}`);
+  const more = failing.length > MAX_SHOWN ? `; and ${failing.length - MAX_SHOWN} more` : '';
   return `${told.join('; ')}${more}`;
 }
 

@@ -2,19 +2,19 @@
 // depend on whether the cluster's API server answers: listeners are needed most when it does not. Pure.
 import type { Backend, PortRoute, Route, RouteEntry } from '../../routing/route-table.ts';
 import { serverNamesOf } from '../objects/cluster-name.ts';
-import { listenerLabels, listenerPublicationKey, selectorMark } from '../objects/listener-labels.ts';
+import { listenerLabels, listenerPublicationKey, selectorAnnotation } from '../objects/listener-labels.ts';
 import type { NamedListener } from '../objects/listener-names.ts';
 import { ownershipOf } from '../objects/ownership.ts';
-import type { ListenerReading, ListenerWish } from '../sources/additional-listener.ts';
+import type { ListenerDefinition, ListenerReading } from '../sources/additional-listener.ts';
 import { keyOf, machineNetworkOf, namespaceOf, objectOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
-import type { JudgedListener } from '../world/listener-world.ts';
+import type { EffectiveListener } from '../world/listener-world.ts';
 import type { World } from '../world/world.ts';
 import type { DesiredContext } from './desired-context.ts';
 import { type ListenerCondition, type ListenerFacts, listenerCondition } from './listener-condition.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import type { ListenerName } from './name-claims.ts';
-import { isMemberUnjudged, type MachineIndex, type PoolMember, poolMembers } from './pool-members.ts';
+import { isMemberUndecided, type MachineIndex, type PoolMember, poolMembers } from './pool-members.ts';
 import type { Publication } from './publication.ts';
 
 export interface PlacedListener {
@@ -35,30 +35,32 @@ export interface ListenerContext extends DesiredContext {
 }
 
 export function placedListener(
-  listener: JudgedListener,
+  listener: EffectiveListener,
   leaving: boolean,
   cluster: ClusterReading | null,
   context: ListenerContext,
 ): PlacedListener {
-  const { reading, wish, problems } = listener;
-  const name = wish === null ? NO_NAME : context.claims.listenerName(namedListener(reading, wish));
+  const { reading, definition, problems } = listener;
+  const name =
+    definition === null ? NO_NAME : context.claims.listenerName(namedListener(reading, definition));
   const { service, conflict } = name;
-  if (wish === null || service === null) {
+  if (definition === null || service === null) {
     const reason = [...problems, ...(conflict === null ? [] : [conflict])].join('; ');
     const status = leaving ? null : unservedStatus(listener, name, 'invalid', reason);
     // Its existing Services stay until an operator corrects the listener.
     return { ...UNSERVED, status, reserved: existingServices(reading.key, context.world) };
   }
   if (cluster === null) {
-    const absent = `there is no cluster ${wish.cluster} in namespace ${reading.namespace} (yet)`;
+    const absent = `there is no cluster ${definition.cluster} in namespace ${reading.namespace} (yet)`;
     const state = problems.length > 0 ? 'invalid' : 'pending';
     const reason = [...problems, absent].join('; ');
     return { ...UNSERVED, status: leaving ? null : unservedStatus(listener, name, state, reason) };
   }
-  const facts = listenerFacts(reading, wish, cluster, context);
+  const facts = listenerFacts(reading, definition, cluster, context);
   const { members, route } = facts;
-  const isUsed = (protocol: ListenerWish['protocol']) =>
-    wish.protocol === protocol || context.world.listeners.former.get(reading.key)?.protocol === protocol;
+  const isUsed = (protocol: ListenerDefinition['protocol']) =>
+    definition.protocol === protocol ||
+    context.world.listeners.previousEntries.get(reading.key)?.protocol === protocol;
   const serverNames = isUsed('TLS') ? serverNamesOf(service, context.settings.namespace) : [];
   return {
     status: leaving ? null : servedStatus(listener, name, serverNames, facts),
@@ -66,17 +68,17 @@ export function placedListener(
     entry: isUsed('TLS') ? { serverNames, route } : null,
     port: isUsed('TCP') ? portRoute(reading, service, facts) : null,
     publication: Object.freeze({
-      cluster: wish.cluster,
+      cluster: definition.cluster,
       namespace: namespaceOf(cluster),
       object: objectOf(cluster),
       want: leaving ? 'leaving' : wanted(facts),
-      near: facts.netnsCount > 0,
+      hasNetns: facts.netnsCount > 0,
       listener: Object.freeze({
         key: reading.key,
         service,
-        port: wish.port,
-        listenPort: wish.protocol === 'TLS' ? 'shared' : openPort(facts),
-        selector: selectorMark(reading.object.uid, wish.selectorDigest),
+        port: definition.port,
+        listenPort: definition.protocol === 'TLS' ? 'shared' : openPort(facts),
+        selector: selectorAnnotation(reading.object.uid, definition.selectorDigest),
       }),
     }),
     reserved: [],
@@ -87,7 +89,7 @@ const NO_NAME: ListenerName = { service: null, conflict: null };
 
 export const namedListener = (
   { key, createdAtMs }: ListenerReading,
-  { cluster, poolName }: ListenerWish,
+  { cluster, poolName }: ListenerDefinition,
 ): NamedListener => ({ key, createdAtMs, cluster, poolName });
 
 const UNSERVED: PlacedListener = Object.freeze({
@@ -106,52 +108,63 @@ interface ServedFacts extends ListenerFacts {
 /** What the turn knows about a listener whose cluster exists. */
 function listenerFacts(
   reading: ListenerReading,
-  wish: ListenerWish,
+  definition: ListenerDefinition,
   cluster: ClusterReading,
   { world, index, cache, machines: allMachines }: ListenerContext,
 ): ServedFacts {
   const networkId = machineNetworkOf(cluster, world.lastKnown.get(keyOf(cluster)));
   const netns = networkId === null ? [] : index.find(networkId);
-  const machines = allMachines.of(reading.namespace, wish.cluster);
-  const pool = { machines, selection: wish.selection, netns, targetPort: wish.targetPort };
+  const machines = allMachines.of(reading.namespace, definition.cluster);
+  const pool = { machines, selection: definition.selection, netns, targetPort: definition.targetPort };
   const members = poolMembers(pool, world.health, cache);
-  const route = routeOf(reading, wish, members);
+  const route = routeOf(reading, definition, members);
   const isReady = route.backends.length > 0;
   const outcome = world.ports.get(reading.key) ?? null;
-  return { wish, members, networkId, netnsCount: netns.length, isReady, outcome, world, index, route };
+  return { definition, members, networkId, netnsCount: netns.length, isReady, outcome, world, index, route };
 }
 
 const openPort = ({ outcome }: ListenerFacts): number | null =>
   outcome?.kind === 'open' ? outcome.port : null;
 
-/** As for a cluster: while the health is unknown, published objects stay unchanged. */
-function wanted({ wish, members, networkId, isReady, outcome, world }: ListenerFacts): Publication['want'] {
-  if (networkId === null || !world.listeners.machinesKnown) return 'unjudged';
+/** The same rule as for a cluster: while the health is unknown, published objects stay unchanged. */
+function wanted({
+  definition,
+  members,
+  networkId,
+  isReady,
+  outcome,
+  world,
+}: ListenerFacts): Publication['want'] {
+  if (networkId === null || !world.listeners.machinesKnown) return 'undecided';
   if (!isReady) {
     const failing = members.filter(({ status }) => status.state === 'NotReady');
-    return failing.some((member) => isMemberUnjudged(member, world.health)) ? 'unjudged' : 'down';
+    return failing.some((member) => isMemberUndecided(member, world.health)) ? 'undecided' : 'down';
   }
-  if (wish.protocol === 'TLS' || outcome?.kind === 'open') return 'live';
-  return outcome === null ? 'unjudged' : 'down';
+  if (definition.protocol === 'TLS' || outcome?.kind === 'open') return 'live';
+  return outcome === null ? 'undecided' : 'down';
 }
 
 /** If two machines report the same address, the route contains it once. */
-function routeOf(reading: ListenerReading, wish: ListenerWish, members: readonly PoolMember[]): Route {
+function routeOf(
+  reading: ListenerReading,
+  definition: ListenerDefinition,
+  members: readonly PoolMember[],
+): Route {
   const backends = new Map<string, Backend>();
   for (const { backend } of members) if (backend !== null) backends.set(backend.key, backend);
   return {
-    cluster: wish.cluster,
+    cluster: definition.cluster,
     namespace: reading.namespace,
     backends: Object.freeze([...backends.values()]),
-    pool: Object.freeze({ listener: reading.key, allowedCidrs: wish.allowedCidrs }),
+    pool: Object.freeze({ listener: reading.key, allowedCidrs: definition.allowedCidrs }),
   };
 }
 
 /** null until the slices are listed, because they show which port the listener had. */
 function portRoute({ key }: ListenerReading, service: string, facts: ServedFacts): PortRoute | null {
-  const { wish, world, route } = facts;
-  if (!world.listeners.slicesSeen) return null;
-  const preferredPort = openPort(facts) ?? formerPort(wish, service, world);
+  const { definition, world, route } = facts;
+  if (!world.listeners.slicesListed) return null;
+  const preferredPort = openPort(facts) ?? previousPort(definition, service, world);
   return Object.freeze({ name: key, preferredPort, route });
 }
 
@@ -159,7 +172,11 @@ function portRoute({ key }: ListenerReading, service: string, facts: ServedFacts
  * The port before a restart, from this instance's own slice; without publishing, from the manifest. Otherwise a restart could give the
  * port, which clients still use, to another tenant's listener.
  */
-function formerPort({ cluster, port }: ListenerWish, service: string, { kube }: World): number | null {
+function previousPort(
+  { cluster, port }: ListenerDefinition,
+  service: string,
+  { kube }: World,
+): number | null {
   if (kube === null) return port;
   const slices = kube.slices.ours.get(listenerPublicationKey(cluster, service)) ?? [];
   const own = slices.find(({ instance }) => instance === kube.self.instance);
@@ -167,12 +184,12 @@ function formerPort({ cluster, port }: ListenerWish, service: string, { kube }: 
 }
 
 function servedStatus(
-  listener: JudgedListener,
+  listener: EffectiveListener,
   name: ListenerName,
   serverNames: readonly string[],
   facts: ServedFacts,
 ): ListenerStatus {
-  const isShared = facts.wish.protocol === 'TLS';
+  const isShared = facts.definition.protocol === 'TLS';
   return statusOf(listener, name, listenerCondition(listener.problems, facts), {
     listenPort: isShared ? null : openPort(facts),
     serverNames: isShared ? serverNames : [],
@@ -181,7 +198,7 @@ function servedStatus(
 }
 
 const unservedStatus = (
-  listener: JudgedListener,
+  listener: EffectiveListener,
   name: ListenerName,
   state: ListenerCondition['state'],
   reason: string,
@@ -194,12 +211,12 @@ const unservedStatus = (
   );
 
 function statusOf(
-  { reading, wish }: JudgedListener,
+  { reading, definition }: EffectiveListener,
   { service, conflict }: ListenerName,
   { state, reason, detail }: ListenerCondition,
   { listenPort, serverNames, members }: Pick<ListenerStatus, 'listenPort' | 'serverNames' | 'members'>,
 ): ListenerStatus {
-  const { cluster, protocol, port, targetPort } = wish ?? reading.shown;
+  const { cluster, protocol, port, targetPort } = definition ?? reading.shown;
   return Object.freeze({
     name: reading.name,
     namespace: reading.namespace,

@@ -100,7 +100,7 @@ test('no listener has the name of a cluster, and no two listeners share a Servic
 
 test('any order of additions and removals ends in the same state', () => {
   // A listener's selector and cluster do not change while it exists: another test covers such edits.
-  const fixed = listeners.map((all) => all.filter(({ wish }) => wish !== null));
+  const fixed = listeners.map((all) => all.filter(({ definition }) => definition !== null));
   fc.assert(
     fc.property(
       site,

@@ -16,7 +16,7 @@ import {
 import { ModelApi } from '../../../test/support/kubernetes/model-api.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
-import { standingText } from './listener-status.ts';
+import { conditionText } from './listener-status.ts';
 
 const WORKER = { role: 'worker' };
 const OPEN = { kind: 'open', port: 17_001 } as const;
@@ -67,7 +67,7 @@ describe('a TCP listener', () => {
     expect(publications.find(({ listener: of }) => of !== undefined)).toMatchObject({
       cluster: 'kube-1',
       want: 'live',
-      near: true,
+      hasNetns: true,
       listener: { service: 'kube-1-ssh', port: 22, listenPort: 17_001 },
     });
   });
@@ -92,8 +92,8 @@ describe('a TCP listener', () => {
   });
 
   test.each<[string, SiteFacts, string, RegExp, string]>([
-    ['before its members were probed', { up: [] }, 'unhealthy', /not checked yet/, 'unjudged'],
-    ['before its port is open', { ports: {} }, 'pending', /its port is not open yet/, 'unjudged'],
+    ['before its members were probed', { up: [] }, 'unhealthy', /not checked yet/, 'undecided'],
+    ['before its port is open', { ports: {} }, 'pending', /its port is not open yet/, 'undecided'],
     [
       'without a port',
       { ports: { ssh: { kind: 'failed', reason: 'the range 1-2 is full' } } },
@@ -108,26 +108,26 @@ describe('a TCP listener', () => {
       { machines: [], snapshot: { machinesKnown: false } },
       'pending',
       /not been listed yet/,
-      'unjudged',
+      'undecided',
     ],
     [
       'without the right to read machines',
       { machines: [], snapshot: { machinesKnown: false, machinesProblem: 'forbidden: cannot list' } },
       'pending',
       /cannot be read: forbidden/,
-      'unjudged',
+      'undecided',
     ],
     [
       'before its network is known',
       { clusters: [pendingCluster('kube-1', { clusterNetworkId: undefined })] },
       'pending',
       /network of cluster kube-1 is not known/,
-      'unjudged',
+      'undecided',
     ],
   ])('%s', (_title, changes, state, reason, want) => {
     const { status, publications } = one({ ...site, ...changes });
     expect(status.state).toBe(state);
-    expect(standingText(status)).toMatch(reason);
+    expect(conditionText(status)).toMatch(reason);
     expect(publications.find(({ listener: of }) => of !== undefined)?.want).toBe(want);
   });
 

@@ -7,7 +7,7 @@ import type { NamedListener } from '../objects/listener-names.ts';
 import { byText } from '../objects/text-order.ts';
 import { nameOf, namespaceOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
-import type { JudgedListener } from '../world/listener-world.ts';
+import type { EffectiveListener } from '../world/listener-world.ts';
 import type { World } from '../world/world.ts';
 import type { DesiredContext } from './desired-context.ts';
 import { namedListener, type PlacedListener, placedListener } from './listener-placement.ts';
@@ -53,7 +53,7 @@ export function listenerStates(context: DesiredContext): ListenerStates {
   ];
   const listenerContext = { ...context, machines };
   const placed = all.map(({ listener, leaving }) => {
-    const { cluster } = listener.wish ?? listener.reading.shown;
+    const { cluster } = listener.definition ?? listener.reading.shown;
     const found = clusters.get(`${listener.reading.namespace}/${cluster}`) ?? null;
     return placedListener(listener, leaving, found, listenerContext);
   });
@@ -105,8 +105,8 @@ function clustersByName(
 /** All listeners that claim a name, including those that are being withdrawn. */
 export function namedListeners({ listeners: { listeners, departing } }: World): readonly NamedListener[] {
   const named: NamedListener[] = [];
-  const add = ({ reading, wish }: JudgedListener) => {
-    if (wish !== null) named.push(namedListener(reading, wish));
+  const add = ({ reading, definition }: EffectiveListener) => {
+    if (definition !== null) named.push(namedListener(reading, definition));
   };
   for (const listener of listeners) add(listener);
   for (const { listener } of departing.values()) add(listener);

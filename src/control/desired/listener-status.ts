@@ -48,5 +48,5 @@ export interface ListenerStatus {
   readonly members: readonly MemberStatus[];
 }
 
-export const standingText = ({ reason, detail }: Pick<ListenerStatus, 'reason' | 'detail'>): string =>
+export const conditionText = ({ reason, detail }: Pick<ListenerStatus, 'reason' | 'detail'>): string =>
   detail === null ? reason : `${reason}: ${detail}`;

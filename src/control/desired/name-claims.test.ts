@@ -60,7 +60,7 @@ const claimsOf = ({ services = [], scope = null, ...asked }: Asked) =>
     lastKnown: new Map(),
     listeners: [],
     records: nameRecords(new Map(services), scope),
-    recordsSeen: true,
+    servicesListed: true,
     clustersComplete: true,
     listenersComplete: true,
     ownNamespace: OWN,
@@ -250,7 +250,7 @@ describe('before Services were listed', () => {
       'alpha-web',
     ],
   ])('no object has a name that may be that of %s', (_title, asked, name) => {
-    const claims = claimsOf({ ...asked, recordsSeen: false });
+    const claims = claimsOf({ ...asked, servicesListed: false });
     expect(claims.isUndecided(name)).toBe(true);
     expect((asked.clusters ?? []).filter((each) => nameOf(each) === name && claims.holds(each))).toEqual([]);
     expect(holdersOf(asked)[name]).toBeDefined();
@@ -258,7 +258,7 @@ describe('before Services were listed', () => {
 
   test('names without a possible conflict are used as usual', () => {
     const clusters = [ALPHA, cluster(`${OWN}/eu`, 'alpha-eu')];
-    const asked = { clusters, recordsSeen: false, listenersComplete: false };
+    const asked = { clusters, servicesListed: false, listenersComplete: false };
     expect(Object.keys(holdersOf(asked))).toEqual(['alpha', 'alpha-eu']);
   });
 });

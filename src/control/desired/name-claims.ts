@@ -22,8 +22,8 @@ export interface NameQuestion {
   /** Listeners with a usable spec, including those that are being withdrawn. */
   readonly listeners: readonly NamedListener[];
   readonly records: NameRecords;
-  /** The Services were listed once, or there is no Kubernetes API. Before the first list, existing records may be unread. */
-  readonly recordsSeen: boolean;
+  /** The Services were listed once, or there is no Kubernetes API. Before the first list, an existing record may be unknown. */
+  readonly servicesListed: boolean;
   /** A cluster that is not in the list no longer exists. */
   readonly clustersComplete: boolean;
   /** The same for listeners. */
@@ -94,7 +94,7 @@ export function nameClaims(question: NameQuestion): NameClaims {
     const record = released.get(name);
     held.set(name, record === undefined ? { kind: 'ordered', holder } : beingTakenBack(name, record));
   }
-  if (!question.recordsSeen) leaveUndecided(held, asking, contested, question);
+  if (!question.servicesListed) leaveUndecided(held, asking, contested, question);
 
   /** A cluster's name is shorter than the names of its listeners, so it is already decided here. */
   const listenerOf = (listener: NamedListener): Claimant => {

@@ -75,8 +75,11 @@ export function poolMembers(
  */
 const newAnsweringMembers = () => new WeakMap<BackendPath, PoolMember>();
 
-/** Neither up nor known to be down: it had no probe, or too few. */
-export const isMemberUnjudged = ({ paths }: PoolMember, health: ReadonlyMap<string, TargetHealth>): boolean =>
+/** Neither up nor known to be down: too few probes have finished. */
+export const isMemberUndecided = (
+  { paths }: PoolMember,
+  health: ReadonlyMap<string, TargetHealth>,
+): boolean =>
   paths.some(({ backend: { key } }) => {
     const known = health.get(key);
     return known === undefined || (!known.up && known.lastProbe?.ok !== false);

@@ -14,9 +14,9 @@ export interface Publication {
    * published objects stay as they are. This keeps the slices from before a restart. `leaving`: the cluster is no longer proxied, or
    * the listener is deleted. Its published objects are withdrawn step by step.
    */
-  readonly want: 'live' | 'down' | 'unjudged' | 'leaving';
-  /** A netns on this host belongs to it. Its Service is useful even while no check passes. */
-  readonly near: boolean;
+  readonly want: 'live' | 'down' | 'undecided' | 'leaving';
+  /** A netns on this host belongs to its network. So this instance creates its Service, even while no check passes. */
+  readonly hasNetns: boolean;
   /** For a cluster: `<namespace>/<name>` of the object that its Service records as holder; absent: the record stays unchanged. */
   readonly holder?: string;
   /** Absent if the publication is the cluster's API server. */

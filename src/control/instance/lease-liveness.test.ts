@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { leaseOf } from '../objects/published-objects.ts';
-import { LivenessJudge, type SeenLease, seenLease } from './lease-liveness.ts';
+import { LivenessTracker, type SeenLease, seenLease } from './lease-liveness.ts';
 import type { OwnRenewals } from './lease-verdict.ts';
 
 const lease = (
@@ -22,63 +22,63 @@ const lease = (
 function setup() {
   const clock = { ms: 1_000_000 };
   const start = clock.ms;
-  const judge = new LivenessJudge({ now: () => clock.ms, instance: 'm' });
+  const tracker = new LivenessTracker({ now: () => clock.ms, instance: 'm' });
   const own = (): OwnRenewals => ({ okSinceMs: start, lastRenewOkMs: clock.ms });
   const pass = (seconds: number) => {
     clock.ms += seconds * 1000;
   };
   /** Acts as the caller: reads each requested Lease from `live`. */
   const confirmAll = (live: readonly SeenLease[]) => {
-    for (const name of judge.verdict(own()).confirm)
-      judge.confirmed(name, live.find((each) => each.name === name) ?? null);
+    for (const name of tracker.verdict(own()).confirm)
+      tracker.confirmed(name, live.find((each) => each.name === name) ?? null);
   };
-  return { clock, judge, own, pass, confirmAll };
+  return { clock, tracker, own, pass, confirmAll };
 }
 
 describe('an instance is dead', () => {
   test('once its Lease did not change for its duration, counted from the first observation', () => {
-    const { judge, pass, own } = setup();
-    judge.observe([lease('a'), lease('b', 't0', { durationSeconds: 60 })]);
+    const { tracker, pass, own } = setup();
+    tracker.observe([lease('a'), lease('b', 't0', { durationSeconds: 60 })]);
     pass(29.9);
-    expect(judge.dead(own())).toEqual([]);
+    expect(tracker.dead(own())).toEqual([]);
     pass(0.1);
-    expect(judge.dead(own())).toEqual(['a']);
+    expect(tracker.dead(own())).toEqual(['a']);
     pass(30);
-    expect(judge.dead(own())).toEqual(['a', 'b']);
+    expect(tracker.dead(own())).toEqual(['a', 'b']);
   });
 
   test('only if it does not renew, for any clock, even one that runs backwards', () => {
-    const { judge, pass, own } = setup();
+    const { tracker, pass, own } = setup();
     for (const time of ['2031-01-01', '2026-01-01', '1970-01-01', '1970-01-02', null]) {
-      judge.observe([lease('a', time)]);
+      tracker.observe([lease('a', time)]);
       pass(29);
-      expect(judge.dead(own())).toEqual([]);
+      expect(tracker.dead(own())).toEqual([]);
     }
   });
 
   test('even if the renewal time in its Lease is far in the future', () => {
-    const { judge, pass, own } = setup();
-    judge.observe([lease('a', '2999-01-01T00:00:00.000000Z')]);
+    const { tracker, pass, own } = setup();
+    tracker.observe([lease('a', '2999-01-01T00:00:00.000000Z')]);
     pass(30);
-    expect(judge.dead(own())).toEqual(['a']);
+    expect(tracker.dead(own())).toEqual(['a']);
   });
 
   test('even if another client edits its Lease', () => {
-    const { judge, pass, own } = setup();
-    judge.observe([lease('a')]);
+    const { tracker, pass, own } = setup();
+    tracker.observe([lease('a')]);
     pass(20);
-    judge.observe([lease('a', 't0', { resourceVersion: '2' })]);
+    tracker.observe([lease('a', 't0', { resourceVersion: '2' })]);
     pass(10);
-    expect(judge.dead(own())).toEqual(['a']);
+    expect(tracker.dead(own())).toEqual(['a']);
   });
 
   test('unless a successor took its Lease over', () => {
-    const { judge, pass, own } = setup();
-    judge.observe([lease('a')]);
+    const { tracker, pass, own } = setup();
+    tracker.observe([lease('a')]);
     pass(29);
-    judge.observe([lease('a', 't0', { holder: 'a/2' })]);
+    tracker.observe([lease('a', 't0', { holder: 'a/2' })]);
     pass(29);
-    expect(judge.dead(own())).toEqual([]);
+    expect(tracker.dead(own())).toEqual([]);
   });
 
   test.each([
@@ -89,113 +89,113 @@ describe('an instance is dead', () => {
     ['with a duration of a year', 31_536_000, 300],
     ['with a duration that is not a number', Number.NaN, 30],
   ])('%s after a bounded time', (_title, durationSeconds, seconds) => {
-    const { judge, pass, own } = setup();
-    judge.observe([lease('a', 't0', { durationSeconds })]);
+    const { tracker, pass, own } = setup();
+    tracker.observe([lease('a', 't0', { durationSeconds })]);
     pass(seconds - 0.1);
-    expect(judge.dead(own())).toEqual([]);
+    expect(tracker.dead(own())).toEqual([]);
     pass(0.1);
-    expect(judge.dead(own())).toEqual(['a']);
+    expect(tracker.dead(own())).toEqual(['a']);
   });
 
   test('if only its slices are left and it creates no Lease within the default duration', () => {
-    const { judge, pass, confirmAll, own } = setup();
-    judge.observe([], ['a', 'b', 'm']);
+    const { tracker, pass, confirmAll, own } = setup();
+    tracker.observe([], ['a', 'b', 'm']);
     pass(20);
-    judge.observe([lease('b')], ['a', 'b', 'm']);
+    tracker.observe([lease('b')], ['a', 'b', 'm']);
     pass(10);
-    expect(judge.dead(own())).toEqual(['a']);
+    expect(tracker.dead(own())).toEqual(['a']);
     pass(3); // b lives and comes before us
     confirmAll([]);
-    expect(judge.verdict(own()).collect).toEqual(['a']);
+    expect(tracker.verdict(own()).collect).toEqual(['a']);
   });
 
   test('until its Lease and its slices are deleted, which also removes its entry', () => {
-    const { judge, pass, own } = setup();
-    judge.observe([lease('a')]);
+    const { tracker, pass, own } = setup();
+    tracker.observe([lease('a')]);
     pass(60);
-    judge.observe([]);
-    expect(judge.dead(own())).toEqual([]);
-    judge.observe([lease('a')]);
-    expect(judge.dead(own())).toEqual([]);
+    tracker.observe([]);
+    expect(tracker.dead(own())).toEqual([]);
+    tracker.observe([lease('a')]);
+    expect(tracker.dead(own())).toEqual([]);
   });
 
-  test('but never the judging instance itself', () => {
-    const { judge, pass, own } = setup();
-    judge.observe([lease('m')], ['m']);
+  test('but never this instance itself', () => {
+    const { tracker, pass, own } = setup();
+    tracker.observe([lease('m')], ['m']);
     pass(600);
-    expect(judge.dead(own())).toEqual([]);
+    expect(tracker.dead(own())).toEqual([]);
   });
 });
 
 describe('the objects of a dead instance are deleted', () => {
   test('after its Lease was read live', () => {
-    const { judge, own, pass } = setup();
-    judge.observe([lease('z')]);
-    expect(judge.verdict(own())).toEqual({ collect: [], confirm: [], waiting: null });
+    const { tracker, own, pass } = setup();
+    tracker.observe([lease('z')]);
+    expect(tracker.verdict(own())).toEqual({ collect: [], confirm: [], waiting: null });
     pass(30);
-    expect(judge.verdict(own())).toEqual({
+    expect(tracker.verdict(own())).toEqual({
       collect: [],
       confirm: ['isthmus-z'],
       waiting: { reason: expect.stringContaining('1 instance seems dead'), untilMs: expect.any(Number) },
     });
-    judge.confirmed('isthmus-z', lease('z'));
-    expect(judge.verdict(own())).toEqual({ collect: ['z'], confirm: [], waiting: null });
+    tracker.confirmed('isthmus-z', lease('z'));
+    expect(tracker.verdict(own())).toEqual({ collect: ['z'], confirm: [], waiting: null });
   });
 
   test('unless the live read shows a renewal that the list had missed', () => {
-    const { judge, own, pass } = setup();
-    judge.observe([lease('z')]);
+    const { tracker, own, pass } = setup();
+    tracker.observe([lease('z')]);
     pass(30);
-    judge.confirmed('isthmus-z', lease('z', 't1'));
-    expect(judge.dead(own())).toEqual([]);
+    tracker.confirmed('isthmus-z', lease('z', 't1'));
+    expect(tracker.dead(own())).toEqual([]);
     // The list catches up: that is the same renewal, not a second one.
     pass(10);
-    judge.observe([lease('z', 't1')]);
+    tracker.observe([lease('z', 't1')]);
     pass(20);
-    expect(judge.dead(own())).toEqual(['z']);
-    expect(judge.verdict(own()).collect).toEqual([]);
+    expect(tracker.dead(own())).toEqual(['z']);
+    expect(tracker.verdict(own()).collect).toEqual([]);
   });
 
   test('even if the list stays late: a renewal in a live read counts once', () => {
-    const { judge, own, pass } = setup();
-    judge.observe([lease('z')]);
+    const { tracker, own, pass } = setup();
+    tracker.observe([lease('z')]);
     pass(30);
-    judge.confirmed('isthmus-z', lease('z', 't1'));
+    tracker.confirmed('isthmus-z', lease('z', 't1'));
     for (let i = 0; i < 3; i += 1) {
       pass(10);
-      judge.observe([lease('z')]);
+      tracker.observe([lease('z')]);
     }
-    expect(judge.dead(own())).toEqual(['z']);
-    judge.confirmed('isthmus-z', lease('z', 't1'));
-    expect(judge.verdict(own()).collect).toEqual(['z']);
+    expect(tracker.dead(own())).toEqual(['z']);
+    tracker.confirmed('isthmus-z', lease('z', 't1'));
+    expect(tracker.verdict(own()).collect).toEqual(['z']);
   });
 
   test('only after a recent live read: an old one is repeated', () => {
-    const { judge, own, pass } = setup();
-    judge.observe([lease('z')]);
+    const { tracker, own, pass } = setup();
+    tracker.observe([lease('z')]);
     pass(30);
-    judge.confirmed('isthmus-z', lease('z'));
+    tracker.confirmed('isthmus-z', lease('z'));
     pass(10.1);
-    expect(judge.verdict(own())).toMatchObject({ collect: [], confirm: ['isthmus-z'] });
+    expect(tracker.verdict(own())).toMatchObject({ collect: [], confirm: ['isthmus-z'] });
   });
 
   test('also if its Lease is deleted', () => {
-    const { judge, own, pass } = setup();
-    judge.observe([lease('z')]);
+    const { tracker, own, pass } = setup();
+    tracker.observe([lease('z')]);
     pass(30);
-    judge.confirmed('isthmus-z', null);
-    expect(judge.verdict(own()).collect).toEqual(['z']);
+    tracker.confirmed('isthmus-z', null);
+    expect(tracker.verdict(own()).collect).toEqual(['z']);
   });
 
   test('by the first live instance by name, and by each next one three seconds later', () => {
-    const { clock, judge, own, pass } = setup();
+    const { clock, tracker, own, pass } = setup();
     const living = (time: string) => [lease('a', time), lease('b', time), lease('n', time)];
-    judge.observe([...living('t0'), lease('aa')]);
+    tracker.observe([...living('t0'), lease('aa')]);
     pass(20);
-    judge.observe([...living('t1'), lease('aa')]);
+    tracker.observe([...living('t1'), lease('aa')]);
     pass(10);
     // a and b are alive and come before m; aa is dead and does not count; n comes after m.
-    expect(judge.verdict(own())).toEqual({
+    expect(tracker.verdict(own())).toEqual({
       collect: [],
       confirm: [],
       waiting: {
@@ -204,91 +204,91 @@ describe('the objects of a dead instance are deleted', () => {
       },
     });
     pass(6);
-    expect(judge.verdict(own()).confirm).toEqual(['isthmus-aa']);
+    expect(tracker.verdict(own()).confirm).toEqual(['isthmus-aa']);
   });
 
-  test('never while the own Lease is not renewed', () => {
-    const { clock, judge, pass } = setup();
-    judge.observe([lease('z')]);
+  test('never while our own Lease is not renewed', () => {
+    const { clock, tracker, pass } = setup();
+    tracker.observe([lease('z')]);
     pass(30);
-    judge.confirmed('isthmus-z', lease('z'));
+    tracker.confirmed('isthmus-z', lease('z'));
     for (const own of [
       { okSinceMs: 0, lastRenewOkMs: null },
       { okSinceMs: 0, lastRenewOkMs: clock.ms - 25_001 },
     ])
-      expect(judge.verdict(own)).toMatchObject({
+      expect(tracker.verdict(own)).toMatchObject({
         collect: [],
         confirm: [],
         waiting: { reason: expect.stringContaining('our own Lease is not renewed') },
       });
   });
 
-  test('not soon after an API outage, in which all Leases got old', () => {
-    const { clock, judge, pass } = setup();
-    judge.observe([lease('z')]);
+  test('only some time after an API outage, in which no Lease was renewed', () => {
+    const { clock, tracker, pass } = setup();
+    tracker.observe([lease('z')]);
     pass(300);
-    expect(judge.dead({ okSinceMs: null, lastRenewOkMs: 0 })).toEqual([]);
+    expect(tracker.dead({ okSinceMs: null, lastRenewOkMs: 0 })).toEqual([]);
     const own = { okSinceMs: clock.ms, lastRenewOkMs: clock.ms };
-    expect(judge.verdict(own)).toEqual({ collect: [], confirm: [], waiting: null });
-    expect(judge.nextExpiryMs(own)).toBe(clock.ms + 30_000);
+    expect(tracker.verdict(own)).toEqual({ collect: [], confirm: [], waiting: null });
+    expect(tracker.nextExpiryMs(own)).toBe(clock.ms + 30_000);
     pass(29.9);
-    expect(judge.dead(own)).toEqual([]);
+    expect(tracker.dead(own)).toEqual([]);
     pass(0.1);
-    expect(judge.dead(own)).toEqual(['z']);
-    expect(judge.nextExpiryMs(own)).toBeNull();
+    expect(tracker.dead(own)).toEqual(['z']);
+    expect(tracker.nextExpiryMs(own)).toBeNull();
   });
 
   test('with a bounded number of live reads at once', () => {
-    const { judge, own, pass } = setup();
+    const { tracker, own, pass } = setup();
     const dead = Array.from({ length: 30 }, (_, i) => lease(`z${i}`));
     const living = (time: string) => Array.from({ length: 40 }, (_, i) => lease(`y${i}`, time));
-    judge.observe([...living('t0'), ...dead]);
+    tracker.observe([...living('t0'), ...dead]);
     pass(20);
-    judge.observe([...living('t1'), ...dead]);
+    tracker.observe([...living('t1'), ...dead]);
     pass(10);
-    expect(judge.verdict(own()).confirm).toHaveLength(16);
+    expect(tracker.verdict(own()).confirm).toHaveLength(16);
   });
 });
 
 describe('when more than half of the others, and at least three, expire together', () => {
   const dead = ['w', 'x', 'y'].map((name) => lease(name));
 
-  test('collection waits for a minute of successful renewals and live reads', () => {
-    const { judge, own, pass, confirmAll } = setup();
-    judge.observe([...dead, lease('z'), lease('zz')]);
+  test('their objects stay until renewals and live reads have succeeded for a minute', () => {
+    const { tracker, own, pass, confirmAll } = setup();
+    tracker.observe([...dead, lease('z'), lease('zz')]);
     pass(20);
-    judge.observe([...dead, lease('z', 't1'), lease('zz', 't1')]);
+    tracker.observe([...dead, lease('z', 't1'), lease('zz', 't1')]);
     pass(10);
-    expect(judge.verdict(own())).toMatchObject({
+    expect(tracker.verdict(own())).toMatchObject({
       collect: [],
       confirm: ['isthmus-w', 'isthmus-x', 'isthmus-y'],
       waiting: { reason: expect.stringContaining('3 of 5 instances beside us stopped renewing together') },
     });
     for (let i = 0; i < 6; i += 1) {
       confirmAll(dead);
-      expect(judge.verdict(own()).collect).toEqual([]);
+      expect(tracker.verdict(own()).collect).toEqual([]);
       pass(10.5);
-      judge.observe([...dead, lease('z', `u${i}`), lease('zz', `u${i}`)]);
+      tracker.observe([...dead, lease('z', `u${i}`), lease('zz', `u${i}`)]);
     }
     confirmAll(dead);
-    expect(judge.verdict(own())).toEqual({ collect: ['w', 'x', 'y'], confirm: [], waiting: null });
+    expect(tracker.verdict(own())).toEqual({ collect: ['w', 'x', 'y'], confirm: [], waiting: null });
   });
 
   test('they count as alive if the live reads show renewals', () => {
-    const { judge, own, pass, confirmAll } = setup();
-    judge.observe(dead);
+    const { tracker, own, pass, confirmAll } = setup();
+    tracker.observe(dead);
     pass(30);
     confirmAll(dead.map(({ instance }) => lease(instance, 't9')));
-    expect(judge.dead(own())).toEqual([]);
-    expect(judge.verdict(own())).toEqual({ collect: [], confirm: [], waiting: null });
+    expect(tracker.dead(own())).toEqual([]);
+    expect(tracker.verdict(own())).toEqual({ collect: [], confirm: [], waiting: null });
   });
 
   test.each([
     ['our renewals fail meanwhile', 'renewals'],
     ['the live reads fail meanwhile', 'reads'],
   ])('the minute starts again when %s', (_title, what) => {
-    const { clock, judge, pass } = setup();
-    judge.observe(dead);
+    const { clock, tracker, pass } = setup();
+    tracker.observe(dead);
     pass(30);
     let okSinceMs = 0;
     let lastRenewOkMs = 0;
@@ -297,10 +297,10 @@ describe('when more than half of the others, and at least three, expire together
       const broken = i >= 3 && i < 6;
       if (broken && what === 'renewals') okSinceMs = clock.ms + 10_000;
       else lastRenewOkMs = clock.ms;
-      const { confirm } = judge.verdict({ okSinceMs, lastRenewOkMs });
+      const { confirm } = tracker.verdict({ okSinceMs, lastRenewOkMs });
       if (!(broken && what === 'reads'))
-        for (const name of confirm) judge.confirmed(name, lease(name.slice(8)));
-      if (judge.verdict({ okSinceMs, lastRenewOkMs }).collect.length > 0) collectedAt.push(i);
+        for (const name of confirm) tracker.confirmed(name, lease(name.slice(8)));
+      if (tracker.verdict({ okSinceMs, lastRenewOkMs }).collect.length > 0) collectedAt.push(i);
       pass(10.5);
     }
     // Six turns are a minute, counted from the seventh turn.
@@ -311,16 +311,16 @@ describe('when more than half of the others, and at least three, expire together
   test.each([
     ['half is not more than half', 3, 3],
     ['two are not three', 2, 0],
-  ])('%s: each is collected separately', (_title, deadCount, livingCount) => {
-    const { judge, own, pass, confirmAll } = setup();
+  ])('%s: the objects of each are deleted separately', (_title, deadCount, livingCount) => {
+    const { tracker, own, pass, confirmAll } = setup();
     const gone = dead.slice(0, deadCount);
     const living = (time: string) => Array.from({ length: livingCount }, (_, i) => lease(`z${i}`, time));
-    judge.observe([...gone, ...living('t0')]);
+    tracker.observe([...gone, ...living('t0')]);
     pass(20);
-    judge.observe([...gone, ...living('t1')]);
+    tracker.observe([...gone, ...living('t1')]);
     pass(10);
     confirmAll(gone);
-    expect(judge.verdict(own()).collect).toEqual(gone.map(({ instance }) => instance));
+    expect(tracker.verdict(own()).collect).toEqual(gone.map(({ instance }) => instance));
   });
 });
 
@@ -336,32 +336,32 @@ test('the objects of an instance stay while it renews in time, and are deleted a
       fc.nat(6),
       fc.array(step, { minLength: 5, maxLength: 60 }),
       (names, stopping, steps) => {
-        const { clock, judge, own, pass } = setup();
+        const { clock, tracker, own, pass } = setup();
         const stopped = names.slice(0, stopping) as string[];
         let renewals = 0;
         const truth = () =>
           names.map((name) => lease(name, stopped.includes(name) ? 'last' : `skewed ${name} ${renewals}`));
-        judge.observe(truth());
+        tracker.observe(truth());
         const turn = (fail: boolean) => {
-          const { collect, confirm, waiting } = judge.verdict(own());
+          const { collect, confirm, waiting } = tracker.verdict(own());
           expect(collect.filter((name) => !stopped.includes(name))).toEqual([]);
           if (waiting !== null) expect(waiting.untilMs).toBeGreaterThan(clock.ms);
           if (!fail)
             for (const name of confirm)
-              judge.confirmed(name, truth().find((each) => each.name === name) ?? null);
+              tracker.confirmed(name, truth().find((each) => each.name === name) ?? null);
           return collect;
         };
         for (const { seconds, lateList, readsFail } of steps) {
           pass(seconds);
           renewals += 1;
-          if (!lateList) judge.observe(truth());
+          if (!lateList) tracker.observe(truth());
           turn(readsFail);
         }
         const collected = new Set<string>();
         for (let i = 0; i < 30; i += 1) {
           pass(5);
           renewals += 1;
-          judge.observe(truth());
+          tracker.observe(truth());
           for (const name of turn(false)) collected.add(name);
         }
         expect([...collected].sort()).toEqual([...stopped].sort());

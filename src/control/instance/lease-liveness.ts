@@ -50,7 +50,7 @@ interface Entry {
   confirmedAtMs: number | null;
 }
 
-export class LivenessJudge {
+export class LivenessTracker {
   readonly #now: () => number;
   readonly #instance: string;
   /** By name of the Lease. Bounded by the last list and the instances that slices name. */

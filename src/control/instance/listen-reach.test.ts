@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isHeardAt, unheard } from './listen-reach.ts';
+import { isReachableAt, unreachableAdvice } from './listen-reach.ts';
 
 describe('a client of the advertised address reaches this instance', () => {
   test.each<[title: string, listen: string | undefined, advertised: string, heard: boolean]>([
@@ -17,23 +17,25 @@ describe('a client of the advertised address reaches this instance', () => {
     ['but not at an address of the other family', '2001:db8::10', '192.0.2.10', false],
     ['but not on loopback', '127.0.0.1', '192.0.2.10', false],
   ])('%s', (_title, listen, advertised, heard) => {
-    expect(isHeardAt(listen, advertised)).toBe(heard);
+    expect(isReachableAt(listen, advertised)).toBe(heard);
   });
 });
 
 describe('the message about an unreachable address', () => {
   test('names both addresses, the source of the advertised one, and both fixes', () => {
-    expect(unheard('192.0.2.11', '192.0.2.10', 'POD_IP')).toEqual({
-      found: 'clients are sent to 192.0.2.10, from POD_IP, but this instance listens at 192.0.2.11 only',
-      fix: 'Give --listen the port alone, which is all addresses, or set --advertise-address 192.0.2.11 if every node reaches it.',
+    expect(unreachableAdvice('192.0.2.11', '192.0.2.10', 'POD_IP')).toEqual({
+      found: 'clients connect to 192.0.2.10 (from POD_IP), but this instance listens at 192.0.2.11 only',
+      fix: 'Use --listen with a port only, which means all addresses, or set --advertise-address 192.0.2.11 if every node reaches it.',
     });
   });
 
   test('does not propose to advertise loopback', () => {
-    expect(unheard('127.0.0.1', '192.0.2.10', 'POD_IP').fix).not.toContain('advertise');
+    expect(unreachableAdvice('127.0.0.1', '192.0.2.10', 'POD_IP').fix).not.toContain('advertise');
   });
 
   test('names a missing address family', () => {
-    expect(unheard('0.0.0.0', '2001:db8::10', 'POD_IP').found).toContain('listens at IPv4 addresses only');
+    expect(unreachableAdvice('0.0.0.0', '2001:db8::10', 'POD_IP').found).toContain(
+      'listens at IPv4 addresses only',
+    );
   });
 });

@@ -3,7 +3,7 @@ import { isIPv4, SocketAddress } from 'node:net';
 import { addressRefusal } from './address-refusal.ts';
 
 /** `listen`: undefined means all addresses. */
-export function isHeardAt(listen: string | undefined, advertised: string): boolean {
+export function isReachableAt(listen: string | undefined, advertised: string): boolean {
   if (listen === undefined) return true;
   const [here, there] = [canonical(listen), canonical(advertised)];
   if (here === '::') return true; // includes IPv4: both engines listen dual-stack
@@ -11,7 +11,7 @@ export function isHeardAt(listen: string | undefined, advertised: string): boole
 }
 
 /** Describes why clients do not reach this instance, and the fix. `from` is the source of the advertised address. */
-export function unheard(
+export function unreachableAdvice(
   listen: string,
   advertised: string,
   from: string,

@@ -134,7 +134,7 @@ export class Membership {
     return held || lostTo !== null;
   }
 
-  look(slices: SliceIndex, slicesHeard: boolean): MembershipView {
+  look(slices: SliceIndex, slicesWatched: boolean): MembershipView {
     const leases = this.#leases.snapshot();
     this.#seenLeases = leases;
     const ownName = leaseName(this.#deps.settings.instance);
@@ -144,7 +144,7 @@ export class Membership {
       leases.items,
       slices,
       own,
-      slicesHeard,
+      slicesWatched,
     );
     this.#lastPeers = peers;
     return {
@@ -215,6 +215,6 @@ export class Membership {
     const now = this.#leases.snapshot();
     const { synced, staleSinceMs, problem } = this.#seenLeases ?? {};
     const isOther = now.synced !== synced || now.staleSinceMs !== staleSinceMs || now.problem !== problem;
-    if (this.#peers.heard(now.items) || isOther) this.#deps.onChange();
+    if (this.#peers.observe(now.items) || isOther) this.#deps.onChange();
   }
 }

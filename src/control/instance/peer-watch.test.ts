@@ -179,12 +179,12 @@ describe('the other instances', () => {
   test('that only renew need no turn, but a new, deleted or taken-over Lease needs one', () => {
     look([lease('z', 1)]);
     nowMs += 29_000;
-    expect(watch.heard(new Map([lease('z', 2)]))).toBe(false);
+    expect(watch.observe(new Map([lease('z', 2)]))).toBe(false);
     nowMs += 29_000;
     expect([...look([lease('z', 2)]).peers.live]).toContain('z');
-    expect(watch.heard(new Map([lease('z', 3), lease('y', 3)]))).toBe(true);
-    expect(watch.heard(new Map([lease('z', 3, 'z/2')]))).toBe(true);
-    expect(watch.heard(new Map())).toBe(true);
+    expect(watch.observe(new Map([lease('z', 3), lease('y', 3)]))).toBe(true);
+    expect(watch.observe(new Map([lease('z', 3, 'z/2')]))).toBe(true);
+    expect(watch.observe(new Map())).toBe(true);
   });
 
   test('are checked again when the next Lease can expire', () => {

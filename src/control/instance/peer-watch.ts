@@ -10,9 +10,9 @@ import { CLUSTER_NAMESPACE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../objects/o
 import { EVERYWHERE, type LeaseObject, type LivenessMode } from '../objects/published-objects.ts';
 import type { SliceIndex } from '../objects/slice-index.ts';
 import type { DeadLease, Peers } from './instance-state.ts';
-import { LivenessJudge, type SeenLease, seenLease } from './lease-liveness.ts';
+import { LivenessTracker, type SeenLease, seenLease } from './lease-liveness.ts';
 import type { OwnRenewals } from './lease-verdict.ts';
-import { type SeenTimestamp, TimestampJudge } from './timestamp-liveness.ts';
+import { type SeenTimestamp, TimestampTracker } from './timestamp-liveness.ts';
 import { earliest, rankAmong } from './turn-order.ts';
 
 export interface PeerWatchOptions {
@@ -39,8 +39,8 @@ const READ_MS = 8000;
 
 export class PeerWatch {
   readonly #deps: PeerWatchOptions;
-  readonly #judge: LivenessJudge;
-  readonly #timestamps: TimestampJudge;
+  readonly #liveness: LivenessTracker;
+  readonly #timestamps: TimestampTracker;
   readonly #reading = new Set<string>();
   /** Instances that slices named in the last `look`. */
   #instances: ReadonlySet<string> = new Set();
@@ -49,17 +49,17 @@ export class PeerWatch {
 
   constructor(deps: PeerWatchOptions) {
     this.#deps = deps;
-    this.#judge = new LivenessJudge(deps);
-    this.#timestamps = new TimestampJudge(deps);
+    this.#liveness = new LivenessTracker(deps);
+    this.#timestamps = new TimestampTracker(deps);
   }
 
   /**
    * Records renewals. Returns whether a new `look` is necessary: a holder changed, or a Lease was added or removed. A plain renewal
    * needs none; each instance renews every ten seconds.
    */
-  heard(leases: ReadonlyMap<string, LeaseObject>): boolean {
+  observe(leases: ReadonlyMap<string, LeaseObject>): boolean {
     const seen = seenLeases(leases);
-    this.#judge.observe(seen, this.#instances);
+    this.#liveness.observe(seen, this.#instances);
     return holdersOf(seen) !== this.#holders;
   }
 
@@ -69,7 +69,7 @@ export class PeerWatch {
     slices: SliceIndex,
     own: OwnRenewals,
     /** The slices are watched. Without a watch, unchanged slices prove nothing. */
-    slicesHeard: boolean,
+    slicesWatched: boolean,
   ): PeerView {
     const { instance, liveness } = this.#deps;
     const seen = seenLeases(leases);
@@ -81,11 +81,11 @@ export class PeerWatch {
     }));
     instances.delete(instance);
     this.#instances = instances;
-    this.#judge.observe(seen, instances);
-    this.#timestamps.observe(upstream, slicesHeard);
+    this.#liveness.observe(seen, instances);
+    this.#timestamps.observe(upstream, slicesWatched);
 
-    const verdict = this.#judge.verdict(own);
-    const dead = new Set(this.#judge.dead(own));
+    const verdict = this.#liveness.verdict(own);
+    const dead = new Set(this.#liveness.dead(own));
     const live = new Set([instance]);
     for (const lease of seen) if (!dead.has(lease.instance)) live.add(lease.instance);
     // An instance whose Lease is missing has some time to create it again.
@@ -102,7 +102,7 @@ export class PeerWatch {
         deadLeases: verdict.collect.flatMap((name) => deadLease(leases, name)),
         sameScope,
         rank: rankAmong(instance, sameScope),
-        anyRenews: this.#judge.anyRenews(),
+        anyRenews: this.#liveness.anyRenews(),
         mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
         expiredUpstream,
       },
@@ -110,7 +110,7 @@ export class PeerWatch {
       waiting: verdict.waiting?.reason ?? null,
       lookAgainAtMs: earliest(
         verdict.waiting?.untilMs ?? null,
-        this.#judge.nextExpiryMs(own),
+        this.#liveness.nextExpiryMs(own),
         this.#timestamps.nextExpiryMs(),
       ),
     };
@@ -143,10 +143,10 @@ export class PeerWatch {
     });
     try {
       const lease = await client.request<LeaseObject>({ method: 'GET', path, timeoutMs: READ_MS });
-      this.#judge.confirmed(name, seenLease(objectIn(lease, 'get', path)));
+      this.#liveness.confirmed(name, seenLease(objectIn(lease, 'get', path)));
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      if (error.code === 'not-found') this.#judge.confirmed(name, null);
+      if (error.code === 'not-found') this.#liveness.confirmed(name, null);
     } finally {
       this.#reading.delete(name);
     }

@@ -1,27 +1,27 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatTimestamp, parseTimestamp, TimestampJudge } from './timestamp-liveness.ts';
+import { formatTimestamp, parseTimestamp, TimestampTracker } from './timestamp-liveness.ts';
 
 function setup() {
   const clock = { ms: 5000 };
-  return { clock, judge: new TimestampJudge({ now: () => clock.ms }) };
+  return { clock, tracker: new TimestampTracker({ now: () => clock.ms }) };
 }
 
 describe('the time stamp of a slice has expired', () => {
-  test('if it did not change for 30 s since it was first seen, whatever its value', () => {
-    const { clock, judge } = setup();
-    judge.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
+  test('if it did not change for 30 s since it was first seen, with any value', () => {
+    const { clock, tracker } = setup();
+    tracker.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
     clock.ms += 29_999;
-    judge.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
-    expect(judge.timestampExpired('a')).toBe(false);
-    expect(judge.nextExpiryMs()).toBe(35_000);
+    tracker.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
+    expect(tracker.timestampExpired('a')).toBe(false);
+    expect(tracker.nextExpiryMs()).toBe(35_000);
     clock.ms += 1;
-    expect(judge.timestampExpired('a')).toBe(true);
-    expect(judge.nextExpiryMs()).toBeNull();
+    expect(tracker.timestampExpired('a')).toBe(true);
+    expect(tracker.nextExpiryMs()).toBeNull();
   });
 
   test('only if it does not change, to any value', () => {
-    const { clock, judge } = setup();
+    const { clock, tracker } = setup();
     for (const timestamp of [
       '2999-01-01T00:00:00+00:00',
       '1970-01-01T00:00:00+00:00',
@@ -29,38 +29,38 @@ describe('the time stamp of a slice has expired', () => {
       null,
       '',
     ]) {
-      judge.observe([{ name: 'a', timestamp }]);
+      tracker.observe([{ name: 'a', timestamp }]);
       clock.ms += 29_999;
-      expect(judge.timestampExpired('a')).toBe(false);
+      expect(tracker.timestampExpired('a')).toBe(false);
     }
     clock.ms += 1;
-    expect(judge.timestampExpired('a')).toBe(true);
+    expect(tracker.timestampExpired('a')).toBe(true);
   });
 
   test('but not while the API is unreachable, nor for its full time after that', () => {
-    const { clock, judge } = setup();
-    judge.observe([{ name: 'a', timestamp: 'x' }]);
+    const { clock, tracker } = setup();
+    tracker.observe([{ name: 'a', timestamp: 'x' }]);
     clock.ms += 300_000;
-    judge.observe([{ name: 'a', timestamp: 'x' }], false);
-    judge.observe([{ name: 'a', timestamp: 'x' }]);
+    tracker.observe([{ name: 'a', timestamp: 'x' }], false);
+    tracker.observe([{ name: 'a', timestamp: 'x' }]);
     clock.ms += 29_999;
-    expect(judge.timestampExpired('a')).toBe(false);
+    expect(tracker.timestampExpired('a')).toBe(false);
     clock.ms += 1;
-    expect(judge.timestampExpired('a')).toBe(true);
+    expect(tracker.timestampExpired('a')).toBe(true);
   });
 
   test('separately for each slice, and never for an unknown or deleted slice', () => {
-    const { clock, judge } = setup();
-    judge.observe([{ name: 'a', timestamp: 'x' }]);
+    const { clock, tracker } = setup();
+    tracker.observe([{ name: 'a', timestamp: 'x' }]);
     clock.ms += 20_000;
-    judge.observe([
+    tracker.observe([
       { name: 'a', timestamp: 'x' },
       { name: 'b', timestamp: 'x' },
     ]);
     clock.ms += 10_000;
-    expect(['a', 'b', 'c'].map((name) => judge.timestampExpired(name))).toEqual([true, false, false]);
-    judge.observe([{ name: 'b', timestamp: 'x' }]);
-    expect(judge.timestampExpired('a')).toBe(false);
+    expect(['a', 'b', 'c'].map((name) => tracker.timestampExpired(name))).toEqual([true, false, false]);
+    tracker.observe([{ name: 'b', timestamp: 'x' }]);
+    expect(tracker.timestampExpired('a')).toBe(false);
   });
 });
 

@@ -17,7 +17,7 @@ export interface TimestampSettings {
   readonly expiresAfterMs?: number;
 }
 
-export class TimestampJudge {
+export class TimestampTracker {
   readonly #now: () => number;
   readonly #expiresAfterMs: number;
   /** By name of the slice. Bounded by the slices of the last look. */
@@ -32,9 +32,9 @@ export class TimestampJudge {
    * Takes in all slices of magnum-cluster-api-proxy. A new slice expires after the full time from now on. While the slices are not
    * watched, this holds for all of them, because updates by their writers are not visible.
    */
-  observe(slices: readonly SeenTimestamp[], heard = true): void {
+  observe(slices: readonly SeenTimestamp[], watched = true): void {
     const now = this.#now();
-    const before = heard ? this.#seen : new Map<string, never>();
+    const before = watched ? this.#seen : new Map<string, never>();
     this.#seen = new Map(
       slices.map(({ name, timestamp }) => {
         const known = before.get(name);

@@ -21,7 +21,7 @@ export function listenerLabels(meta: Wire<V1ObjectMeta> | undefined): ListenerLa
   return typeof service === 'string' && typeof listener === 'string' ? { listener, service } : null;
 }
 
-export const marksOf = ({ listener, service }: ListenerLabels) => ({
+export const listenerMetadata = ({ listener, service }: ListenerLabels) => ({
   labels: { [LISTENER_SERVICE_LABEL]: service },
   annotations: { [LISTENER_ANNOTATION]: listener },
 });
@@ -29,16 +29,19 @@ export const marksOf = ({ listener, service }: ListenerLabels) => ({
 /** Version of the digest algorithm. Digests of different versions are not comparable and prove no edit. */
 const DIGEST_VERSION = '1';
 
-/** Identifies one object and its selector. A listener that was deleted and created again may have another selector. */
-export const selectorMark = (uid: string | null, digest: string): string =>
+/**
+ * The value of LISTENER_SELECTOR_ANNOTATION. It contains the uid, because a listener that was deleted and created
+ * again may have another selector.
+ */
+export const selectorAnnotation = (uid: string | null, digest: string): string =>
   `${uid ?? 'no-uid'}:${DIGEST_VERSION}:${digest}`;
 
-/** The selector digest that a Service was created with; null if the Service was created for another object or has no mark. */
-export function markedSelector(meta: Wire<V1ObjectMeta> | undefined, uid: string | null): string | null {
-  const mark = meta?.annotations?.[LISTENER_SELECTOR_ANNOTATION];
-  if (typeof mark !== 'string') return null;
-  const prefix = selectorMark(uid, '');
-  return mark.startsWith(prefix) ? mark.slice(prefix.length) : null;
+/** The selector digest that a Service was created with; null if the Service was created for another object or has no such annotation. */
+export function recordedSelector(meta: Wire<V1ObjectMeta> | undefined, uid: string | null): string | null {
+  const value = meta?.annotations?.[LISTENER_SELECTOR_ANNOTATION];
+  if (typeof value !== 'string') return null;
+  const prefix = selectorAnnotation(uid, '');
+  return value.startsWith(prefix) ? value.slice(prefix.length) : null;
 }
 
 /** The key of a listener's publication. It differs from the key of a cluster, which can have the same name as the Service. */

@@ -4,22 +4,22 @@
 import { APPLIED_TAGS } from './object-labels.ts';
 import type { EndpointSliceObject, LeaseObject, ServiceObject } from './published-objects.ts';
 
-/** On a kubeconfig that Isthmus changed: the server it wrote. Any instance can restore the kubeconfig from this mark. */
-export const KUBECONFIG_MARK = 'isthmus.dev/kubeconfig-server';
+/** On a kubeconfig that Isthmus changed: the server that it wrote. With this annotation, any instance can restore the kubeconfig. */
+export const KUBECONFIG_SERVER_ANNOTATION = 'isthmus.dev/kubeconfig-server';
 
 /** The metadata of a kubeconfig Secret. Its content is read only when it must be checked, and is never kept. */
 export interface KubeconfigSecret {
   readonly resourceVersion: string;
   /** The server that Isthmus last wrote, from its annotation. */
-  readonly markedServer: string | null;
+  readonly recordedServer: string | null;
 }
 
 /** What a kubeconfig contained at one resourceVersion. The server is not a secret; nothing else of the kubeconfig is kept. */
 export interface KubeconfigFinding {
   readonly resourceVersion: string;
   readonly server: string | null;
-  /** Why this instance does not write it; null if it may. */
-  readonly leftAlone: string | null;
+  /** Why this instance does not change the kubeconfig; null if it may. */
+  readonly skipReason: string | null;
 }
 
 interface AnyObject {
@@ -83,6 +83,6 @@ export function observedLease(object: AnyObject): LeaseObject {
 
 export function observedSecret(object: AnyObject): KubeconfigSecret {
   const { resourceVersion = '', annotations = {} } = object.metadata as Meta;
-  const mark = annotations[KUBECONFIG_MARK];
-  return { resourceVersion, markedServer: typeof mark === 'string' ? mark : null };
+  const server = annotations[KUBECONFIG_SERVER_ANNOTATION];
+  return { resourceVersion, recordedServer: typeof server === 'string' ? server : null };
 }

@@ -8,7 +8,7 @@ import type {
   V1Service,
 } from '@kubernetes/client-node';
 import { leaseName, sliceName } from './instance-name.ts';
-import { marksOf } from './listener-labels.ts';
+import { listenerMetadata } from './listener-labels.ts';
 import {
   CLUSTER_NAMESPACE_ANNOTATION,
   HOST_ANNOTATION,
@@ -84,7 +84,7 @@ export interface ListenerServiceFacts {
 export function serviceOf(facts: ServiceFacts): ServiceObject {
   const { cluster, namespace, clusterNamespace, owner, mode, tags, holder, listener } = facts;
   const { labels, annotations } = marked(tags, { [OWNER_TAG]: cluster });
-  const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
+  const marks = listener === undefined ? null : listenerMetadata({ ...listener, listener: listener.key });
   const port = listener?.port ?? SERVICE_PORT;
   return {
     apiVersion: 'v1',
@@ -144,7 +144,7 @@ export interface EndpointSliceFacts {
 
 export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject {
   const { cluster, namespace, instance, timestamp, terminating, nodeName, listener } = facts;
-  const marks = listener === undefined ? null : marksOf({ ...listener, listener: listener.key });
+  const marks = listener === undefined ? null : listenerMetadata({ ...listener, listener: listener.key });
   const service = listener?.service ?? cluster;
   // Old instances do not support listeners, so the slice of a listener never needs their labels.
   const mode = marks === null ? facts.mode : 'lease';

@@ -62,7 +62,7 @@ describe('a change', () => {
   const notProxied = 'Normal NotProxied: is not-proxied';
   const NONE = null;
   /** In the order of STATES. */
-  const TABLE: readonly [from: ClusterState | null, ...told: (string | null)[]][] = [
+  const TABLE: readonly [from: ClusterState | null, ...events: (string | null)[]][] = [
     ['serving', NONE, unhealthy, noNetns, pending, notProxied, invalid],
     ['unhealthy', served, NONE, NONE, pending, notProxied, invalid],
     ['no-netns', served, NONE, NONE, pending, notProxied, invalid],
@@ -71,12 +71,12 @@ describe('a change', () => {
     ['invalid', served, NONE, NONE, pending, notProxied, NONE],
     [null, served, NONE, NONE, pending, NONE, invalid],
   ];
-  const rows = TABLE.flatMap(([from, ...told]) =>
-    STATES.map((to, i) => ({ from, to, told: told[i] ?? null })),
+  const rows = TABLE.flatMap(([from, ...events]) =>
+    STATES.map((to, i) => ({ from, to, event: events[i] ?? null })),
   );
 
-  test.each(rows)('from $from to $to reports: $told', ({ from, to, told }) => {
-    expect(settled(from).turn(status(to))).toEqual(told === null ? [] : [told]);
+  test.each(rows)('from $from to $to reports: $event', ({ from, to, event }) => {
+    expect(settled(from).turn(status(to))).toEqual(event === null ? [] : [event]);
   });
 
   test('is reported once', () => {
@@ -105,11 +105,12 @@ describe('a change', () => {
   });
 
   test('that all instances see is reported by the first one; a change of one instance, by that instance', () => {
-    const told = (from: ClusterState | null, to: ClusterState) =>
+    const events = (from: ClusterState | null, to: ClusterState) =>
       settled(from, { isFirst: false }).turn(status(to));
-    for (const to of ['pending', 'invalid', 'not-proxied'] as const) expect(told('serving', to)).toEqual([]);
-    expect(told('unhealthy', 'serving')).toHaveLength(1);
-    expect(told('serving', 'unhealthy')).toHaveLength(1);
+    for (const to of ['pending', 'invalid', 'not-proxied'] as const)
+      expect(events('serving', to)).toEqual([]);
+    expect(events('unhealthy', 'serving')).toHaveLength(1);
+    expect(events('serving', 'unhealthy')).toHaveLength(1);
   });
 
   test('of a cluster without an object, or with one that is being deleted, is not reported', () => {
@@ -124,8 +125,8 @@ describe('a change', () => {
     };
     changes([status('serving'), status('serving', { name: 'kube-2' })], context);
     clock.ms += 3_600_000;
-    const told = changes([status('serving'), status('unhealthy', { name: 'kube-2' })], context);
-    expect(told).toEqual([
+    const events = changes([status('serving'), status('unhealthy', { name: 'kube-2' })], context);
+    expect(events).toEqual([
       {
         object: { ...object, name: 'kube-2-object' },
         type: 'Warning',

@@ -11,9 +11,9 @@
 
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import { isClusterName } from '../objects/cluster-name.ts';
-import type { EventReason, EventRules, StatusChange, Told } from './status-events.ts';
+import type { EventDraft, EventReason, EventRules, StatusChange } from './status-events.ts';
 
-function told({ status, was, isStarting, instance }: StatusChange<ClusterStatus>): Told | null {
+function stateEvent({ status, was, isStarting, instance }: StatusChange<ClusterStatus>): EventDraft | null {
   const { state, reason } = status;
   switch (state) {
     case 'serving':
@@ -52,6 +52,6 @@ function invalidReason({ name, serverNames }: ClusterStatus): EventReason {
 
 export const CLUSTER_EVENTS: EventRules<ClusterStatus> = {
   keyOf: ({ namespace, name, origin }) => `${namespace}/${name}/${origin}`,
-  told,
+  stateEvent,
   waitsForFirst: false,
 };

@@ -13,7 +13,7 @@ const publication = (cluster: string, namespace: string): Publication => ({
   namespace,
   object: null,
   want: 'live',
-  near: true,
+  hasNetns: true,
 });
 
 /** One instance of the set for this cluster namespace; null: all namespaces. */

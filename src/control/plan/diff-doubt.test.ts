@@ -48,8 +48,8 @@ describe('with incomplete information', () => {
   };
 
   test.each<[string, Partial<KubeWorld>]>([
-    ['were never seen', { kubeconfigs: null, kubeconfigsHeard: false }],
-    ['are not watched, so an absent one may exist', { kubeconfigsHeard: false }],
+    ['were never seen', { kubeconfigs: null, kubeconfigsWatched: false }],
+    ['are not watched, so an absent one may exist', { kubeconfigsWatched: false }],
   ])('the Service of a cluster that is no longer proxied stays while kubeconfigs %s', (_title, world) => {
     settle([publication('prod')]);
     const leaving = [publication('prod', { want: 'leaving' })];
@@ -83,7 +83,7 @@ describe('with incomplete information', () => {
     api.putSecret(SECRET, DIRECT);
     settle([publication('prod', { want: 'down' })]);
     const leaving = [publication('prod', { want: 'leaving' })];
-    pass(leaving, 10, { kubeconfigsHeard: false });
+    pass(leaving, 10, { kubeconfigsWatched: false });
     expect([...api.services.keys()]).toEqual(['prod']);
     pass(leaving, 3);
     expect([...api.services.keys()]).toEqual([]);

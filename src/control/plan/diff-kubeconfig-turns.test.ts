@@ -59,7 +59,7 @@ describe('a kubeconfig that the first instance cannot write', () => {
     expect(writers(all(LIVE))).toEqual([0]);
     api.nowMs += 1;
     expect(writers(all(LIVE))).toEqual([0, 1]);
-    expect(api.secrets.get(SECRET)).toMatchObject({ server: PROXIED, markedServer: PROXIED });
+    expect(api.secrets.get(SECRET)).toMatchObject({ server: PROXIED, recordedServer: PROXIED });
     const { writes } = api;
     for (let i = 0; i < 10; i += 1) {
       api.nowMs += 10_000;
@@ -80,7 +80,7 @@ describe('a kubeconfig that the first instance cannot write', () => {
     expect(writers(all(LEAVING))).toEqual([0]);
     api.nowMs += 1;
     expect(writers(all(LEAVING))).toEqual([0, 1]);
-    expect(api.secrets.get(SECRET)).toMatchObject({ server: DIRECT, markedServer: null });
+    expect(api.secrets.get(SECRET)).toMatchObject({ server: DIRECT, recordedServer: null });
     for (let i = 0; i < 5; i += 1) {
       api.nowMs += 10_000;
       expect(writers(all(LEAVING))).toEqual([]);
@@ -106,7 +106,7 @@ describe('a kubeconfig that the first instance cannot write', () => {
     up();
     for (let i = 0; i < 10; i += 1) {
       api.nowMs += 10_000;
-      expect(writers(all(LIVE, { kubeconfigsHeard: false }))).toEqual([0]);
+      expect(writers(all(LIVE, { kubeconfigsWatched: false }))).toEqual([0]);
     }
     // The time without a watch does not count.
     expect(writers(all(LIVE))).toEqual([0]);

@@ -15,7 +15,7 @@ import { NO_MEMORY, type Plan, type PlanMemory } from './plan.ts';
 const NAMES = ['a', 'a-b', 'b', 'c', 'net', 'prod'];
 const INSTANCES = ['net-1', 'b-net-1', 'net-2'];
 
-const wants = fc.constantFrom<Publication['want']>('live', 'down', 'unjudged', 'leaving');
+const wants = fc.constantFrom<Publication['want']>('live', 'down', 'undecided', 'leaving');
 /** Tags as users write them, some of them invalid; absent without an annotation. */
 const clusterTags = fc.option(
   fc.constantFrom('team=a', 'team=b,cost=7', 'cost=8', 'note=ours', 'team=', '').map(readTags),
@@ -26,7 +26,7 @@ const publications = fc
     fc.record({
       cluster: fc.constantFrom(...NAMES),
       want: wants,
-      near: fc.boolean(),
+      hasNetns: fc.boolean(),
       tags: fc.oneof({ weight: 5, arbitrary: clusterTags }, fc.constant(readTags('team'))),
     }),
     {
@@ -35,10 +35,10 @@ const publications = fc
   )
   .map((list) =>
     list
-      .map(({ cluster, want, near, tags }) => {
+      .map(({ cluster, want, hasNetns, tags }) => {
         const { object } = publication(cluster);
         const tagged = object === null || tags === undefined ? object : { ...object, tags };
-        return publication(cluster, { want, near: near || want === 'live', object: tagged });
+        return publication(cluster, { want, hasNetns: hasNetns || want === 'live', object: tagged });
       })
       .sort((a, b) => byText(a.cluster, b.cluster)),
   );
@@ -161,7 +161,7 @@ const content = (api: ModelApi) => ({
     .map((slice) => (isForeign(slice) ? slice : { ...slice, metadata: { ...slice.metadata, name: '' } }))
     .sort(bySerial),
   secrets: [...api.secrets]
-    .map(([key, { server, markedServer }]) => ({ key, server, markedServer }))
+    .map(([key, { server, recordedServer }]) => ({ key, server, recordedServer }))
     .sort(bySerial),
 });
 /** Adds metadata of another writer, and removes our record of applied tags: its keys count as foreign then. */

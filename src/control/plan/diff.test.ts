@@ -83,7 +83,7 @@ describe('a plan', () => {
         [],
         [],
       ]);
-      expect(api.secrets.get(SECRET)).toMatchObject({ server: PROXIED, markedServer: PROXIED });
+      expect(api.secrets.get(SECRET)).toMatchObject({ server: PROXIED, recordedServer: PROXIED });
       expect(api.slices.get('prod-net-1')).toMatchObject({
         addressType: 'IPv4',
         endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true }, nodeName: 'net-1' }],
@@ -102,7 +102,7 @@ describe('a plan', () => {
       expect([...api.services.keys()]).toEqual(['prod']);
       expect(api.slices.size).toBe(0);
       api.services.clear();
-      settle(() => api.seenBy({}), [{ ...down, near: false }]);
+      settle(() => api.seenBy({}), [{ ...down, hasNetns: false }]);
       expect(api.services.size).toBe(0);
     });
 
@@ -142,7 +142,7 @@ describe('a plan', () => {
       api.putSecret(SECRET, DIRECT, PROXIED);
       expect(kinds(planned(seen(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
       const { resourceVersion = '' } = api.secrets.get(SECRET) ?? {};
-      api.findings.set(SECRET, { resourceVersion, server: null, leftAlone: 'it is no YAML' });
+      api.findings.set(SECRET, { resourceVersion, server: null, skipReason: 'it is no YAML' });
       const plan = planned(seen(), [publication('prod')]);
       expect(kinds(plan)).toEqual([]);
       expect(plan.clusters.get('prod')).toMatchObject({ kubeconfig: 'left-alone' });
@@ -165,7 +165,7 @@ describe('a plan', () => {
 
     test('leaves a slice unchanged while the health of the backend is unknown', () => {
       settled();
-      expect(kinds(planned(api.seenBy({}), [publication('prod', { want: 'unjudged' })]))).toEqual([]);
+      expect(kinds(planned(api.seenBy({}), [publication('prod', { want: 'undecided' })]))).toEqual([]);
     });
 
     test('makes all slices terminating when this instance stops, deletes them after a wait, and keeps the Services', () => {
@@ -202,7 +202,7 @@ describe('a plan', () => {
         ['delete endpointslices prod-net-1'],
         ['delete services prod'],
       ]);
-      expect(api.secrets.get(SECRET)).toMatchObject({ server: DIRECT, markedServer: null });
+      expect(api.secrets.get(SECRET)).toMatchObject({ server: DIRECT, recordedServer: null });
     });
 
     test('keeps the Service while a live instance still refers to it', () => {

@@ -39,7 +39,7 @@ export function kubeconfigPlan(
   const key = `${publication.namespace}/${name}`;
   const secret = kube.kubeconfigs?.get(key);
   // A Secret that is not watched may still point to the proxy.
-  const unseen = want === 'leaving' && !kube.kubeconfigsHeard;
+  const unseen = want === 'leaving' && !kube.kubeconfigsWatched;
   const waits = `Secret ${key} cannot be watched, so the Service stays: it may still lead to it`;
   if (secret === undefined) {
     const state = kube.kubeconfigs === null ? 'unread' : 'absent';
@@ -48,40 +48,40 @@ export function kubeconfigPlan(
   const finding = kube.findings.get(key);
   const known = finding?.resourceVersion === secret.resourceVersion ? finding : undefined;
   const ours = proxiedServer(cluster, namespace);
-  const marked = secret.markedServer !== null;
+  const marked = secret.recordedServer !== null;
   const state = stateOf(known, ours, marked);
   const ready = slices.filter((slice) => slice.ready && kube.peers.live.has(slice.instance));
   const isSelf = ({ instance }: OwnedSlice) => instance === kube.self.instance;
-  const action = (server: string, mark: boolean, why: string): Action => ({
+  const action = (server: string, annotate: boolean, why: string): Action => ({
     kind: 'kubeconfig',
     resource: 'secrets',
     namespace: publication.namespace,
     name,
     cluster,
     server,
-    mark,
+    annotate,
     why,
   });
-  const leftAlone = (problem: string | null) => ({ state, leadsHere: false, problem, ...NOT_NOW });
+  const skipReason = (problem: string | null) => ({ state, leadsHere: false, problem, ...NOT_NOW });
   const inTurn = (rank: number, write: Action) => {
     if (rank === 0) return { action: write, waiting: null };
     const sinceMs = waitsSinceMs ?? kube.nowMs;
     const untilMs = turnAtMs(KUBECONFIG, rank, sinceMs);
     return { action: kube.nowMs >= untilMs ? write : null, waiting: { sinceMs, untilMs } };
   };
-  if (known !== undefined && known.leftAlone !== null)
-    return leftAlone(`Secret ${key} is left alone: ${known.leftAlone}`);
+  if (known !== undefined && known.skipReason !== null)
+    return skipReason(`Secret ${key} is left alone: ${known.skipReason}`);
 
   if (want === 'leaving') {
-    // Without our mark, the kubeconfig never pointed to the proxy, or another writer restored it.
-    if (!marked) return { ...leftAlone(unseen ? waits : null), leadsHere: unseen };
+    // Without our annotate, the kubeconfig never pointed to the proxy, or another writer restored it.
+    if (!marked) return { ...skipReason(unseen ? waits : null), leadsHere: unseen };
     if (object === null || object.directServer === null) {
-      return leftAlone(
+      return skipReason(
         `Secret ${key} still leads to the proxy, and the cluster has no spec.controlPlaneEndpoint to give it back`,
       );
     }
     // A peer with a ready slice still treats the cluster as proxied. It would rewrite the kubeconfig again.
-    const free = isFirst(kube.peers) || (kube.kubeconfigsHeard && ready.every(isSelf));
+    const free = isFirst(kube.peers) || (kube.kubeconfigsWatched && ready.every(isSelf));
     const back = action(object.directServer, false, 'the cluster is no longer proxied');
     return { state, leadsHere: true, problem: null, ...(free ? inTurn(kube.peers.rank, back) : NOT_NOW) };
   }
@@ -90,11 +90,11 @@ export function kubeconfigPlan(
     kube.self.instance,
     ready.map(({ instance }) => instance),
   );
-  const isMarked = secret.markedServer === ours;
+  const isMarked = secret.recordedServer === ours;
   const done = known !== undefined && known.server === ours && isMarked;
-  // Only a read shows whether a marked Secret was changed. The first instance reads it; the others act on a missing mark only.
-  // Otherwise every instance would read every change.
-  const isNeeded = rank === 0 ? !done : kube.kubeconfigsHeard && !isMarked;
+  // Only a read shows whether the server in an annotated Secret was changed. The first instance reads it. The others act only
+  // if our annotation is missing. Otherwise every instance would read every change.
+  const isNeeded = rank === 0 ? !done : kube.kubeconfigsWatched && !isMarked;
   const turn =
     ready.some(isSelf) && want === 'live' && isNeeded
       ? inTurn(rank, action(ours, true, 'the cluster has a ready endpoint'))
@@ -103,11 +103,11 @@ export function kubeconfigPlan(
 }
 
 function stateOf(
-  known: { readonly server: string | null; readonly leftAlone: string | null } | undefined,
+  known: { readonly server: string | null; readonly skipReason: string | null } | undefined,
   ours: string,
   marked: boolean,
 ): PublicationStatus['kubeconfig'] {
   if (known === undefined) return marked ? 'proxied' : 'unread';
-  if (known.leftAlone !== null) return 'left-alone';
+  if (known.skipReason !== null) return 'left-alone';
   return known.server === ours ? 'proxied' : 'direct';
 }

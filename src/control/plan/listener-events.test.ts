@@ -19,7 +19,7 @@ const status = (state: ListenerState, reason = 'because', detail: string | null 
   members: [],
 });
 
-function told(isFirst = true) {
+function reported(isFirst = true) {
   let nowMs = 0;
   let memory: EventMemory<ListenerStatus> | null = null;
   const objectOf = ({ name, namespace }: ListenerStatus) => ({
@@ -43,7 +43,7 @@ function told(isFirst = true) {
 }
 
 test('the start and the end of serving are reported by the instance that serves the listener', () => {
-  const { see, later } = told(false);
+  const { see, later } = reported(false);
   see(status('pending'));
   later();
   expect(see(status('serving'))).toEqual(['Normal Serving']);
@@ -54,14 +54,14 @@ test('the start and the end of serving are reported by the instance that serves 
 
 describe('no Event', () => {
   test('is caused by the end of our own start', () => {
-    const { see } = told();
+    const { see } = reported();
     expect(see()).toEqual([]);
     expect(see(status('pending'))).toEqual([]);
     expect(see(status('serving'))).toEqual([]);
   });
 
   test('is caused by the normal state of a node that cannot reach the listener', () => {
-    const { see, later } = told();
+    const { see, later } = reported();
     see(status('no-netns'));
     later();
     expect(see(status('unhealthy'))).toEqual([]);
@@ -69,7 +69,7 @@ describe('no Event', () => {
 });
 
 test('an invalid listener is reported once for each reason, by the first live instance', () => {
-  const [first, other] = [told(true), told(false)];
+  const [first, other] = [reported(true), reported(false)];
   for (const { see } of [first, other]) see(status('serving'));
   expect(first.see(status('invalid', 'a'))).toEqual(['Warning Invalid']);
   expect(first.see(status('invalid', 'a'))).toEqual([]);
@@ -79,7 +79,7 @@ test('an invalid listener is reported once for each reason, by the first live in
 });
 
 test('a name conflict is reported once for each reason, by the first live instance', () => {
-  const [first, other] = [told(true), told(false)];
+  const [first, other] = [reported(true), reported(false)];
   const lost = (nameConflict: string) => ({ ...status('serving'), service: 'a-b-0123', nameConflict });
   for (const { see } of [first, other]) see(status('serving'));
   expect(first.see(lost('x has it'))).toEqual(['Warning NameConflict']);

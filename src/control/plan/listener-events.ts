@@ -7,10 +7,10 @@
 // | anything → invalid, or another reason | Warning Invalid     | the first live instance      |
 // | others                             | none                   |                              |
 // | another object has its plain name  | Warning NameConflict   | the first live instance      |
-import { type ListenerStatus, standingText } from '../desired/listener-status.ts';
-import type { EventRules, StatusChange, Told } from './status-events.ts';
+import { type ListenerStatus, conditionText } from '../desired/listener-status.ts';
+import type { EventRules, StatusChange, EventDraft } from './status-events.ts';
 
-function told({ status, was, isStarting, instance }: StatusChange<ListenerStatus>): Told | null {
+function stateEvent({ status, was, isStarting, instance }: StatusChange<ListenerStatus>): EventDraft | null {
   const { state, reason, detail } = status;
   if (state === 'serving')
     return isStarting
@@ -18,12 +18,12 @@ function told({ status, was, isStarting, instance }: StatusChange<ListenerStatus
       : { type: 'Normal', reason: 'Serving', message: `served by ${instance}: ${reason}`, shared: false };
   if (state === 'invalid') return { type: 'Warning', reason: 'Invalid', message: reason, shared: true };
   if (was?.state !== 'serving') return null;
-  const message = `no longer served by ${instance}: ${standingText({ reason, detail })}`;
+  const message = `no longer served by ${instance}: ${conditionText({ reason, detail })}`;
   return { type: 'Warning', reason: 'NotServing', message, shared: false };
 }
 
-/** An invalid listener without a Service already reports the conflict as its reason. */
-function toldOfName({ status, was }: StatusChange<ListenerStatus>): Told | null {
+/** The Event about a name conflict; null: none. An invalid listener without a Service already reports the conflict as its reason. */
+function nameEvent({ status, was }: StatusChange<ListenerStatus>): EventDraft | null {
   const { nameConflict, service, state } = status;
   if (nameConflict === undefined || nameConflict === was?.nameConflict) return null;
   if (service === null && state === 'invalid') return null;
@@ -33,8 +33,8 @@ function toldOfName({ status, was }: StatusChange<ListenerStatus>): Told | null 
 
 export const LISTENER_EVENTS: EventRules<ListenerStatus> = {
   keyOf: ({ namespace, name }) => `${namespace}/${name}`,
-  told,
-  toldBesides: toldOfName,
-  // Listeners are not known yet in the first few turns.
+  stateEvent,
+  extraEvent: nameEvent,
+  // In the first few turns, listeners may not have been listed yet.
   waitsForFirst: true,
 };

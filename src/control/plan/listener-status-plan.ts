@@ -10,7 +10,7 @@ import {
   type ListenerState,
   type ListenerStatus,
   memberCounts,
-  standingText,
+  conditionText,
 } from '../desired/listener-status.ts';
 import type { PublicationStatus } from '../desired/publication.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
@@ -142,7 +142,7 @@ function conditionsOf(
   { state, reason, detail, service, nameConflict }: ListenerStatus,
   publication: PublicationStatus | null,
 ): readonly [Condition, Condition, Condition] {
-  const shown = standingText({ reason, detail }).slice(0, MAX_MESSAGE);
+  const shown = conditionText({ reason, detail }).slice(0, MAX_MESSAGE);
   const accepted: Condition =
     state === 'invalid'
       ? { type: 'Accepted', status: 'False', reason: 'Invalid', message: reason.slice(0, MAX_MESSAGE) }

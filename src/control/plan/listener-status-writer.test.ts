@@ -20,7 +20,7 @@ import { NO_MEMORY, type PlanMemory } from './plan.ts';
 
 const STEP_MS = 100;
 
-interface Told {
+interface EventDraft {
   readonly observedBy: string;
   readonly conditions: readonly {
     readonly type: string;
@@ -31,14 +31,14 @@ interface Told {
 
 /** The view of an instance: the machines, that none answers, or that it has no netns. */
 const MACHINES = [machine('w-1', '10.0.0.11', { role: 'worker' })];
-const near: SiteFacts = { machines: MACHINES, down: [keyAt('10.0.0.11')] };
-const nearWithoutPort: SiteFacts = {
+const withNetns: SiteFacts = { machines: MACHINES, down: [keyAt('10.0.0.11')] };
+const withNetnsButNoPort: SiteFacts = {
   machines: MACHINES,
   up: [keyAt('10.0.0.11')],
   ports: { ssh: { kind: 'failed', reason: 'the range is full' } },
 };
-const serving: SiteFacts = { ...nearWithoutPort, ports: { ssh: { kind: 'open', port: 17_001 } } };
-const far: SiteFacts = { machines: MACHINES, netns: [] };
+const serving: SiteFacts = { ...withNetnsButNoPort, ports: { ssh: { kind: 'open', port: 17_001 } } };
+const withoutNetns: SiteFacts = { machines: MACHINES, netns: [] };
 const empty = (facts: SiteFacts): SiteFacts => ({ ...facts, machines: [] });
 
 /** State of the instance itself: it drains, or it serves another cluster namespace. */
@@ -47,7 +47,7 @@ type View = SiteFacts & { readonly draining?: boolean; readonly elsewhere?: bool
 class Site {
   readonly #api = new ModelApi();
   readonly #instances = new Map<string, { world: World | null; memory: PlanMemory }>();
-  #status: Told | null = null;
+  #status: EventDraft | null = null;
   /** Every write: the instance and the reason of Ready. */
   readonly writes: string[] = [];
 
@@ -81,7 +81,7 @@ class Site {
     this.#api.carryOut(actions.filter(({ kind }) => kind !== 'status'));
     for (const action of actions) {
       if (action.kind !== 'status') continue;
-      this.#status = structuredClone(action.status) as unknown as Told;
+      this.#status = structuredClone(action.status) as unknown as EventDraft;
       const ready = this.#status.conditions.find(({ type }) => type === 'Ready');
       this.writes.push(`${name} ${ready?.reason}`);
     }
@@ -91,7 +91,7 @@ class Site {
 describe('when no instance serves a listener', () => {
   test('an instance with the netns writes, although the first live instance has none', () => {
     const site = new Site();
-    site.run(60_000, { 'net-1': far, 'net-2': far, 'net-3': near });
+    site.run(60_000, { 'net-1': withoutNetns, 'net-2': withoutNetns, 'net-3': withNetns });
     // A second write follows when its Service exists.
     expect(new Set(site.writes)).toEqual(new Set(['net-3 Unhealthy']));
     expect(site.writes.length).toBeLessThanOrEqual(2);
@@ -99,50 +99,52 @@ describe('when no instance serves a listener', () => {
 
   test('the first live instance writes after some seconds when no instance has the netns', () => {
     const site = new Site();
-    site.run(5900, { 'net-1': far, 'net-2': far });
+    site.run(5900, { 'net-1': withoutNetns, 'net-2': withoutNetns });
     expect(site.writes).toEqual([]);
-    site.run(60_000, { 'net-1': far, 'net-2': far });
+    site.run(60_000, { 'net-1': withoutNetns, 'net-2': withoutNetns });
     expect(site.writes).toEqual(['net-1 NoNetns']);
   });
 
   test('a state that all instances see is written at once, by the first live instance', () => {
     const site = new Site();
-    site.run(STEP_MS, { 'net-1': empty(far), 'net-2': empty(near) });
+    site.run(STEP_MS, { 'net-1': empty(withoutNetns), 'net-2': empty(withNetns) });
     expect(site.writes).toEqual(['net-1 NoMembers']);
   });
 
   test('new machines are reported by the instance with the netns, and never as NoNetns', () => {
     const site = new Site();
-    site.run(20_000, { 'net-1': empty(far), 'net-2': empty(near) });
-    site.run(60_000, { 'net-1': far, 'net-2': near });
+    site.run(20_000, { 'net-1': empty(withoutNetns), 'net-2': empty(withNetns) });
+    site.run(60_000, { 'net-1': withoutNetns, 'net-2': withNetns });
     expect(site.last).toBe('net-2 Unhealthy');
     expect(site.writes.filter((each) => each.endsWith('NoNetns'))).toEqual([]);
   });
 
   test('an instance that gets the netns takes over from a writer without it', () => {
     const site = new Site();
-    site.run(20_000, { 'net-1': far, 'net-2': far });
-    site.run(20_000, { 'net-1': far, 'net-2': near });
+    site.run(20_000, { 'net-1': withoutNetns, 'net-2': withoutNetns });
+    site.run(20_000, { 'net-1': withoutNetns, 'net-2': withNetns });
     expect(site.last).toBe('net-2 Unhealthy');
-    site.run(60_000, { 'net-1': far, 'net-2': far });
+    site.run(60_000, { 'net-1': withoutNetns, 'net-2': withoutNetns });
     expect(site.last).toBe('net-2 NoNetns');
   });
 
   test.each([
-    ['the writer dies, and another instance has the netns', near, 'net-3 Unhealthy'],
-    ['the writer dies, and no other instance has the netns', far, 'net-1 NoNetns'],
+    ['the writer dies, and another instance has the netns', withNetns, 'net-3 Unhealthy'],
+    ['the writer dies, and no other instance has the netns', withoutNetns, 'net-1 NoNetns'],
   ])('%s', (_title, other, last) => {
     const site = new Site();
-    site.run(20_000, { 'net-1': far, 'net-2': near, 'net-3': other });
+    site.run(20_000, { 'net-1': withoutNetns, 'net-2': withNetns, 'net-3': other });
     expect(site.last).toBe('net-2 Unhealthy');
-    site.run(60_000, { 'net-1': far, 'net-3': other });
+    site.run(60_000, { 'net-1': withoutNetns, 'net-3': other });
     expect(site.last).toBe(last);
-    expect(site.writes.filter((each) => each === 'net-1 NoNetns').length).toBe(other === far ? 1 : 0);
+    expect(site.writes.filter((each) => each === 'net-1 NoNetns').length).toBe(
+      other === withoutNetns ? 1 : 0,
+    );
   });
 
   test('two instances with different views do not overwrite each other', () => {
     const site = new Site();
-    const views = { 'net-1': nearWithoutPort, 'net-2': near, 'net-3': nearWithoutPort };
+    const views = { 'net-1': withNetnsButNoPort, 'net-2': withNetns, 'net-3': withNetnsButNoPort };
     site.run(30_000, views);
     const before = site.writes.length;
     site.run(120_000, views);
@@ -153,9 +155,9 @@ describe('when no instance serves a listener', () => {
   test('an instance without known machines leaves the status to an instance with the netns', () => {
     const site = new Site();
     const unknown: SiteFacts = { machines: [], snapshot: { machinesKnown: false } };
-    site.run(30_000, { 'net-1': unknown, 'net-2': near });
+    site.run(30_000, { 'net-1': unknown, 'net-2': withNetns });
     const before = site.writes.length;
-    site.run(120_000, { 'net-1': unknown, 'net-2': near });
+    site.run(120_000, { 'net-1': unknown, 'net-2': withNetns });
     expect(site.writes.slice(before)).toEqual([]);
     expect(site.last).toBe('net-2 Unhealthy');
     site.run(20_000, { 'net-1': unknown });
@@ -164,37 +166,39 @@ describe('when no instance serves a listener', () => {
 
   test('an instance that sees no machines any more leaves the status to the writer that still does', () => {
     const site = new Site();
-    site.run(30_000, { 'net-1': empty(far), 'net-2': near });
+    site.run(30_000, { 'net-1': empty(withoutNetns), 'net-2': withNetns });
     const before = site.writes.length;
-    site.run(120_000, { 'net-1': empty(far), 'net-2': near });
+    site.run(120_000, { 'net-1': empty(withoutNetns), 'net-2': withNetns });
     expect(site.writes.slice(before)).toEqual([]);
     expect(site.last).toBe('net-2 Unhealthy');
-    site.run(20_000, { 'net-1': empty(far), 'net-2': empty(near) });
+    site.run(20_000, { 'net-1': empty(withoutNetns), 'net-2': empty(withNetns) });
     expect(site.writes.slice(before)).toEqual(['net-2 NoMembers']);
   });
 
   test.each([
-    ['another instance has the netns', near, 'net-3 Unhealthy'],
-    ['no other instance has the netns', far, 'net-1 NoNetns'],
-    ['there are no machines left', empty(far), 'net-1 NoMembers'],
+    ['another instance has the netns', withNetns, 'net-3 Unhealthy'],
+    ['no other instance has the netns', withoutNetns, 'net-1 NoNetns'],
+    ['there are no machines left', empty(withoutNetns), 'net-1 NoMembers'],
   ])('while the last serving instance drains, the status is not Serving: %s', (_title, other, last) => {
     const site = new Site();
-    site.run(20_000, { 'net-1': far, 'net-2': serving, 'net-3': far });
+    site.run(20_000, { 'net-1': withoutNetns, 'net-2': serving, 'net-3': withoutNetns });
     expect(site.last).toBe('net-2 Serving');
     site.run(30_000, {
-      'net-1': other === near ? far : other,
+      'net-1': other === withNetns ? withoutNetns : other,
       'net-2': { ...serving, draining: true },
       'net-3': other,
     });
     expect(site.last).toBe(last);
-    expect(site.writes.filter((each) => each.endsWith('NoNetns')).length).toBe(other === far ? 1 : 0);
+    expect(site.writes.filter((each) => each.endsWith('NoNetns')).length).toBe(
+      other === withoutNetns ? 1 : 0,
+    );
   });
 
   test('an instance that moved to another cluster namespace no longer counts as the writer', () => {
     const site = new Site();
-    site.run(20_000, { 'net-1': far, 'net-2': near });
+    site.run(20_000, { 'net-1': withoutNetns, 'net-2': withNetns });
     expect(site.last).toBe('net-2 Unhealthy');
-    site.run(30_000, { 'net-1': far, 'net-2': { ...near, elsewhere: true } });
+    site.run(30_000, { 'net-1': withoutNetns, 'net-2': { ...withNetns, elsewhere: true } });
     expect(site.last).toBe('net-1 NoNetns');
   });
 });

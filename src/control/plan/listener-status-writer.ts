@@ -83,9 +83,9 @@ type Rule = (report: Report, reason: string, peers: KubeWorld['peers']) => Write
 
 /** One rule for each view of this instance, for a listener without a slice. */
 const RULES: Readonly<Record<View, Rule>> = {
-  close: ({ by, reason: told, isClose, isOutdated }, reason, { rank }) => {
+  close: ({ by, reason: lastReason, isClose, isOutdated }, reason, { rank }) => {
     if (by === 'this instance') return AT_ONCE;
-    if (by === 'live peer' && (isClose || told === reason)) return null;
+    if (by === 'live peer' && (isClose || lastReason === reason)) return null;
     return {
       waitMs: turnAtMs(LISTENER_STATUS, rank, isOutdated ? OUTDATED_MS : 0),
       claims: by === 'stale',

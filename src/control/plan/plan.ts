@@ -32,8 +32,8 @@ export type Action =
       /** Read the Secret, check it, and write its server if it differs. The content never becomes part of a plan. */
       readonly kind: 'kubeconfig';
       readonly server: string;
-      /** false removes our mark. */
-      readonly mark: boolean;
+      /** true writes our annotation; false removes it. */
+      readonly annotate: boolean;
     })
   /** Writes only the status subresource. */
   | (Target & { readonly kind: 'status'; readonly status: object });

@@ -127,14 +127,14 @@ export interface PlanContext {
   readonly rank: number;
   readonly live: ReadonlySet<string>;
   readonly kubeconfigsSeen: boolean;
-  readonly kubeconfigsHeard: boolean;
+  readonly kubeconfigsWatched: boolean;
 }
 
 const newPreviousContext = (): { context: PlanContext | null } => ({ context: null });
 
 /** Returns the previous context while it is unchanged. */
 export function planContext(
-  { self, peers, kubeconfigs, kubeconfigsHeard }: KubeWorld,
+  { self, peers, kubeconfigs, kubeconfigsWatched }: KubeWorld,
   settings: SliceSettings,
   cache: TurnCache,
 ): PlanContext {
@@ -146,7 +146,7 @@ export function planContext(
     rank,
     live,
     kubeconfigsSeen: kubeconfigs !== null,
-    kubeconfigsHeard,
+    kubeconfigsWatched,
   };
   const previous = cache.part(newPreviousContext);
   if (previous.context !== null && isSame(previous.context, context)) return previous.context;
@@ -159,7 +159,7 @@ const isSame = (a: PlanContext, b: PlanContext): boolean =>
   a.mode === b.mode &&
   a.rank === b.rank &&
   a.kubeconfigsSeen === b.kubeconfigsSeen &&
-  a.kubeconfigsHeard === b.kubeconfigsHeard &&
+  a.kubeconfigsWatched === b.kubeconfigsWatched &&
   a.live.size === b.live.size &&
   [...a.live].every((instance) => b.live.has(instance)) &&
   JSON.stringify(a.self) === JSON.stringify(b.self);

@@ -31,7 +31,7 @@ export function servicePlan(
   kube: KubeWorld,
   { namespace, clusterNamespace: scope = null }: ServiceSettings,
 ): ServicePlan {
-  const { cluster, namespace: clusterNamespace, object, want, near, holder, listener } = publication;
+  const { cluster, namespace: clusterNamespace, object, want, hasNetns, holder, listener } = publication;
   const name = serviceNameOf(publication);
   const found = kube.services.get(name);
   const { takesPart } = kube.self.participation;
@@ -48,7 +48,7 @@ export function servicePlan(
   });
   const target = { resource: 'services', namespace, name, cluster } as const;
   if (found === undefined) {
-    const create = want !== 'leaving' && near && takesPart;
+    const create = want !== 'leaving' && hasNetns && takesPart;
     return {
       state: 'absent',
       usable: 'later',

@@ -89,9 +89,9 @@ function wantedState(
   if (want === 'down') return { kind: 'absent', why: 'no backend passes its checks' };
   if (serviceUsable === 'never') return UNUSABLE;
   const isLeaving = want === 'leaving' || draining || !participation.takesPart;
-  if ('reason' in endpoint) return want === 'unjudged' && !isLeaving ? AS_IT_IS : UNUSABLE;
+  if ('reason' in endpoint) return want === 'undecided' && !isLeaving ? AS_IT_IS : UNUSABLE;
   if (isLeaving) return { kind: 'terminating', endpoint };
-  return want === 'unjudged' || serviceUsable === 'later' ? AS_IT_IS : { kind: 'ready', endpoint };
+  return want === 'undecided' || serviceUsable === 'later' ? AS_IT_IS : { kind: 'ready', endpoint };
 }
 
 const UNUSABLE: Wanted = { kind: 'absent', why: 'it cannot be used' };
@@ -126,8 +126,8 @@ function knownSlice(question: SliceQuestion, found: OwnedSlice, wanted: Wanted):
 function terminatingSlice(question: SliceQuestion, found: OwnedSlice): Step {
   const { publication, kube, settings } = question;
   const terminating = terminatingOf(question, found);
-  const goesAtMs = terminating.sinceMs + settings.propagationWaitMs;
-  if (kube.nowMs < goesAtMs) return { terminating, lookAgainAtMs: goesAtMs };
+  const deleteAtMs = terminating.sinceMs + settings.propagationWaitMs;
+  if (kube.nowMs < deleteAtMs) return { terminating, lookAgainAtMs: deleteAtMs };
   return { terminating, action: removal(found, settings.namespace, whyLeaving(publication.want, kube)) };
 }
 

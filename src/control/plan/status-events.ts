@@ -30,7 +30,7 @@ export interface StatusEvent {
   readonly message: string;
 }
 
-export interface Told extends Omit<StatusEvent, 'object'> {
+export interface EventDraft extends Omit<StatusEvent, 'object'> {
   /** All instances see the same change, so only the first live instance reports it. */
   readonly shared: boolean;
 }
@@ -53,10 +53,10 @@ export interface StatusChange<S> {
 export interface EventRules<S extends Status> {
   readonly keyOf: (status: S) => string;
   /** Called after a change of state, or of the reason for `invalid`; null: no Event. */
-  readonly told: (change: StatusChange<S>) => Told | null;
+  readonly stateEvent: (change: StatusChange<S>) => EventDraft | null;
   /** Called for every changed status; null: no additional Event. */
-  readonly toldBesides?: (change: StatusChange<S>) => Told | null;
-  /** The first turns may be empty. The first statuses that appear then existed before the start. */
+  readonly extraEvent?: (change: StatusChange<S>) => EventDraft | null;
+  /** True if the first turns may have no status. The first statuses that appear count as existing at the start. */
   readonly waitsForFirst: boolean;
 }
 
@@ -103,7 +103,7 @@ export function statusEvents<S extends Status>(
     if (was === status) continue;
     const change = { status, was, isStarting: starting.has(key), instance };
     if (status.state === 'serving') starting.delete(key);
-    const all = [isNewState(change) ? rules.told(change) : null, rules.toldBesides?.(change) ?? null];
+    const all = [isNewState(change) ? rules.stateEvent(change) : null, rules.extraEvent?.(change) ?? null];
     for (const told of all) {
       if (told === null || (told.shared && !isFirst)) continue;
       const object = objectOf(status);

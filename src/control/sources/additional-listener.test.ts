@@ -28,7 +28,14 @@ test('an absent field gets the default of the API', () => {
     createdAtMs: Date.parse('2026-08-01T00:00:00Z'),
     deleting: false,
     object: { apiVersion: 'isthmus.dev/v1alpha1', uid: 'u-1', generation: 3, status: null },
-    wish: { cluster: 'kube-1', poolName: 'ssh', protocol: 'TCP', port: 22, targetPort: 22, allowedCidrs: [] },
+    definition: {
+      cluster: 'kube-1',
+      poolName: 'ssh',
+      protocol: 'TCP',
+      port: 22,
+      targetPort: 22,
+      allowedCidrs: [],
+    },
   });
 });
 
@@ -71,8 +78,8 @@ describe('an invalid listener is rejected with the path of the field', () => {
       /every machine would be known/,
     ],
   ])('%s', (_title, spec, words) => {
-    const { wish, problems } = read(listener(spec));
-    expect(wish).toBeNull();
+    const { definition, problems } = read(listener(spec));
+    expect(definition).toBeNull();
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatch(words);
   });
@@ -85,8 +92,8 @@ describe('an invalid listener is rejected with the path of the field', () => {
 });
 
 test('ranges are kept in canonical form without duplicates', () => {
-  const { wish } = read(listener({ allowedCIDRs: ['FD00:0::/8', '10.0.0.0/8', 'fd00::/8'] }));
-  expect(wish?.allowedCidrs).toEqual(['10.0.0.0/8', 'fd00::/8']);
+  const { definition } = read(listener({ allowedCIDRs: ['FD00:0::/8', '10.0.0.0/8', 'fd00::/8'] }));
+  expect(definition?.allowedCidrs).toEqual(['10.0.0.0/8', 'fd00::/8']);
 });
 
 describe('the digest of a selector', () => {
@@ -117,8 +124,8 @@ test('no object makes the reader throw, and each gives a definition or a reason'
   );
   fc.assert(
     fc.property(odd, (object) => {
-      const { wish, problems } = read(object);
-      expect(wish === null).toBe(problems.length > 0);
+      const { definition, problems } = read(object);
+      expect(definition === null).toBe(problems.length > 0);
     }),
   );
 });

@@ -34,7 +34,7 @@ export interface ListenerObject {
 }
 
 /** The requested configuration of a valid listener. */
-export interface ListenerWish {
+export interface ListenerDefinition {
   readonly cluster: string;
   /** Second part of the Service name. */
   readonly poolName: string;
@@ -58,11 +58,11 @@ export interface ListenerReading {
   /** The object has a deletionTimestamp and waits for a finalizer. Isthmus removes its Service as if the object were already gone. */
   readonly deleting: boolean;
   readonly object: ListenerObject;
-  /** The readable values, for status. */
-  readonly shown: Pick<ListenerWish, 'cluster' | 'protocol' | 'port' | 'targetPort'>;
+  /** The values that could be read, for `/status`. */
+  readonly shown: Pick<ListenerDefinition, 'cluster' | 'protocol' | 'port' | 'targetPort'>;
   /** null if the object is invalid and must be edited. */
-  readonly wish: ListenerWish | null;
-  /** Why `wish` is null; empty if there is a wish. */
+  readonly definition: ListenerDefinition | null;
+  /** Why `definition` is null. Empty if it is not null. */
   readonly problems: readonly string[];
 }
 
@@ -130,7 +130,7 @@ export function readAdditionalListener(
     deleting: fields.text('metadata.deletionTimestamp') !== null,
     object: readObject(object, fields),
     shown: Object.freeze(shown),
-    wish:
+    definition:
       problems.length > 0 || pool.kind === 'refused'
         ? null
         : Object.freeze({
@@ -216,9 +216,9 @@ export function sameListenerReading(a: ListenerReading, b: ListenerReading): boo
   return JSON.stringify(comparable(a)) === JSON.stringify(comparable(b));
 }
 
-function comparable({ wish, ...rest }: ListenerReading): unknown {
-  if (wish === null) return rest;
-  const { selection, ...plain } = wish;
+function comparable({ definition, ...rest }: ListenerReading): unknown {
+  if (definition === null) return rest;
+  const { selection, ...plain } = definition;
   const asked = [selection.members, selection.known].map(({ requirements }) =>
     requirements?.map(({ key, operator, values }) => [key, operator, [...values]]),
   );

@@ -30,7 +30,7 @@ function isSameObject(reading: ClusterReading, facts: ClusterFacts): boolean {
  * spec. A new cluster has no endpoint before its first status. The exception is safe: address, port and network all come from the
  * previous object and lead to the previous API server.
  */
-export function speaksFor(reading: ClusterReading, facts: ClusterFacts): boolean {
+export function factsStillHold(reading: ClusterReading, facts: ClusterFacts): boolean {
   if (isSameObject(reading, facts)) return true;
   const server = objectOf(reading)?.directServer ?? null;
   return server !== null && server === facts.object?.directServer && nameOf(reading) === facts.name;

@@ -13,7 +13,7 @@ import {
   type ManifestLimits,
   type ManifestReading,
 } from './manifest-reading.ts';
-import { type FileContent, type ManifestSnapshot, mergedSnapshot, saysTheSame } from './manifest-snapshot.ts';
+import { type FileContent, type ManifestSnapshot, mergedSnapshot, isSameSnapshot } from './manifest-snapshot.ts';
 import { eventLoopYielder } from './yield-to-event-loop.ts';
 
 export interface FileSourceOptions {
@@ -57,7 +57,7 @@ export class FileSource implements ClusterSource {
   #dueAtMs = Number.POSITIVE_INFINITY;
   #restlessSinceMs: number | null = null;
   #scanning: Promise<void> | null = null;
-  #patient = false;
+  #skipYoung = false;
   #stopped = false;
 
   constructor(options: FileSourceOptions) {
@@ -67,7 +67,7 @@ export class FileSource implements ClusterSource {
 
   async start(onChange: () => void): Promise<void> {
     await this.rescan();
-    this.#patient = true;
+    this.#skipYoung = true;
     // Set after the first scan: the caller of `start` reads the first snapshot anyway.
     this.#onChange = onChange;
   }
@@ -150,9 +150,9 @@ export class FileSource implements ClusterSource {
       }
       for (const name of this.#files.keys())
         if (!read.has(name)) changed = this.#files.delete(name) || changed;
-      const giveWay = eventLoopYielder();
+      const yieldIfDue = eventLoopYielder();
       for (const name of read) {
-        await giveWay();
+        await yieldIfDue();
         if (this.#stopped) return;
         const outcome = await this.#scanFile(name);
         changed ||= outcome === 'changed';
@@ -188,7 +188,7 @@ export class FileSource implements ClusterSource {
     const settings = { ignoredLabels: new Set<string>(), ...this.#options.settings };
     const known = this.#files.get(name);
     const stamp = known?.stamp ?? null;
-    const look = await lookAtManifest(directory, name, stamp, this.#patient, settings, this.#limits);
+    const look = await lookAtManifest(directory, name, stamp, this.#skipYoung, settings, this.#limits);
     switch (look.kind) {
       case 'unchanged':
         return 'same';
@@ -202,7 +202,7 @@ export class FileSource implements ClusterSource {
 
   #renew(): void {
     const next = mergedSnapshot(this.#files, this.#listed, this.#directoryProblems);
-    if (saysTheSame(next, this.#snapshot)) return;
+    if (isSameSnapshot(next, this.#snapshot)) return;
     this.#snapshot = next;
     this.#onChange();
   }

@@ -34,10 +34,16 @@ export interface ListenerSourceOptions {
 
 const LISTENERS = 'additionallisteners';
 const MACHINES = 'machines';
-/** The first change is reported at once, further changes together after this time: a client may write a hundred labels a second. */
-const TOGETHER_MS = 50;
-/** A server that has just started may not serve its definitions yet. Listeners without a deletion event stay for this time. */
-const BELIEVED_ABSENT_MS = 2 * ABSENT_RETRY_MS;
+/**
+ * The first change is reported at once. Changes within this time after a report are reported together: a client may write a hundred
+ * labels a second.
+ */
+const REPORT_INTERVAL_MS = 50;
+/**
+ * How long a definition must be absent until listeners without a deletion event count as deleted. A server that has just
+ * started may not serve its definitions yet.
+ */
+const CONFIRMED_ABSENT_MS = 2 * ABSENT_RETRY_MS;
 
 interface Followed<T> {
   readonly reflector: Reflector<T>;
@@ -54,8 +60,8 @@ export class ListenerSource {
   #machinesSeen: ReflectorSnapshot<MachineFacts> | null = null;
   #snapshot: ListenerSnapshot = NO_LISTENERS;
   #stopping: Promise<void>[] = [];
-  #toldAtMs = Number.NEGATIVE_INFINITY;
-  #telling: NodeJS.Timeout | null = null;
+  #reportedAtMs = Number.NEGATIVE_INFINITY;
+  #reportTimer: NodeJS.Timeout | null = null;
   #stopped = false;
 
   constructor(deps: ListenerSourceOptions) {
@@ -84,7 +90,7 @@ export class ListenerSource {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    if (this.#telling !== null) clearTimeout(this.#telling);
+    if (this.#reportTimer !== null) clearTimeout(this.#reportTimer);
     await Promise.all([
       this.#listeners.reflector.stop(),
       this.#machines?.reflector.stop(),
@@ -104,7 +110,7 @@ export class ListenerSource {
         this.#followMachines();
         this.#changed();
       },
-      onAbsent: () => this.#beginAnew(),
+      onAbsent: () => this.#restart(),
     });
   }
 
@@ -112,11 +118,11 @@ export class ListenerSource {
    * The definition was removed at run time: start again, as if it had never been installed. This happens at once if every listener had
    * its deletion event, otherwise after the definition was absent for CONFIRMED_ABSENT_MS.
    */
-  #beginAnew(): void {
+  #restart(): void {
     const { reflector, absentSinceMs } = this.#listeners;
     const { synced, items } = reflector.snapshot();
     if (this.#stopped || !synced || absentSinceMs === null) return;
-    if (items.size > 0 && this.#now() - absentSinceMs < BELIEVED_ABSENT_MS) return;
+    if (items.size > 0 && this.#now() - absentSinceMs < CONFIRMED_ABSENT_MS) return;
     this.#listeners = this.#followedListeners();
     this.#listeners.absentSinceMs = absentSinceMs;
     this.#stopLater(reflector);
@@ -150,15 +156,15 @@ export class ListenerSource {
   }
 
   #changed(): void {
-    if (this.#telling !== null || this.#stopped) return;
-    const waitMs = this.#toldAtMs + TOGETHER_MS - performance.now();
-    const tell = () => {
-      this.#telling = null;
-      this.#toldAtMs = performance.now();
+    if (this.#reportTimer !== null || this.#stopped) return;
+    const waitMs = this.#reportedAtMs + REPORT_INTERVAL_MS - performance.now();
+    const report = () => {
+      this.#reportTimer = null;
+      this.#reportedAtMs = performance.now();
       this.#deps.onChange();
     };
-    if (waitMs <= 0) tell();
-    else this.#telling = setTimeout(tell, waitMs);
+    if (waitMs <= 0) report();
+    else this.#reportTimer = setTimeout(report, waitMs);
   }
 
   #followed<T>(

@@ -79,7 +79,7 @@ async function yamlDocuments(fileName: string, text: string): Promise<Documents>
   const errors: Problem[] = [];
   const lines = new LineCounter();
   let count = 0;
-  const giveWay = eventLoopYielder();
+  const yieldIfDue = eventLoopYielder();
   try {
     const tokens = new Parser(lines.addNewLine).parse(text);
     for (const document of new Composer({ prettyErrors: false, uniqueKeys: false }).compose(tokens)) {
@@ -88,7 +88,7 @@ async function yamlDocuments(fileName: string, text: string): Promise<Documents>
       const found = yamlObject(document, lines);
       if (found.kind === 'object') documents.push({ origin, object: found.object });
       else errors.push({ origin, reason: found.reason });
-      await giveWay();
+      await yieldIfDue();
     }
   } catch (error) {
     // Deep nesting can exhaust the stack of the parser.

@@ -61,8 +61,8 @@ export async function lookAtManifest(
   directory: string,
   name: string,
   knownStamp: string | null,
-  /** Skip a file that changed within REST_MS: a late read is better than half a file. The first scan cannot wait. */
-  patient: boolean,
+  /** Skip a file that changed within REST_MS: a late read is better than half a file. False in the first scan, which cannot wait. */
+  skipYoung: boolean,
   settings: ManifestSettings,
   limits: ManifestLimits,
 ): Promise<ManifestLook> {
@@ -80,7 +80,7 @@ export async function lookAtManifest(
     const ageMs = Date.now() - Number(before.mtimeMs);
     // A negative age means that the other host's clock is ahead.
     const young = ageMs >= 0 && ageMs < REST_MS;
-    if (young && patient) return { kind: 'unsteady' };
+    if (young && skipYoung) return { kind: 'unsteady' };
     const limit = name.endsWith('.json') ? limits.jsonBytes : limits.yamlBytes;
     if (before.size > limit) {
       return unreadable(

@@ -72,8 +72,8 @@ export function mergedSnapshot(
   };
 }
 
-/** True if the two are equal. A touched file, or a file that stays unreadable, usually produces an equal snapshot. */
-export function saysTheSame(a: ManifestSnapshot, b: ManifestSnapshot): boolean {
+/** A touched file, or a file that stays unreadable, usually produces an equal snapshot. */
+export function isSameSnapshot(a: ManifestSnapshot, b: ManifestSnapshot): boolean {
   return (
     JSON.stringify(a.clusters) === JSON.stringify(b.clusters) &&
     a.listeners.complete === b.listeners.complete &&

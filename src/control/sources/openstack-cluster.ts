@@ -181,12 +181,12 @@ function readNetworks(
   if (trustSpec) return { ids, specAddressIds: ids, unused: {} };
 
   // Read with separate fields: an unused value must not make the object invalid.
-  const wished = isOn ? networkId(manifestFields(object).text(specPath) ?? '') : null;
+  const specId = isOn ? networkId(manifestFields(object).text(specPath) ?? '') : null;
   return {
     ids,
     // Other tenants may share the load balancer's network. An address that a tenant chose is dialled only in the cluster's own network.
     specAddressIds: cluster === null ? [] : [cluster],
-    unused: wished === null || ids.includes(wished) ? {} : { unusedSpecNetworkId: wished },
+    unused: specId === null || ids.includes(specId) ? {} : { unusedSpecNetworkId: specId },
   };
 }
 

@@ -36,13 +36,13 @@ export interface PublicationSnapshot {
   readonly synced: boolean;
   /** Services and slices are watched: an absent object does not exist. */
   readonly complete: boolean;
-  readonly servicesSeen: boolean;
+  readonly servicesListed: boolean;
   readonly services: PersistentMap<ServiceObject>;
-  readonly slicesHeard: boolean;
+  readonly slicesWatched: boolean;
   readonly slices: SliceIndex;
   /** By `<namespace>/<name>`; null before the first list. */
   readonly kubeconfigs: PersistentMap<KubeconfigSecret> | null;
-  readonly kubeconfigsHeard: boolean;
+  readonly kubeconfigsWatched: boolean;
   readonly findings: ReadonlyMap<string, KubeconfigFinding>;
   readonly problems: readonly Problem[];
 }
@@ -110,12 +110,12 @@ export class PublicationSource {
     return {
       synced: services.synced && slices.synced,
       complete: isHeard(services) && isHeard(slices),
-      servicesSeen: services.synced,
+      servicesListed: services.synced,
       services: this.written.services.over(services.items),
-      slicesHeard: isHeard(slices),
+      slicesWatched: isHeard(slices),
       slices: sliceIndex(this.written.slices.over(slices.items), this.#cache),
       kubeconfigs: secrets.synced ? this.written.secrets.over(secrets.items) : null,
-      kubeconfigsHeard: isHeard(secrets),
+      kubeconfigsWatched: isHeard(secrets),
       findings: this.#findings,
       problems: [
         ...watchProblems('services', services),

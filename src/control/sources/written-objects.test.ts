@@ -27,8 +27,8 @@ describe('a pending write', () => {
   test('stays until the watch shows it', () => {
     written.record('a', item('2'), '1');
     expect(written.over(shown('1')).get('a')).toEqual(item('2'));
-    const told = shown('2');
-    expect(written.over(told)).toBe(told);
+    const items = shown('2');
+    expect(written.over(items)).toBe(items);
   });
 
   test('is dropped after a later write of another writer', () => {

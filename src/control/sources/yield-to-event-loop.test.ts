@@ -12,13 +12,13 @@ test('does not yield after a short step', () => {
 
 test('yields to other work after a long step, and then restarts its clock', async () => {
   let others = 0;
-  const giveWay = eventLoopYielder();
+  const yieldIfDue = eventLoopYielder();
   for (let turn = 1; turn <= 2; turn += 1) {
     setImmediate(() => {
       others += 1;
     });
     busyFor(10);
-    await giveWay();
+    await yieldIfDue();
     expect(others).toBe(turn);
   }
 });

@@ -4,7 +4,7 @@ import { keyOf, objectOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
 import { MASS_DELETE, massDelete } from './mass-delete-breaker.ts';
 
-export interface Seen {
+export interface VanishingQuestion {
   readonly source: SourceSnapshot;
   /**
    * The clusters of the last turn that were proxied at least once; null in the first turn. Also null if clusters come from
@@ -30,16 +30,23 @@ export interface Vanishing {
   readonly recent: ReadonlyMap<string, Gone>;
 }
 
-/** A watch reports deletions one by one, with turns in between. Deletions within this time count as simultaneous. */
-const TOGETHER_MS = 10_000;
+/** Deletions within this time count as simultaneous: a watch reports them one by one, with turns in between. */
+const SIMULTANEOUS_MS = 10_000;
 
-export function withoutMassVanishing({ source, before, sinceMs, recent, nowMs, allow }: Seen): Vanishing {
+export function withoutMassVanishing({
+  source,
+  before,
+  sinceMs,
+  recent,
+  nowMs,
+  allow,
+}: VanishingQuestion): Vanishing {
   if (before === null) return { source, vanishedSinceMs: null, recent: new Map() };
   if (!source.complete) return { source, vanishedSinceMs: sinceMs, recent };
   const present = new Set(source.clusters.map(keyOf));
   const missing = new Map<string, Gone>();
   for (const [key, gone] of recent)
-    if (!present.has(key) && nowMs - gone.atMs < TOGETHER_MS) missing.set(key, gone);
+    if (!present.has(key) && nowMs - gone.atMs < SIMULTANEOUS_MS) missing.set(key, gone);
   const ours = before.length + missing.size;
   for (const reading of before) {
     const key = keyOf(reading);

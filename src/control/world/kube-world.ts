@@ -22,15 +22,15 @@ export interface KubeWorld {
   /** Names of Leases to read live: of peers that seem dead, and our own while the watch shows another holder. */
   readonly doubtedLeases: readonly string[];
   /** The Services were listed once. Before that, the absence of a Service proves nothing. */
-  readonly servicesSeen: boolean;
+  readonly servicesListed: boolean;
   /** By name: all Services in the proxy's namespace, including foreign ones, because a foreign Service can occupy a name. */
   readonly services: ReadonlyMap<string, ServiceObject>;
   /** The EndpointSlices in the proxy's namespace. */
   readonly slices: SliceIndex;
   /** By `<namespace>/<name>`; null before the first list. */
   readonly kubeconfigs: ReadonlyMap<string, KubeconfigSecret> | null;
-  /** The kubeconfigs are watched. A missing one does not exist, and one without our mark does not point to this proxy. */
-  readonly kubeconfigsHeard: boolean;
+  /** The kubeconfigs are watched. A missing kubeconfig does not exist, and one without our annotation does not point to this proxy. */
+  readonly kubeconfigsWatched: boolean;
   readonly findings: ReadonlyMap<string, KubeconfigFinding>;
   /** Problems with watches, with the Lease and with writes. */
   readonly problems: readonly Problem[];
@@ -52,7 +52,7 @@ export function kubeWorld({
   readonly writeProblems: readonly Problem[];
 }): KubeWorld {
   const { self, peers, doubtedLeases, lookAgainAtMs } = membership;
-  const { servicesSeen, services, slices, kubeconfigs, kubeconfigsHeard, findings } = objects;
+  const { servicesListed, services, slices, kubeconfigs, kubeconfigsWatched, findings } = objects;
   return Object.freeze({
     nowMs,
     wallMs,
@@ -61,11 +61,11 @@ export function kubeWorld({
     self,
     peers,
     doubtedLeases,
-    servicesSeen,
+    servicesListed,
     services,
     slices,
     kubeconfigs,
-    kubeconfigsHeard,
+    kubeconfigsWatched,
     findings,
     problems: [...objects.problems, ...membership.problems, ...writeProblems],
     lookAgainAtMs,

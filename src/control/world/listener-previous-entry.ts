@@ -1,17 +1,17 @@
 // The previous entry point of a listener after an edit of its protocol: its own port, or its server names on the shared port. Clients
 // may still use it until our slice names the new entry point and all nodes have had time to see that. It stays open for that long. Pure.
 
-import type { ListenerWish } from '../sources/additional-listener.ts';
+import type { ListenerDefinition } from '../sources/additional-listener.ts';
 import type { KubeWorld } from './kube-world.ts';
 
 export interface PreviousEntry {
-  readonly protocol: ListenerWish['protocol'];
+  readonly protocol: ListenerDefinition['protocol'];
   /** Since when no slice of this instance sends clients there (monotonic). While a slice does, this is the current time. */
   readonly sinceMs: number;
 }
 
 /** By listener key. */
-type Protocols = ReadonlyMap<string, ListenerWish['protocol']>;
+type Protocols = ReadonlyMap<string, ListenerDefinition['protocol']>;
 
 export function previousEntries(
   now: Protocols,
@@ -20,26 +20,33 @@ export function previousEntries(
   kube: KubeWorld | null,
   departureMs: number,
 ): ReadonlyMap<string, PreviousEntry> {
-  const former = new Map<string, PreviousEntry>();
-  // Without a Kubernetes API nothing is published, so no slice sends clients to the former entry point.
-  if (kube === null) return former;
+  const entries = new Map<string, PreviousEntry>();
+  // Without a Kubernetes API nothing is published, so no slice sends clients to the previous entry point.
+  if (kube === null) return entries;
   const { nowMs } = kube;
   for (const [key, protocol] of now) {
     const was = before.get(key);
     if (was !== undefined && was !== protocol) {
-      former.set(key, { protocol: was, sinceMs: nowMs });
+      entries.set(key, { protocol: was, sinceMs: nowMs });
       continue;
     }
-    const way = known.get(key);
-    if (way === undefined) continue;
-    const sinceMs = leadsTo(key, way.protocol, kube) ? nowMs : way.sinceMs;
-    if (nowMs - sinceMs < departureMs) former.set(key, { ...way, sinceMs });
+    const entry = known.get(key);
+    if (entry === undefined) continue;
+    const sinceMs = leadsTo(key, entry.protocol, kube) ? nowMs : entry.sinceMs;
+    if (nowMs - sinceMs < departureMs) entries.set(key, { ...entry, sinceMs });
   }
-  return former;
+  return entries;
 }
 
-/** True if unknown: an entry point that stays a little longer does no harm. */
-function leadsTo(key: string, protocol: ListenerWish['protocol'], { slices, self }: KubeWorld): boolean {
+/**
+ * Whether a slice of this instance still sends clients to this entry point. True if unknown: an entry point that
+ * stays a little longer does no harm.
+ */
+function leadsTo(
+  key: string,
+  protocol: ListenerDefinition['protocol'],
+  { slices, self }: KubeWorld,
+): boolean {
   const { instance, endpoint } = self;
   for (const list of slices.ours.values())
     for (const slice of list) {

@@ -239,7 +239,7 @@ describe('a listener from a file', () => {
     const first = worldFor({ ...site, listeners: [fromFile()] });
     const edited = fromFile({ selector: { matchLabels: { role: 'edge' } } });
     const second = worldFor({ ...site, listeners: [edited] }, first);
-    expect(second.listeners.listeners[0]).toMatchObject({ problems: [], wish: edited.wish });
+    expect(second.listeners.listeners[0]).toMatchObject({ problems: [], definition: edited.definition });
   });
 
   test('keeps its last valid spec after an invalid edit, and disappears at once when removed', () => {

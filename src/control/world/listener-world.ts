@@ -1,11 +1,11 @@
 // Additional listeners and machines in the World: the effective spec of each listener, and the listeners that are being withdrawn. If
 // the current spec is invalid, the last valid one from an earlier turn stays in effect. Pure.
 
-import { listenerLabels, markedSelector } from '../objects/listener-labels.ts';
+import { listenerLabels, recordedSelector } from '../objects/listener-labels.ts';
 import { ownershipOf } from '../objects/ownership.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
-import type { ListenerReading, ListenerWish } from '../sources/additional-listener.ts';
+import type { ListenerDefinition, ListenerReading } from '../sources/additional-listener.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot } from '../sources/listener-snapshot.ts';
 import type { MachineFacts } from '../sources/machine.ts';
 import type { KubeWorld } from './kube-world.ts';
@@ -13,16 +13,16 @@ import { type AdvertisedPorts, advertisedPorts } from './listener-advertised-por
 import { type PreviousEntry, previousEntries } from './listener-previous-entry.ts';
 import { MASS_DELETE, type MassDeleteAnswer, massDelete } from './mass-delete-breaker.ts';
 
-export interface JudgedListener {
+export interface EffectiveListener {
   readonly reading: ListenerReading;
   /** The current spec if it is valid, else the last valid one; null: no valid spec is known. */
-  readonly wish: ListenerWish | null;
+  readonly definition: ListenerDefinition | null;
   /** Why the current spec is not in effect; empty: it is. */
   readonly problems: readonly string[];
 }
 
 export interface ListenerDeparture {
-  readonly listener: JudgedListener;
+  readonly listener: EffectiveListener;
   /** Since when no slice of this instance sends clients here (monotonic). While a slice does, this is the current time. */
   readonly sinceMs: number;
 }
@@ -31,12 +31,12 @@ export interface ListenerWorld {
   /** A listener that is not in the list no longer exists. */
   readonly complete: boolean;
   /** Sorted by key, without the listeners that are being withdrawn. */
-  readonly listeners: readonly JudgedListener[];
+  readonly listeners: readonly EffectiveListener[];
   /** By key: listeners that are deleted or being deleted, and whose withdrawal is not finished. */
   readonly departing: ReadonlyMap<string, ListenerDeparture>;
   /** By key: the entry point that an edit replaced, while clients may still use it. */
-  readonly former: ReadonlyMap<string, PreviousEntry>;
-  /** Ports that clients of any listener may still be sent to. */
+  readonly previousEntries: ReadonlyMap<string, PreviousEntry>;
+  /** Ports to which a slice may still send clients of any listener. */
   readonly advertised: AdvertisedPorts;
   readonly machines: readonly MachineFacts[];
   readonly machinesKnown: boolean;
@@ -44,19 +44,19 @@ export interface ListenerWorld {
   readonly problems: readonly Problem[];
   /** Since when most listeners have been missing (monotonic). */
   readonly vanishedSinceMs: number | null;
-  /** Listener Services that exist without the CRD: which, and since when (monotonic). */
-  readonly unexplained: Unexplained | null;
+  /** Set while Services of listeners exist although the CRD is not installed: their listeners, and since when (monotonic). */
+  readonly servicesWithoutKind: ServicesWithoutKind | null;
   /** This instance's slices were listed once. They show which port each listener had, so no port is requested before that. */
-  readonly slicesSeen: boolean;
+  readonly slicesListed: boolean;
 }
 
-interface Unexplained {
+interface ServicesWithoutKind {
   readonly listeners: string;
   readonly sinceMs: number;
 }
 
-/** Long enough for the source to check again whether the CRD exists. */
-const EXPLAINED_MS = 2 * ABSENT_RETRY_MS;
+/** In this time the source checks again whether the CRD exists. */
+const KIND_RECHECK_MS = 2 * ABSENT_RETRY_MS;
 
 export function listenerWorld(
   snapshot: ListenerSnapshot,
@@ -64,22 +64,22 @@ export function listenerWorld(
   previous: ListenerWorld | null,
   { departureMs, allowMassDelete }: { readonly departureMs: number; readonly allowMassDelete: boolean },
 ): ListenerWorld {
-  const marked = markedSelectors(kube);
-  const present = presentListeners(snapshot, marked, kube, previous);
+  const records = selectorRecords(kube);
+  const present = presentListeners(snapshot, records, kube, previous);
   const missing = missingListeners(snapshot, present, previous);
   const breaker = breakerOf(missing, kube, previous, allowMassDelete);
-  const { goes, kept } = withdrawals(missing, breaker);
-  const departing = departures(goes, present, kube, previous, departureMs);
+  const { withdrawn, kept } = withdrawals(missing, breaker);
+  const departing = departures(withdrawn, present, kube, previous, departureMs);
   const listeners = [...present.values(), ...kept];
-  const unexplained = unexplainedServices(snapshot, marked, kube, previous);
+  const servicesWithoutKind = listenerServicesWithoutKind(snapshot, records, kube, previous);
   return Object.freeze({
-    complete: snapshot.complete && !breaker.trip && isExplained(unexplained, kube),
+    complete: snapshot.complete && !breaker.trip && isKindCertain(servicesWithoutKind, kube),
     listeners: Object.freeze(listeners.toSorted((a, b) => byText(a.reading.key, b.reading.key))),
     departing,
-    former: previousEntries(
+    previousEntries: previousEntries(
       protocolsOf(listeners, departing),
       protocolsOf(previous?.listeners ?? [], previous?.departing ?? new Map()),
-      previous?.former ?? new Map(),
+      previous?.previousEntries ?? new Map(),
       kube,
       departureMs,
     ),
@@ -90,24 +90,24 @@ export function listenerWorld(
       ? [...snapshot.problems, { origin: MASS_DELETE, reason: `additional listeners: ${breaker.reason}` }]
       : snapshot.problems,
     vanishedSinceMs: breaker.sinceMs,
-    unexplained,
-    slicesSeen: kube === null || kube.complete || previous?.slicesSeen === true,
+    servicesWithoutKind,
+    slicesListed: kube === null || kube.complete || previous?.slicesListed === true,
   });
 }
 
 /** By key: the listeners of the list that are not being deleted, each with its effective spec. */
 function presentListeners(
   snapshot: ListenerSnapshot,
-  marked: ReadonlyMap<string, Marked>,
+  records: ReadonlyMap<string, RecordLookup>,
   kube: KubeWorld | null,
   previous: ListenerWorld | null,
-): ReadonlyMap<string, JudgedListener> {
+): ReadonlyMap<string, EffectiveListener> {
   const before = new Map(previous?.listeners.map((each) => [each.reading.key, each]));
-  const present = new Map<string, JudgedListener>();
+  const present = new Map<string, EffectiveListener>();
   for (const reading of snapshot.listeners) {
     const { key, deleting } = reading;
     if (deleting) continue;
-    const listener = judged(reading, before.get(key), marked.get(key));
+    const listener = effectiveListener(reading, before.get(key), records.get(key));
     const was = before.get(key) ?? previous?.departing.get(key)?.listener;
     if (kube === null || !isOfAnotherCluster(listener, was)) present.set(key, listener);
   }
@@ -117,16 +117,16 @@ function presentListeners(
 /** The listeners of the previous turn that are no longer present. */
 interface MissingListeners {
   /** In the list, but to be withdrawn: a deletion is pending, or the listener was recreated for another cluster. */
-  readonly deleted: readonly JudgedListener[];
+  readonly deleted: readonly EffectiveListener[];
   /** Not in a complete list. */
-  readonly vanished: readonly JudgedListener[];
+  readonly vanished: readonly EffectiveListener[];
   /** Not in an incomplete list. These may still exist. */
-  readonly unknown: readonly JudgedListener[];
+  readonly unknown: readonly EffectiveListener[];
 }
 
 function missingListeners(
   { complete, listeners }: ListenerSnapshot,
-  present: ReadonlyMap<string, JudgedListener>,
+  present: ReadonlyMap<string, EffectiveListener>,
   previous: ListenerWorld | null,
 ): MissingListeners {
   const listed = new Set(listeners.map(({ key }) => key));
@@ -159,19 +159,21 @@ function breakerOf(
 function withdrawals(
   { deleted, vanished, unknown }: MissingListeners,
   { trip }: MassDeleteAnswer,
-): { readonly goes: readonly JudgedListener[]; readonly kept: readonly JudgedListener[] } {
+): { readonly withdrawn: readonly EffectiveListener[]; readonly kept: readonly EffectiveListener[] } {
   return trip
-    ? { goes: deleted, kept: [...vanished, ...unknown] }
-    : { goes: [...deleted, ...vanished], kept: unknown };
+    ? { withdrawn: deleted, kept: [...vanished, ...unknown] }
+    : { withdrawn: [...deleted, ...vanished], kept: unknown };
 }
 
 function protocolsOf(
-  listeners: readonly JudgedListener[],
+  listeners: readonly EffectiveListener[],
   departing: ReadonlyMap<string, ListenerDeparture>,
-): ReadonlyMap<string, ListenerWish['protocol']> {
+): ReadonlyMap<string, ListenerDefinition['protocol']> {
   const all = [...listeners, ...Array.from(departing.values(), ({ listener }) => listener)];
   return new Map(
-    all.flatMap(({ reading, wish }) => (wish === null ? [] : [[reading.key, wish.protocol] as const])),
+    all.flatMap(({ reading, definition }) =>
+      definition === null ? [] : [[reading.key, definition.protocol] as const],
+    ),
   );
 }
 
@@ -189,95 +191,97 @@ function machinesOf(
     : { machines, machinesKnown };
 }
 
-/** Another instance may see a new CRD first. The Services that it creates are not leftovers. */
-function unexplainedServices(
+/** Another instance may see a newly installed CRD first. The Services that it creates must not be deleted as leftovers. */
+function listenerServicesWithoutKind(
   { kindAbsent = false }: ListenerSnapshot,
-  marked: ReadonlyMap<string, Marked>,
+  records: ReadonlyMap<string, RecordLookup>,
   kube: KubeWorld | null,
   previous: ListenerWorld | null,
-): Unexplained | null {
-  if (kube === null || !kindAbsent || marked.size === 0) return null;
-  const listeners = [...marked.keys()].sort(byText).join(' ');
-  const before = previous?.unexplained ?? null;
+): ServicesWithoutKind | null {
+  if (kube === null || !kindAbsent || records.size === 0) return null;
+  const listeners = [...records.keys()].sort(byText).join(' ');
+  const before = previous?.servicesWithoutKind ?? null;
   return before?.listeners === listeners ? before : { listeners, sinceMs: kube.nowMs };
 }
 
-/** While it is false, the Services may be leftovers of an uninstalled CRD, or the CRD may be new. */
-const isExplained = (unexplained: Unexplained | null, kube: KubeWorld | null): boolean =>
-  kube === null || unexplained === null || kube.nowMs - unexplained.sinceMs >= EXPLAINED_MS;
+/** False while it is unknown whether such Services are leftovers of an uninstalled CRD, or belong to a new CRD. */
+const isKindCertain = (servicesWithoutKind: ServicesWithoutKind | null, kube: KubeWorld | null): boolean =>
+  kube === null ||
+  servicesWithoutKind === null ||
+  kube.nowMs - servicesWithoutKind.sinceMs >= KIND_RECHECK_MS;
 
 /** What a listener's Service records: the digest of the selector, and the cluster of the machines. */
-interface MarkedService {
+interface SelectorRecord {
   readonly digest: string;
   readonly cluster: string;
 }
 
 /** Reads the record of a listener's Service for the object with this uid; null: the Service has no record for it. */
-type Marked = (uid: string | null) => MarkedService | null;
+type RecordLookup = (uid: string | null) => SelectorRecord | null;
 
-function markedSelectors(kube: KubeWorld | null): ReadonlyMap<string, Marked> {
-  const found = new Map<string, Marked>();
+function selectorRecords(kube: KubeWorld | null): ReadonlyMap<string, RecordLookup> {
+  const found = new Map<string, RecordLookup>();
   for (const service of kube?.services.values() ?? []) {
-    const marks = listenerLabels(service.metadata);
-    if (marks === null || found.has(marks.listener)) continue;
+    const labels = listenerLabels(service.metadata);
+    if (labels === null || found.has(labels.listener)) continue;
     const ownership = ownershipOf(service);
     if (ownership.kind !== 'ours') continue;
-    found.set(marks.listener, (uid) => {
-      const digest = markedSelector(service.metadata, uid);
+    found.set(labels.listener, (uid) => {
+      const digest = recordedSelector(service.metadata, uid);
       return digest === null ? null : { digest, cluster: ownership.cluster };
     });
   }
   return found;
 }
 
-function judged(
+function effectiveListener(
   reading: ListenerReading,
-  before: JudgedListener | undefined,
-  marked: Marked | undefined,
-): JudgedListener {
-  const { wish, problems, object } = reading;
-  // A listener that was recreated under the same name may have any spec.
+  before: EffectiveListener | undefined,
+  recordFor: RecordLookup | undefined,
+): EffectiveListener {
+  const { definition, problems, object } = reading;
+  // Only a listener with the same uid counts: one that was recreated under the same name may have any spec.
   const known = before !== undefined && before.reading.object.uid === object.uid ? before : undefined;
-  const kept = known?.wish ?? null;
-  if (wish === null) return { reading, wish: kept, problems };
+  const kept = known?.definition ?? null;
+  if (definition === null) return { reading, definition: kept, problems };
   // A listener without a uid comes from a file of the operator, who may change any field.
-  if (object.uid === null) return settled(reading, wish, known);
-  // A user who may edit a listener must not reach other machines by an edit. From Kubernetes 1.25 on the API server rejects it too.
-  const made = marked?.(object.uid) ?? null;
+  if (object.uid === null) return settled(reading, definition, known);
+  // A user who may edit a listener must not reach other machines by an edit. API servers from Kubernetes 1.25 on reject such an edit too.
+  const record = recordFor?.(object.uid) ?? null;
   // The shared record takes precedence: two instances that remember different selectors would overwrite the Service in turns forever.
-  const first = made?.digest ?? kept?.selectorDigest ?? null;
-  if (first !== null && first !== wish.selectorDigest) {
-    const reason = 'spec.selector was changed: Selector is immutable; put it back, or make another listener';
-    return { reading, wish: kept, problems: [reason] };
+  const first = record?.digest ?? kept?.selectorDigest ?? null;
+  if (first !== null && first !== definition.selectorDigest) {
+    const reason = 'spec.selector was changed: Selector is immutable; restore it, or create another listener';
+    return { reading, definition: kept, problems: [reason] };
   }
-  const cluster = made?.cluster ?? kept?.cluster ?? wish.cluster;
-  if (cluster !== wish.cluster) {
-    const reason = `spec.clusterName was changed, and is immutable; it was ${cluster}`;
-    return { reading, wish: kept, problems: [reason] };
+  const cluster = record?.cluster ?? kept?.cluster ?? definition.cluster;
+  if (cluster !== definition.cluster) {
+    const reason = `spec.clusterName was changed, but it is immutable; restore ${cluster}`;
+    return { reading, definition: kept, problems: [reason] };
   }
-  return settled(reading, wish, known);
+  return settled(reading, definition, known);
 }
 
 /**
  * True if the listener was recreated for another cluster while the old one still drains. The old listener is withdrawn first. Otherwise
  * its clients would reach machines of the wrong cluster.
  */
-const isOfAnotherCluster = ({ wish }: JudgedListener, was: JudgedListener | undefined): boolean =>
-  wish !== null && was?.wish != null && was.wish.cluster !== wish.cluster;
+const isOfAnotherCluster = ({ definition }: EffectiveListener, was: EffectiveListener | undefined): boolean =>
+  definition !== null && was?.definition != null && was.definition.cluster !== definition.cluster;
 
 /** Returns the previous object if nothing changed. */
 const settled = (
   reading: ListenerReading,
-  wish: ListenerWish,
-  known: JudgedListener | undefined,
-): JudgedListener =>
+  definition: ListenerDefinition,
+  known: EffectiveListener | undefined,
+): EffectiveListener =>
   known !== undefined && known.reading === reading && known.problems.length === 0
     ? known
-    : { reading, wish, problems: [] };
+    : { reading, definition, problems: [] };
 
 function departures(
-  goes: readonly JudgedListener[],
-  present: ReadonlyMap<string, JudgedListener>,
+  withdrawn: readonly EffectiveListener[],
+  present: ReadonlyMap<string, EffectiveListener>,
   kube: KubeWorld | null,
   previous: ListenerWorld | null,
   departureMs: number,
@@ -285,8 +289,8 @@ function departures(
   const departing = new Map<string, ListenerDeparture>();
   if (kube === null) return departing;
   const { nowMs } = kube;
-  for (const listener of goes)
-    if (listener.wish !== null) departing.set(listener.reading.key, { listener, sinceMs: nowMs });
+  for (const listener of withdrawn)
+    if (listener.definition !== null) departing.set(listener.reading.key, { listener, sinceMs: nowMs });
   for (const [key, { listener, sinceMs }] of previous?.departing ?? []) {
     if (present.has(key) || departing.has(key)) continue;
     // While the slice cannot be deleted, the port stays open, because kube-proxy still sends clients to it.

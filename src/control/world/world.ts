@@ -5,7 +5,7 @@ import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../../routing/route-table.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
-import { keyOf, originOf, speaksFor } from '../sources/cluster-reading.ts';
+import { factsStillHold, keyOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
 import { type ListenerSnapshot, NO_LISTENERS } from '../sources/listener-snapshot.ts';
 import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
@@ -150,7 +150,7 @@ function lastKnownFacts(
         break;
       case 'pending':
       case 'invalid':
-        if (known !== undefined && speaksFor(reading, known)) facts.set(key, known);
+        if (known !== undefined && factsStillHold(reading, known)) facts.set(key, known);
         else facts.delete(key);
         break;
     }

@@ -49,10 +49,10 @@ function whereText(listener: ListenerView): string {
     service === null || nameConflict === undefined
       ? ''
       : `; its Service is called ${service}: ${nameConflict}`;
-  return `${standingText(listener)}${named}`;
+  return `${conditionText(listener)}${named}`;
 }
 
-function standingText({
+function conditionText({
   state,
   protocol,
   port,

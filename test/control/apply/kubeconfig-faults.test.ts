@@ -96,8 +96,8 @@ describe('the content of a kubeconfig', () => {
     await leadsHere();
     replace({ type: 'cluster.x-k8s.io/secret', data: { value: base64(`${text}\n  - [`) } });
     await expect.poll(publication).toMatchObject({ kubeconfig: 'left-alone' });
-    const told = 'cannot write to the Kubernetes API';
-    await until('the refusal is in the log', () => JSON.stringify(isthmus.log).includes(told));
+    const failure = 'write to the Kubernetes API failed';
+    await until('the refusal is in the log', () => JSON.stringify(isthmus.log).includes(failure));
     const events = site.api.store.list({ apiVersion: 'v1', kind: 'Event', namespace: NAMESPACE });
     const pages = await Promise.all(
       ['/status', '/metrics'].map(async (page) => (await isthmus.get(page)).body),
@@ -112,6 +112,6 @@ describe('the content of a kubeconfig', () => {
     ])
       expect(everything.includes(secret), secret).toBe(false);
     expect(refusal.hits).toBe(1);
-    expect(everything).toContain(told);
+    expect(everything).toContain(failure);
   });
 });

@@ -55,7 +55,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
       complete: true,
       machinesKnown: true,
       listeners: [
-        { key: 'magnum-system/ssh', origin: 'a.yaml document 2', problems: [], wish: { port: 22 } },
+        { key: 'magnum-system/ssh', origin: 'a.yaml document 2', problems: [], definition: { port: 22 } },
       ],
       machines: [{ key: 'magnum-system/m-1', addresses: ['10.0.0.9'] }],
     });
@@ -78,7 +78,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     write('ssh.yaml', LISTENER.replace(right, wrong));
     const { source } = await started();
     const [read] = source.listeners.snapshot().listeners;
-    expect(read?.wish).toBeNull();
+    expect(read?.definition).toBeNull();
     expect(read?.problems).toEqual([expect.stringMatching(problem)]);
   });
 
@@ -93,7 +93,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     write('m.yaml', MACHINE.replace('role: worker', 'role: edge'));
     await until('it is seen', () => source.listeners.snapshot().machines[0]?.labels.role === 'edge');
     write('ssh.yaml', LISTENER.replace('generation: blue', 'generation: green'));
-    const asked = () => source.listeners.snapshot().listeners[0]?.wish?.selection.members.requirements ?? [];
+    const asked = () => source.listeners.snapshot().listeners[0]?.definition?.selection.members.requirements ?? [];
     await until('that too', () => asked().some(({ values }) => [...values].includes('green')));
     expect(changes()).toBe(2);
     unlinkSync(join(directory, 'ssh.yaml'));
@@ -112,7 +112,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     write('1.yaml', LISTENER);
     write('2.yaml', LISTENER.replace('port: 22', 'port: 23'));
     const { source } = await started();
-    expect(source.listeners.snapshot().listeners.map(({ wish }) => wish?.port)).toEqual([22]);
+    expect(source.listeners.snapshot().listeners.map(({ definition }) => definition?.port)).toEqual([22]);
     expect(source.snapshot().problems).toEqual([
       { origin: '2.yaml', reason: expect.stringContaining('magnum-system/ssh is in 1.yaml too') },
     ]);

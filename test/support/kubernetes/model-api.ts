@@ -40,8 +40,8 @@ export class ModelApi {
     this[kind].set(metadata.name as string, stored);
   }
 
-  putSecret(key: string, server: string, markedServer: string | null = null): void {
-    this.secrets.set(key, { resourceVersion: this.#next(), markedServer, server });
+  putSecret(key: string, server: string, recordedServer: string | null = null): void {
+    this.secrets.set(key, { resourceVersion: this.#next(), recordedServer, server });
   }
 
   /** Skips actions that the API server rejects, as `apply` does: the next plan decides again. */
@@ -74,13 +74,13 @@ export class ModelApi {
           const key = `${action.namespace}/${name}`;
           const secret = this.secrets.get(key);
           if (secret === undefined) break;
-          const markedServer = action.mark ? action.server : null;
-          if (secret.server !== action.server || secret.markedServer !== markedServer) {
-            this.secrets.set(key, { resourceVersion: this.#next(), markedServer, server: action.server });
+          const recordedServer = action.annotate ? action.server : null;
+          if (secret.server !== action.server || secret.recordedServer !== recordedServer) {
+            this.secrets.set(key, { resourceVersion: this.#next(), recordedServer, server: action.server });
             this.writes += 1;
           }
           const { resourceVersion } = this.secrets.get(key) as StoredSecret;
-          this.findings.set(key, { resourceVersion, server: action.server, leftAlone: null });
+          this.findings.set(key, { resourceVersion, server: action.server, skipReason: null });
         }
       }
     }
@@ -124,8 +124,8 @@ export class ModelApi {
       services: new Map(this.services),
       slices: sliceIndex(PersistentMap.empty<EndpointSliceObject>().with(this.slices), cache),
       kubeconfigs: new Map(this.secrets),
-      servicesSeen: true,
-      kubeconfigsHeard: true,
+      servicesListed: true,
+      kubeconfigsWatched: true,
       findings: new Map(this.findings),
       problems: [],
       lookAgainAtMs: null,
@@ -150,7 +150,7 @@ export function publication(cluster: string, changes: Partial<Publication> = {})
       deleting: false,
     },
     want: 'live',
-    near: true,
+    hasNetns: true,
     ...changes,
   };
 }
