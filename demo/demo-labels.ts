@@ -19,7 +19,7 @@ export class LabelStory {
     narrator.step(
       'A tag for billing',
       `$ kubectl annotate openstackcluster ${objectName('alpha')} ${TAGS}=${TAG.key}=${TAG.value}`,
-      'What is published for alpha carries it, the objects that are there already too. What others put there stays.',
+      'Every published object of alpha gets the tag, existing objects too. Labels of other users stay.',
     );
     management.labelService('alpha', { 'example.com/mine': 'stays' });
     const sinceMs = performance.now();
@@ -28,22 +28,22 @@ export class LabelStory {
     const ms = await narrator.until("the tag is on alpha's Service and slice", isTagged, sinceMs);
     narrator.check(
       labelsOf(management, 'beta').every((labels) => !(TAG.key in labels)),
-      `${TAG.key}=${TAG.value} is on alpha's Service and EndpointSlice after ${seconds(ms)}, and on nothing of beta's`,
+      `${TAG.key}=${TAG.value} is on alpha's Service and EndpointSlice after ${seconds(ms)}, and on no object of beta`,
     );
     management.annotateCluster('alpha', { [TAGS]: null });
     const isClean = () => labelsOf(management, 'alpha').every((labels) => !(TAG.key in labels));
     await narrator.until('the tag is gone again', isClean);
     narrator.check(
       management.serviceLabels('alpha')['example.com/mine'] === 'stays',
-      'the annotation is removed, and so is the tag; the label that another user put on the Service stays',
+      'after the annotation the tag is removed too; the label that another user set on the Service stays',
     );
   }
 
   async node(): Promise<void> {
     const { narrator, management, client } = this.#parts;
     narrator.step(
-      'The node is taken out, and put back, by its labels',
-      'It takes part while its Node has the label that --node-selector asks for. An operator takes that away:',
+      'A label takes the node out and brings it back',
+      'The instance takes part while its Node has the label in --node-selector. An operator removes the label:',
       `$ kubectl label node ${NODE} ${NODE_LABEL}-`,
     );
     const sinceMs = performance.now();
@@ -56,7 +56,7 @@ export class LabelStory {
     );
     narrator.check(
       management.hasService('alpha') && management.kubeconfig('alpha').includes(`alpha.${NAMESPACE}`),
-      `in order: slices terminating, then gone after ${seconds(ms)}; Services and kubeconfigs stay for the other nodes`,
+      `slices marked as terminating, then deleted after ${seconds(ms)}; Services and kubeconfigs stay for the other nodes`,
     );
     const againMs = performance.now();
     management.labelNode(NODE, { [NODE_LABEL]: '' });

@@ -41,8 +41,8 @@ export class ListenerStory {
     const { narrator, world, management, clusters } = this.#parts;
     narrator.step(
       "A way to two of alpha's machines, beside its API server",
-      `An AdditionalListener picks machines by label: here app=web, port ${PORT}. It gets a Service, and a port of`,
-      'its own on every network node. The one with the fewest connections is next, and who fails is passed over.',
+      `An AdditionalListener selects machines by label: here app=web, port ${PORT}. It gets a Service, and its own port`,
+      'on every network node. A client goes to the machine with the fewest connections. If that fails, it goes to the next.',
     );
     for (const each of BLUE) {
       await world.startMachine(clusters.alpha, each);
@@ -73,7 +73,7 @@ export class ListenerStory {
     const alone = await this.#visits(to, 4);
     narrator.check(
       alone.every((name) => name === 'blue-1'),
-      'blue-2 is killed, four more at once: blue-1 has them all, and none of them failed',
+      'blue-2 is killed, and four more clients connect: blue-1 serves all of them, and none fails',
     );
     await world.startMachine(clusters.alpha, BLUE[1]);
     await narrator.until('blue-2 is ready again', async () => (await this.#counts()).ready === BLUE.length);
@@ -82,9 +82,9 @@ export class ListenerStory {
   async blueGreen(): Promise<void> {
     const { narrator, world, management, clusters } = this.#parts;
     narrator.step(
-      'Blue to green, while clients come',
-      'green-1 is the next generation. The operator named the label in --ignored-selector-labels: so it is known and',
-      'checked in advance, and gets no client, until the listener says generation=green.',
+      'Blue to green, while clients connect',
+      'green-1 is the next generation. The operator named the label in --ignored-selector-labels. So Isthmus checks',
+      'green-1 in advance, and sends it no client until the listener says generation=green.',
     );
     await world.startMachine(clusters.alpha, GREEN);
     management.addMachine('alpha', GREEN);
@@ -96,7 +96,7 @@ export class ListenerStory {
     const { ready, ignored } = await this.#counts();
     narrator.check(
       ready === BLUE.length && ignored === 1,
-      'two machines are Ready, green-1 is Ignored: it would be ready, and is not counted as unwell',
+      'two machines are Ready, and green-1 is Ignored: its health is known and does not count',
     );
     const to = await this.#resolve();
     const answers: string[] = [];
@@ -131,7 +131,7 @@ export class ListenerStory {
     const after = await this.#visits(to, 3);
     narrator.check(
       after.every((name) => name === GREEN.name) && (await this.#counts()).ignored === BLUE.length,
-      'from now on all go to green-1, and the blue ones are Ignored: the way back is as short',
+      'now all clients go to green-1, and the blue machines are Ignored: the way back is as fast',
     );
   }
 
@@ -168,6 +168,6 @@ function visit({ address: host, port }: Place): Promise<string> {
       socket.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })),
     );
     socket.once('error', ({ code, message }: NodeJS.ErrnoException) => resolve(code ?? message));
-    socket.once('close', () => resolve(text.trim() || 'closed without a word'));
+    socket.once('close', () => resolve(text.trim() || 'closed without data'));
   });
 }

@@ -54,7 +54,8 @@ export class Narrator {
     while (!(await condition())) {
       const problem = this.#hopeless();
       if (problem !== null) throw new Error(`${problem} before ${what}`);
-      if (performance.now() > end) throw new Error(`waited ${WAIT_MS / 1000} s in vain until ${what}`);
+      if (performance.now() > end)
+        throw new Error(`gave up after ${WAIT_MS / 1000} s of waiting until ${what}`);
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
     return performance.now() - sinceMs;

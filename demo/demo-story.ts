@@ -41,8 +41,8 @@ export class DemoStory {
     const { narrator, world, clusters } = this.#parts;
     narrator.step(
       'Two tenants, one address',
-      'Each has a Kubernetes cluster without a floating IP. Their networks know nothing of each other,',
-      'so both API servers got the same private address. Each network is a network namespace of this node.',
+      'Each has a Kubernetes cluster without a floating IP. The two networks are independent, so both API',
+      'servers have the same private address. Each network is a network namespace of this node.',
     );
     const both = [clusters.alpha, clusters.beta];
     for (const cluster of both) {
@@ -61,8 +61,8 @@ export class DemoStory {
   objects(): void {
     const { narrator, management, clusters } = this.#parts;
     narrator.step(
-      'A management cluster that knows them, and cannot reach them',
-      'Its Kubernetes API is a stand-in, in memory, over HTTPS; what is in it is what Cluster API leaves there.',
+      'A management cluster that knows the tenants, and cannot reach them',
+      'Its Kubernetes API is an in-memory one over HTTPS. It contains the objects that Cluster API creates.',
     );
     management.addNode(NODE, { [NODE_LABEL]: '' });
     for (const cluster of [clusters.alpha, clusters.beta]) {
@@ -73,7 +73,7 @@ export class DemoStory {
     }
     narrator.check(
       ['alpha', 'beta'].every((name) => management.kubeconfig(name).includes(DIRECT_SERVER)),
-      'two kubeconfigs name the same server: a client that uses one reaches no cluster',
+      'both kubeconfigs name the same server, and a client that uses one reaches no cluster',
     );
   }
 
@@ -101,8 +101,8 @@ export class DemoStory {
       `      ${flags.slice(4, 8).join(' ')} \\`,
       `      ${flags.slice(8, 12).join(' ')} \\`,
       `      ${flags[12]} '${flags[13]}'`,
-      'It watches the API, finds the namespaces, and checks through each whether the API server answers. Then,',
-      'in this order: route, Service, EndpointSlice, kubeconfig. (--propagation-wait is shorter than usual here.)',
+      'It watches the API, finds the network namespaces, and checks in each one whether the API server answers. Then it',
+      'makes, in this order: route, Service, EndpointSlice, kubeconfig. (--propagation-wait is shorter here than usual.)',
     );
   }
 
@@ -138,8 +138,8 @@ export class DemoStory {
     const { narrator, client, clusters } = this.#parts;
     narrator.step(
       'A client takes a kubeconfig and uses it, as magnum-conductor or kubectl does',
-      'In a real cluster CoreDNS resolves the name to the Service, and kube-proxy sends the connection on to a',
-      'ready endpoint. Here the demo does that, from the same Service and EndpointSlice; then comes real TLS.',
+      'In a real cluster CoreDNS resolves the name to the Service, and kube-proxy forwards the connection to a',
+      'ready endpoint. Here the demo does both, from the same Service and EndpointSlice. The TLS is real.',
     );
     for (const { name } of [clusters.alpha, clusters.beta]) {
       const { server } = await client.kubeconfig(name);
@@ -151,16 +151,16 @@ export class DemoStory {
       await this.#reaches(name);
     }
     narrator.tell(
-      'One port: the name in the ClientHello picked the network namespace. TLS is end to end: the',
+      'One port: the name in the ClientHello selected the network namespace. TLS is end to end: the',
     );
     narrator.tell(
-      "client checked the server by the kubeconfig's CA, the server the client by its certificate.",
+      "client checked the server with the kubeconfig's CA, and the server checked the client's certificate.",
     );
     const alpha = await client.kubeconfig('alpha');
     const mixed = await askServer(HERE, `beta.${NAMESPACE}`, alpha);
     narrator.check(
       mixed.kind === 'failed',
-      `alpha's credentials under beta's name: the client itself refuses (${textOf(mixed)}), so no mix-up`,
+      `alpha's credentials with beta's name: the client itself rejects the server (${textOf(mixed)})`,
     );
     await this.#alerted('delta', 'unrecognized name', 'delta does not exist: TLS alert unrecognized_name');
   }
@@ -168,7 +168,7 @@ export class DemoStory {
   async thirdCluster(proxy: DemoProxy): Promise<void> {
     const { narrator, world, management, client, clusters } = this.#parts;
     const { gamma } = clusters;
-    narrator.step('A third cluster is made; nothing is restarted or reloaded');
+    narrator.step('A third cluster appears, without a restart or a reload');
     management.addCluster(gamma);
     let reason = '';
     await narrator.until('gamma is known', async () => {
@@ -178,7 +178,7 @@ export class DemoStory {
     });
     narrator.check(
       reason.includes(gamma.networkId) && !management.hasService('gamma'),
-      'gamma is known, but its network is not on this node: nothing is published, and /status says why',
+      'gamma is known, but its network is not on this node: Isthmus publishes nothing, and /status says why',
     );
     world.attachNetwork(gamma);
     await world.startApiServer(gamma);
@@ -195,7 +195,7 @@ export class DemoStory {
     );
     narrator.check(
       true,
-      `its network arrives with its API server: first answer through its kubeconfig ${seconds(ms)} later`,
+      `its network and its API server appear on the node: first answer through its kubeconfig ${seconds(ms)} later`,
     );
   }
 
@@ -217,7 +217,7 @@ export class DemoStory {
     const answer = await client.ask('alpha');
     narrator.check(
       answer.kind === 'failed' && answer.error.includes('no ready endpoint'),
-      `new clients are sent nowhere: ${textOf(answer)}`,
+      `kube-proxy sends no new client to alpha: ${textOf(answer)}`,
     );
     await this.#alerted(
       'alpha',
@@ -235,19 +235,19 @@ export class DemoStory {
     const { narrator, management, client, clusters } = this.#parts;
     const { beta } = clusters;
     narrator.step(
-      'beta is proxied no more: disableAPIServerFloatingIP is set to false',
-      'Everything is withdrawn in an order that cuts off no client: kubeconfig, EndpointSlice, Service, route.',
+      'beta is no longer proxied: disableAPIServerFloatingIP is set to false',
+      'Isthmus withdraws everything in an order that cuts off no client: kubeconfig, EndpointSlice, Service, route.',
     );
     const sinceMs = performance.now();
     management.setFloatingIp('beta', true);
     const given = await narrator.until(
-      'the kubeconfig of beta is given back',
+      'the kubeconfig of beta is restored',
       () => management.kubeconfig('beta').includes(`server: ${DIRECT_SERVER}\n`),
       sinceMs,
     );
     narrator.check(
       management.kubeconfig('beta') === clusterKubeconfig(beta, DIRECT_SERVER),
-      `kubeconfig given back after ${seconds(given)}, byte for byte as it was, server: ${DIRECT_SERVER}`,
+      `kubeconfig restored after ${seconds(given)}, byte for byte as before, server: ${DIRECT_SERVER}`,
     );
     await narrator.until("beta's EndpointSlice is terminating", () => management.isTerminating('beta'));
     const withdrawn = await narrator.until(
@@ -256,13 +256,13 @@ export class DemoStory {
       sinceMs,
     );
     const free = await narrator.until(
-      'the Service of beta is gone',
+      'the Service of beta is deleted',
       () => !management.hasService('beta'),
       sinceMs,
     );
     narrator.check(
       withdrawn <= free,
-      `EndpointSlice marked as terminating, then gone after ${seconds(withdrawn)}; Service gone after ${seconds(free)}`,
+      `EndpointSlice marked as terminating, then deleted after ${seconds(withdrawn)}; Service deleted after ${seconds(free)}`,
     );
     await this.#reaches('alpha');
     const again = performance.now();
@@ -275,13 +275,13 @@ export class DemoStory {
     const answer = await client.ask('beta');
     narrator.check(
       answer.kind === 'answered' && answer.body.cluster === 'beta',
-      `and set to true again: published, kubeconfig rewritten, answering after ${seconds(published)}`,
+      `set to true again: published, kubeconfig rewritten, answering after ${seconds(published)}`,
     );
   }
 
   async stopped(proxy: DemoProxy): Promise<void> {
     const { narrator, management, clusters } = this.#parts;
-    narrator.step('Isthmus is told to stop (SIGTERM)');
+    narrator.step('Isthmus gets SIGTERM and stops');
     const sinceMs = performance.now();
     const ended = proxy.stop();
     const names = Object.keys(clusters);
@@ -294,11 +294,11 @@ export class DemoStory {
     const total = seconds(performance.now() - sinceMs);
     narrator.check(
       code === 0,
-      `first its slices are withdrawn, after ${seconds(ms)}; then it ends, after ${total}, with exit code ${code}`,
+      `it first withdraws its slices, after ${seconds(ms)}; then it exits, after ${total}, with code ${code}`,
     );
     narrator.check(
       management.leases().length === 0 && names.every((name) => management.hasService(name)),
-      'its Lease is given up; Services and kubeconfigs stay, for the other instances or its own restart',
+      'its Lease is deleted; Services and kubeconfigs stay, for the other instances or its own restart',
     );
   }
 
@@ -310,11 +310,11 @@ export class DemoStory {
     const told = problems.map(({ origin, reason }) => `${origin}: ${reason}`).join('; ');
     narrator.check(
       problems.length === 0,
-      `its user has the ${RULES} rules of src/control/objects/needed-rights.ts, and nothing is missing${told}`,
+      `its user has exactly the ${RULES} rules of src/control/objects/needed-rights.ts, and no right is missing${told}`,
     );
     narrator.check(
       status === 403,
-      `and no more: asked with its token, the Secrets of kube-system answer ${status}`,
+      `it has no other right: with its token, a request for the Secrets of kube-system gets ${status}`,
     );
   }
 

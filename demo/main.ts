@@ -13,17 +13,17 @@ import { DemoWorld, NODE_ADDRESS } from './demo-world.ts';
 
 const MANAGEMENT_PORT = 7443;
 
-const HELP = `npm run demo: isolated clusters with the same private address, each in a network namespace of its own, become Services,
-EndpointSlices and kubeconfigs of a management cluster, and are reached by name through one port.
+const HELP = `npm run demo: isolated clusters have the same private address, each in its own network namespace. Isthmus publishes them as
+Services, EndpointSlices and kubeconfigs of a management cluster. Clients reach each one by name through one port.
 
-  npm run demo              stays up until Ctrl-C, with a kubeconfig for kubectl and addresses to try by hand
-  npm run demo -- --once    checks every step and exits 0 if all of it is true
+  npm run demo              runs until Ctrl-C, with a kubeconfig for kubectl and addresses to try by hand
+  npm run demo -- --once    exits after the last step, with code 0 if every check passed
 
-It makes network namespaces: run it through npm, which gives it a sandbox of its own.
+The demo creates network namespaces. npm starts it in its own sandbox.
 `;
 
 const OPENING = `Isthmus reaches Kubernetes clusters that have no floating IP, by name, through their tenants' own networks.
-Network namespaces, TLS and the program are real; what stands in for something else is said to.`;
+Network namespaces, TLS and the program are real. The demo says where it replaces another part.`;
 
 async function demo(args: readonly string[]): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {
@@ -38,7 +38,7 @@ async function demo(args: readonly string[]): Promise<number> {
   const forwards = readForwards(process.env.ISTHMUS_DEMO_FORWARDS);
   if (forwards === null) {
     process.stderr.write(
-      'The demo makes network namespaces: `npm run demo` gives it a sandbox of its own.\n',
+      'The demo creates network namespaces, so it needs a sandbox. Start it with `npm run demo`.\n',
     );
     return 1;
   }
@@ -58,7 +58,7 @@ async function demo(args: readonly string[]): Promise<number> {
     if (once) return 0;
     run.invite();
     await stopped;
-    say('\nStopping: the slices are withdrawn, the proxy drains, then the namespaces go.');
+    say('\nStopping: Isthmus withdraws its slices and drains. Then the namespaces are deleted.');
     return 0;
   } catch (error) {
     say(`\n✗ ${(error as Error).message}`);
@@ -131,7 +131,7 @@ class DemoRun {
     await labels.tag();
     await labels.node();
     if (once) await story.stopped(proxy);
-    say(`\n${narrator.checks} checks, all true, in ${narrator.elapsed}.`);
+    say(`\n${narrator.checks} checks, all passed, in ${narrator.elapsed}.`);
   }
 
   fallSilent(): void {
@@ -145,11 +145,11 @@ class DemoRun {
     const kubeconfig = this.#management?.writeKubeconfig('admin', { directory: shared, server }) ?? '';
     const proxied = `alpha.${NAMESPACE}`;
     say(`
-It stays up until Ctrl-C. From another terminal, the management cluster:
+The demo runs until Ctrl-C. Use the management cluster from another terminal:
   export KUBECONFIG=${kubeconfig}
   kubectl get openstackclusters,additionallisteners,machines,services,endpointslices,leases,events
   kubectl patch openstackcluster ${objectName('beta')} --type merge -p '{"spec":{"disableAPIServerFloatingIP":false}}'
-alpha itself, through its rewritten kubeconfig (only DNS and kube-proxy are missing out there, hence --server):
+alpha itself, through its rewritten kubeconfig (--server replaces DNS and kube-proxy, which this machine does not have):
   kubectl get secret alpha-kubeconfig -o jsonpath='{.data.value}' | base64 -d > ${join(shared, 'alpha')}
   kubectl --kubeconfig ${join(shared, 'alpha')} --server https://127.0.0.1:${ports.proxy} --tls-server-name ${proxied} version
 The same without kubectl; an unknown name; and the status of the proxy:
@@ -157,7 +157,7 @@ The same without kubectl; an unknown name; and the status of the proxy:
   openssl s_client -connect 127.0.0.1:${ports.proxy} -servername unknown.${NAMESPACE} </dev/null
   curl -s http://127.0.0.1:${ports.admin}/status
 
-What it publishes, and who connects, refused or not, leaves one line each:`);
+Each published object and each connection, rejected ones too, prints one line:`);
     if (this.#proxy === null) return;
     this.#proxy.onLog = (line) => {
       const short = shortened(line);

@@ -49,13 +49,13 @@ describe('npm run demo', () => {
   let kubeconfigFile = '';
   beforeAll(async () => {
     demo = new Demo();
-    await demo.says('leaves one line each');
+    await demo.says('prints one line:');
     kubeconfigFile = demo.matched(/export KUBECONFIG=(.+)/);
   }, STORY_MS + 10_000);
   afterAll(() => demo.ended('SIGKILL'));
 
   test('tells its complete story', () => {
-    expect(demo.output).toMatch(/\d+ checks, all true/);
+    expect(demo.output).toMatch(/\d+ checks, all passed/);
     expect(demo.output).not.toContain('✗');
   });
 
