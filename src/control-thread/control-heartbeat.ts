@@ -1,5 +1,5 @@
-// Sends periodic beats to the control thread and measures how long it has not answered. It counts beats without an answer, not
-// time: a main thread that was itself blocked for seconds must not report the control thread as stalled.
+// Sends periodic beats to the control thread and measures how long it has not answered. It counts unanswered beats instead of
+// seconds: a main thread that was itself blocked must not report the control thread as stalled.
 
 export interface ControlHeartbeatOptions {
   /** Sends a beat. The owner reports the answer with `answered`. */

@@ -30,7 +30,7 @@ export interface ControlKubernetesOptions {
   readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
 }
 
-/** The address can change while a process runs for weeks. */
+/** How often the address of the default route is read again. It can change while a process runs for weeks. */
 const ADDRESS_EVERY_MS = 30_000;
 
 export class ControlKubernetes {
@@ -54,11 +54,11 @@ export class ControlKubernetes {
       userAgent: `isthmus/${deps.version}`,
       onCredentialProblem: (problem) =>
         problem === null
-          ? log('info', {}, 'the credentials for the Kubernetes API can be read again')
+          ? log('info', {}, 'credentials for the Kubernetes API are readable again')
           : log(
               'warn',
               { problem },
-              'the credentials for the Kubernetes API cannot be read; the old ones stay in use',
+              'credentials for the Kubernetes API are unreadable: the previous ones stay in use',
             ),
     });
     const kubernetes = new ControlKubernetes(deps, client, await readDefaultRouteAddress());
@@ -126,7 +126,7 @@ export class ControlKubernetes {
     await Promise.all([this.publisher.start(), this.listeners.start()]);
   }
 
-  /** Sets the address and port that accept clients. */
+  /** The proxy accepts clients at this address and port. */
   listening(address: string, port: number): void {
     this.#listen = address;
     this.#tellUnheard();
@@ -160,8 +160,8 @@ export class ControlKubernetes {
 
   #tellParticipation(takesPart: boolean, reason: string): void {
     const message = takesPart
-      ? 'this instance takes part: clients are sent to it'
-      : 'this instance takes no part: clients are sent elsewhere, and its slices go in order';
+      ? 'this instance takes part: it publishes and gets clients'
+      : 'this instance does not take part: its slices are withdrawn, and clients use other instances';
     this.#deps.log('info', { reason }, message);
   }
 
@@ -171,8 +171,8 @@ export class ControlKubernetes {
   }
 
   /**
-   * Warns once for each advertised address that the listener does not accept on. The configuration check already rejects definite
-   * conflicts between flags. Here the address may be intended, or comes from the default route.
+   * Warns once for each advertised address at which this instance does not listen. It is no error: the address may be intended, for
+   * example that of a proxy in front, or it may come from the default route.
    */
   #tellUnheard(): void {
     const choice = this.#advertised();

@@ -30,7 +30,10 @@ export interface ControlHandlers {
 
 export interface HealthAnswer {
   readonly health: ReadonlyMap<string, TargetHealth>;
-  /** When the answer arrived, in milliseconds since the epoch. It is old while the control thread is busy. null: no answer yet. */
+  /**
+   * When the answer arrived, in milliseconds since the epoch; null before the first answer. While the control thread is busy, this
+   * is the time of an earlier answer.
+   */
   readonly atMs: number | null;
 }
 
@@ -44,13 +47,13 @@ export class ControlRefusal extends Error {
   readonly code = 'EKUBECONFIG';
 }
 
-/** After this time, /status shows the last known health. */
+/** How long `/status` waits for fresh health. After that it shows the last known health. */
 const HEALTH_DEADLINE_MS = 250;
 
-/** Enough for a busy control thread (a large manifest) to finish and exit. A stuck thread is terminated. */
+/** Long enough for a busy control thread (a large manifest) to finish and exit. After that, the thread is terminated. */
 const STOP_DEADLINE_MS = 5000;
 
-/** In addition to the propagation wait. The control thread ends the withdrawal earlier, unless it is stuck. */
+/** Added to the propagation wait. The control thread has a shorter deadline, so this one passes only if the thread is stuck. */
 const WITHDRAWAL_DEADLINE_MS = 6000;
 
 export class ControlLink {
@@ -72,7 +75,7 @@ export class ControlLink {
   #desired = NOTHING_DESIRED;
   #health: HealthAnswer = { health: new Map(), atMs: null };
   #healthAnswer: PromiseWithResolvers<void> | null = null;
-  /** Backend keys. The number of backends bounds the set, however many clients fail while the control thread is busy. */
+  /** Backend keys. The number of backends bounds this set, even if many clients fail while the control thread is busy. */
   readonly #failedDials = new Set<string>();
   #dialsUnderWay = false;
   /** Port outcomes that are not sent yet; null: none. */
@@ -96,10 +99,10 @@ export class ControlLink {
         deps.log(
           'error',
           { since: new Date(sinceMs).toISOString() },
-          'the control thread does not answer: clients are served by the routes as they were',
+          'control thread does not answer: clients are served by the last known routes',
         ),
       onRecovery: (silentMs) =>
-        deps.log('warn', { silentMs: Math.round(silentMs) }, 'the control thread answers again'),
+        deps.log('warn', { silentMs: Math.round(silentMs) }, 'control thread answers again'),
     });
     // The same file extension as this file: compiled JavaScript, or TypeScript source.
     const script = deps.script ?? new URL(`./control-thread${import.meta.url.slice(-3)}`, import.meta.url);
@@ -122,8 +125,8 @@ export class ControlLink {
           failure.reject(new ControlRefusal(this.#refusal));
           return;
         }
-        const why = cause instanceof Error ? cause.message : 'unexpected exit';
-        failure.reject(new ControlThreadError(`the control thread ended: ${why}`, { cause }));
+        const why = cause instanceof Error ? cause.message : 'no error was reported';
+        failure.reject(new ControlThreadError(`control thread exited unexpectedly: ${why}`, { cause }));
       }),
     );
   }
@@ -213,7 +216,7 @@ export class ControlLink {
   async #stop(): Promise<void> {
     this.#post({ kind: 'stop' });
     const timer = setTimeout(() => {
-      this.#deps.log('warn', {}, 'the control thread does not end by itself: ending it');
+      this.#deps.log('warn', {}, 'control thread does not exit in time: terminating it');
       void this.#worker.terminate();
     }, this.#deps.stopDeadlineMs ?? STOP_DEADLINE_MS);
     await this.#exited;

@@ -44,7 +44,7 @@ export type FromControl =
     }
   /** Once: the thread cannot start, for a reason that the operator can fix. The thread ends. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Once: no published slice leads clients to this instance any more, or the time limit passed. */
+  /** Once: no published slice sends clients to this instance any more, or the time limit passed. */
   | { readonly kind: 'withdrawn' }
   /** Once: another process on this node supersedes this one. This process writes nothing more and should end. */
   | { readonly kind: 'superseded'; readonly holder: string }

@@ -1,5 +1,5 @@
-// Wires the control side in its own worker thread: source, netns directory, health checks and control loop. Its decisions go to the
-// main thread as messages. It never touches a client's connection, so slow work here is harmless.
+// Wires the control side in its own worker thread: source, netns directory, health checks and control loop. It sends its results to
+// the main thread as messages. It never handles a client's connection, so slow work here delays no client.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RunConfig } from '../cli/config/config.ts';
 import { ControlLoop, type Publisher } from '../control/control-loop.ts';
@@ -21,11 +21,11 @@ import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
 
-/** Limit for the first health verdicts. After it, clients are served without them. */
+/** How long the start waits for the first health verdicts. After that, clients are served without them. */
 const SETTLE_TIMEOUT_MS = 10_000;
 const SETTLE_LOOK_MS = 20;
 
-/** Time for the requests of the withdrawal: an API that does not answer must not delay the end. */
+/** How long the requests of the withdrawal may take: an API that does not answer must not delay the exit. */
 const WITHDRAWAL_ROOM_MS = 3000;
 
 /** Limit between two beats. Further turns are not reported; the average barely changes. */
@@ -149,7 +149,7 @@ class ControlThread {
       this.#loop = this.#newLoop(files, files.listeners, null);
       return;
     }
-    // A late import: the file source does not need this code.
+    // Imported on first use: the file source does not need this code.
     const { ControlKubernetes } = await import('./control-kubernetes.ts');
     const kubernetes = await ControlKubernetes.open({
       config: this.#config,
@@ -161,11 +161,11 @@ class ControlThread {
       onSuperseded: (holder) => this.#post({ kind: 'superseded', holder }),
       log: (level, facts, message) => this.#log(level, facts, message),
     });
-    // `stop` may arrive during the open, when `#kubernetes` is not set yet.
+    // `stop` may have arrived during `open`, when `#kubernetes` was not set yet.
     if (this.#stopping) return kubernetes.stop();
     this.#kubernetes = kubernetes;
     this.#loop = this.#newLoop(kubernetes.source, kubernetes.listeners, kubernetes.publisher);
-    // No await: clients are served as soon as the clusters are known.
+    // Without await, so that clients are served as soon as the clusters are known.
     void kubernetes.start();
   }
 
@@ -196,7 +196,7 @@ class ControlThread {
         this.#log(
           'error',
           { err: plainError(error) },
-          'a turn of the control loop failed; the next one tries again',
+          'turn of the control loop failed: retrying at the next trigger',
         ),
     });
   }
@@ -212,7 +212,10 @@ class ControlThread {
     this.#post({ kind: 'withdrawn' });
   }
 
-  /** Waits for the first checks: a client that connects earlier would be rejected because its cluster looks down. */
+  /**
+   * Waits for the first checks: a client that connects earlier would be rejected because its cluster looks down. A backend that is
+   * down ends the wait like one that is up. Resolves when the main thread routes by the result.
+   */
   async #firstVerdicts(): Promise<void> {
     const end = performance.now() + SETTLE_TIMEOUT_MS;
     while (!this.#stopping && performance.now() < end) {
@@ -221,7 +224,7 @@ class ControlThread {
     }
   }
 
-  /** With the port closed and no handle left, the thread ends by itself. No system call is interrupted. */
+  /** The thread exits by itself when the port is closed and no handle is left. So no system call is interrupted. */
   async #stop(): Promise<void> {
     this.#stopping = true;
     await this.#loop?.stop();

@@ -4,7 +4,7 @@ import type { Desired } from '../control/desired/desired-state.ts';
 
 type Watched = Pick<Desired, 'clusters' | 'listeners'>;
 
-/** Returns backend keys. Skips unchanged parts by reference: an unchanged value is the same object in both states. */
+/** Returns backend keys. Skips unchanged parts: an unchanged value is the same object in both states. */
 export function fallenBackends(before: Watched, after: Watched): readonly string[] {
   if (before.clusters === after.clusters && before.listeners === after.listeners) return [];
   const wereUp = upKeys(before, new Set<object>([...after.clusters, ...after.listeners]));

@@ -1,5 +1,5 @@
-// The control loop: each turn reads the world, computes the desired state and publishes what changed. Triggers carry no data, turns
-// never overlap, and a failed turn is reported and retried at the next trigger.
+// The control loop: each turn builds the World, computes the desired state, publishes it to the main thread if it changed, and
+// applies the plan. Triggers carry no data, turns never overlap, and a failed turn is reported and retried at the next trigger.
 import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
@@ -29,7 +29,7 @@ export type TriggerReason =
 export interface Publisher {
   /** Reads mirrors. Starts no request. */
   observe(): KubeWorld;
-  /** Computes from the observation, the desired state and the memory of the last applied plan. Starts no request. */
+  /** Computes the plan from the observation, the desired state and the memory of the last applied plan. Starts no request. */
   plan(kube: KubeWorld, desired: DesiredState): Plan;
   /** Starts everything that the plan contains, and returns at once. Results arrive later as `trigger('kubernetes')`. */
   apply(plan: Plan): void;
@@ -64,17 +64,20 @@ export interface ControlLoopOptions {
   readonly intervalMs: number;
 }
 
-/** How long a trigger may wait after a turn, to share the next turn: `turns` times the duration of the last turn, at most `mostMs`. */
+/**
+ * How long a trigger waits after a turn, so that several triggers share the next turn. The wait is `turns` times the duration of the last
+ * turn, at most `mostMs`.
+ */
 interface Patience {
   readonly turns: number;
   readonly mostMs: number;
 }
 
 /**
- * A thousand clusters that come up or are published at once cause thousands of verdicts, responses and watch events. A wait of three
- * turn durations limits their turns to a quarter of the thread's time, until the wait reaches `mostMs`. A failed backend waits much
- * less, because clients are still routed to it. The wait counts from the end of the last turn, so a trigger after a quiet period does
- * not wait. A reason without an entry never waits.
+ * A thousand clusters that come up or are published at once cause thousands of verdicts, responses and watch events. If each turn is
+ * followed by a wait of three turn durations, turns use at most a quarter of the thread's time. `mostMs` bounds the wait. A failed
+ * backend waits much less, because clients are still routed to it. The wait counts from the end of the last turn, so a trigger after
+ * a quiet period does not wait. A reason without an entry never waits.
  */
 const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
   kubernetes: { turns: 3, mostMs: 250 },
@@ -112,7 +115,7 @@ export class ControlLoop {
 
   /** All triggers until the next round of the event loop, or until the wait ends, share one turn. */
   trigger(reason: TriggerReason): void {
-    // Before the first snapshot of the source there is nothing to decide from.
+    // Before the first snapshot of the source, no turn is possible.
     if (this.#state !== 'running' || this.#pending !== null) return;
     const { turns, mostMs } = PATIENCE[reason] ?? { turns: 0, mostMs: 0 };
     const atMs = this.#turnEndedMs + Math.min(mostMs, turns * this.#turnTookMs);
@@ -127,7 +130,7 @@ export class ControlLoop {
     this.#later = setTimeout(() => this.#soon(), waitMs);
   }
 
-  /** Ends the wait: all pending triggers get their turn in this round of the event loop. */
+  /** Ends the wait: the turn for all pending triggers runs in this round of the event loop. */
   hurry(): void {
     if (this.#later !== null) this.#soon();
   }
@@ -191,13 +194,13 @@ export class ControlLoop {
       const shown = plan === null ? decided : withPublications(decided, plan, cache);
       const desired = settledDesired(before, shown);
       if (desired !== before) {
-        // Probe a backend before routing to it: a new backend is not up yet, so no route of this turn contains it.
+        // Probes of a new backend start here. It is not up yet, so no route of this turn contains it.
         if (desired.backends !== before?.backends) health.setTargets(desired.backends);
         publish(desired);
       }
       // Apply after `publish`: Kubernetes must not send clients here before the route exists.
       if (plan !== null) publisher?.apply(plan);
-      // Last: if a turn fails halfway, the next turn repeats all of it.
+      // This comes last, so that after a turn that failed halfway the next turn repeats everything.
       this.#desired = desired;
     } catch (error) {
       onTurnError(error);

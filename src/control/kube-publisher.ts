@@ -1,5 +1,5 @@
-// Wires the stages around Kubernetes for the control loop: two watchers give the KubeWorld of a turn, `diff` makes the plan, and
-// `apply` starts all that the plan contains. Decides nothing.
+// Wires the stages around Kubernetes for the control loop: PublicationSource and Membership give the KubeWorld of a turn, `diff`
+// makes the plan, and `apply` starts its writes. It makes no decision of its own.
 import type { KubeClient } from '../kube/kube-client.ts';
 import { Applier, type WriteOutcome } from './apply/apply.ts';
 import { EventWriter } from './apply/event-writer.ts';
@@ -23,7 +23,7 @@ export interface KubePublisherOptions extends Pick<MembershipOptions, 'advertise
   /** The cache of the control loop. */
   readonly cache: TurnCache;
   readonly settings: DiffSettings & MembershipSettings;
-  /** True if the data plane serves the routes that were decided last. */
+  /** True if the data plane has the routes of the last turn. */
   readonly routesLive: () => boolean;
   /** Requests a turn of the control loop. */
   readonly onChange: () => void;
@@ -97,7 +97,7 @@ export class KubePublisher implements Publisher {
     await Promise.all([this.#objects.start(), this.#membership.start()]);
   }
 
-  /** The proxy serves clients at this port. From now on this process takes part as an instance. */
+  /** The proxy serves clients at this port. From now on this process acquires and renews the Lease. */
   listening(port: number): void {
     this.#membership.listening(port);
     this.#changed();
@@ -109,9 +109,9 @@ export class KubePublisher implements Publisher {
   }
 
   /**
-   * Withdraws all slices of this instance in order. Resolves when none is left or at the deadline. If a successor process holds the
-   * Lease, it repoints the slices to itself and they stay. Until that change propagates, clients still connect here, so this call
-   * waits for the full deadline.
+   * Withdraws all slices of this instance. Resolves when no slice is left, or at the deadline. If a successor process holds the
+   * Lease, it changes the slices to point to itself, and they stay. Clients still connect here until all nodes see that change, so
+   * this call waits for the full deadline.
    */
   async withdraw(deadlineMs: number): Promise<void> {
     if (!this.#membership.drain()) return;
@@ -176,7 +176,7 @@ export class KubePublisher implements Publisher {
     if (this.#alarm !== null) clearTimeout(this.#alarm);
     this.#alarm = null;
     if (atMs === null) return;
-    // One millisecond late: a timer that fires early would have to be set again.
+    // One millisecond later than due: a timer that fires too early would have to be set again.
     this.#alarm = setTimeout(() => this.#changed(), Math.max(0, atMs - this.#now()) + 1);
   }
 

@@ -161,7 +161,7 @@ describe('a control thread that', () => {
     await link.start(handlers);
     await expect(link.failed).rejects.toMatchObject({
       code: 'ECONTROLTHREAD',
-      message: 'the control thread ended: a bug',
+      message: 'control thread exited unexpectedly: a bug',
       cause: { code: 'EBUG' },
     });
     expect(log).toEqual(['warn: last words']);
@@ -170,18 +170,18 @@ describe('a control thread that', () => {
   test('rejects a promise without a handler fails the link', async () => {
     open(config(), `${LISTEN} void Promise.reject(new Error('forgotten')); });`);
     void link.start(handlers);
-    await expect(link.failed).rejects.toThrow('the control thread ended: forgotten');
+    await expect(link.failed).rejects.toThrow('control thread exited unexpectedly: forgotten');
   });
 
   test('ends unexpectedly fails the link', async () => {
     open(config(), `${LISTEN} process.exit(); });`);
     void link.start(handlers);
-    await expect(link.failed).rejects.toThrow('the control thread ended: unexpected exit');
+    await expect(link.failed).rejects.toThrow('control thread exited unexpectedly: no error was reported');
   });
 
   test('cannot be loaded fails the link', async () => {
     open(config(), `import './nothing.js';`);
-    await expect(link.failed).rejects.toThrow('the control thread ended: ');
+    await expect(link.failed).rejects.toThrow('control thread exited unexpectedly: ');
   });
 
   test('is stuck is detected, delays no caller, and is terminated at the end', async () => {
@@ -202,9 +202,9 @@ describe('a control thread that', () => {
     expect(await Promise.all(asked)).toEqual(asked.map(() => ({ health: new Map(), atMs: null })));
     await until('it counts as stalled', () => link.stalledSinceMs !== null);
     expect(link.lagMs).toBeGreaterThan(4000);
-    expect(log).toEqual([expect.stringContaining('error: the control thread does not answer')]);
+    expect(log).toEqual([expect.stringContaining('error: control thread does not answer')]);
     await link.stop();
-    expect(log.at(-1)).toBe('warn: the control thread does not end by itself: ending it');
+    expect(log.at(-1)).toBe('warn: control thread does not exit in time: terminating it');
   });
 
   test('is stuck during a stop is terminated after the deadline, which is not a failure', async () => {

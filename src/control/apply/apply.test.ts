@@ -141,7 +141,7 @@ describe('the applier', () => {
     ['conflict', create('a')],
     ['already-exists', create('a')],
     ['not-found', remove('a')],
-  ])('takes %s for having been overtaken, and gives the watch a second', async (code, action) => {
+  ])('treats %s as a change by another writer, and waits a second for the watch', async (code, action) => {
     await begin(action);
     await asked[0]?.refuse(code);
     expect(outcomes).toMatchObject([{ kind: 'overtaken' }]);
@@ -295,12 +295,12 @@ describe('the applier', () => {
     });
 
     test.each([
-      ['of a user’s own type', { type: 'Opaque' }, 'user'],
+      ['of a type that a user chose', { type: 'Opaque' }, 'user'],
       ['that is immutable', { immutable: true }, 'immutable'],
       ['without its key', { data: {} }, 'no key value'],
       ['that is no text', { data: { value: Buffer.from([0xff, 0xfe]).toString('base64') } }, 'UTF-8'],
       ['that is no kubeconfig', { data: { value: Buffer.from('a: [').toString('base64') } }, ''],
-    ])('%s is left alone, with the reason', async (_title, changes, reason) => {
+    ])('%s is not changed, and the reason is recorded', async (_title, changes, reason) => {
       await begin(action);
       await asked[0]?.answer(secret(kubeconfig('https://10.0.0.5:6443'), changes));
       expect(asked).toHaveLength(1);

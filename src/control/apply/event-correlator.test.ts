@@ -88,7 +88,7 @@ describe('an Event', () => {
     ['another type', { type: 'Normal' }],
     ['another object, even of the same name', { object: { ...object, uid: 'u-2' } }],
     ['another message', { message: 'y' }],
-  ])('with %s is another', (_title, more) => {
+  ])('with %s is a separate Event', (_title, more) => {
     const { correlator, kindOf } = setup();
     correlator.decide(event('x'));
     expect(kindOf(event('x', more))).toBe('create');

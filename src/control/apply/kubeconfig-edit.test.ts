@@ -151,9 +151,9 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
   test.each<[title: string, text: string, reason: string]>([
     ['nothing', '', 'it is empty'],
     ['only a comment', '# nothing\n', 'it is empty'],
-    ['a document of nothing', '---\n', 'it is YAML, but no mapping'],
-    ['a word', 'hello', 'it is YAML, but no mapping'],
-    ['a list', '- 1', 'it is YAML, but no mapping'],
+    ['an empty document', '---\n', 'it is YAML, but not a mapping'],
+    ['a word', 'hello', 'it is YAML, but not a mapping'],
+    ['a list', '- 1', 'it is YAML, but not a mapping'],
     ['two documents', `${CAPI}---\n${CAPI}`, 'it holds 2 YAML documents'],
     ['half a document', CAPI.replace('name: kube-1\n', 'name: "kube-1\n'), 'it is not YAML at line '],
     ['a tab for indentation', CAPI.replace('    server', '\tserver'), 'it is not YAML at line 5, column '],
@@ -162,7 +162,7 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
       CAPI.replace('    server', '    server: x\n    server'),
       '(DUPLICATE_KEY)',
     ],
-    ['an alias of nothing', `${CAPI}x: *S0VZ\n`, 'its aliases or its nesting cannot be followed'],
+    ['an alias without an anchor', `${CAPI}x: *S0VZ\n`, 'its aliases or its nesting cannot be resolved'],
     ['no current-context', CAPI.replace(/current-context.*\n/, ''), 'it has no current-context'],
     [
       'an empty current-context',
@@ -180,7 +180,7 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
       'it has no context named "other", which is its current-context',
     ],
     ['no contexts', 'current-context: c\nclusters: []\n', 'it has no context named "c"'],
-    ['contexts that are no list', 'current-context: c\ncontexts: {c: 1}\n', 'it has no context named "c"'],
+    ['contexts that are not a list', 'current-context: c\ncontexts: {c: 1}\n', 'it has no context named "c"'],
     [
       'two contexts of one name',
       CAPI.replace('contexts:\n', 'contexts:\n- {name: kube-1-admin@kube-1}\n'),
@@ -212,7 +212,7 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
     [
       'a server in a block of lines',
       CAPI.replace(OLD, `>-\n      ${OLD}`),
-      'written in a way that cannot be replaced',
+      'in a YAML form that cannot be replaced',
     ],
     [
       'a server that another value shares',
@@ -229,14 +229,14 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
       `x: &c {server: ${OLD}}\nclusters: [{name: k, cluster: *c}]\n${REST}`,
       'by an anchor',
     ],
-    ['a cycle', `${CAPI}x: &x [*x]\n`, 'its aliases or its nesting cannot be followed'],
+    ['a cycle', `${CAPI}x: &x [*x]\n`, 'its aliases or its nesting cannot be resolved'],
     ['nesting without end', `${CAPI}x: ${'['.repeat(20_000)}`, 'it'],
     [
       'a bomb of aliases',
       `${CAPI}a: &a [${'x,'.repeat(9)}x]\nb: &b [${'*a,'.repeat(99)}*a]\nc: &c [${'*b,'.repeat(99)}*b]\nd: [${'*c,'.repeat(99)}*c]\n`,
-      'its aliases or its nesting cannot be followed',
+      'its aliases or its nesting cannot be resolved',
     ],
-    ['too long', `${CAPI}# ${'x'.repeat(128 * 1024)}`, 'are more than the 131072 that are read'],
+    ['too long', `${CAPI}# ${'x'.repeat(128 * 1024)}`, 'exceed the limit of 131072'],
   ])('%s', (_title, text, reason) => {
     const change = withKubeconfigServer(text, NEW);
     expect(change).toEqual({ kind: 'unusable', reason: expect.stringContaining(reason) });

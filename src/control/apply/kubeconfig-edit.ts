@@ -37,14 +37,14 @@ export function withKubeconfigServer(text: string, server: string): KubeconfigCh
   const { document, content, index } = found;
 
   const node = serverNode(document, index);
-  if (node === null) return unusable('its server is written in a way that cannot be replaced in place');
+  if (node === null) return unusable('its server is in a YAML form that cannot be replaced in place');
   const [start, end] = node.range;
   for (const scalar of spellings(server, node.style)) {
     const changed = `${text.slice(0, start)}${scalar}${text.slice(end)}`;
     if (changesOnlyServer(content, index, server, changed)) return { kind: 'changed', text: changed };
   }
   return unusable(
-    `its server cannot be replaced without changing something else: another part of the kubeconfig ` +
+    `its server cannot be replaced without another change: another part of the kubeconfig ` +
       `shares it, or the cluster ${shownValue(found.cluster)}, by an anchor`,
   );
 }
@@ -108,7 +108,7 @@ function parsed(
   | { kind: 'parsed'; document: Document.Parsed; content: Record<string, unknown> }
   | ReturnType<typeof unusable> {
   if (text.length > MAX_LENGTH)
-    return unusable(`its ${text.length} characters are more than the ${MAX_LENGTH} that are read`);
+    return unusable(`its ${text.length} characters exceed the limit of ${MAX_LENGTH}`);
   const lines = new LineCounter();
   try {
     const documents = parseAllDocuments(text, {
@@ -120,7 +120,7 @@ function parsed(
     const [document] = documents;
     if (document === undefined) return unusable('it is empty');
     if (documents.length > 1)
-      return unusable(`it holds ${documents.length} YAML documents, and one is a kubeconfig`);
+      return unusable(`it holds ${documents.length} YAML documents, but a kubeconfig has one`);
     const [broken] = document.errors;
     const error = broken === undefined ? duplicateKey(document) : { pos: broken.pos[0], code: broken.code };
     if (error !== null) {
@@ -134,10 +134,10 @@ function parsed(
     );
     return isRecord(content)
       ? { kind: 'parsed', document: document as Document.Parsed, content }
-      : unusable('it is YAML, but no mapping of keys to values');
+      : unusable('it is YAML, but not a mapping');
   } catch {
     // A stack overflow in the parser, an unresolved alias, too many aliases, or a cycle.
-    return unusable('its aliases or its nesting cannot be followed');
+    return unusable('its aliases or its nesting cannot be resolved');
   }
 }
 

@@ -48,7 +48,7 @@ describe('the log of what is published', () => {
     [KUBECONFIG, false, 'debug kubeconfig rewritten'],
     // While magnum-cluster-api-proxy runs too, this happens every ten seconds.
     [PATCH, true, 'debug changed'],
-  ])('tells %# as it should', (action, changed, line) => {
+  ])('writes the right message for outcome %#', (action, changed, line) => {
     log.write({ kind: 'done', action, changed });
     expect(lines).toEqual([line]);
     const kind = action.resource === 'secrets' ? 'Secret' : 'Service';
@@ -62,10 +62,10 @@ describe('the log of what is published', () => {
     log.write({ kind: 'done', action: CREATE, changed: true });
     log.write({ kind: 'done', action: CREATE, changed: true });
     expect(lines).toEqual([
-      'warn cannot write to the Kubernetes API: trying again',
-      'warn cannot write to the Kubernetes API: trying again',
-      'debug overtaken by another writer: planning again',
-      'info written after all',
+      'warn write to the Kubernetes API failed: retrying',
+      'warn write to the Kubernetes API failed: retrying',
+      'debug write rejected: another writer changed the object first; planning again',
+      'info write succeeded after a failure',
       'info published',
     ]);
     expect(facts[0]).toMatchObject({ error: 'forbidden: cannot create services in ns: no', retryInMs: 500 });

@@ -22,11 +22,11 @@ export class PublishLog {
     const facts = { cluster, object: `${KINDS[action.resource]} ${namespace}/${name}`, why };
     switch (outcome.kind) {
       case 'done':
-        if (this.#failing.delete(key)) this.#log('info', facts, 'written after all');
+        if (this.#failing.delete(key)) this.#log('info', facts, 'write succeeded after a failure');
         else this.#log(outcome.changed ? levelOf(action) : 'debug', facts, MESSAGES[action.kind]);
         return;
       case 'overtaken':
-        this.#log('debug', facts, 'overtaken by another writer: planning again');
+        this.#log('debug', facts, 'write rejected: another writer changed the object first; planning again');
         return;
       case 'failed': {
         const { message, code } = outcome.error;
@@ -35,7 +35,7 @@ export class PublishLog {
         this.#log(
           'warn',
           { ...facts, error: message, retryInMs: Math.round(outcome.retryInMs) },
-          'cannot write to the Kubernetes API: trying again',
+          'write to the Kubernetes API failed: retrying',
         );
       }
     }

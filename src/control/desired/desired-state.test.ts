@@ -125,7 +125,11 @@ describe('a proxied cluster', () => {
     ['never probed', undefined, '(not checked yet)'],
     ['refusing', down, '(ECONNREFUSED)'],
     ['silent by our own deadline', failed('ETIMEDOUT'), '(ETIMEDOUT)'],
-    ['silent by the kernel’s, in turns with ours: no other reason', failed('EHOSTUNREACH'), '(ETIMEDOUT)'],
+    [
+      'silent by the kernel’s deadline, alternating with ours: the reason stays the same',
+      failed('EHOSTUNREACH'),
+      '(ETIMEDOUT)',
+    ],
     ['passing for the first time', { ...up, up: false }, '(coming up)'],
   ])('with a backend %s is unhealthy, routed to nothing and still known by name', (_title, health, why) => {
     const name = `qdhcp-${ID}`;
@@ -148,7 +152,7 @@ describe('a proxied cluster', () => {
 
   test('in an OVN netns has a reason that mentions other nodes', () => {
     const { clusters } = desired({ clusters: [proxied()], netns: [`ovnmeta-${ID}`] });
-    expect(clusters[0]?.reason).toMatch(/with OVN that is normal/);
+    expect(clusters[0]?.reason).toMatch(/with OVN this is normal/);
   });
 
   test('without a netns reports the expected netns names', () => {
@@ -161,7 +165,7 @@ describe('a proxied cluster', () => {
         backends: [],
         reason:
           `no netns on this host belongs to network ${ID} (expected ovnmeta-${ID} or qdhcp-${ID}); ` +
-          'this node may simply not host that network',
+          'perhaps this node does not host that network',
       },
     ]);
   });
@@ -175,7 +179,7 @@ describe('a proxied cluster', () => {
       `its netns cannot be used: qdhcp-${ID}: not a network namespace`,
     );
     expect(desiredState(blind, SETTINGS, new TurnCache()).clusters[0]?.reason).toMatch(
-      /the netns directory could not be read/,
+      /the netns directory is not completely readable/,
     );
     expect(desiredState(blind, SETTINGS, new TurnCache()).complete).toBe(false);
   });
@@ -198,7 +202,7 @@ describe('a cluster whose object cannot be used now', () => {
     expect(clusters).toMatchObject([
       {
         state: kind,
-        reason: `status.network.id is missing; the last known route is kept, and answers at 10.0.0.5:6443 in ${name}`,
+        reason: `status.network.id is missing; the last known route stays, and answers at 10.0.0.5:6443 in ${name}`,
       },
     ]);
   });
@@ -283,7 +287,12 @@ describe('of two clusters with one name', () => {
       proxied(rival({})),
       'is in namespace magnum-system',
     ],
-    ['one that was never valid yields it', proxied(rival({})), other('invalid', mine), 'is valid'],
+    [
+      'a cluster that was never valid does not keep it',
+      proxied(rival({})),
+      other('invalid', mine),
+      'is valid',
+    ],
   ])('%s', (_title, winner, loser, why) => {
     for (const clusters of [
       [winner, loser],

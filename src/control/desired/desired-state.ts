@@ -112,7 +112,7 @@ export function desiredState(world: World, settings: DesiredSettings, cache: Tur
   const defaultRoute =
     settings.defaultCluster === null ? null : (byCluster.get(settings.defaultCluster) ?? null);
   if (settings.defaultCluster !== null && defaultRoute === null) {
-    const reason = `no proxied cluster is named ${settings.defaultCluster}: clients without a server name are refused`;
+    const reason = `no proxied cluster is named ${settings.defaultCluster}: clients without a server name are rejected`;
     problems.push({ origin: '--default-cluster', reason });
   }
   return Object.freeze({

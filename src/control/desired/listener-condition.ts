@@ -27,7 +27,7 @@ export function listenerCondition(problems: readonly string[], facts: ListenerFa
   // The previous valid spec stays in effect: a typing error does not cut off clients.
   return {
     state: 'invalid',
-    reason: `${problems.join('; ')}; what it asked for before is kept`,
+    reason: `${problems.join('; ')}; the last valid spec stays in effect`,
     detail: conditionText(now),
   };
 }
@@ -51,7 +51,7 @@ function currentState(facts: ListenerFacts): ListenerCondition {
       detail: null,
     };
   const { Ignored: ignored, Ready: ready } = memberCounts(members.map(({ status }) => status));
-  const aside = ignored === 0 ? null : `${ignored} known in advance (Ignored)`;
+  const aside = ignored === 0 ? null : `${ignored} of another rollout (Ignored)`;
   const beside = aside === null ? '' : `; ${aside}`;
   const asked = members.length - ignored;
   if (asked === 0)
@@ -77,9 +77,9 @@ const MAX_SHOWN = 3;
 
 function notReadyMembers(members: readonly PoolMember[]): string {
   const failing = members.filter(({ status }) => status.state === 'NotReady');
-  const told = failing.slice(0, MAX_SHOWN).map(({ status: { machine, reason } }) => `${machine} ${reason}`);
+  const shown = failing.slice(0, MAX_SHOWN).map(({ status: { machine, reason } }) => `${machine} ${reason}`);
   const more = failing.length > MAX_SHOWN ? `; and ${failing.length - MAX_SHOWN} more` : '';
-  return `${told.join('; ')}${more}`;
+  return `${shown.join('; ')}${more}`;
 }
 
 function noNetns(networkId: string, { index, world }: ListenerFacts): string {
@@ -88,6 +88,6 @@ function noNetns(networkId: string, { index, world }: ListenerFacts): string {
     return `the netns of its network cannot be used: ${unusable.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`;
   const expected = index.expectedNames(networkId).join(' or ');
   return world.netnsComplete
-    ? `no netns on this host belongs to network ${networkId} (expected ${expected}); this node may simply not host it`
-    : `no netns ${expected} is known here, but the netns directory could not be read completely`;
+    ? `no netns on this host belongs to network ${networkId} (expected ${expected}); perhaps this node does not host it`
+    : `no netns ${expected} was found, but the netns directory is not completely readable`;
 }

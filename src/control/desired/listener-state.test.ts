@@ -380,7 +380,7 @@ describe('rollouts', () => {
   test('the machines of the next rollout are Ignored: they are probed, but get no clients', () => {
     expect(states(site('blue'))).toEqual({ blue: 'Ready', green: 'Ignored' });
     expect(routed(site('blue'))).toEqual([['10.0.0.11'], ['10.0.0.12']]);
-    expect(one(site('blue')).status.reason).toBe('1 of 1 machines answers; 1 known in advance (Ignored)');
+    expect(one(site('blue')).status.reason).toBe('1 of 1 machines answers; 1 of another rollout (Ignored)');
   });
 
   test('a promotion and a demotion change the route in the same turn', () => {
@@ -405,7 +405,7 @@ describe('rollouts', () => {
     expect(status).toMatchObject({
       state: 'no-members',
       reason: 'no machine of kube-1 matches',
-      detail: '2 known in advance (Ignored)',
+      detail: '2 of another rollout (Ignored)',
     });
     expect(publications.find(({ listener: of }) => of?.service === 'kube-1-active')?.want).toBe('down');
   });

@@ -89,8 +89,8 @@ describe('a name that one of our Services records', () => {
     };
     expect(holdersOf(asked)).toEqual({ alpha: `${OWN}/alpha-x`, 'alpha-web': `${OWN}/web` });
     expect(claimsOf(asked).refusal(THIEF)).toBe(
-      `the name alpha-web belongs to AdditionalListener ${OWN}/web, which has it by the record on Service alpha-web; ` +
-        'this one is served once the other is gone or either is renamed',
+      `the name alpha-web belongs to AdditionalListener ${OWN}/web, which holds it by the record on Service alpha-web; ` +
+        'this one is served once the other is deleted or one of them is renamed',
     );
   });
 
@@ -118,7 +118,7 @@ describe('a name that one of our Services records', () => {
     const asked = { clusters: [asking, having], services: recorded };
     expect(holdersOf(asked)).toEqual({ prod: 'tenant-v/prod-x' });
     expect(claimsOf(asked).refusal(asking)).toContain(
-      'the cluster name prod belongs to tenant-v/prod-x (origin of tenant-v/prod-x), which has it by the record on Service prod;',
+      'the cluster name prod belongs to tenant-v/prod-x (origin of tenant-v/prod-x), which holds it by the record on Service prod;',
     );
   });
 
@@ -129,7 +129,7 @@ describe('a name that one of our Services records', () => {
   });
 
   test.each<[string, ClusterReading[]]>([
-    ['is gone', []],
+    ['was deleted', []],
     ['has another name', [cluster('tenant-v/prod-x', 'other', 9)]],
   ])(
     'whose holder %s goes to the same namespace, or to another after the Service is withdrawn',
@@ -137,7 +137,7 @@ describe('a name that one of our Services records', () => {
       const asked = { clusters: [older, ...now], services: recorded };
       expect(holdersOf(asked).prod).toBeUndefined();
       expect(claimsOf(asked).refusal(older)).toContain(
-        'belongs to tenant-v/prod-x, which had it by the record on Service prod, which is being taken back;',
+        'belongs to tenant-v/prod-x, which held it by the record on Service prod, which is being withdrawn;',
       );
       expect(holdersOf({ ...asked, services: [] }).prod).toBe('tenant-b/old');
       const heir = cluster('tenant-v/prod-y', 'prod', 99);
@@ -152,7 +152,7 @@ describe('a name that one of our Services records', () => {
     const clusters = [older, leaving, alsoLeaving];
     const claims = claimsOf({ clusters, services: recorded });
     expect(clusters.map((each) => claims.mayLeave(each))).toEqual([false, true, false]);
-    expect(claims.refusal(older)).toContain('and is being taken back;');
+    expect(claims.refusal(older)).toContain('and is being withdrawn;');
     expect(holdersOf({ clusters })).toEqual({ prod: 'tenant-b/old' });
   });
 
@@ -162,7 +162,7 @@ describe('a name that one of our Services records', () => {
     expect(holdersOf(asked)).toEqual({});
     const without = [clusterService('prod', 'tenant-v/prod-x')];
     expect(claimsOf({ ...asked, services: without }).refusal(asked.clusters[0]!)).toContain(
-      'is being taken back',
+      'is being withdrawn',
     );
   });
 
@@ -292,7 +292,7 @@ describe('a listener', () => {
     for (const service of [foreign, clusterService('alpha-ssh'), clusterService('alpha-ssh', 'x/gone')]) {
       const name = nameOfListener({ services: [service] });
       expect(name.service).toMatch(HASHED);
-      expect(name.conflict).toBe('there is a Service alpha-ssh that is not its own');
+      expect(name.conflict).toBe('another owner has the Service alpha-ssh');
     }
   });
 

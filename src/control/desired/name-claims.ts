@@ -164,14 +164,16 @@ function howRecorded(
   reading: ClusterReading | undefined,
   { clustersComplete }: NameQuestion,
 ): string | null {
-  const how = `has it by the record on Service ${name}`;
-  // No cluster can use a listener's Service. If the listener is deleted, its Service is removed before the name is free.
+  const how = `holds it by the record on Service ${name}`;
+  // The record of a listener always counts: no cluster can use a listener's Service. If the listener is deleted, its
+  // Service is deleted before the name is free.
   if (kind === 'listener') return how;
   if (isElsewhere) return `${how} and is served by instances with another --cluster-namespace`;
   if (reading === undefined) return clustersComplete ? null : `${how} and cannot be read now`;
   if (nameOf(reading) !== name) return clustersComplete ? null : how;
-  // Its clients still use this Service, and its kubeconfig may point to it. While the Service exists, no other object gets the name.
-  return reading.kind === 'not-proxied' ? `${how} and is being taken back` : how;
+  // The clients of a cluster that is no longer proxied still use this Service, and its kubeconfig may point to it. While the Service
+  // exists, no other object gets the name.
+  return reading.kind === 'not-proxied' ? `${how} and is being withdrawn` : how;
 }
 
 /**
@@ -200,7 +202,7 @@ function heirs(
 const beingTakenBack = (name: string, record: NameRecord): Holding => ({
   kind: 'recorded',
   holder: recordedClaimant(record, undefined, new Map()),
-  how: `had it by the record on Service ${name}, which is being taken back`,
+  how: `held it by the record on Service ${name}, which is being withdrawn`,
 });
 
 function recordedClaimant(

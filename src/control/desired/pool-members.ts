@@ -159,14 +159,14 @@ function memberStatus(
     netns: shown?.netnsName ?? null,
     state,
     up,
-    reason: state === 'Ignored' ? `matches but for the labels that are left out; ${reason}` : reason,
+    reason: state === 'Ignored' ? `matches except for the ignored labels; ${reason}` : reason,
   });
 }
 
 const MAX_FAILURES = 4;
 
 function failureReason(paths: readonly BackendPath[], health: ReadonlyMap<string, TargetHealth>): string {
-  if (paths.length === 0) return 'no netns on this host leads to it';
+  if (paths.length === 0) return 'no netns on this host reaches it';
   const failures = paths.slice(0, MAX_FAILURES).map((path) => `${placeOf(path)} ${failureOf(path, health)}`);
   return `does not answer: ${failures.join(', ')}`;
 }

@@ -16,7 +16,7 @@ export function servingReason(candidates: readonly ClusterCandidate[]): string {
 export function unhealthyReason(candidates: readonly ClusterCandidate[]): string {
   // An OVN localport does not tunnel: only a node that runs one of the cluster's machines reaches the API server.
   const hint = candidates.some(({ netnsName }) => isOvnNetns(netnsName))
-    ? '; with OVN that is normal on nodes that the API server cannot be reached from, and another node serves it'
+    ? '; with OVN this is normal on nodes that cannot reach the API server, and another node serves the cluster'
     : '';
   return `no backend passes its health check: ${failures(candidates)}${hint}`;
 }
@@ -29,16 +29,16 @@ export function noNetnsReason(facts: ClusterFacts, index: NetnsIndex, netnsCompl
   const expected = facts.networkIds.flatMap((id) => index.expectedNames(id)).join(' or ');
   return netnsComplete
     ? `no netns on this host belongs to network ${facts.networkIds.join(' or ')} (expected ${expected}); ` +
-        'this node may simply not host that network'
-    : `no netns ${expected} is known here, but the netns directory could not be read completely`;
+        'perhaps this node does not host that network'
+    : `no netns ${expected} was found, but the netns directory is not completely readable`;
 }
 
 export function keptRouteReason(reason: string, candidates: readonly ClusterCandidate[]): string {
   if (candidates.length === 0) return reason;
   const up = candidates.filter(isUp);
   return up.length > 0
-    ? `${reason}; the last known route is kept, and answers at ${up.map(placeOf).join(', ')}`
-    : `${reason}; the last known route is kept, but does not answer: ${failures(candidates)}`;
+    ? `${reason}; the last known route stays, and answers at ${up.map(placeOf).join(', ')}`
+    : `${reason}; the last known route stays, but does not answer: ${failures(candidates)}`;
 }
 
 function failures(candidates: readonly ClusterCandidate[]): string {

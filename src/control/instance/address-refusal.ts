@@ -5,12 +5,12 @@ import { addressRanges } from '../sources/api-server-address.ts';
 /** The API server rejects the first four (ValidateEndpointIP). No client can connect to the last. */
 const REFUSED: readonly { readonly what: string; readonly list: BlockList }[] = [
   {
-    what: 'a loopback address, which leads every client to itself',
+    what: 'a loopback address, which no other host can reach',
     list: addressRanges('127.0.0.0/8', '::1/128'),
   },
   { what: 'the unspecified address, which belongs to no host', list: addressRanges('0.0.0.0/8', '::/128') },
   {
-    what: 'a link-local address, which means another host on every link',
+    what: 'a link-local address, which is not unique outside its link',
     list: addressRanges('169.254.0.0/16', 'fe80::/10'),
   },
   { what: 'a multicast address', list: addressRanges('224.0.0.0/4', 'ff00::/8') },

@@ -55,9 +55,12 @@ describe('default routes', () => {
   test.each([
     ['nothing at all', ''],
     ['the heading alone', ROUTE.split('\n')[0] as string],
-    ['half of a default as VPNs make it', 'tun0\t00000000\t0100080A\t0003\t0\t0\t0\t00000080\t0\t0\t0\n'],
-    ['one that is down', 'eth0\t00000000\t010200C0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n'],
-    ['one that is cut off', 'eth0\t00000000\t010200C0\t0003\n'],
+    [
+      'half of a default route, as VPNs create it',
+      'tun0\t00000000\t0100080A\t0003\t0\t0\t0\t00000080\t0\t0\t0\n',
+    ],
+    ['a route that is down', 'eth0\t00000000\t010200C0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n'],
+    ['a truncated line', 'eth0\t00000000\t010200C0\t0003\n'],
   ])('are not found in %s', (_title, text) => {
     expect(ipv4DefaultRoutes(text)).toEqual([]);
     expect(ipv6DefaultRoutes(text)).toEqual([]);
@@ -85,12 +88,12 @@ describe('the address of the default route', () => {
   test.each<[title: string, interfaces: Interfaces, address: string]>([
     ['is that of its interface', on('192.0.2.7/24'), '192.0.2.7'],
     ['is the first that was assigned', on('192.0.2.7/24', '192.0.2.6/24'), '192.0.2.7'],
-    ['is no virtual one that may move away', on('192.0.2.9/32', '192.0.2.7/24'), '192.0.2.7'],
-    ['is a network of one where there is nothing else', on('192.0.2.9/32'), '192.0.2.9'],
+    ['is not a virtual one that may move to another host', on('192.0.2.9/32', '192.0.2.7/24'), '192.0.2.7'],
+    ['is a /32 if there is no other', on('192.0.2.9/32'), '192.0.2.9'],
     ['is IPv4 before IPv6', on('2001:db8::7/64', '192.0.2.7/24'), '192.0.2.7'],
-    ['is IPv6 where there is no other', on('2001:db8::7/64'), '2001:db8::7'],
+    ['is IPv6 if there is no IPv4 address', on('2001:db8::7/64'), '2001:db8::7'],
     ['is global before one that is private to the site', on('fd00::7/64', '2001:db8::7/64'), '2001:db8::7'],
-    ['is private to the site before none', on('fe80::7/64', 'fd00::7/64'), 'fd00::7'],
+    ['is private to the site if there is no other', on('fe80::7/64', 'fd00::7/64'), 'fd00::7'],
     [
       'is the lower of two IPv6 addresses, in any order',
       on('2001:db8::9/64', '2001:db8::7/64'),
@@ -116,7 +119,7 @@ describe('the address of the default route', () => {
 
   test.each<[title: string, known: typeof routes, interfaces: Interfaces, reason: string]>([
     ['there is no route', [], on('192.0.2.7/24'), 'there is no default route'],
-    ['its interface is gone', routes, {}, 'through eth0, which has no address that others can reach'],
+    ['its interface is gone', routes, {}, 'through eth0, which has no address that other hosts can reach'],
     [
       'its interface has only link-local ones',
       routes,

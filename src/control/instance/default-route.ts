@@ -62,7 +62,7 @@ export function defaultRouteAddress(
     reason:
       names.length === 0
         ? 'there is no default route'
-        : `the default route leads through ${names.join(', ')}, which has no address that others can reach`,
+        : `the default route leads through ${names.join(', ')}, which has no address that other hosts can reach`,
   };
 }
 

@@ -11,11 +11,16 @@ export interface Self {
   readonly endpoint:
     | { readonly address: string; readonly family: 'IPv4' | 'IPv6'; readonly port: number }
     | { readonly reason: string };
-  /** The port is open and the first health checks are done. Nothing is written before that, so a restart leaves no gap. */
+  /**
+   * The port is open and the first health checks are done. Nothing is written before that, so the objects of the previous
+   * process stay in place during a restart.
+   */
   readonly started: boolean;
   /** This process holds the node's Lease. Only the holder writes: a successor process may have taken the Lease over. */
   readonly holder: boolean;
-  /** The peers consider this instance dead and delete its slices. It creates none, because the peers would delete them again. */
+  /**
+   * The peers consider this instance dead and delete its slices. So this instance creates none, because the peers would delete them again.
+   */
   readonly lapsed: boolean;
   /** Whether this instance's Node publishes. Only publishing depends on it; withdrawal and cleanup do not. */
   readonly participation: Participation;
@@ -33,13 +38,15 @@ export interface DeadLease {
 export interface Peers {
   /** Live instances by their Leases, including this one. */
   readonly live: ReadonlySet<string>;
-  /** Dead instances whose slices this instance may delete now: their Leases were read live, and its turn by rank has come. */
+  /**
+   * Dead instances whose slices this instance may delete now: it has read their Leases live, and instances of a lower rank had time to act.
+   */
   readonly collect: ReadonlySet<string>;
   /** The Leases of these instances, deleted after their slices. */
   readonly deadLeases: readonly DeadLease[];
   /** Live instances that search the same namespace for clusters, including this one. */
   readonly sameScope: ReadonlySet<string>;
-  /** Position of this instance among them, from 0. The first instance does shared work; the others do it some seconds later. */
+  /** Position of this instance in `sameScope`, from 0. The first instance does shared work; the others do it some seconds later. */
   readonly rank: number;
   /** At least one other instance renews its Lease, whether or not this one can. */
   readonly anyRenews: boolean;

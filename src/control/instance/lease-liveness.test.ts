@@ -199,7 +199,7 @@ describe('the objects of a dead instance are deleted', () => {
       collect: [],
       confirm: [],
       waiting: {
-        reason: '1 instance dead; 2 instances before us may collect first',
+        reason: '1 instance dead; 2 instances before this one may delete its objects first',
         untilMs: clock.ms + 6000,
       },
     });
@@ -262,7 +262,7 @@ describe('when more than half of the others, and at least three, expire together
     expect(tracker.verdict(own())).toMatchObject({
       collect: [],
       confirm: ['isthmus-w', 'isthmus-x', 'isthmus-y'],
-      waiting: { reason: expect.stringContaining('3 of 5 instances beside us stopped renewing together') },
+      waiting: { reason: expect.stringContaining('3 of 5 instances stopped renewing together') },
     });
     for (let i = 0; i < 6; i += 1) {
       confirmAll(dead);

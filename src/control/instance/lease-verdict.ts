@@ -53,7 +53,7 @@ export function leaseVerdict(facts: VerdictFacts): LeaseVerdict {
   const { nowMs, expired, massSinceMs } = facts;
   if (expired.length === 0) return { collect: [], confirm: [], waiting: null };
   if (!renewsItself(facts)) {
-    const reason = `our own Lease is not renewed, so ${counted(expired.length)} that seem dead may not be`;
+    const reason = `our own Lease is not renewed, so ${counted(expired.length)} that seem dead may be alive`;
     return { collect: [], confirm: [], waiting: { reason, untilMs: nowMs + CONFIRMATION_MS } };
   }
   const trustedAtMs = massSinceMs === null ? 0 : massTrustedAtMs(facts, massSinceMs);
@@ -73,8 +73,8 @@ function massTrustedAtMs({ nowMs, own, reads }: VerdictFacts, massSinceMs: numbe
 function massVerdict(facts: VerdictFacts, trustedAtMs: number): LeaseVerdict {
   const { nowMs, expired, peers } = facts;
   const reason =
-    `${expired.length} of ${counted(peers)} beside us stopped renewing together: that may be our own trouble, so nothing of ` +
-    'theirs is collected before a minute of renewals and live reads';
+    `${expired.length} of ${counted(peers)} stopped renewing together: the fault may be local, so their ` +
+    'objects stay until own renewals and live reads have succeeded for a minute';
   const untilMs = Math.min(trustedAtMs, nowMs + CONFIRMATION_MS);
   return { collect: [], confirm: unconfirmed(expired, nowMs), waiting: { reason, untilMs } };
 }
@@ -89,11 +89,11 @@ function rankedVerdict({ nowMs, expired, rank }: VerdictFacts, trustedAtMs: numb
   const confirm = unconfirmed(due, nowMs);
   if (confirm.length > 0) {
     const seem = confirm.length === 1 ? 'seems' : 'seem';
-    const reason = `${counted(confirm.length)} ${seem} dead: reading the Lease once more`;
+    const reason = `${counted(confirm.length)} ${seem} dead: reading the Lease again`;
     return { collect, confirm, waiting: { reason, untilMs: nowMs + CONFIRMATION_MS } };
   }
   if (later.length === 0) return { collect, confirm, waiting: null };
-  const reason = `${counted(later.length)} dead; ${counted(rank)} before us may collect first`;
+  const reason = `${counted(later.length)} dead; ${counted(rank)} before this one may delete its objects first`;
   return { collect, confirm, waiting: { reason, untilMs: Math.min(...later.map(actsAtMs)) } };
 }
 

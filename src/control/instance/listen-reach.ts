@@ -20,8 +20,8 @@ export function unreachableAdvice(
   const other =
     addressRefusal(listen) === null ? `, or set --advertise-address ${listen} if every node reaches it` : '';
   return {
-    found: `clients are sent to ${advertised}, from ${from}, but this instance listens ${where}`,
-    fix: `Give --listen the port alone, which is all addresses${other}.`,
+    found: `clients connect to ${advertised} (from ${from}), but this instance listens ${where}`,
+    fix: `Use --listen with a port only, which means all addresses${other}.`,
   };
 }
 

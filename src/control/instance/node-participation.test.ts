@@ -28,12 +28,12 @@ describe('an instance', () => {
   test.each<[NodeSighting, string]>([
     [{ kind: 'absent' }, 'there is no Node net-1'],
     [{ kind: 'unreadable', why: 'forbidden' }, 'Node net-1 cannot be read (forbidden)'],
-  ])('does as it is told when the Node is %j, and that is a problem', (sighting, why) => {
+  ])('follows --unknown-node when the Node is %j, and reports a problem', (sighting, why) => {
     expect(of(sighting)).toMatchObject({ takesPart: true, reason: `${why}: --unknown-node take-part` });
     expect(of(sighting)?.problem).toBe(
-      `${why}, so it is unknown whether it is selected: this instance takes part all the same (--unknown-node take-part)`,
+      `${why}, so it is unknown whether it is selected: this instance takes part (--unknown-node take-part)`,
     );
     expect(of(sighting, 'stay-out')).toMatchObject({ takesPart: false });
-    expect(of(sighting, 'stay-out')?.problem).toContain('this instance stays out');
+    expect(of(sighting, 'stay-out')?.problem).toContain('this instance does not take part');
   });
 });

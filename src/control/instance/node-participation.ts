@@ -52,7 +52,7 @@ export function participation(
 
 function guessed(unknown: UnknownNode, why: string): Participation {
   const takesPart = unknown === 'take-part';
-  const done = takesPart ? 'this instance takes part all the same' : 'this instance stays out';
+  const done = takesPart ? 'this instance takes part' : 'this instance does not take part';
   const problem = `${why}, so it is unknown whether it is selected: ${done} (--unknown-node ${unknown})`;
   return { takesPart, reason: `${why}: --unknown-node ${unknown}`, problem };
 }

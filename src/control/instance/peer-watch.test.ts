@@ -150,7 +150,7 @@ describe('the other instances', () => {
     lookAndRead([lease('z', 1)], [slice('prod', 'z')]);
     expect([...peers.live]).toEqual(['m']);
     expect(peers.collect.size).toBe(0);
-    expect(waiting).toContain('reading the Lease once more');
+    expect(waiting).toContain('reading the Lease again');
     expect(asked).toEqual(['/apis/coordination.k8s.io/v1/namespaces/ns/leases/isthmus-z']);
     await settled();
     expect(changes).toBe(1);
@@ -165,9 +165,9 @@ describe('the other instances', () => {
   });
 
   test.each<[string, LeaseObject | KubeError | object]>([
-    ['is no object', {}],
-    ['cannot be had', new KubeError({ code: 'forbidden', verb: 'get', path: '/x', detail: '' })],
-  ])('are not collected when the answer %s', async (_title, answer) => {
+    ['is not an object', {}],
+    ['is an error', new KubeError({ code: 'forbidden', verb: 'get', path: '/x', detail: '' })],
+  ])('keep their objects when the answer %s', async (_title, answer) => {
     look([lease('z', 1)]);
     nowMs += 30_000;
     answers.push(answer as LeaseObject);

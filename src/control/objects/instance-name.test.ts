@@ -10,8 +10,8 @@ const nameOf = (nodeName: string) => instanceName({ nodeName, hostname: 'unused'
 describe('the name of an instance', () => {
   test.each([
     ['is the name of its Node', 'net-1', 'pod-7d9f', 'net-1'],
-    ['is the host name where the Node is not known', null, 'net-1', 'net-1'],
-    ['is the host name where the name of the Node is empty', '', 'net-1', 'net-1'],
+    ['is the host name if the Node is unknown', null, 'net-1', 'net-1'],
+    ['is the host name if the name of the Node is empty', '', 'net-1', 'net-1'],
     ['may start with a digit', '7up', '', '7up'],
     ['may have 63 letters', 'n'.repeat(63), '', 'n'.repeat(63)],
   ])('%s', (_title, nodeName, hostname, expected) => {
@@ -23,11 +23,11 @@ describe('the name of an instance', () => {
     ['dots', 'net-1.example.org', /^net-1-example-org-[0-9a-f]{10}$/],
     ['64 letters, which a host name may have', 'n'.repeat(64), /^n{52}-[0-9a-f]{10}$/],
     ['a dash where the cut falls', `${'n'.repeat(51)}-${'m'.repeat(20)}`, /^n{51}-[0-9a-f]{10}$/],
-    ['dashes around', '-net-', /^net-[0-9a-f]{10}$/],
-    ['nothing that could stay', '___', /^host-[0-9a-f]{10}$/],
+    ['dashes at both ends', '-net-', /^net-[0-9a-f]{10}$/],
+    ['no valid character', '___', /^host-[0-9a-f]{10}$/],
     ['other scripts', 'узел', /^host-[0-9a-f]{10}$/],
-    ['what looks like a hash of ours', 'net-1-0123456789', /^net-1-0123456789-[0-9a-f]{10}$/],
-  ])('with %s gets a hash of what was lost', (_title, given, expected) => {
+    ['an end that looks like a hash', 'net-1-0123456789', /^net-1-0123456789-[0-9a-f]{10}$/],
+  ])('with %s gets a hash of the original name', (_title, given, expected) => {
     expect(nameOf(given)).toMatch(expected);
   });
 

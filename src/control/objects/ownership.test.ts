@@ -38,24 +38,28 @@ describe('a Service', () => {
     ['as it is created', service(PROXIED)],
     ['as the API server returns it', service(PROXIED, {}, { type: 'ClusterIP', clusterIP: '10.96.0.9' })],
     ['with an empty selector', service(PROXIED, {}, { selector: {} })],
-  ])('of the program we replace, %s, is its own', (_title, object) => {
+  ])('of magnum-cluster-api-proxy, %s, belongs to upstream', (_title, object) => {
     expect(ownershipOf(object)).toEqual({ kind: 'upstream' });
   });
 
   test.each([
-    ['without any mark', service({}), 'neither the tag isthmus.dev/resource-owner nor the label'],
+    ['without any label', service({}), 'neither the tag isthmus.dev/resource-owner nor the label'],
     ['without labels at all', { metadata: {}, spec: {} }, 'neither the tag'],
-    ['without anything at all', {}, 'neither the tag'],
-    ['that says not to be proxied', service({ [`${UPSTREAM}/proxied-service`]: 'false' }), 'neither the tag'],
-    ['with a selector', service(PROXIED, {}, { selector: { app: 'x' } }), 'but a selector'],
+    ['without metadata', {}, 'neither the tag'],
+    [
+      'with the label proxied-service: "false"',
+      service({ [`${UPSTREAM}/proxied-service`]: 'false' }),
+      'neither the tag',
+    ],
+    ['with a selector', service(PROXIED, {}, { selector: { app: 'x' } }), 'but also a selector'],
     ['of another type', service(PROXIED, {}, { type: 'ExternalName' }), 'of type "ExternalName"'],
     [
       'tagged for two clusters',
       service({ [OWNER]: 'a' }, { [OWNER]: 'b' }),
       'says "a" as label and "b" as annotation',
     ],
-    ['tagged with an empty name', service({ [OWNER]: '' }), 'owner tag "" is no name'],
-    ['tagged for no cluster', service({}, { [OWNER]: 'a.b\n' }), 'owner tag "a.b\\n" is no name'],
+    ['tagged with an empty name', service({ [OWNER]: '' }), 'owner tag "" is not a valid'],
+    ['tagged for no cluster', service({}, { [OWNER]: 'a.b\n' }), 'owner tag "a.b\\n" is not a valid'],
   ])('%s is foreign', (_title, object, reason) => {
     expect(reasonOf(object)).toContain(reason);
   });
@@ -73,8 +77,8 @@ describe('a slice', () => {
     Object.fromEntries(Object.entries(labels).filter(([name]) => name !== key));
 
   test.each([
-    ['with our marks', slice(ours)],
-    ['with our marks and those of old instances', slice({ ...ours, ...theirs }, time)],
+    ['with our tag and labels', slice(ours)],
+    ['with our tag and labels and those of old instances', slice({ ...ours, ...theirs }, time)],
     ['whose tag is an annotation', slice(without(ours, OWNER), { [OWNER]: 'kube-1' })],
   ])('%s is ours', (_title, object) => {
     expect(ownershipOf(object)).toEqual({ kind: 'ours', cluster: 'kube-1', instance: 'net-1' });
@@ -94,8 +98,8 @@ describe('a slice', () => {
   });
 
   test.each([
-    ['without any mark', slice({}), 'no mark of ours'],
-    ['without labels', { addressType: 'IPv4', endpoints: [] }, 'no mark of ours'],
+    ['without any label', slice({}), 'no label of Isthmus'],
+    ['without labels', { addressType: 'IPv4', endpoints: [] }, 'no label of Isthmus'],
     [
       "of Kubernetes' own controller",
       slice({ 'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io' }),

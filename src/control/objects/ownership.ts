@@ -41,7 +41,7 @@ export function ownershipOf(object: Wire<V1Service> | Wire<V1EndpointSlice>): Ow
     );
   }
   if (cluster !== null && !isClusterName(cluster))
-    return foreign(`its owner tag ${shownValue(cluster)} is no name of a cluster`);
+    return foreign(`its owner tag ${shownValue(cluster)} is not a valid cluster name`);
   return 'addressType' in object
     ? sliceOwnership(cluster, labels, annotations)
     : serviceOwnership(cluster, labels, (object as Wire<V1Service>).spec);
@@ -62,7 +62,9 @@ function serviceOwnership(cluster: string | null, labels: Texts, spec: Wire<V1Se
   if (own(labels, PROXIED_SERVICE_LABEL) !== 'true')
     return foreign(`it has neither the tag ${OWNER_TAG} nor the label ${PROXIED_SERVICE_LABEL}: "true"`);
   if (Object.keys(spec?.selector ?? {}).length > 0)
-    return foreign(`it has the label ${PROXIED_SERVICE_LABEL} but a selector, which no Service of ours has`);
+    return foreign(
+      `it has the label ${PROXIED_SERVICE_LABEL} but also a selector, and no Service of Isthmus has one`,
+    );
   const type = spec?.type ?? 'ClusterIP';
   if (type !== 'ClusterIP')
     return foreign(`it has the label ${PROXIED_SERVICE_LABEL} but is of type ${shownValue(type)}`);
@@ -81,7 +83,7 @@ function sliceOwnership(cluster: string | null, labels: Texts, annotations: Text
     ];
     return missing.length === 0
       ? { kind: 'ours', cluster: cluster as string, instance }
-      : foreign(`it looks like a slice of ours, but lacks ${missing.join(' and ')}`);
+      : foreign(`it looks like a slice of Isthmus, but lacks ${missing.join(' and ')}`);
   }
   if (own(labels, PROXIED_SERVICE_LABEL) === 'true') {
     const missing = [
@@ -92,7 +94,9 @@ function sliceOwnership(cluster: string | null, labels: Texts, annotations: Text
       ? { kind: 'upstream' }
       : foreign(`it has the label ${PROXIED_SERVICE_LABEL}, but lacks ${missing.join(' and ')}`);
   }
-  return foreign(managedBy === null ? 'it has no mark of ours' : `it is managed by ${shownValue(managedBy)}`);
+  return foreign(
+    managedBy === null ? 'it has no label of Isthmus' : `it is managed by ${shownValue(managedBy)}`,
+  );
 }
 
 const foreign = (reason: string): Ownership => ({ kind: 'foreign', reason });

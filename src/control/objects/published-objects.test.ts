@@ -120,7 +120,7 @@ describe('the slice of a cluster and an instance', () => {
   });
 
   test('of mode timestamp throws without a timestamp, because old instances would crash on it', () => {
-    expect(() => endpointSliceOf({ ...slice, mode: 'timestamp' })).toThrow('needs one');
+    expect(() => endpointSliceOf({ ...slice, mode: 'timestamp' })).toThrow('needs a time stamp');
   });
 
   test('of mode lease has no timestamp even if one is given', () => {
@@ -144,7 +144,7 @@ describe('the slice of a cluster and an instance', () => {
     ['empty', ''],
     ['an empty part', 'net..1'],
     ['254 letters', 'n'.repeat(254)],
-  ])('names no Node where no Node can have that name: %s', (_title, nodeName) => {
+  ])('names no Node if the name is not a valid Node name: %s', (_title, nodeName) => {
     expect(endpointSliceOf({ ...slice, nodeName }).endpoints?.[0]).not.toHaveProperty('nodeName');
   });
 

@@ -38,7 +38,7 @@ describe('tags', () => {
 
   test('are used only if all are valid, and every problem is named', () => {
     expect(tags('good=1,,a=b=c,good=2,=x,Ä=1')).toEqual([
-      '"" is no tag: key=value is one',
+      '"" is not a tag. Use key=value',
       expect.stringMatching(/^the value "b=c" of "a" cannot be used: /),
       'the key "good" is given twice',
       expect.stringMatching(/^the key "" cannot be used: /),
@@ -49,7 +49,7 @@ describe('tags', () => {
   test('are limited to 32', () => {
     const many = (count: number) => Array.from({ length: count }, (_, i) => `t${i}=x`).join(',');
     expect(Object.keys(tags(many(32)))).toHaveLength(32);
-    expect(tags(many(33))).toEqual(['these are 33 tags, and 32 is the most']);
+    expect(tags(many(33))).toEqual(['there are 33 tags, and the limit is 32']);
   });
 
   test('can be read back from a tagged object', () => {

@@ -28,11 +28,14 @@ export function readTags(text: string): ReadTags {
   const tags = new Map<string, string>();
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > MAX_TAGS)
-    return { kind: 'invalid', problems: [`these are ${parts.length} tags, and ${MAX_TAGS} is the most`] };
+    return {
+      kind: 'invalid',
+      problems: [`there are ${parts.length} tags, and the limit is ${MAX_TAGS}`],
+    };
   for (const part of parts) {
     const equals = part.indexOf('=');
     if (equals === -1) {
-      problems.push(`${shownValue(part)} is no tag: key=value is one`);
+      problems.push(`${shownValue(part)} is not a tag. Use key=value`);
       continue;
     }
     const [key, value] = [part.slice(0, equals).trim(), part.slice(equals + 1).trim()];

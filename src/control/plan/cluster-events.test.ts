@@ -96,11 +96,11 @@ describe('a change', () => {
   });
 
   test.each<[title: string, more: Partial<ClusterStatus>, reason: string]>([
-    ['a name that no Service can carry', { name: 'a.b', serverNames: [] }, 'NameInvalid'],
+    ['a name that is invalid for a Service', { name: 'a.b', serverNames: [] }, 'NameInvalid'],
     ['no name', { name: '', serverNames: [] }, 'NameInvalid'],
-    ["a name that is another's", { serverNames: [] }, 'NameConflict'],
-    ['anything else that is wrong', {}, 'Invalid'],
-  ])('to %s names it', (_title, more, reason) => {
+    ['a name of another cluster', { serverNames: [] }, 'NameConflict'],
+    ['any other problem', {}, 'Invalid'],
+  ])('to %s has its own reason', (_title, more, reason) => {
     expect(settled(null).turn(status('invalid', more))).toEqual([`Warning ${reason}: is invalid`]);
   });
 

@@ -48,7 +48,7 @@ describe('with incomplete information', () => {
   };
 
   test.each<[string, Partial<KubeWorld>]>([
-    ['were never seen', { kubeconfigs: null, kubeconfigsWatched: false }],
+    ['were never listed', { kubeconfigs: null, kubeconfigsWatched: false }],
     ['are not watched, so an absent one may exist', { kubeconfigsWatched: false }],
   ])('the Service of a cluster that is no longer proxied stays while kubeconfigs %s', (_title, world) => {
     settle([publication('prod')]);

@@ -129,7 +129,7 @@ describe('a Service without a record', () => {
 
   test.each<[string, ClusterReading, boolean]>([
     ['an instance that does not see everything', VICTIM, false],
-    ['a cluster that never was valid', cluster('tenant-v/prod', 9, 'pending'), true],
+    ['a cluster that was never valid', cluster('tenant-v/prod', 9, 'pending'), true],
   ])('gets none by %s', (_title, reading, complete) => {
     const api = new ModelApi();
     new Instance(api).run([VICTIM]);
@@ -142,8 +142,8 @@ describe('a Service without a record', () => {
 describe('an older cluster of that name', () => {
   test.each<[string, ClusterReading[], boolean]>([
     ['comes', [OLDER, VICTIM], true],
-    ['comes while the holder has lost its status', [OLDER, cluster('tenant-v/prod', 9, 'pending')], true],
-    ['comes while the holder cannot be read', [OLDER], false],
+    ['appears while the holder has lost its status', [OLDER, cluster('tenant-v/prod', 9, 'pending')], true],
+    ['appears while the holder cannot be read', [OLDER], false],
   ])(
     'changes nothing of what is published when it %s, for instances that run and that start',
     (_t, now, complete) => {

@@ -86,8 +86,8 @@ describe('tags of a cluster', () => {
     settle('team=a', { rack: '7' });
     const status = settle('team=b,kubernetes.io/x=y,nonsense', { rack: '8' });
     expect(status?.problem).toBe(
-      'the annotation isthmus.dev/resource-tags cannot be used, so tags stay as they are: ' +
-        'the key "kubernetes.io/x" cannot be used: keys of kubernetes.io are reserved; "nonsense" is no tag: key=value is one',
+      'the annotation isthmus.dev/resource-tags is invalid, so tags stay as they are: ' +
+        'the key "kubernetes.io/x" cannot be used: keys of kubernetes.io are reserved; "nonsense" is not a tag. Use key=value',
     );
     expect(status).toMatchObject({ service: 'ours', slice: 'ready' });
     expect(tagsOf(service())).toEqual({ team: 'a' });
@@ -145,7 +145,7 @@ describe('metadata of other writers on our objects', () => {
     add({ team: 'theirs' }, {});
     const status = settle('team=a,cost=7');
     expect(status?.problem).toBe(
-      'Service magnum-system/prod has team from another writer: our tags of that name are left out',
+      'Service magnum-system/prod has team from another writer: our tags with these keys are not applied',
     );
     expect(free(service().metadata?.labels)).toEqual({ team: 'theirs', cost: '7' });
     expect(free(service().metadata?.annotations)).toEqual({ cost: '7' });

@@ -352,7 +352,7 @@ describe('a plan', () => {
     test.each([
       ['the source', false, true],
       ['the watches', true, false],
-    ])('collects nothing while %s is incomplete, however long', (_title, source, watches) => {
+    ])('deletes nothing while %s is incomplete, for any length of time', (_title, source, watches) => {
       settle(seen, clusters(2));
       for (let i = 0; i < 10; i += 1) {
         api.nowMs += 60_000;

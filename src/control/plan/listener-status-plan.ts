@@ -88,7 +88,7 @@ export function listenerStatusPlan(
       name,
       cluster: cluster === '' ? null : cluster,
       status: wanted,
-      why: 'it is in another state',
+      why: 'the status changed',
     });
   }
   return { actions, memory, lookAgainAtMs };
@@ -146,7 +146,7 @@ function conditionsOf(
   const accepted: Condition =
     state === 'invalid'
       ? { type: 'Accepted', status: 'False', reason: 'Invalid', message: reason.slice(0, MAX_MESSAGE) }
-      : { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'what it asks for can be used' };
+      : { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'the spec is valid' };
   const instances = publication?.readyInstances ?? 0;
   const isProgrammed = publication?.service === 'ours';
   const problem = publication?.problem ?? null;

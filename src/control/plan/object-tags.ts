@@ -19,7 +19,7 @@ export function tagsOf({ object }: Publication, found: Meta | undefined, instanc
 export function unreadTagsProblem({ object }: Publication): string | null {
   const own = object?.tags;
   if (own === undefined || own.kind === 'tags') return null;
-  return `the annotation ${TAGS_ANNOTATION} cannot be used, so tags stay as they are: ${own.problems.join('; ')}`;
+  return `the annotation ${TAGS_ANNOTATION} is invalid, so tags stay as they are: ${own.problems.join('; ')}`;
 }
 
 /** Why some of our tags are not applied: another writer uses their keys with other values, which stay. null if there is no such key. */
@@ -34,5 +34,5 @@ export function foreignTagProblem(
     ),
   );
   if (differing.length === 0) return null;
-  return `${what} has ${differing.join(', ')} from another writer: our tags of that name are left out`;
+  return `${what} has ${differing.join(', ')} from another writer: our tags with these keys are not applied`;
 }

@@ -62,7 +62,7 @@ export function servicePlan(
   const why =
     elsewhere === null
       ? notOurs(publication, found, ownership)
-      : `it is that of a cluster in namespace ${elsewhere}, which instances with another --cluster-namespace serve`;
+      : `it belongs to a cluster in namespace ${elsewhere}, which instances with another --cluster-namespace serve`;
   if (why !== null) {
     return {
       state: 'foreign',
@@ -109,7 +109,7 @@ function notOurs(
   if (ownership.kind === 'foreign') return ownership.reason;
   const marks = listenerLabels(found.metadata);
   if (ownership.kind === 'upstream')
-    return listener === undefined ? null : 'it is that of a cluster, by magnum-cluster-api-proxy';
+    return listener === undefined ? null : 'it belongs to a cluster of magnum-cluster-api-proxy';
   if (ownership.cluster !== cluster) return `its owner tag says ${ownership.cluster}`;
   if (marks?.listener === listener?.key) return null;
   return marks === null

@@ -41,8 +41,8 @@ export interface SlicePlan {
 /** magnum-cluster-api-proxy treats a slice as dead after 30 s, so two of three writes may fail. */
 const REFRESH_MS = 10_000;
 
-/** An existing slice stays and is kept up to date. No new slice is created, because peers would delete it again and again. */
-const LAPSED = 'not published: our Lease is not renewed, so the other instances would take it away again';
+/** The problem while this instance creates no new slice. An existing slice stays and is kept up to date. */
+const LAPSED = 'not published: our Lease is not renewed, so the other instances would delete the slice again';
 
 type Endpoint = Extract<Self['endpoint'], { readonly address: string }>;
 
@@ -69,8 +69,10 @@ export function slicePlan(question: SliceQuestion): SlicePlan {
   const [found, ...extra] = own;
   const wanted = wantedState(publication.want, serviceUsable, kube.self);
   const step = found === undefined ? newSlice(question, wanted) : knownSlice(question, found, wanted);
-  // A second slice remains when the plain name was taken at one time and free at another.
-  const actions = extra.map((slice) => removal(slice, settings.namespace, 'there are two'));
+  // A second slice exists if the plain name was in use at one time and free at another.
+  const actions = extra.map((slice) =>
+    removal(slice, settings.namespace, 'this instance has a second slice'),
+  );
   if (step.action !== undefined) actions.push(step.action);
   return {
     state: found === undefined ? 'absent' : stateOf(found),
@@ -94,7 +96,7 @@ function wantedState(
   return want === 'undecided' || serviceUsable === 'later' ? AS_IT_IS : { kind: 'ready', endpoint };
 }
 
-const UNUSABLE: Wanted = { kind: 'absent', why: 'it cannot be used' };
+const UNUSABLE: Wanted = { kind: 'absent', why: 'no client can use it' };
 const AS_IT_IS: Wanted = { kind: 'as-it-is' };
 
 const stateOf = ({ object }: OwnedSlice): 'ready' | 'terminating' =>
@@ -143,11 +145,11 @@ function changedSlice(
   const object = wantedSlice(question, endpoint, found, terminating);
   // addressType is immutable: the next turn creates a new slice.
   if (found.object.addressType !== object.addressType)
-    return { action: removal(found, settings.namespace, 'our address is of another family now') };
+    return { action: removal(found, settings.namespace, 'the IP family of our address changed') };
   const patch = slicePatch(found.object, object);
   const { metadata } = found.object;
   const resourceVersion = metadata?.resourceVersion ?? '';
-  const why = terminating ? 'it is to be withdrawn' : 'it is not as it should be';
+  const why = terminating ? 'it is being withdrawn' : 'it differs from the desired slice';
   const isTimed = kube.peers.mode === 'timestamp' && publication.listener === undefined;
   return {
     ...(patch !== null && {
@@ -168,7 +170,7 @@ const targetOf = (name: string, cluster: string, { namespace }: SliceSettings) =
   ({ resource: 'endpointslices', namespace, name, cluster }) as const;
 
 function whyLeaving(want: Publication['want'], { self: { draining, participation } }: KubeWorld): string {
-  if (draining) return 'we are stopping';
+  if (draining) return 'this instance is stopping';
   return want === 'leaving' ? 'no longer proxied' : participation.reason;
 }
 

@@ -51,12 +51,12 @@ describe('an invalid listener is rejected with the path of the field', () => {
     ['a cluster without a Service', { clusterName: 'a.b' }, /^spec.clusterName is "a.b"/],
     ['no port', { port: undefined }, /^spec.port is nothing: expected the port of its Service/],
     ['a port in quotes', { port: '22' }, /^spec.port is "22": expected a whole number/],
-    ['6443', { port: 6443 }, /^spec.port is the number 6443: that is the port of the cluster's own/],
+    ['6443', { port: 6443 }, /^spec.port is the number 6443: the cluster's own Service uses this port/],
     ['a target port', { targetPort: 70_000 }, /^spec.targetPort is the number 70000/],
     ['a protocol', { protocol: 'UDP' }, /^spec.protocol is "UDP"/],
     ['a pool name', { defaultPoolName: 'A' }, /^spec.defaultPoolName is "A"/],
     ['a range', { allowedCIDRs: ['10.0.0.0/8', '10.0.0.0/40'] }, /^spec.allowedCIDRs\[1\] is "10.0.0.0\/40"/],
-    ['no list of ranges', { allowedCIDRs: '10.0.0.0/8' }, /^spec.allowedCIDRs is "10.0.0.0\/8"/],
+    ['ranges that are not a list', { allowedCIDRs: '10.0.0.0/8' }, /^spec.allowedCIDRs is "10.0.0.0\/8"/],
     [
       'an operator',
       { selector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
@@ -75,7 +75,7 @@ describe('an invalid listener is rejected with the path of the field', () => {
     [
       'a selector that the ignored labels empty',
       { selector: { matchLabels: { generation: 'blue' } } },
-      /every machine would be known/,
+      /would match every machine/,
     ],
   ])('%s', (_title, spec, words) => {
     const { definition, problems } = read(listener(spec));
@@ -110,8 +110,8 @@ describe('the digest of a selector', () => {
 
 test('a changed status is a change, and a write of equal content is not', () => {
   expect(sameListenerReading(read(listener()), read(listener()))).toBe(true);
-  const told = { ...listener(), status: { ready: 1 } };
-  expect(sameListenerReading(read(listener()), read(told))).toBe(false);
+  const withStatus = { ...listener(), status: { ready: 1 } };
+  expect(sameListenerReading(read(listener()), read(withStatus))).toBe(false);
   const selector = (role: string) => listener({ selector: { matchLabels: { role } } });
   expect(sameListenerReading(read(selector('a')), read(selector('b')))).toBe(false);
 });

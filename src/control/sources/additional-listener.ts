@@ -102,7 +102,7 @@ export function readAdditionalListener(
     fields.refuse(
       'spec.defaultPoolName',
       poolName,
-      'it needs 1 to 63 of a-z, 0-9 and "-", a letter first and no "-" last',
+      'use 1 to 63 of a-z, 0-9 and "-", with a letter first and no "-" last',
     );
   const port = readPort(fields);
   const targetPort = fields.port('spec.targetPort') ?? port;
@@ -148,7 +148,7 @@ function unknownParts(fields: ManifestFields, spec: Readonly<Record<string, unkn
   const apiVersion = fields.text('apiVersion');
   const known = LISTENER_VERSIONS.map((version) => `${LISTENER_GROUP}/${version}`);
   if (!known.includes(apiVersion ?? ''))
-    fields.refuse('apiVersion', apiVersion, `known is ${known.join(', ')}`);
+    fields.refuse('apiVersion', apiVersion, `expected ${known.join(' or ')}`);
   const problems: string[] = [];
   refuseUnknownFields(spec, 'spec', FIELDS, problems);
   return problems;
@@ -160,7 +160,7 @@ function readPort(fields: ManifestFields): number {
   if (port === null && fields.problems.length === before)
     fields.refuse('spec.port', port, 'expected the port of its Service');
   if (port === CLUSTER_PORT)
-    fields.refuse('spec.port', port, "that is the port of the cluster's own Service: take another");
+    fields.refuse('spec.port', port, "the cluster's own Service uses this port: use another one");
   return port ?? 0;
 }
 
@@ -171,7 +171,7 @@ function readCidrs(fields: ManifestFields, list: unknown): readonly string[] {
     return [];
   }
   if (list.length > MAX_CIDRS)
-    fields.refuse('spec.allowedCIDRs', list.length, `${MAX_CIDRS} ranges are the most`);
+    fields.refuse('spec.allowedCIDRs', list.length, `${MAX_CIDRS} ranges is the limit`);
   const found = new Set<string>();
   for (const [index, each] of list.slice(0, MAX_CIDRS).entries()) {
     const cidr = typeof each === 'string' ? canonicalCidr(each) : null;

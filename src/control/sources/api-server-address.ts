@@ -11,11 +11,11 @@ export type AddressVerdict =
 // The order matters: `::/96` below also covers `::` and `::1`, but with a less precise reason.
 const REFUSED: readonly { readonly reason: string; readonly list: BlockList }[] = [
   {
-    reason: 'a loopback address leads back into the netns itself, never to an API server',
+    reason: 'a loopback address is in the netns itself and is never an API server',
     list: addressRanges('127.0.0.0/8', '::1/128'),
   },
   {
-    reason: 'the unspecified address stands for "this host", never for an API server',
+    reason: 'the unspecified address means "this host" and is never an API server',
     list: addressRanges('0.0.0.0/8', '::/128'),
   },
   {
@@ -61,13 +61,13 @@ const refusal = (address: string, family: 'ipv4' | 'ipv6'): string | null =>
  * prefix for local use is rejected, because only its site knows where the IPv4 address is in it.
  */
 function ipv6Refusal(address: string): string | null {
-  if (address.startsWith('::ffff:')) return 'an IPv4-mapped address belongs written as plain IPv4';
+  if (address.startsWith('::ffff:')) return 'an IPv4-mapped address must be written as plain IPv4';
   for (const embedded of embeddedIpv4s(address)) {
     const reason = refusal(embedded.address, 'ipv4');
     if (reason !== null) return `it is the ${embedded.form} form of ${embedded.address}: ${reason}`;
   }
   return LOCAL_NAT64.check(address, 'ipv6')
-    ? 'NAT64 for local use (64:ff9b:1::/48) leads out of the network, to an IPv4 address that cannot be told from here'
+    ? 'NAT64 for local use (64:ff9b:1::/48) leads out of the network, to an IPv4 address that is unknown here'
     : null;
 }
 

@@ -41,7 +41,7 @@ describe('the object behind a cluster', () => {
     const tagged = (text: unknown) =>
       clusterObject(object({ annotations: { 'isthmus.dev/resource-tags': text } }))?.tags;
     expect(tagged('team=a')).toEqual({ kind: 'tags', tags: { team: 'a' } });
-    expect(tagged('team')).toEqual({ kind: 'invalid', problems: ['"team" is no tag: key=value is one'] });
+    expect(tagged('team')).toEqual({ kind: 'invalid', problems: ['"team" is not a tag. Use key=value'] });
     expect(tagged('')).toBeUndefined();
     expect(tagged(undefined)).toBeUndefined();
   });

@@ -139,13 +139,13 @@ export class FileSource implements ClusterSource {
       problems.push(...this.#watchDirectory(identity));
       const names = manifestNames(readdirSync(directory));
       if (names.length === 0 && this.#files.size > 0 && identity !== this.#listedIdentity) {
-        // An unmounted volume exposes the empty directory below it. That does not mean that the clusters are gone.
-        throw new Error('another directory has taken its place, without a single manifest');
+        // After an unmount, the path shows the empty directory below the volume. The clusters still exist.
+        throw new Error('another directory, without manifests, replaced it');
       }
       this.#listedIdentity = identity;
       const { read, left } = this.#withinLimit(names);
       if (left.length > 0) {
-        const reason = `not read, nor are ${left.length - 1} more: ${names.length} files are more than ${this.#limits.files}`;
+        const reason = `not read, like ${left.length - 1} further files: ${names.length} files exceed the limit of ${this.#limits.files}`;
         problems.push({ origin: left[0] ?? directory, reason });
       }
       for (const name of this.#files.keys())
@@ -156,7 +156,7 @@ export class FileSource implements ClusterSource {
         if (this.#stopped) return;
         const outcome = await this.#scanFile(name);
         changed ||= outcome === 'changed';
-        if (outcome === 'look-again') again = Math.min(again, debounceMs);
+        if (outcome === 'retry') again = Math.min(again, debounceMs);
       }
       const listed = left.length === 0;
       changed ||= listed !== this.#listed;
@@ -183,7 +183,7 @@ export class FileSource implements ClusterSource {
     return { read: new Set([...known, ...fresh.slice(0, room)]), left: fresh.slice(room) };
   }
 
-  async #scanFile(name: string): Promise<'same' | 'changed' | 'look-again'> {
+  async #scanFile(name: string): Promise<'same' | 'changed' | 'retry'> {
     const { directory } = this.#options;
     const settings = { ignoredLabels: new Set<string>(), ...this.#options.settings };
     const known = this.#files.get(name);
@@ -192,8 +192,8 @@ export class FileSource implements ClusterSource {
     switch (look.kind) {
       case 'unchanged':
         return 'same';
-      case 'unsteady':
-        return 'look-again';
+      case 'changing':
+        return 'retry';
       case 'read':
         this.#files.set(name, contentOf(name, look.reading, known?.lastGood ?? null));
         return 'changed';
@@ -220,7 +220,10 @@ export class FileSource implements ClusterSource {
       return [];
     } catch (error) {
       return [
-        { origin: directory, reason: `changes are only seen at intervals: ${(error as Error).message}` },
+        {
+          origin: directory,
+          reason: `the directory cannot be watched and is only read at intervals: ${(error as Error).message}`,
+        },
       ];
     }
   }
@@ -240,17 +243,17 @@ function contentOf(name: string, reading: ManifestReading, lastGood: ManifestCon
   const emptied = reading.errors.length === 0 && isEmpty(reading.contents) && reading.skipped.length === 0;
   const errors =
     emptied && lastGood !== null && !isEmpty(lastGood)
-      ? // Writing a file in place starts with an empty file.
-        [{ origin: name, reason: 'empty now: delete the file if what it held is meant to go' }]
+      ? // A program that writes a file in place truncates it first, so an empty file does not mean that its objects are gone.
+        [{ origin: name, reason: 'the file is empty now: delete it to remove its objects' }]
       : reading.errors;
   if (errors.length === 0) {
     return { ...reading, errors, lastGood: reading.contents };
   }
-  const stands = lastGood === null ? '' : '; its last valid content stays in use';
+  const kept = lastGood === null ? '' : '; its last valid content stays in use';
   return {
     ...reading,
-    errors: errors.map(({ origin, reason }) => ({ origin, reason: `${reason}${stands}` })),
-    // There is no earlier valid content: use the documents that can be read.
+    errors: errors.map(({ origin, reason }) => ({ origin, reason: `${reason}${kept}` })),
+    // Without earlier valid content, use the documents that can be read.
     contents: lastGood ?? reading.contents,
     lastGood,
   };

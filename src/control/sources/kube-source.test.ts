@@ -103,7 +103,7 @@ describe('OpenStackClusters from the API', () => {
     [
       'the server serves only unknown versions',
       (client) => client.serve('v9'),
-      'served are only v9; known are v1alpha6, v1alpha7, v1beta1, v1beta2',
+      'the server serves only v9; this program reads v1alpha6, v1alpha7, v1beta1, v1beta2',
     ],
   ])('are an empty, incomplete list when %s', async (_title, prepare, reason) => {
     const client = new Script();

@@ -87,7 +87,7 @@ export class KubeSource implements ClusterSource {
     const detail =
       found.kind === 'not-installed'
         ? `the CRD ${RESOURCE}.${OPENSTACK_CLUSTER_GROUP} is not installed`
-        : `served are only ${found.versions.join(', ')}; known are ${KNOWN_VERSIONS.join(', ')}`;
+        : `the server serves only ${found.versions.join(', ')}; this program reads ${KNOWN_VERSIONS.join(', ')}`;
     throw new KubeError({
       code: 'not-found',
       verb: 'list',

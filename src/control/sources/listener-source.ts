@@ -196,7 +196,7 @@ export class ListenerSource {
           const detail =
             found.kind === 'not-installed'
               ? `the CRD ${resource}.${group} is not installed`
-              : `served are only ${found.versions.join(', ')}; known are ${known.join(', ')}`;
+              : `the server serves only ${found.versions.join(', ')}; this program reads ${known.join(', ')}`;
           throw new KubeError({ code: 'not-found', verb: 'list', path: `/apis/${group}`, detail });
         },
         project: (object) => how.project(object, version),

@@ -48,9 +48,9 @@ describe('addresses', () => {
       [],
       /can be dialled.*metadata service/,
     ],
-    ['loopback beside a good one', internal('127.0.0.1', '10.0.0.12'), ['10.0.0.12'], null],
+    ['a loopback address and a valid one', internal('127.0.0.1', '10.0.0.12'), ['10.0.0.12'], null],
     ['a name', internal('w-1.internal'), [], /no IP address/],
-    ['no list', { addresses: 'here' }, [], /no InternalIP/],
+    ['addresses that are not a list', { addresses: 'here' }, [], /no InternalIP/],
     ['IPv6 alone', internal('fd00::5'), ['fd00::5'], null],
   ])('%s', (_title, status, addresses, problem) => {
     const read = readMachine(machine(status));
@@ -69,7 +69,7 @@ test.each<[string, object, boolean]>([
   ['is deleted', machine({ phase: 'Running' }, { deletionTimestamp: '2026-08-01T00:00:00Z' }), true],
   ['is in phase Deleting', machine({ phase: 'Deleting' }), true],
   ['has failed', machine({ phase: 'Failed' }), false],
-])('a machine that %s leaves: %s', (_title, object, leaving) =>
+])('a machine that %s is being removed: %s', (_title, object, leaving) =>
   expect(readMachine(object).leaving).toBe(leaving),
 );
 

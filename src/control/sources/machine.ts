@@ -100,7 +100,7 @@ function readAddresses(
   if (found.size > 0) return { addresses: Object.freeze([...found]), problem: null };
   const problem =
     refused.length > 0
-      ? `no address of it can be dialled: ${refused.slice(0, 3).join('; ')}`
+      ? `none of its addresses can be dialled: ${refused.slice(0, 3).join('; ')}`
       : `it has no InternalIP in status.addresses yet${phase === null ? '' : ` (phase ${shownValue(phase)})`}`;
   return { addresses: [], problem };
 }

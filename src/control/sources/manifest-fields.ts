@@ -57,7 +57,7 @@ export function manifestFields(object: unknown): ManifestFields {
       const value = valueAt(path);
       if (value === ABSENT || value === '') return null;
       if (typeof value === 'string') return value;
-      refuse(path, value, 'expected text, in quotes where it looks like something else');
+      refuse(path, value, 'expected text, in quotes if it looks like another type');
       return null;
     },
     port(path) {

@@ -66,8 +66,8 @@ describe('the text of a manifest file', () => {
     ],
     ['no kind', 'a: 1\n', 'an object without a kind is not supported'],
     ['plain text', 'hello\n', '"hello" is not supported'],
-    ['a List whose items are none', 'kind: List\nitems: 7\n', 'kind "List" is not supported'],
-  ])('with %s beside a cluster skips it in one line', async (_title, text, reason) => {
+    ['a List whose items are not a list', 'kind: List\nitems: 7\n', 'kind "List" is not supported'],
+  ])('with %s besides a cluster skips it with one problem', async (_title, text, reason) => {
     const { clusters, errors, skipped } = await manifestFile('a.yaml', `${text}---\n${cluster('b')}`);
     expect(clusters.map(({ origin }) => origin)).toEqual(['a.yaml document 2']);
     expect(errors).toEqual([]);
@@ -91,10 +91,10 @@ describe('the text of a manifest file', () => {
     ['bad indentation', 'a: 1\n b: 2\n', /^not YAML at line 1, column 4: /],
     ['an open bracket', `${'#\n'.repeat(5)}a: [1\n`, /^not YAML at line 7, column 1: /],
     ['a key twice', 'a: 1\na: 2\n', /^not YAML at line 2, column 1: .*unique/],
-    ['a key twice further in', 'a: 1\nb:\n- { c: 1, c: 2 }\n', /^not YAML at line 3, column 11: .*unique/],
-    ['an alias to nothing', 'a: *b\n', /^not usable YAML: .*alias/i],
+    ['a nested key twice', 'a: 1\nb:\n- { c: 1, c: 2 }\n', /^not YAML at line 3, column 11: .*unique/],
+    ['an alias without an anchor', 'a: *b\n', /^not usable YAML: .*alias/i],
     ['a tab as indentation', '\ta: 1\n', /^not YAML at line 1, column 1: /],
-  ])('with %s says where', async (_title, text, reason) => {
+  ])('with %s is rejected with the position', async (_title, text, reason) => {
     const { clusters, errors } = await manifestFile('a.yaml', text);
     expect(clusters).toEqual([]);
     expect(errors).toEqual([{ origin: 'a.yaml', reason: expect.stringMatching(reason) }]);

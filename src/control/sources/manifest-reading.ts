@@ -48,7 +48,7 @@ export interface ManifestReading {
 export type ManifestLook =
   | { readonly kind: 'unchanged' }
   /** The file changed or disappeared during the read. Only a new directory listing shows which. */
-  | { readonly kind: 'unsteady' }
+  | { readonly kind: 'changing' }
   | { readonly kind: 'read'; readonly reading: ManifestReading };
 
 /**
@@ -80,22 +80,19 @@ export async function lookAtManifest(
     const ageMs = Date.now() - Number(before.mtimeMs);
     // A negative age means that the other host's clock is ahead.
     const young = ageMs >= 0 && ageMs < REST_MS;
-    if (young && skipYoung) return { kind: 'unsteady' };
+    if (young && skipYoung) return { kind: 'changing' };
     const limit = name.endsWith('.json') ? limits.jsonBytes : limits.yamlBytes;
     if (before.size > limit) {
-      return unreadable(
-        stamp,
-        `${before.size} bytes are more than the ${limit} that are read: split the file`,
-      );
+      return unreadable(stamp, `${before.size} bytes exceed the limit of ${limit}: split the file`);
     }
 
     // O_NONBLOCK: if a FIFO has replaced the file since the stat, open must not hang.
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     let bytes: Buffer;
     try {
-      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'unsteady' };
+      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'changing' };
       bytes = readFileSync(fd);
-      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'unsteady' };
+      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'changing' };
     } finally {
       closeSync(fd);
     }
@@ -122,8 +119,8 @@ export async function lookAtManifest(
     };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && !exists(path)) return { kind: 'unsteady' };
-    return unreadable(null, code === 'ENOENT' ? 'a symbolic link to a file that is not there' : message);
+    if (code === 'ENOENT' && !exists(path)) return { kind: 'changing' };
+    return unreadable(null, code === 'ENOENT' ? 'a symbolic link to a file that does not exist' : message);
   }
 }
 

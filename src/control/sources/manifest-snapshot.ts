@@ -96,7 +96,7 @@ function firstOfEach<T>(
     const first = byKey.get(key);
     if (first === undefined) byKey.set(key, item);
     else {
-      const reason = `${key} is in ${originOf(first)} too, and the first by name counts: remove one of them`;
+      const reason = `${key} is in ${originOf(first)} too, and only the first by name is used: remove one of them`;
       problems.push({ origin: originOf(item), reason });
     }
   }

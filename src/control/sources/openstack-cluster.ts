@@ -47,7 +47,7 @@ export function readOpenStackCluster(
   if (layout === null) {
     return unproxied(
       'invalid',
-      `apiVersion ${shownValue(apiVersion)} is not known; known are ${KNOWN_VERSIONS.join(', ')}`,
+      `apiVersion ${shownValue(apiVersion)} is not supported; supported are ${KNOWN_VERSIONS.join(', ')}`,
     );
   }
 
@@ -61,7 +61,7 @@ export function readOpenStackCluster(
     return unproxied(
       'not-proxied',
       `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
-        `${isolatedWhen} there, or --proxy-always, would have it proxied`,
+        `set it to ${isolatedWhen}, or use --proxy-always, to proxy the cluster`,
     );
   }
 
@@ -138,7 +138,7 @@ function readIdentity(
         fields.refuse(
           label,
           name,
-          'no Service can carry that name; it needs 1 to 63 of a-z, 0-9 and "-", a letter first and no "-" last',
+          'a Service cannot have this name. Use 1 to 63 of a-z, 0-9 and "-", with a letter first and no "-" last',
         );
       }
     },
@@ -240,7 +240,7 @@ function readAddress(fields: ManifestFields, layout: OpenStackClusterLayout): Re
     case 'not-an-address':
       return {
         kind: 'missing',
-        reason: `${absent}, and ${hostPath} ${shownValue(host)} is no private IP address`,
+        reason: `${absent}, and ${hostPath} ${shownValue(host)} is not a private IP address`,
       };
   }
 }

@@ -88,14 +88,14 @@ describe('a pool', () => {
 describe('a pool is refused', () => {
   test('when rollout labels are not among those that the operator named', () => {
     expect(refusals({ rolloutLabels: { app: 'x', [HASH]: '1' } })).toEqual([
-      `spec.rolloutLabels has the key "app": only those that the operator names in --ignored-selector-labels may be there (${HASH})`,
+      `spec.rolloutLabels has the key "app": only keys in the operator's --ignored-selector-labels are allowed (${HASH})`,
     ]);
-    expect(refusals({ rolloutLabels: { [HASH]: '1' } }, new Set())[0]).toContain('(there are none)');
+    expect(refusals({ rolloutLabels: { [HASH]: '1' } }, new Set())[0]).toContain('(it has none)');
   });
 
   test('when its selector would be empty without the ignored labels', () =>
     expect(refusals({ selector: { matchLabels: { [HASH]: '1' } } })).toEqual([
-      expect.stringContaining('every machine would be known'),
+      expect.stringContaining('would match every machine'),
     ]));
 
   test('with all its problems at once', () => {

@@ -52,8 +52,8 @@ export function readPoolSelection(fields: PoolFields, ignored: ReadonlySet<strin
   for (const { key } of rollout)
     if (!ignored.has(key))
       problems.push(
-        `spec.rolloutLabels has the key "${key}": only those that the operator names in --ignored-selector-labels may be ` +
-          `there (${ignored.size === 0 ? 'there are none' : [...ignored].join(', ')})`,
+        `spec.rolloutLabels has the key "${key}": only keys in the operator's --ignored-selector-labels are ` +
+          `allowed (${ignored.size === 0 ? 'it has none' : [...ignored].join(', ')})`,
       );
   if (parsed.kind === 'invalid') return { kind: 'refused', problems };
 
@@ -62,7 +62,7 @@ export function readPoolSelection(fields: PoolFields, ignored: ReadonlySet<strin
   const known = selector === CONTROL_PLANE ? selector : withoutKeys(selector, ignored);
   if (isEverything(known))
     problems.push(
-      'spec.selector asks only for labels that are left out when matching (--ignored-selector-labels): every machine would be known',
+      'spec.selector has only keys of --ignored-selector-labels, so without them it would match every machine',
     );
   if (problems.length > 0) return { kind: 'refused', problems };
   const members = rollout.length === 0 ? selector : both(selector, { requirements: rollout });

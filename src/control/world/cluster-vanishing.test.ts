@@ -129,7 +129,7 @@ describe('clusters that disappear', () => {
   test.each([
     ['three of five', ['a', 'b']],
     ['one', ['a', 'b', 'c', 'd']],
-  ])('%s together count as gone: such deletions are normal', (_title, left) => {
+  ])('%s together count as deleted: such deletions are normal', (_title, left) => {
     expect(seen(source(left))).toMatchObject({ source: source(left), vanishedSinceMs: null });
   });
 

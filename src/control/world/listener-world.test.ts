@@ -32,7 +32,7 @@ describe('an invalid spec', () => {
     );
     const [status] = desiredFor(second).listeners;
     expect(status?.state).toBe('invalid');
-    expect(status?.reason).toMatch(/only those that the operator names.*is kept$/s);
+    expect(status?.reason).toMatch(/only keys in the operator's.*stays in effect$/s);
     expect(status?.detail).toBe('1 of 1 machines answers');
     const third = worldFor(
       { ...site, listeners: [listener('ssh', { rolloutLabels: { role: 'x' } })], up: [] },
@@ -106,7 +106,9 @@ describe('an edit of the selector that an old API server accepted', () => {
       worldFor({ ...site, clusters, machines, listeners: [other], kube }),
     );
     expect(listeners[0]).toMatchObject({ state: 'invalid', members: [] });
-    expect(listeners[0]?.reason).toContain('spec.clusterName was changed, and is immutable; it was kube-1');
+    expect(listeners[0]?.reason).toContain(
+      'spec.clusterName was changed, but it is immutable; restore kube-1',
+    );
     expect(ports).toEqual([]);
     expect(reserved).toEqual(['kube-1/kube-1-ssh']);
   });

@@ -25,8 +25,8 @@ describe('a turn', () => {
       trip: true,
       sinceMs: 1000,
       reason:
-        '90 of our 100 objects would be deleted at once, so none is: that is more often a mistake than meant; it goes on ' +
-        'once this has been so for 5 minutes, or with --allow-mass-delete',
+        '90 of our 100 objects would be deleted at once, so none is deleted: this is usually a mistake; the deletion continues ' +
+        'after 5 minutes of the same state, or with --allow-mass-delete',
     });
   });
 
@@ -37,7 +37,7 @@ describe('a turn', () => {
     expect(later(1000 + MASS_DELETE_LASTS_MS)).toEqual({
       trip: false,
       sinceMs: 1000,
-      reason: '91 of our 100 objects would be deleted at once: that has lasted, so they are deleted',
+      reason: '91 of our 100 objects would be deleted at once: the state has persisted, so they are deleted',
     });
   });
 
@@ -54,8 +54,8 @@ describe('a turn', () => {
   });
 
   test('waits for the configured time', () => {
-    expect(ask(10, 10, { lastsMs: 60_000 }).reason).toContain('for 1 minute,');
-    expect(ask(10, 10, { lastsMs: 90_000 }).reason).toContain('for 1.5 minutes,');
+    expect(ask(10, 10, { lastsMs: 60_000 }).reason).toContain('after 1 minute of');
+    expect(ask(10, 10, { lastsMs: 90_000 }).reason).toContain('after 1.5 minutes of');
     expect(ask(10, 10, { lastsMs: 0 }).trip).toBe(false);
   });
 });

@@ -46,11 +46,11 @@ export function massDelete(question: MassDeleteQuestion): MassDeleteAnswer {
   if (allow) return { trip: false, reason: `${what}: --allow-mass-delete is given`, sinceMs: since };
   const leftMs = since + lastsMs - nowMs;
   if (leftMs <= 0)
-    return { trip: false, reason: `${what}: that has lasted, so they are deleted`, sinceMs: since };
+    return { trip: false, reason: `${what}: the state has persisted, so they are deleted`, sinceMs: since };
   // The reason contains no remaining time, so the status stays the same until something changes.
   const minutes = Math.round(lastsMs / 6000) / 10;
   const reason =
-    `${what}, so none is: that is more often a mistake than meant; it goes on once this has been so for ` +
-    `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}, or with --allow-mass-delete`;
+    `${what}, so none is deleted: this is usually a mistake; the deletion continues after ` +
+    `${minutes} ${minutes === 1 ? 'minute' : 'minutes'} of the same state, or with --allow-mass-delete`;
   return { trip: true, reason, sinceMs: since };
 }

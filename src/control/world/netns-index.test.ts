@@ -38,10 +38,10 @@ describe('the netns of a network', () => {
   test.each([
     ['the last group of a UUID', '1c1a2f0b7e66', `qdhcp-${ID}`],
     ['the last two groups', '9d53-1c1a2f0b7e66', `qdhcp-${ID}`],
-    ['a digit that some name ends with', '1', 'something-1'],
+    ['the last digit of a name', '1', 'something-1'],
     ['nothing', '', 'qdhcp-'],
-    ['a UUID glued to other text', ID, `x${ID}`],
-    ['a UUID with more after it', ID, `qdhcp-${ID}-1`],
+    ['a UUID with text before it', ID, `x${ID}`],
+    ['a UUID with text after it', ID, `qdhcp-${ID}-1`],
     ['another network', ID, `qdhcp-${ID.replace('8', '9')}`],
   ])('are not found by %s', (_title, id, name) => {
     expect(found(id, name)).toEqual([]);

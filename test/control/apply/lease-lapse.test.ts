@@ -27,7 +27,7 @@ test('an instance that cannot renew its Lease does not republish deleted slices,
   await site.published('beta-net-2');
   expect(site.slice('alpha-net-1')).toBeNull();
   expect(site.writesOf('net-1')).toMatchObject({ 'create endpointslices': 1 });
-  const problem = await site.problem(lapsed, /^lease: .*take this instance for dead/);
+  const problem = await site.problem(lapsed, /^lease: .*consider this instance dead/);
   expect(problem).toMatch(forbidden('patch', 'leases'));
   expect(await site.ask(lapsed, site.clusters.alpha)).toContain('alpha');
   site.api.access.set(USER, rules());

@@ -98,7 +98,7 @@ describe('an instance with a node selector', () => {
     await until('both are published', () => states() === 'ready,ready');
     await expect.poll(takesPart).toBe(true);
     await until('it is logged', () =>
-      isthmus.log.some(({ msg }) => msg === 'this instance takes part: clients are sent to it'),
+      isthmus.log.some(({ msg }) => msg === 'this instance takes part: it publishes and gets clients'),
     );
   });
 

@@ -102,7 +102,7 @@ describe('isthmus explain', () => {
   test('finds every link of a published cluster ok', async () => {
     const { code, out } = await run('explain', 'alpha', ...admin());
     expect(out).not.toContain('BROKEN');
-    expect(out).toMatch(/^ {2}ok +kubeconfig +Secret alpha-kubeconfig leads to the Service$/m);
+    expect(out).toMatch(/^ {2}ok +kubeconfig +Secret alpha-kubeconfig points to the Service$/m);
     expect(code).toBe(0);
   });
 
@@ -136,10 +136,10 @@ test('metrics show the Kubernetes status', async () => {
 });
 
 test('the log warns once that this instance does not listen at the address of its slices', () => {
-  expect(isthmus.log.filter(({ msg }) => msg.startsWith('clients are sent to'))).toEqual([
+  expect(isthmus.log.filter(({ msg }) => msg.startsWith('clients connect to'))).toEqual([
     expect.objectContaining({
       level: 'warn',
-      msg: 'clients are sent to 192.0.2.1, from --advertise-address, but this instance listens at 127.0.0.1 only',
+      msg: 'clients connect to 192.0.2.1 (from --advertise-address), but this instance listens at 127.0.0.1 only',
       fix: expect.stringContaining('--listen'),
     }),
   ]);
@@ -151,7 +151,7 @@ test('isthmus doctor finds that the running isthmus holds its ports and its Leas
   expect(out).toMatch(/^ok +listen +127\.0\.0\.1:\d+ is taken by the isthmus that runs here$/m);
   expect(out).toMatch(/^ok +admin +127\.0\.0\.1:\d+ is taken by the isthmus that runs here$/m);
   expect(out).toMatch(/^ok +node-name +net-1: its Lease is held by the isthmus that runs here$/m);
-  expect(out).toMatch(/^ok +rights +all \d+ that are needed$/m);
+  expect(out).toMatch(/^ok +rights +all \d+ needed rights are granted$/m);
 });
 
 test('an unreachable API shows in status, explain and metrics, and the cluster stays reachable', async () => {

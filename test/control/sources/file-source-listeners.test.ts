@@ -71,10 +71,10 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     [
       'port: 22',
       'port: 22, allowedCidrs: [192.0.2.0/24]',
-      /^spec has a field "allowedCidrs": known are .*allowedCIDRs/,
+      /^spec has a field "allowedCidrs", but only .*allowedCIDRs/,
     ],
-    ['v1alpha1', 'v2', /^apiVersion is "isthmus.dev\/v2": known is isthmus.dev\/v1alpha1/],
-  ])('are refused when an API would reject them: %s → %s', async (right, wrong, problem) => {
+    ['v1alpha1', 'v2', /^apiVersion is "isthmus.dev\/v2": expected isthmus.dev\/v1alpha1/],
+  ])('are rejected if an API would reject them: %s → %s', async (right, wrong, problem) => {
     write('ssh.yaml', LISTENER.replace(right, wrong));
     const { source } = await started();
     const [read] = source.listeners.snapshot().listeners;
@@ -93,7 +93,8 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     write('m.yaml', MACHINE.replace('role: worker', 'role: edge'));
     await until('it is seen', () => source.listeners.snapshot().machines[0]?.labels.role === 'edge');
     write('ssh.yaml', LISTENER.replace('generation: blue', 'generation: green'));
-    const asked = () => source.listeners.snapshot().listeners[0]?.definition?.selection.members.requirements ?? [];
+    const asked = () =>
+      source.listeners.snapshot().listeners[0]?.definition?.selection.members.requirements ?? [];
     await until('that too', () => asked().some(({ values }) => [...values].includes('green')));
     expect(changes()).toBe(2);
     unlinkSync(join(directory, 'ssh.yaml'));

@@ -242,7 +242,7 @@ describe('a bad file', () => {
     await eventually(() => expect(source.snapshot().complete).toBe(false));
     expect(keys(source)).toEqual(['a']);
     expect(source.snapshot().problems).toEqual([
-      { origin: 'a.yaml', reason: expect.stringMatching(/^empty now: delete the file/) },
+      { origin: 'a.yaml', reason: expect.stringMatching(/^the file is empty now: delete it/) },
     ]);
     write('a.yaml', manifest('b'));
     await eventually(() => expect(keys(source)).toEqual(['b']));
@@ -288,7 +288,7 @@ describe('a bad file', () => {
       'is too large',
       'big.yaml',
       () => write('big.yaml', '#'.repeat(2000)),
-      /^2000 bytes are more than the 1000/,
+      /^2000 bytes exceed the limit of 1000/,
     ],
     ['is not text', 'bytes.yaml', () => write('bytes.yaml', Buffer.from([0x61, 0xff, 0xfe])), /^not UTF-8/],
     ['is a directory', 'dir.yaml', () => mkdirSync(join(directory, 'dir.yaml')), /^not a regular file/],
@@ -302,7 +302,7 @@ describe('a bad file', () => {
       'is a dangling link',
       'link.yaml',
       () => symlinkSync('nowhere', join(directory, 'link.yaml')),
-      /^a symbolic link to a file that is not there/,
+      /^a symbolic link to a file that does not exist/,
     ],
     [
       'is a link to itself',
@@ -310,7 +310,7 @@ describe('a bad file', () => {
       () => symlinkSync('loop.yaml', join(directory, 'loop.yaml')),
       /ELOOP/,
     ],
-  ])('that %s is a problem of its own', async (_title, name, make, reason) => {
+  ])('that %s is a problem with its own reason', async (_title, name, make, reason) => {
     write('a.yaml', manifest('a'));
     make();
     const { source } = await started({ limits: { yamlBytes: 1000 } });
@@ -334,7 +334,7 @@ describe('a bad file', () => {
     await source.rescan();
     expect(source.snapshot()).toMatchObject({
       complete: false,
-      problems: [{ origin: 'c.yaml', reason: expect.stringContaining('4 files are more than 2') }],
+      problems: [{ origin: 'c.yaml', reason: expect.stringContaining('4 files exceed the limit of 2') }],
     });
   });
 });
@@ -349,7 +349,7 @@ test('for one object in two files the first by file name counts, and a problem n
     problems: [
       {
         origin: 'b.yaml',
-        reason: 'magnum-system/x is in a.yaml too, and the first by name counts: remove one of them',
+        reason: 'magnum-system/x is in a.yaml too, and only the first by name is used: remove one of them',
       },
     ],
   });
@@ -414,7 +414,9 @@ describe('the directory itself', () => {
     renameSync(directory, join(parent, 'away'));
     renameSync(join(parent, 'empty'), directory);
     await eventually(() =>
-      expect(source.snapshot().problems[0]?.reason).toMatch(/another directory has taken its place/),
+      expect(source.snapshot().problems[0]?.reason).toMatch(
+        /another directory, without manifests, replaced it/,
+      ),
     );
     expect(keys(source)).toEqual(['a']);
     expect(source.snapshot().complete).toBe(false);
