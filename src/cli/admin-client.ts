@@ -1,4 +1,5 @@
-// Requests one page from the admin port of a running proxy. Bounded in time and size: any program may listen on that port.
+// Requests pages from the admin port of a running proxy, and runs the commands that print them. Bounded in time and size, and the answer
+// is checked: any program may listen on that port.
 import { get } from 'node:http';
 import type { Endpoint } from './config/values.ts';
 

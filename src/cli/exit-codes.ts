@@ -23,7 +23,7 @@ const NO_ANSWER = 'no proxy answers';
 /** For each command, what each of its exit codes means. */
 export const EXIT_MEANINGS = {
   run: {
-    ok: 'the proxy drained its connections: after SIGTERM or SIGINT, after a hand-over, or because another process holds the Lease of its node',
+    ok: 'the proxy drained its connections: after SIGTERM or SIGINT, or after a hand-over',
     failed: 'the start failed, or the control thread failed; the last log line has level fatal',
     invalid: 'a flag or a variable is wrong',
     signal: 'a second SIGTERM (143) or SIGINT (130) ended the drain',
@@ -47,7 +47,7 @@ export const EXIT_MEANINGS = {
   doctor: {
     ok: 'no check found a problem; warnings are possible',
     failed: 'a check found a problem',
-    invalid: 'a flag or a variable is wrong',
+    invalid: 'a flag or a variable is wrong; the other checks ran with its default',
   },
   reload: {
     ok: 'the successor serves',

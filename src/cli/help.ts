@@ -105,8 +105,8 @@ Exit code: 0 when the successor serves, 1 when the old one serves on.
 
 export function runHelp(): string {
   const lines = [
-    'isthmus run: one TCP port, many isolated clusters; the TLS server name picks the',
-    'cluster, and the connection is opened inside the netns that reaches it.',
+    'isthmus run: one TCP port for many isolated clusters. The server name selects',
+    'the cluster, and Isthmus opens the connection inside the netns that reaches it.',
     '',
     '  isthmus run                         # in a pod: clusters from Kubernetes',
     '  isthmus run --kubeconfig /etc/isthmus/kubeconfig --node-name net-1',

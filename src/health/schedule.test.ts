@@ -23,7 +23,7 @@ describe('the next probe', () => {
     ['slows down further', '---', 800],
     ['slows down further still', '----', 1600],
     ['comes at the plain interval once a target is settled down', '-----', 2000],
-    ['stays at the plain interval however long it is down', '-'.repeat(2000), 2000],
+    ['stays at the plain interval while it is down', '-'.repeat(2000), 2000],
     ['follows fast after the first success of a new target', '+', 200],
     ['follows fast after the first success of a settled down target', '--------+', 200],
     ['follows fast after a target came up', '++', 200],

@@ -30,8 +30,9 @@ export function resourcePath({
 }
 
 function encodedPart(part: string): string {
-  // encodeURIComponent leaves `.` and `..` unchanged, and they address another path.
-  if (part === '' || part === '.' || part === '..') throw new TypeError(`no part of a path: "${part}"`);
+  // encodeURIComponent does not change `.` and `..`, which would address another path.
+  if (part === '' || part === '.' || part === '..')
+    throw new TypeError(`"${part}" cannot be a part of a path`);
   return encodeURIComponent(part);
 }
 

@@ -11,4 +11,4 @@ export function clockProblem(wallNowMs: number): string | null {
 }
 
 export const CLOCK_FIX =
-  'Set the clock (chrony, systemd-timesyncd): certificates and tokens are judged by it, and the Kubernetes API will not be trusted before.';
+  'Set the clock (chrony, systemd-timesyncd): certificates and tokens depend on it, and TLS to the Kubernetes API fails until it is right.';

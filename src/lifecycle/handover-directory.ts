@@ -19,7 +19,7 @@ export function meetingPath(directory: string): string {
 export function requirePrivateDirectory(directory: string, uid: number): void {
   if (Buffer.byteLength(directory) > MOST_DIRECTORY_BYTES)
     throw new HandoverError(
-      `--handover ${directory}: longer than ${MOST_DIRECTORY_BYTES} bytes, which no unix socket takes`,
+      `--handover ${directory}: longer than ${MOST_DIRECTORY_BYTES} bytes, too long for the path of a unix socket`,
     );
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -28,11 +28,11 @@ export function requirePrivateDirectory(directory: string, uid: number): void {
     const { mode, uid: owner } = statSync(directory);
     if (owner !== uid && owner !== 0)
       throw new HandoverError(
-        `--handover ${directory}: it belongs to user ${owner}, and must be ours (${uid})`,
+        `--handover ${directory}: it belongs to user ${owner} and not to user ${uid}, which runs this process`,
       );
     if ((mode & 0o022) !== 0)
       throw new HandoverError(
-        `--handover ${directory}: others may write there (mode ${(mode & 0o777).toString(8)})`,
+        `--handover ${directory}: other users may write there (mode ${(mode & 0o777).toString(8)})`,
       );
   } catch (error) {
     if (error instanceof HandoverError) throw error;

@@ -23,13 +23,13 @@ export interface WantedEndpoint {
 export class InheritedSockets {
   readonly #sockets: Map<string, HandedSocket>;
   readonly #close: (fd: number) => void;
-  /** Closed sockets, because an earlier socket has the same name. */
+  /** Sockets that were closed because an earlier socket has the same name. */
   readonly surplus: readonly HandedSocket[];
 
   constructor(sockets: readonly HandedSocket[], close: (fd: number) => void) {
     this.#sockets = new Map();
     this.#close = close;
-    // One socket for each name: a second would never be accepted from, and its clients would wait in the queue for ever.
+    // One socket for each name. No listener would accept from a second one, and its clients would wait in its queue for ever.
     const surplus: HandedSocket[] = [];
     for (const socket of sockets) {
       if (this.#sockets.has(socket.name)) {

@@ -64,7 +64,9 @@ export class Predecessor {
     try {
       const peer = addon.peerOf(descriptorOf(socket));
       if (peer.uid !== uid && peer.uid !== 0)
-        throw new HandoverError(`${meetingPath(directory)} is of user ${peer.uid}, which is not ours`);
+        throw new HandoverError(
+          `${meetingPath(directory)} belongs to a process of another user (${peer.uid})`,
+        );
       socket.write(messageLine({ kind: 'take', version }));
       const given = await receiveSockets(socket, addon, deadlineMs);
       if (given !== null) return new Predecessor(socket, peer.pid, given, deadlineMs);

@@ -96,13 +96,13 @@ export class Service {
     this.#notify = new NotifySocket({
       address: deps.environment.NOTIFY_SOCKET,
       addon: deps.addon,
-      onProblem: (error) => deps.log('warn', {}, `systemd cannot be told how we are: ${error.message}`),
+      onProblem: (error) => deps.log('warn', {}, `status message to systemd failed: ${error.message}`),
     });
     for (const { name, address, port } of this.#inherited.surplus)
       deps.log(
         'warn',
         { socket: name, address, port },
-        `systemd gives two sockets the name ${name}, and only the first is served: clients of this one wait in vain; ` +
+        `systemd gives two sockets the name ${name}, and only the first is served: clients of the other one get no answer; ` +
           'leave one ListenStream= in the .socket unit (a port without an address is for IPv4 and IPv6)',
       );
   }
@@ -205,12 +205,12 @@ export class Service {
    */
   async upgrade(settings: Readonly<Record<string, string>> | null): Promise<UpgradeOutcome> {
     if (this.#upgrading || this.#isOver || this.#server === null || this.#server.starting !== null)
-      return { kind: 'failed', reason: 'an upgrade, or the end, is under way already' };
+      return { kind: 'failed', reason: 'an upgrade or a stop is already under way' };
     const { log, command = ownCommand(), environment, pid } = this.#deps;
     // A container ends with its first process. The end of this process would kill the successor too.
     if (pid === 1) {
       const reason =
-        'it is the first process of its container, which ends with it: start a new container beside it';
+        'this process is the first of its container, and the container ends with it: start a new container beside it';
       log('error', { reason }, 'successor not started: this process continues to serve');
       return { kind: 'failed', reason };
     }

@@ -112,7 +112,7 @@ export async function receiveSockets(
       if (message.more) continue;
       const { descriptors, text: rest } = incoming;
       if (announced.length !== descriptors.length)
-        throw new HandoverError(`${announced.length} sockets were announced, ${descriptors.length} came`);
+        throw new HandoverError(`${announced.length} sockets were announced, ${descriptors.length} arrived`);
       const sockets = descriptors.map((fd, i) => ({
         ...(announced[i] as (typeof announced)[number]),
         fd,
@@ -163,7 +163,7 @@ function socketsMessage(line: string): Extract<FromPredecessor, { kind: 'sockets
   const message = fromPredecessor(line);
   if (message?.kind === 'sockets') return message;
   if (message?.kind === 'refused') throw refusedError(message.reason);
-  throw new HandoverError('the process that serves here answers nonsense');
+  throw new HandoverError('the process that serves here sent an invalid message');
 }
 
 export function refusedError(reason: string): HandoverError {

@@ -1,6 +1,6 @@
-// Starts the program that is now on disk as the successor. It becomes a child of the supervisor, not of this process: a supervisor
-// gets exit statuses of its own children only, and this process will exit. This process keeps one end of a pipe, which closes when
-// the successor ends.
+// Starts the program that is now on disk as the successor. It becomes a child of the supervisor, not of this process: this process
+// will exit, and a supervisor gets the exit status of its own children only. This process keeps one end of a pipe, which closes when the
+// successor ends.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';

@@ -8,8 +8,8 @@ type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resor
 
 /** Takes 10 to 30 ms, once. The engine's threads serve connections during this time. */
 export function trimStartupHeap(addon: { releaseFreeMemory(): void }): void {
-  // Only contexts created while the flag is set have the global `gc`. The flag applies to the whole process and stays set:
-  // clearing it here would race with the other thread, which does the same at the same time.
+  // Only contexts created while the flag is set have the global `gc`. The flag applies to the whole process and stays set.
+  // The other thread runs this code at the same time, so clearing the flag here could leave that thread without `gc`.
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as Collect;
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });

@@ -88,7 +88,7 @@ export class DirectoryWatch {
     // Each tick causes a scan. Each scan calls ensure(), which returns to inotify as soon as that works.
     this.#poll = setInterval(this.#deps.onPoll, POLL_MS);
     this.#deps.onProblem(
-      `cannot watch ${this.#deps.directory}, looking every ${POLL_MS} ms instead: ${message}${HINTS[code ?? ''] ?? ''}`,
+      `cannot watch ${this.#deps.directory}, so it is scanned every ${POLL_MS} ms: ${message}${HINTS[code ?? ''] ?? ''}`,
     );
   }
 

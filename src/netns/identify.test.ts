@@ -56,8 +56,11 @@ describe('a name in the netns directory', () => {
       'ENOTNETNS',
       /^a plain file on which no network namespace is mounted: .*mountPropagation: HostToContainer/,
     ],
-    ['EPERM', /^not permitted \(EPERM\): it takes CAP_SYS_ADMIN .*what the system said$/],
-    ['EACCES', /^not permitted \(EACCES\): it takes CAP_SYS_ADMIN/],
+    [
+      'EPERM',
+      /^not permitted \(EPERM\): entering a network namespace needs CAP_SYS_ADMIN; .*what the system said$/,
+    ],
+    ['EACCES', /^not permitted \(EACCES\): entering a network namespace needs CAP_SYS_ADMIN/],
     ['EIO', /^cannot be opened: EIO: what the system said$/],
     ['EMFILE', /^cannot be opened: EMFILE: what the system said$/],
   ] as const) {

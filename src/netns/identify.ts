@@ -43,12 +43,12 @@ function reasonFor(code: string | undefined, message: string, path: string): str
         : 'a plain file on which no network namespace is mounted: a leftover of a deleted one, or a mount that is not ' +
             'visible here (a container needs this directory with mountPropagation: HostToContainer)';
     case 'ENOENT':
-      return 'a symbolic link that leads nowhere';
+      return 'a symbolic link to a file that does not exist';
     case 'ELOOP':
-      return 'a symbolic link that leads to itself';
+      return 'a symbolic link that points to itself';
     case 'EACCES':
     case 'EPERM':
-      return `not permitted (${code}): it takes CAP_SYS_ADMIN to enter a network namespace; ${message}`;
+      return `not permitted (${code}): entering a network namespace needs CAP_SYS_ADMIN; ${message}`;
     default:
       return `cannot be opened: ${message}`;
   }

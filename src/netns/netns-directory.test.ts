@@ -112,7 +112,7 @@ describe('the netns directory', () => {
     for (let index = 0; index < 20; index++) writeFileSync(join(directory, `more-${index}`), '');
     costMs = 1;
     const first = watched.start(); // 21 ms in slices of 5
-    for (let wish = 0; wish < 50; wish++) watched.rescan();
+    for (let count = 0; count < 50; count++) watched.rescan();
     await first;
     expect(looks).toHaveLength(2);
   });
@@ -157,7 +157,7 @@ describe('the netns directory', () => {
     await startAtZero();
     watchers[0]!.emit('error', Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }));
     expect(problems).toEqual([
-      expect.stringMatching(/^cannot watch .* looking every 1000 ms instead: EMFILE.*max_user_instances/),
+      expect.stringMatching(/^cannot watch .* scanned every 1000 ms: EMFILE.*max_user_instances/),
     ]);
     await vi.advanceTimersByTimeAsync(5000);
     expect(looks).toHaveLength(1); // the first scan could set the watch again

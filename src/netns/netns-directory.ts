@@ -173,7 +173,7 @@ export class NetnsDirectory {
       if (this.#unreadable !== message) {
         this.#onProblem(
           missing
-            ? `the netns directory ${this.#directory} does not exist: no netns is seen until it does`
+            ? `the netns directory ${this.#directory} does not exist: no netns is found until it exists`
             : `cannot read the netns directory: ${message}`,
         );
       }

@@ -44,7 +44,7 @@ describe('a path that now names another netns', () => {
     disk.set(A.path, 'cookie:9');
     const error = expect.objectContaining({
       code: 'ENETNSCHANGED',
-      message: '/run/netns/a is another network namespace now (wanted cookie:1, found cookie:9)',
+      message: '/run/netns/a is now another network namespace (expected cookie:1, found cookie:9)',
     });
     expect(() => handles.createTcpSocket(A, 4)).toThrow(NetnsChangedError);
     expect(() => handles.createTcpSocket(A, 4)).toThrow(error);

@@ -7,7 +7,7 @@ import type { NetnsRef } from './netns-ref.ts';
 export class NetnsChangedError extends Error {
   readonly code = 'ENETNSCHANGED';
   constructor(ref: NetnsRef, found: string) {
-    super(`${ref.path} is another network namespace now (wanted ${ref.identity}, found ${found})`);
+    super(`${ref.path} is now another network namespace (expected ${ref.identity}, found ${found})`);
   }
 }
 

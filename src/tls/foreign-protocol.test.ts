@@ -17,9 +17,9 @@ test.each<[title: string, opening: string, decidedAt: number, protocol: ForeignP
   ['the binary signature is the PROXY protocol', '\r\n\r\n\0\r\nQUIT\n', 1, 'proxy-protocol'],
   ['a banner is SSH', 'SSH-2.0-OpenSSH_9.2\r\n', 1, 'ssh'],
   ['an SSLv2 hello is SSLv2', '\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10', 1, 'sslv2'],
-  ['an alert is no handshake', '\x15\x03\x01\x00\x02\x02\x28', 1, 'not-handshake'],
-  ['application data is no handshake', '\x17\x03\x03\x00\x10', 1, 'not-handshake'],
-  ['anything else is no handshake', '\x00', 1, 'not-handshake'],
+  ['an alert is not a handshake', '\x15\x03\x01\x00\x02\x02\x28', 1, 'not-handshake'],
+  ['application data is not a handshake', '\x17\x03\x03\x00\x10', 1, 'not-handshake'],
+  ['anything else is not a handshake', '\x00', 1, 'not-handshake'],
 ])('%s', (_title, opening, decidedAt, protocol) => {
   const bytes = new Uint8Array(Buffer.from(opening, 'latin1'));
   for (let length = 1; length <= bytes.length; length += 1) {

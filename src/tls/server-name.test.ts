@@ -10,15 +10,15 @@ const label = (length: number) => 'x'.repeat(length);
 const NAME_OF_253 = `${label(63)}.${label(63)}.${label(63)}.${label(61)}`;
 
 test.each<[title: string, name: string, text: string]>([
-  ['a cluster name is taken as it is', 'demo-cluster.magnum-system', 'demo-cluster.magnum-system'],
+  ['a cluster name is used unchanged', 'demo-cluster.magnum-system', 'demo-cluster.magnum-system'],
   ['a single label is a name', 'demo', 'demo'],
   ['upper case is folded', 'Demo-CLUSTER.Magnum-System', 'demo-cluster.magnum-system'],
   ['one trailing dot is dropped', 'demo.magnum-system.', 'demo.magnum-system'],
   ['an underscore is accepted', '_https._tcp.demo', '_https._tcp.demo'],
   ['a label may be a number', '10.demo', '10.demo'],
-  ['three numbers are no address', '1.2.3', '1.2.3'],
-  ['five numbers are no address', '1.2.3.4.5', '1.2.3.4.5'],
-  ['an internationalised name comes as A-labels', 'XN--BCHER-KVA.example', 'xn--bcher-kva.example'],
+  ['three numbers are not an address', '1.2.3', '1.2.3'],
+  ['five numbers are not an address', '1.2.3.4.5', '1.2.3.4.5'],
+  ['an internationalised name of A-labels is accepted', 'XN--BCHER-KVA.example', 'xn--bcher-kva.example'],
   ['253 bytes are a name', NAME_OF_253, NAME_OF_253],
   ['253 bytes and the dot are a name', `${NAME_OF_253}.`, NAME_OF_253],
 ])('%s', (_title, name, text) => {

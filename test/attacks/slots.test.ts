@@ -8,7 +8,7 @@ import { Tenant } from './support/tenant.ts';
 import { visits } from './support/victims.ts';
 
 const VICTIMS = 100;
-const VICTIM_EVERY_MS = 40;
+const VICTIM_EVERY_MS = 20;
 const MACHINE_ADDRESS = '10.0.0.11';
 const LISTENER_PORT = 17_000;
 const LISTENER = `apiVersion: cluster.x-k8s.io/v1beta1

@@ -49,10 +49,7 @@ describe.each(['native', 'streams'])('engine %s', (engine) => {
     (await queueBytes(null, `sport = :${isthmus.port}`)) +
     (await queueBytes(tenant.netns, `dport = :${TENANT_PORT}`));
 
-  /**
-   * The highest value until the queues are at rest. Node relays in turns of its event loop, so many bytes are in flight while it runs. For
-   * the engine streams only the value at rest counts.
-   */
+  /** The value at rest. Flows that still move have more in flight, and that depends on how busy the machine is. */
   const queueBytesAtRest = async (tenant: Tenant) => {
     let most = 0;
     let last = 0;

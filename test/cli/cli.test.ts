@@ -82,7 +82,7 @@ describe('the answer to a mistake', () => {
     );
     expect(status).toBe(2);
     expect(stderr).toContain('3 problems with the configuration:');
-    expect(stderr).toContain('  --resource-tags: "team" is no tag: key=value is one\n');
+    expect(stderr).toContain('  --resource-tags: "team" is not a tag. Use key=value\n');
     expect(stderr).toContain(
       '  --resource-tags: the key "kubernetes.io/a" cannot be used: keys of kubernetes.io',
     );
@@ -104,7 +104,7 @@ describe('the answer to a mistake', () => {
   test('reports a missing path to a Kubernetes API, and what to do', () => {
     const { status, stdout } = isthmus('run', '--log-format', 'json', '--listen', '127.0.0.1:0');
     expect(status).toBe(1);
-    expect(stdout).toContain('no way to a Kubernetes API');
+    expect(stdout).toContain('found no credentials for a Kubernetes API');
     expect(stdout).toContain('--source file:<directory>');
     expect(stdout).not.toContain('stack');
   });

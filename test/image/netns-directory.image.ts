@@ -48,7 +48,7 @@ describe.each<Runtime>(['runc', 'crun'])('the first namespace of a node after a 
     expect(await doctor(pod)).toEqual({
       check: 'netns',
       result: 'warning',
-      found: expect.stringMatching(/^1 network namespace .* 1 of them .* can be written here/),
+      found: expect.stringMatching(/^1 network namespace .* 1 of them .* is writable here/),
       fix: expect.stringContaining('run-netns.mount'),
     });
   });

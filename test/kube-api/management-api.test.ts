@@ -100,7 +100,10 @@ describe('a fault', () => {
 
     const silent = await watch(services(NAMESPACE));
     api.faults.silenceWatches({ resource: 'services' });
-    api.store.create({ ...service('unheard'), metadata: { name: 'unheard', namespace: NAMESPACE } });
+    api.store.create({
+      ...service('missed'),
+      metadata: { name: 'missed', namespace: NAMESPACE },
+    });
     api.faults.silenceWatches({ resource: 'services' }, false);
     api.faults.writeToWatches('{"type":"ADDED","object":{"metadata":{"name":"garbage"}}}\n');
     expect((await silent.next()).object.metadata.name).toBe('garbage');

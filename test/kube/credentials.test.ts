@@ -276,7 +276,7 @@ describe('an exec plugin', () => {
     ],
     ['that prints no JSON', 'echo s3cret', 'printed no ExecCredential'],
     ['that prints something else', `echo '{"kind":"s3cret"}'`, 'printed no ExecCredential'],
-    ['whose token is invalid', printing('{"token":"s3cret s3cret"}'), 'printed no token'],
+    ['whose token is invalid', printing('{"token":"s3cret s3cret"}'), 'printed an invalid token'],
   ])('%s causes an error that does not repeat its output', async (_title, script, problem) => {
     const error: unknown = await open({
       kubeconfig: api.kubeconfig(plugin(script)),

@@ -220,8 +220,8 @@ describe('a kubeconfig is rejected, and the error shows no secret, for a file', 
 
   test.each<[title: string, content: () => string, problem: string]>([
     ['that is not YAML', () => 'users: [ s3cret: {', 'it is not YAML'],
-    ['that is empty', () => '', 'it is no kubeconfig'],
-    ['that is a list', () => '[]', 'it is no kubeconfig'],
+    ['that is empty', () => '', 'it is not a kubeconfig'],
+    ['that is a list', () => '[]', 'it is not a kubeconfig'],
     [
       'without a current context',
       () => text({}, {}, { 'current-context': '' }),
@@ -230,16 +230,20 @@ describe('a kubeconfig is rejected, and the error shows no secret, for a file', 
     ['whose context is missing', () => text({}, {}, { 'current-context': 'x' }), 'there is no context "x"'],
     ['whose cluster is missing', () => text({}, {}, { clusters: null }), 'there is no cluster "k"'],
     ['whose user is missing', () => text({}, {}, { users: 's3cret' }), 'there is no user "u"'],
-    ['with an invalid server', () => text({ server: 'ftp://x' }, {}), 'is no http:// or https:// address'],
+    [
+      'with an invalid server',
+      () => text({ server: 'ftp://x' }, {}),
+      'is not an http:// or https:// address',
+    ],
     [
       'with a password in the address',
       () => text({ server: 'https://a:s3cret@x' }, {}),
-      'is no http:// or https:// address',
+      'is not an http:// or https:// address',
     ],
     [
       'with a password that is a number',
       () => text({}, { username: 'a', password: 53 }),
-      'password is no text',
+      'password is not text',
     ],
     ['with half a key pair', () => text({}, { 'client-key-data': 's3cret' }), 'or its key, not both'],
     [
@@ -250,9 +254,13 @@ describe('a kubeconfig is rejected, and the error shows no secret, for a file', 
     [
       'with the key of another certificate',
       () => text({}, { 'client-certificate-data': base64(one.cert), 'client-key-data': base64(two.key) }),
-      'do not fit: ERR_OSSL_X509_KEY_VALUES_MISMATCH',
+      'do not fit together: ERR_OSSL_X509_KEY_VALUES_MISMATCH',
     ],
-    ['with a token of several lines', () => text({}, { token: 's3cret\ns3cret' }), 'does not hold a token'],
+    [
+      'with a token of several lines',
+      () => text({}, { token: 's3cret\ns3cret' }),
+      'does not contain a token',
+    ],
     ['with a missing token file', () => text({}, { tokenFile: 'nope' }), 'ENOENT'],
     ['with a plugin without a command', () => text({}, { exec: { apiVersion: 'v1' } }), 'lacks its command'],
   ])('%s', async (_title, content, problem) => {

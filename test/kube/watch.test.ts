@@ -102,7 +102,11 @@ describe('a watch', () => {
 describe('a watch yields its complete events and then fails', () => {
   test.each<[title: string, script: (response: ServerResponse) => void, code: string]>([
     ['with garbage', (response) => response.write(`${line('a')}s3cret{{{\n`), 'bad-answer'],
-    ['with JSON that is no event', (response) => response.write(`${line('a')}["s3cret"]\n`), 'bad-answer'],
+    [
+      'with JSON that is not an event',
+      (response) => response.write(`${line('a')}["s3cret"]\n`),
+      'bad-answer',
+    ],
     [
       'with an event without a type',
       (response) => response.write(`${line('a')}{"object":"s3cret"}\n`),

@@ -161,7 +161,7 @@ test('the first process of a container starts no successor, because it would end
   const { running, log, released } = await service(60_000, 1);
   expect(await running.upgrade(null)).toEqual({
     kind: 'failed',
-    reason: expect.stringContaining('first process of its container'),
+    reason: expect.stringContaining('first of its container'),
   });
   expect(log).toEqual(['successor not started: this process continues to serve']);
   const next = await ask();
@@ -222,7 +222,7 @@ describe('a successor that takes the sockets and hangs', () => {
     await hanging();
     await isTold(log, /has our sockets/);
     expect(await running.upgrade(null)).toMatchObject({
-      reason: expect.stringContaining('under way already'),
+      reason: expect.stringContaining('already under way'),
     });
     await isTold(log, /did not come to serve/);
     expect(await running.upgrade(null)).toMatchObject({

@@ -179,8 +179,8 @@ describe('the netns directory', () => {
         /^a plain file on which no network namespace is mounted.*mountPropagation/,
       ),
       'link-fifo': expect.stringMatching(/^a plain file|^not a network namespace|FIFO/),
-      'link-itself': 'a symbolic link that leads to itself',
-      'link-nowhere': 'a symbolic link that leads nowhere',
+      'link-itself': 'a symbolic link that points to itself',
+      'link-nowhere': 'a symbolic link to a file that does not exist',
       socket: 'a Unix socket, not a network namespace',
       uts: 'a namespace of another kind (mount, PID, …), not a network namespace',
     });
@@ -211,7 +211,9 @@ describe('the netns directory', () => {
     const deep = join(directory, 'x', 'y', 'netns');
     const watched = await start({ directory: deep });
     expect(watched.snapshot()).toEqual({ complete: true, entries: [], problems: [] });
-    expect(problems).toEqual([`the netns directory ${deep} does not exist: no netns is seen until it does`]);
+    expect(problems).toEqual([
+      `the netns directory ${deep} does not exist: no netns is found until it exists`,
+    ]);
     watched.rescan();
     expect(problems).toHaveLength(1); // reported once
     directory = deep;
@@ -283,9 +285,7 @@ describe('the netns directory', () => {
     await expect.poll(() => names(watched), soon).toEqual(['a']);
     add('b');
     await expect.poll(() => names(watched), soon).toEqual(['a', 'b']);
-    expect(problems).toEqual([
-      expect.stringMatching(/looking every 1000 ms instead: ENOSPC.*max_user_watches/),
-    ]);
+    expect(problems).toEqual([expect.stringMatching(/scanned every 1000 ms: ENOSPC.*max_user_watches/)]);
     exhausted = false;
     await expect.poll(() => watches, soon).toBe(1);
     expect(events).toBe(0);

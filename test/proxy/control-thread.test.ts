@@ -114,7 +114,7 @@ test('a bug in the control thread ends the whole program with a fatal line and e
   await end;
   expect(isthmus.log.at(-1)).toMatchObject({
     level: 'fatal',
-    msg: 'the control thread ended: a bug in the control thread',
+    msg: 'control thread exited unexpectedly: a bug in the control thread',
     err: { code: 'ECONTROLTHREAD', stack: expect.stringContaining('addon.cjs') },
   });
 });

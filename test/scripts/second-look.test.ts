@@ -140,20 +140,20 @@ async function runOf(
   }
 }
 
-const FLAKES = `it('flakes', () => {
+const FLAKES = `test('flakes', () => {
   const mark = import.meta.filename + '.mark';
   const was = existsSync(mark);
   writeFileSync(mark, '');
   expect(was).toBe(true);
 });`;
-const PASSES = `it('passes', () => expect(1).toBe(1));`;
+const PASSES = `test('passes', () => expect(1).toBe(1));`;
 
 test.each<[title: string, sources: Record<string, string>, code: number, runs: number]>([
   ['a flaky file is forgiven', { a: FLAKES, b: PASSES }, 0, 4],
-  ['a file that fails is not forgiven', { a: `it('fails', () => expect(1).toBe(2));`, b: PASSES }, 1, 2],
+  ['a file that fails is not forgiven', { a: `test('fails', () => expect(1).toBe(2));`, b: PASSES }, 1, 2],
   [
     'a flaky file is not forgiven while another file has an unhandled error',
-    { a: FLAKES, b: `it('leaves', async () => { void Promise.reject(new Error('x')); });` },
+    { a: FLAKES, b: `test('leaves', async () => { void Promise.reject(new Error('x')); });` },
     1,
     1,
   ],
@@ -161,7 +161,7 @@ test.each<[title: string, sources: Record<string, string>, code: number, runs: n
     'a flaky file is not forgiven while the process of another file dies',
     {
       a: FLAKES,
-      b: `it('dies', async () => { process.kill(process.pid, 'SIGSEGV'); await new Promise(() => {}); });`,
+      b: `test('dies', async () => { process.kill(process.pid, 'SIGSEGV'); await new Promise(() => {}); });`,
     },
     1,
     1,

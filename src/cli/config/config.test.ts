@@ -147,17 +147,17 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     const where = '--resource-tags';
     const result = read([`${where}=team,isthmus.dev/x=y,a b=c,ok=1,v=-,ok=2`]);
     expect(problemsOf(result)).toEqual([
-      { where, value: null, wanted: '"team" is no tag: key=value is one' },
+      { where, value: null, wanted: '"team" is not a tag. Use key=value' },
       {
         where,
         value: null,
         wanted: 'the key "isthmus.dev/x" cannot be used: keys of isthmus.dev are reserved',
       },
-      { where, value: null, wanted: expect.stringMatching(/^the key "a b" cannot be used: a key is/) },
+      { where, value: null, wanted: expect.stringMatching(/^the key "a b" cannot be used: use 1 to/) },
       {
         where,
         value: null,
-        wanted: expect.stringMatching(/^the value "-" of "v" cannot be used: a value is/),
+        wanted: expect.stringMatching(/^the value "-" of "v" cannot be used: use an empty value/),
       },
       { where, value: null, wanted: 'the key "ok" is given twice' },
     ]);
@@ -169,8 +169,8 @@ describe('a value that is not valid is one problem with its flag, itself and wha
   test('--ignored-selector-labels names everything that is wrong with it', () => {
     const where = '--ignored-selector-labels';
     expect(problemsOf(read([`${where}=ok,a b,,ok`]))).toEqual([
-      { where, value: null, wanted: expect.stringMatching(/^the key "a b" cannot be used: a key is/) },
-      { where, value: null, wanted: expect.stringMatching(/^the key "" cannot be used: a key is/) },
+      { where, value: null, wanted: expect.stringMatching(/^the key "a b" cannot be used: use 1 to/) },
+      { where, value: null, wanted: expect.stringMatching(/^the key "" cannot be used: use 1 to/) },
       { where, value: null, wanted: 'the key "ok" is given twice' },
     ]);
   });
@@ -199,7 +199,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
         problem(
           'the selector[0].operator is "Near": expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt',
         ),
-        problem(expect.stringMatching(/^the selector\[1\]\.key is "b c": a key is/)),
+        problem(expect.stringMatching(/^the selector\[1\]\.key is "b c": use 1 to/)),
         problem('the selector[1].values is []: In needs at least one value'),
         problem('the selector[2].values is ["x"]: Gt compares with a whole number'),
       ]);

@@ -17,7 +17,7 @@ export function nearest(word: string, choices: readonly string[]): string | null
 /** Longer input is cut: no real name is longer, and the cost grows with each letter. */
 const MAX_LETTERS = 64;
 
-/** The choices that are near enough or contain the word, nearest first, at most `most`. */
+/** The choices that are near enough, contain the word or are contained in it: nearest first, at most `most`. */
 export function nearestFew(text: string, choices: readonly string[], most: number): string[] {
   const word = text.slice(0, MAX_LETTERS);
   const farthest = Math.min(3, Math.floor(word.length / 2));

@@ -29,6 +29,7 @@ import { rightsCheck } from './rights-check.ts';
 import { runChecks } from './run-checks.ts';
 
 export interface DoctorOptions {
+  /** With the default in place of each value that `problems` names. */
   readonly config: RunConfig;
   /** From reading the configuration. */
   readonly warnings: readonly string[];
@@ -57,7 +58,7 @@ export async function doctor(deps: DoctorOptions): Promise<ExitCode> {
     onResult: (result) => {
       if (!json) print(resultText(result, width));
     },
-    onWaiting: (names) => tell(`… still looking at ${names.join(', ')}\n`),
+    onWaiting: (names) => tell(`… still checking ${names.join(', ')}\n`),
   });
   print(json ? reportJson(version, results) : summaryText(results));
   await visit.close();
@@ -130,12 +131,12 @@ function addressCheck({ advertiseAddress, podIp, listen }: RunConfig): Check {
       const choice = advertisedAddress({ flag: advertiseAddress, podIp, defaultRoute });
       if (choice.kind === 'none')
         return problem(
-          `clients cannot be sent here: ${choice.reason}`,
+          `there is no address to publish: ${choice.reason}`,
           'Set --advertise-address (in a Pod: POD_IP from status.podIP) to an address that every node reaches.',
         );
       const { address, from } = choice;
       if (listen.host === undefined || isReachableAt(listen.host, address))
-        return ok(`clients are sent to ${address}, from ${from}`);
+        return ok(`clients connect to ${address} (from ${from})`);
       // Only a warning: a proxy in front may forward the clients, and a systemd socket listens on the address of its unit.
       const { found, fix } = unreachableAdvice(listen.host, address, from);
       return warning(found, fix);

@@ -159,7 +159,7 @@ export function definitionCheck(visit: KubernetesVisit): Check {
             );
           case 'unknown-version':
             return problem(
-              `${name} is served in ${served.versions.join(', ')} only; known are ${KNOWN_VERSIONS.join(', ')}`,
+              `${name} is served only in ${served.versions.join(', ')}; this program reads ${KNOWN_VERSIONS.join(', ')}`,
               'Upgrade isthmus, or let the CRD serve one of these versions too.',
             );
         }

@@ -103,7 +103,7 @@ function triedSetns(addon: NativeAddon): Finding {
   }
   // The addon aborts the process if it cannot return. This check repeats it, because all isolation depends on it.
   return addon.ownIdentity() === home
-    ? ok('CAP_SYS_ADMIN is effective; into a network namespace and back works')
+    ? ok('CAP_SYS_ADMIN is effective; a thread entered a network namespace and returned')
     : problem(
         'this thread is in another network namespace now',
         'This is a bug of isthmus: please report it.',

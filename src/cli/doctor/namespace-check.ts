@@ -33,7 +33,7 @@ export function namespaceCheck(
         if (leaving.length > 0)
           return problem(
             `the namespace ${leaving.join(', ')} is being deleted`,
-            'Wait until it is gone, and create it anew.',
+            'Wait until it is deleted, and create it again.',
           );
         return unknown.length > 0
           ? skipped(`no permission to check whether ${unknown.join(' and ')} exist`)

@@ -41,7 +41,7 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
       ? problem(`${found} in this container`, MOUNT)
       : warning(
           found,
-          'The first network namespace makes it; if this host has some elsewhere, set --netns-dir.',
+          'The first network namespace creates it. If this host has them in another directory, set --netns-dir.',
         );
   }
   const { usable, unusable } = sorted(files, directory, loaded.addon as NativeAddon);
@@ -54,7 +54,7 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
   if (first !== undefined && usable.length === 0)
     return problem(
       `none of the ${unusable.length} entries of ${directory} can be used: ${first.name} is ${first.reason}`,
-      inContainer ? MOUNT : 'Remove what is left of deleted namespaces, or correct --netns-dir.',
+      inContainer ? MOUNT : 'Remove the files of deleted namespaces, or correct --netns-dir.',
     );
   const place = inContainer ? placeOf(directory, mountinfo) : null;
   if (place?.propagation === 'private')
@@ -72,18 +72,18 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
   if (first !== undefined)
     return warning(
       `${counts}; ${unusable.length} cannot be used: ${first.name} is ${first.reason}`,
-      'Remove what is left of deleted namespaces (ip netns delete <name>).',
+      'Remove the files of deleted namespaces (ip netns delete <name>).',
     );
   if (known === 0)
     return warning(
       counts,
-      'On a network node the DHCP or the OVN metadata agent makes them: is it this host?',
+      'On a network node the DHCP or the OVN metadata agent creates them. Is this host a network node?',
     );
   // `ip netns add` makes the directory a mount for the first namespace after a boot.
   if (place?.lostReadOnly === true)
     return warning(
-      `${counts}; the directory can be written here, though it was mounted read-only: the host has made it a mount of its own since`,
-      'Restart this container; so that it is one from the boot on, enable run-netns.mount there (docs/how-to/install/kubernetes.md).',
+      `${counts}; the directory is writable here, although it was mounted read-only: the host has made it a separate mount since then`,
+      'Restart this container. To prevent this state, enable run-netns.mount on the host (docs/how-to/install/kubernetes.md).',
     );
   return ok(counts);
 }

@@ -61,7 +61,7 @@ export function nodeNameCheck(visit: KubernetesVisit, question: NodeNameQuestion
         if (error instanceof KubeError && error.code === 'not-found')
           return ok(`${instance}: no other instance has this name`);
         if (error instanceof KubeError && error.code === 'forbidden')
-          return skipped('not looked at: its Lease may not be read');
+          return skipped('not checked: its Lease may not be read');
         return visit.trouble(error);
       }
     },
@@ -117,11 +117,11 @@ export function holderFinding(instance: string, found: LeaseHolder, renews: bool
     );
   if (elsewhere !== null)
     return problem(
-      `${instance}: another host goes by this name too: ${holder} renews the Lease, and has boot id ${elsewhere}, not ours`,
+      `${instance}: another host also uses this name: ${holder} renews the Lease, and has boot id ${elsewhere}, not ours`,
       'Give each host a host name, or a --node-name, of its own.',
     );
   return problem(
-    `${instance}: another isthmus on this host goes by this name too: ${holder} renews the Lease` +
+    `${instance}: another isthmus on this host uses this name too: ${holder} renews the Lease` +
       (tookIt ? ', which it took from the one that answers here' : ', and does not answer at --admin here'),
     'Let one of them run: disable the unit (systemctl disable --now isthmus), or leave this node out of the DaemonSet (nodeSelector); ' +
       'two that are meant to run side by side need a --node-name each.',

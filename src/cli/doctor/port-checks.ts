@@ -34,7 +34,7 @@ export function portCheck({ flag, endpoint, running }: PortQuestion): Check {
   return {
     name: flag,
     run: async () => {
-      if (endpoint.port === 0) return ok('any free port will be taken');
+      if (endpoint.port === 0) return ok('Isthmus takes any free port');
       const shown = endpointText({ address: endpoint.host ?? '*', port: endpoint.port });
       const code = await listenError(endpoint);
       if (code === null) return ok(`${shown} is free`);
@@ -51,10 +51,10 @@ function refusal(flag: string, shown: string, code: string, { port }: Endpoint):
     case 'EADDRINUSE':
       return problem(
         `${shown} is taken by another program`,
-        `Choose another --${flag}, or end what listens there (ss -ltnp 'sport = :${port}' names it).`,
+        `Choose another --${flag}, or stop the program that listens there (ss -ltnp 'sport = :${port}' names it).`,
       );
     case 'EACCES':
-      return problem(`${shown} is not for this user`, `Choose a port from 1024 on for --${flag}.`);
+      return problem(`this user may not listen on ${shown}`, `Choose a port from 1024 on for --${flag}.`);
     case 'EADDRNOTAVAIL':
       return problem(`${shown}: this machine does not have that address`, `Correct --${flag}.`);
     default:

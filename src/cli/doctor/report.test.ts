@@ -5,7 +5,7 @@ import { isWell, reportJson, resultText, summaryText } from './report.ts';
 const WELL = { name: 'node', finding: ok('Node 24') };
 const ODD = { name: 'clock', finding: warning('8 s behind', 'Set it.') };
 const WRONG = { name: 'rights', finding: problem('may not patch services in a', 'Allow it.') };
-const LEFT = { name: 'crd', finding: skipped('not looked at') };
+const LEFT = { name: 'crd', finding: skipped('not checked') };
 
 test('a result has one line for the finding and one for the advice, in columns', () => {
   expect([WELL, ODD, WRONG, LEFT].map((each) => resultText(each, 6)).join('')).toBe(
@@ -15,7 +15,7 @@ test('a result has one line for the finding and one for the advice, in columns',
       '                 Set it.',
       'problem  rights  may not patch services in a',
       '                 Allow it.',
-      '-        crd     not looked at',
+      '-        crd     not checked',
       '',
     ].join('\n'),
   );
@@ -29,7 +29,7 @@ test('text from a server or a file cannot forge a line', () => {
 test.each([
   [[WELL], '\nno problem\n'],
   [[WELL, ODD], '\nno problem, 1 warning\n'],
-  [[WRONG, WRONG, ODD, LEFT], '\n2 problems, 1 warning, 1 not looked at\n'],
+  [[WRONG, WRONG, ODD, LEFT], '\n2 problems, 1 warning, 1 not checked\n'],
 ])('the last line counts (%#)', (results, text) => {
   expect(summaryText(results)).toBe(text);
 });

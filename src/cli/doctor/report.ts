@@ -17,7 +17,7 @@ export function summaryText(results: readonly CheckResult[]): string {
   const parts = [
     problems === 0 ? 'no problem' : counted(problems, 'problem'),
     ...(warnings === 0 ? [] : [counted(warnings, 'warning')]),
-    ...(left === 0 ? [] : [`${left} not looked at`]),
+    ...(left === 0 ? [] : [`${left} not checked`]),
   ];
   return `\n${parts.join(', ')}\n`;
 }

@@ -26,7 +26,7 @@ export function rightsCheck(
         );
         const answers = await Promise.all(questions);
         const missing = answers.filter(({ allowed }) => !allowed);
-        if (missing.length === 0) return ok(`all ${answers.length} that are needed`);
+        if (missing.length === 0) return ok(`all ${answers.length} needed rights are granted`);
         const without = [...new Set(missing.map(({ right }) => right.without))];
         return problem(
           `${visit.who} may not ${byResource(missing).join('; ')}`,

@@ -43,8 +43,8 @@ test('a check that depends on one with a problem is skipped, and so are its depe
     check('d', () => ok('d')),
   ]);
   expect(findings).toMatchObject({
-    b: skipped('not looked at, because of a'),
-    c: skipped('not looked at, because of b'),
+    b: skipped('not checked, because of a'),
+    c: skipped('not checked, because of b'),
     d: ok('d'),
   });
 });

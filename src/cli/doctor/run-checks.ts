@@ -49,7 +49,7 @@ async function afterThose(
 ): Promise<Finding> {
   for (const { name, finding } of needed) {
     const { kind } = (await finding) ?? { kind: 'ok' };
-    if (kind === 'problem' || kind === 'skipped') return skipped(`not looked at, because of ${name}`);
+    if (kind === 'problem' || kind === 'skipped') return skipped(`not checked, because of ${name}`);
   }
   underWay.add(check.name);
   let timer: NodeJS.Timeout | undefined;

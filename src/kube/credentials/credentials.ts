@@ -243,5 +243,5 @@ function tokenText(access: KubeAccess, bytes: Buffer | null): string | null {
   const token = bytes.toString('latin1').trim();
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   const where = access.token?.kind === 'file' ? access.token.path : 'the kubeconfig';
-  throw new KubeconfigError('malformed', `${where} does not hold a token`);
+  throw new KubeconfigError('malformed', `${where} does not contain a token`);
 }

@@ -46,7 +46,10 @@ export class ExecPlugin {
       typeof status[name] === 'string' && status[name] !== '' ? String(status[name]) : null;
     const token = text('token');
     if (token !== null && !/^[\x21-\x7e]+$/.test(token))
-      throw new KubeconfigError('malformed', `the plugin ${this.#deps.access.command} printed no token`);
+      throw new KubeconfigError(
+        'malformed',
+        `the plugin ${this.#deps.access.command} printed an invalid token`,
+      );
     const pem = (name: string) => (text(name) === null ? null : Buffer.from(text(name) as string));
     this.#credential = {
       token,

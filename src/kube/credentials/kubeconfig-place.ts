@@ -46,8 +46,8 @@ export function kubeconfigPlace({
   if (own !== null && exists(own)) return { kind: 'files', paths: [own] };
   throw new KubeconfigError(
     'missing',
-    `no way to a Kubernetes API: no kubeconfig was given, KUBECONFIG is not set, ${tokenFile} is no service account of a Pod${
-      own === null ? '' : `, and there is no ${own}`
+    `found no credentials for a Kubernetes API: no kubeconfig is given, KUBECONFIG is not set, and there is no service account of a Pod (${tokenFile})${
+      own === null ? '' : ` and no ${own}`
     }`,
   );
 }

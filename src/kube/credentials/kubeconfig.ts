@@ -56,7 +56,7 @@ interface Entry {
 /** Merges several documents like kubectl: the first document that defines an entry wins. */
 export function kubeAccess(documents: readonly KubeconfigDocument[]): KubeAccess {
   for (const { path, content } of documents)
-    if (!isRecord(content)) throw malformed(path, 'it is no kubeconfig: expected an object');
+    if (!isRecord(content)) throw malformed(path, 'it is not a kubeconfig: expected an object');
   const origin = documents.map(({ path }) => path).join(', ');
   const current = documents
     .map(({ content }) => (content as Record<string, unknown>)['current-context'])
@@ -80,7 +80,7 @@ const ANONYMOUS: Entry = { fields: {}, path: '' };
 function clusterAccess(cluster: Entry, name: string) {
   const server = textIn(cluster, 'server');
   if (server === null || !isServer(server))
-    throw malformed(cluster.path, `the server of cluster "${name}" is no http:// or https:// address`);
+    throw malformed(cluster.path, `the server of cluster "${name}" is not an http:// or https:// address`);
   return {
     server: server.replace(/\/+$/, ''),
     ca: sourceIn(cluster, 'certificate-authority'),
@@ -207,7 +207,7 @@ function entryOf(
     for (const entry of entries) {
       if (!isRecord(entry) || entry.name !== name) continue;
       const fields = entry[field] ?? {};
-      if (!isRecord(fields)) throw malformed(path, `${field} "${name}" is no object`);
+      if (!isRecord(fields)) throw malformed(path, `${field} "${name}" is not an object`);
       return { fields, path };
     }
   }
@@ -229,7 +229,7 @@ function textIn({ fields, path }: Entry, field: string): string | null {
   const value = Object.hasOwn(fields, field) ? (fields[field] ?? null) : null;
   if (value === null || value === '') return null;
   // The message omits the value: it can be a password that YAML parsed as a number.
-  if (typeof value !== 'string') throw malformed(path, `${field} is no text: quotes are missing around it`);
+  if (typeof value !== 'string') throw malformed(path, `${field} is not text: put its value in quotes`);
   return value;
 }
 

@@ -96,7 +96,7 @@ export class RareCredentials {
     } catch (error) {
       // Only the code or name: messages of plugins and identity providers can contain secrets.
       const { name, code } = error as NodeJS.ErrnoException;
-      throw new KubeconfigError('unreadable', `client-node got no credentials: ${code ?? name}`);
+      throw new KubeconfigError('unreadable', `client-node could not get credentials: ${code ?? name}`);
     }
   }
 }

@@ -126,7 +126,7 @@ export function refuseUnknownFields(
   // If a misspelt field were ignored, the selector would select too much.
   for (const name of Object.keys(object))
     if (!known.includes(name))
-      problems.push(`${path} has a field ${shown(name)}: known are ${known.join(', ')}`);
+      problems.push(`${path} has a field ${shown(name)}, but only ${known.join(', ')} are known`);
 }
 
 /** null if there was a problem. */

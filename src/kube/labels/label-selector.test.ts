@@ -28,7 +28,7 @@ const expression = (key: string, operator: string, ...values: string[]) => ({
 describe('a label selector', () => {
   test.each<[string, unknown, Record<string, string>, boolean]>([
     ['that is empty matches everything', {}, { a: 'b' }, true],
-    ['that is empty matches what has no labels', {}, {}, true],
+    ['that is empty matches an object without labels', {}, {}, true],
     ['that is null matches nothing', null, {}, false],
     ['that is undefined matches nothing', undefined, { a: 'b' }, false],
     ['with empty parts matches everything', { matchLabels: {}, matchExpressions: null }, {}, true],
@@ -48,7 +48,7 @@ describe('a label selector', () => {
       { a: 'b' },
       false,
     ],
-    ['takes no inherited property for a label', expression('constructor', 'Exists'), {}, false],
+    ['does not treat an inherited property as a label', expression('constructor', 'Exists'), {}, false],
   ])('%s', (_, value, labels, expected) => expect(matches(selector(value), labels)).toBe(expected));
 
   test('reports every problem with its path', () => {
@@ -67,18 +67,18 @@ describe('a label selector', () => {
         ],
       }),
     ).toEqual([
-      'selector has a field "matchLabel": known are matchLabels, matchExpressions',
-      expect.stringMatching(/^selector.matchLabels has the key "a b": a key is at most 63/),
-      expect.stringMatching(/^selector.matchLabels\["c"\] is "-": a value is empty, or at most 63/),
+      'selector has a field "matchLabel", but only matchLabels, matchExpressions are known',
+      expect.stringMatching(/^selector.matchLabels has the key "a b": use 1 to 63/),
+      expect.stringMatching(/^selector.matchLabels\["c"\] is "-": use an empty value, or 1 to 63/),
       'selector.matchLabels["d"] is 7: expected text, in quotes',
       'selector.matchExpressions[0].operator is "Gt": expected one of In, NotIn, Exists, DoesNotExist',
-      expect.stringMatching(/^selector.matchExpressions\[1\].key is "": a key is/),
+      expect.stringMatching(/^selector.matchExpressions\[1\].key is "": use 1 to 63/),
       'selector.matchExpressions[1].values is []: In needs at least one value',
       'selector.matchExpressions[2].values is ["x"]: Exists takes no values',
       'selector.matchExpressions[3].values is "x": expected a list of texts',
       'selector.matchExpressions[4].values[2] is null: expected text, in quotes',
-      'selector.matchExpressions[5] has a field "value": known are key, operator, values',
-      expect.stringMatching(/^selector.matchExpressions\[5\].values\[1\] is "a b": a value is/),
+      'selector.matchExpressions[5] has a field "value", but only key, operator, values are known',
+      expect.stringMatching(/^selector.matchExpressions\[5\].values\[1\] is "a b": use an empty value/),
       'selector.matchExpressions[6] is "a=b": expected an object with key, operator and values',
     ]);
   });

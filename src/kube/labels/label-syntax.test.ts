@@ -16,13 +16,13 @@ describe('the key of a label', () => {
   ])('may be %s', (_, key) => expect(labelKeyProblem(key)).toBeNull());
 
   test.each([
-    ['empty', '', 'a key is at most 63'],
-    ['longer than 63', long(64), 'a key is at most 63'],
+    ['empty', '', 'use 1 to 63'],
+    ['longer than 63', long(64), 'use 1 to 63'],
     ['with a dash at its end', 'team-', 'a letter or digit first and last'],
-    ['with a space', 'a b', 'a key is'],
-    ['with a line break at its end', 'team\n', 'a key is'],
-    ['not ASCII', 'größe', 'a key is'],
-    ['with two slashes', 'a/b/c', 'one "/" at most'],
+    ['with a space', 'a b', 'use 1 to 63'],
+    ['with a line break at its end', 'team\n', 'use 1 to 63'],
+    ['not ASCII', 'größe', 'use 1 to 63'],
+    ['with two slashes', 'a/b/c', 'use at most one "/"'],
     ['without a name after its prefix', 'example.com/', 'after the "/"'],
     ['without a prefix before its slash', '/team', 'before the "/"'],
     ['with a prefix in upper case', 'Example.com/team', 'in lower case'],
@@ -36,7 +36,7 @@ describe('the value of a label', () => {
     expect(labelValueProblem(value)).toBeNull(),
   );
   test.each(['-a', 'a-', 'a b', 'a/b', 'ü', long(64), ' '])('may not be %j', (value) =>
-    expect(labelValueProblem(value)).toContain('a value is empty, or'),
+    expect(labelValueProblem(value)).toContain('use an empty value, or'),
   );
 });
 

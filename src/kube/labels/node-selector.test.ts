@@ -19,7 +19,7 @@ describe('a node selector', () => {
     ['Gt, of the same number', one('cores', 'Gt', '8'), { cores: '8' }, false],
     ['Gt as numbers, not as texts', one('cores', 'Gt', '8'), { cores: '16' }, true],
     ['Gt, of an absent key', one('cores', 'Gt', '8'), {}, false],
-    ['Gt, of what is no number', one('cores', 'Gt', '8'), { cores: 'many' }, false],
+    ['Gt, of a value that is not a number', one('cores', 'Gt', '8'), { cores: 'many' }, false],
     [
       'Gt, of a number that is none in 64 bits',
       one('cores', 'Gt', '8'),

@@ -267,8 +267,8 @@ export class Reflector<T> {
     const position = this.#position as Position;
     const change = watchChange(event, position);
     const changed =
-      (change.kind === 'there' && this.#mirror.put(change.object)) ||
-      (change.kind === 'gone' && this.#mirror.remove(change.object));
+      (change.kind === 'exists' && this.#mirror.put(change.object)) ||
+      (change.kind === 'deleted' && this.#mirror.remove(change.object));
     this.#position = { path: position.path, version: change.version };
     this.#retry.eventCame();
     if (!changed) return;

@@ -6,9 +6,9 @@ const object = (resourceVersion: string) => ({ metadata: { name: 'a', resourceVe
 
 describe('an event of a watch', () => {
   for (const [type, kind] of [
-    ['ADDED', 'there'],
-    ['MODIFIED', 'there'],
-    ['DELETED', 'gone'],
+    ['ADDED', 'exists'],
+    ['MODIFIED', 'exists'],
+    ['DELETED', 'deleted'],
   ] as const) {
     test(`${type} means that an object is ${kind}, even if its version is older than the known one`, () => {
       expect(watchChange({ type, object: object('99') }, POSITION)).toEqual({
@@ -25,7 +25,7 @@ describe('an event of a watch', () => {
   });
 
   for (const [sentence, type, sent, code] of [
-    ['a bookmark from before what is known', 'BOOKMARK', object('99'), 'gone'],
+    ['a bookmark older than the known version', 'BOOKMARK', object('99'), 'gone'],
     ['an object without a version', 'ADDED', { metadata: { name: 'a' } }, 'bad-answer'],
     ['an object without a name', 'ADDED', { metadata: { resourceVersion: '101' } }, 'bad-answer'],
     ['a deletion without a name', 'DELETED', { metadata: { resourceVersion: '101' } }, 'bad-answer'],

@@ -11,7 +11,7 @@ import {
 import type { Position } from './whole-list.ts';
 
 export type WatchChange =
-  | { readonly kind: 'there' | 'gone'; readonly object: KubeObject; readonly version: string }
+  | { readonly kind: 'exists' | 'deleted'; readonly object: KubeObject; readonly version: string }
   | { readonly kind: 'bookmark'; readonly version: string };
 
 export function watchChange({ type, object }: WatchEvent, { path, version: known }: Position): WatchChange {
@@ -23,10 +23,10 @@ export function watchChange({ type, object }: WatchEvent, { path, version: known
     case 'ADDED':
     case 'MODIFIED':
       if (!isKubeObject(object)) throw bad('the watch sent an object without a name');
-      return { kind: 'there', object, version };
+      return { kind: 'exists', object, version };
     case 'DELETED':
       if (!isKubeObject(object)) throw bad('the watch sent an object without a name');
-      return { kind: 'gone', object, version };
+      return { kind: 'deleted', object, version };
     case 'BOOKMARK':
       // The server was restored from a backup, and can assign known versions again to other objects.
       if (isOlderVersion(version, known)) {

@@ -2,7 +2,7 @@
 import type { Outcome } from '../engine.ts';
 
 export const OUTCOME_MEANINGS = {
-  finished: 'both sides closed in order',
+  finished: 'both sides closed without an error',
   'client-reset': 'the client sent a reset or its socket failed, and the engine reset the backend side',
   'backend-reset': 'the backend sent a reset or its socket failed, and the engine reset the client side',
   'client-timeout': 'the client is dead: no acknowledgement within the dead-peer timeout, or no route to it',

@@ -124,6 +124,6 @@ test.each<[origin: string, status: number | null]>([
 
 test('the answer says which names are accepted', () => {
   expect(adminRefusal({ target: '/', headers: [['host', 'evil.example']], ownAddresses: [] })?.reason).toBe(
-    'the Host of the request is not ours: use localhost, a loopback address or the address of --admin, with any port',
+    'the Host header names another host: use localhost, a loopback address or the address of --admin, with any port',
   );
 });

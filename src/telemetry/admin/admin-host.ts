@@ -26,14 +26,16 @@ export function adminRefusal({ target, headers, ownAddresses }: AskedFor): Admin
   const misdirected = (what: string): AdminRefusal => ({ status: 421, reason: `${what}: ${USE}` });
   const valuesOf = (wanted: string) => headers.filter(([name]) => name === wanted).map(([, value]) => value);
   // RFC 9112, section 3.2.2: the authority of an absolute target overrides Host. Clients send such a target only to a proxy.
-  if (!target.startsWith('/') && target !== '*') return misdirected('this is no proxy');
+  if (!target.startsWith('/') && target !== '*') return misdirected('this server is not a proxy');
   const [host, ...more] = valuesOf('host');
-  if (host === undefined) return misdirected('the request has no Host');
-  if (more.length > 0) return misdirected('the request has several Hosts');
-  if (!isOwnAuthority(host, ownAddresses)) return misdirected('the Host of the request is not ours');
+  if (host === undefined) return misdirected('the request has no Host header');
+  if (more.length > 0) return misdirected('the request has several Host headers');
+  if (!isOwnAuthority(host, ownAddresses)) return misdirected('the Host header names another host');
   const origins = valuesOf('origin');
   const isOurs = (origin: string) => isOwnAuthority(origin.replace(/^https?:\/\//i, ''), ownAddresses);
-  return origins.every(isOurs) ? null : { status: 403, reason: 'pages of other sites get no answer' };
+  return origins.every(isOurs)
+    ? null
+    : { status: 403, reason: 'requests from pages of other sites are rejected' };
 }
 
 /** `<name or address>[:<port>]`. Accepts only the usual form of an address: a browser never sends 127.1 or 0x7f000001 in Host. */

@@ -39,4 +39,8 @@ export class PageTurns {
   }
 }
 
-const BUSY: AdminPage = { status: 503, type: 'text', body: 'too many pages are asked for at once\n' };
+const BUSY: AdminPage = {
+  status: 503,
+  type: 'text',
+  body: 'too many different pages are requested at once\n',
+};

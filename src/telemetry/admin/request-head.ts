@@ -23,18 +23,18 @@ export function requestHead(bytes: Buffer): RequestHead {
   const end = bytes.indexOf(END);
   if (end > MAX_HEAD_BYTES || (end === -1 && bytes.length > MAX_HEAD_BYTES))
     return { kind: 'invalid', status: 431, reason: `the head has more than ${MAX_HEAD_BYTES} bytes` };
-  if (end === -1) return couldBeRequest(bytes) ? { kind: 'incomplete' } : invalid('this is no request');
+  if (end === -1) return couldBeRequest(bytes) ? { kind: 'incomplete' } : invalid('this is not a request');
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
   const [, method, target, minor] = REQUEST_LINE.exec(first) ?? [];
-  if (method === undefined || target === undefined) return invalid('this is no request of HTTP/1');
+  if (method === undefined || target === undefined) return invalid('this is not an HTTP/1 request');
   const headers: [string, string][] = [];
   for (const line of lines) {
     const header = headerOf(line);
-    if (header === null) return invalid('a line of the head is no header');
+    if (header === null) return invalid('a line of the head is not a header');
     headers.push(header);
   }
   const hosts = headers.filter(([name]) => name === 'host').length;
-  if (hosts === 0 && minor === '1') return invalid('the request has no Host'); // RFC 9112, section 3.2
+  if (hosts === 0 && minor === '1') return invalid('the request has no Host header'); // RFC 9112, section 3.2
   return { kind: 'request', method, target, headers };
 }
 

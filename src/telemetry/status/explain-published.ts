@@ -8,7 +8,7 @@ export function publishedLinks(cluster: ClusterView, view: StatusView, served: b
   if (view.kubernetes === null) return [];
   const { publication, name } = cluster;
   if (publication === undefined) {
-    const says = 'nothing is published for it';
+    const says = 'this instance publishes nothing for the cluster';
     return (['service', 'slice', 'kubeconfig'] as const).map((link) => ({
       link,
       state: served ? 'unknown' : 'waits',
@@ -26,7 +26,7 @@ function serviceLink({ service, problem }: PublicationStatus, name: string, serv
   const link = 'service';
   switch (service) {
     case 'ours':
-      return { link, state: 'ok', says: `Service ${name} is kept by isthmus`, next: null };
+      return { link, state: 'ok', says: `isthmus maintains the Service ${name}`, next: null };
     case 'upstream':
       return { link, state: 'ok', says: `Service ${name} of magnum-cluster-api-proxy is used`, next: null };
     case 'foreign':
@@ -44,40 +44,42 @@ function serviceLink({ service, problem }: PublicationStatus, name: string, serv
 }
 
 const WRITE_NEXT =
-  'It should be there within a second: isthmus status lists what cannot be written, isthmus doctor why.';
+  'It should exist within a second. isthmus status lists failed writes, and isthmus doctor shows the cause.';
 
 function sliceLink(publication: PublicationStatus, view: StatusView, wanted: boolean): Link {
   const link = 'slice';
   const { slice, readyInstances, problem } = publication;
   const count = `${readyInstances} ready in all`;
-  if (slice === 'ready' && wanted) return { link, state: 'ok', says: `ours is ready, ${count}`, next: null };
+  if (slice === 'ready' && wanted)
+    return { link, state: 'ok', says: `this instance's slice is ready, ${count}`, next: null };
   if (view.kubernetes?.takesPart === false)
     return {
       link,
       state: 'apart',
-      says: `ours is ${slice}, ${count}: this instance does not take part (${view.kubernetes.takesPartBecause})`,
+      says: `this instance's slice is ${slice}, ${count}: this instance does not take part (${view.kubernetes.takesPartBecause})`,
       next: null,
     };
-  if (!wanted) return { link, state: 'waits', says: `ours is ${slice}, ${count}`, next: null };
+  if (!wanted)
+    return { link, state: 'waits', says: `this instance's slice is ${slice}, ${count}`, next: null };
   const lease = view.kubernetes?.lease ?? 'not-yet';
   if (lease === 'lost')
     return {
       link,
       state: 'broken',
-      says: `ours is ${slice}, ${count}: another process holds the Lease of this node, so this one writes nothing`,
-      next: 'End this one if the other is its successor; two that run side by side need a --node-name each.',
+      says: `this instance's slice is ${slice}, ${count}: another process holds the Lease of this node, so this one writes nothing`,
+      next: 'Stop this process if the other is its successor. Two processes on one node each need their own --node-name.',
     };
   if (lease === 'not-yet')
     return {
       link,
       state: 'broken',
-      says: `ours is ${slice}, ${count}: the Lease of this node is not held yet, and before that nothing is written`,
-      next: 'If it stays so, isthmus status says what the API answers, and isthmus doctor which right is missing.',
+      says: `this instance's slice is ${slice}, ${count}: this process does not hold the Lease of its node yet, and writes nothing without it`,
+      next: 'If this does not change, isthmus status shows the answer of the API, and isthmus doctor shows the missing right.',
     };
   return {
     link,
     state: 'broken',
-    says: `ours is ${slice}, ${count}${problem === null ? '' : `: ${problem}`}`,
+    says: `this instance's slice is ${slice}, ${count}${problem === null ? '' : `: ${problem}`}`,
     next: WRITE_NEXT,
   };
 }
@@ -88,20 +90,20 @@ function kubeconfigLink(publication: PublicationStatus, name: string, published:
   const { kubeconfig, problem } = publication;
   switch (kubeconfig) {
     case 'proxied':
-      return { link, state: 'ok', says: `${secret} leads to the Service`, next: null };
+      return { link, state: 'ok', says: `${secret} points to the Service`, next: null };
     case 'absent':
       return {
         link,
         state: 'apart',
         says: `there is no ${secret}`,
-        next: 'The control plane provider makes it; clients with a kubeconfig of their own do not need it.',
+        next: 'The control plane provider creates it. Clients with their own kubeconfig do not need it.',
       };
     case 'left-alone':
       return {
         link,
         state: 'apart',
         says: problem ?? `${secret} is left alone`,
-        next: `Let its server be https://${name}.<namespace>:6443 by hand, if it is meant to lead through the proxy.`,
+        next: `To use the proxy, set its server to https://${name}.<namespace>:6443.`,
       };
     case 'direct':
     case 'unread':
@@ -109,9 +111,9 @@ function kubeconfigLink(publication: PublicationStatus, name: string, published:
         ? {
             link,
             state: 'broken',
-            says: `${secret} does not lead to the Service ${kubeconfig === 'unread' ? 'as far as is known ' : ''}yet`,
-            next: `The first instance with a ready slice writes it: see its isthmus status.`,
+            says: `${kubeconfig === 'unread' ? 'as far as is known, ' : ''}${secret} does not point to the Service yet`,
+            next: `The first instance with a ready slice writes it: run isthmus status there.`,
           }
-        : { link, state: 'waits', says: `${secret} does not lead to the Service`, next: null };
+        : { link, state: 'waits', says: `${secret} does not point to the Service`, next: null };
   }
 }

@@ -125,13 +125,13 @@ describe('the first broken link', () => {
       {
         cluster: {
           state: 'invalid',
-          reason: 'a.b is no name a Service can carry',
+          reason: 'a.b is not a valid name for a Service',
           serverNames: [],
           backends: [],
         },
       },
       'name',
-      'no name a Service can carry',
+      'not a valid name for a Service',
       'label cluster.x-k8s.io/cluster-name',
     ],
     [
@@ -153,7 +153,7 @@ describe('the first broken link', () => {
       { cluster: { state: 'no-netns', reason: 'no netns on this host', backends: [], ...absent } },
       'netns',
       'no netns on this host',
-      'another node',
+      'a node that hosts this network',
     ],
     [
       'a backend that refuses',
@@ -222,14 +222,14 @@ describe('the first broken link', () => {
       'a Lease that is not held yet',
       { cluster: without({ slice: 'absent' }), view: { kubernetes: { ...KUBERNETES, lease: 'not-yet' } } },
       'slice',
-      'not held yet',
+      'does not hold the Lease of its node yet',
       'isthmus doctor',
     ],
     [
       'a kubeconfig that leads elsewhere',
       { cluster: without({ kubeconfig: 'direct' }) },
       'kubeconfig',
-      'Secret alpha-kubeconfig does not lead to the Service yet',
+      'Secret alpha-kubeconfig does not point to the Service yet',
       'first instance',
     ],
   ])('%s', (_title, parts, link, says, next) => {
@@ -265,7 +265,7 @@ test('an instance that takes no part is not broken: clients are sent elsewhere',
   expect(broken).toBeNull();
   expect(chain.find(({ link }) => link === 'slice')).toMatchObject({
     state: 'apart',
-    says: 'ours is absent, 1 ready in all: this instance does not take part (Node net-1 is not selected)',
+    says: "this instance's slice is absent, 1 ready in all: this instance does not take part (Node net-1 is not selected)",
   });
 });
 

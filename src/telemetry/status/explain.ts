@@ -57,8 +57,8 @@ function ownLinks(cluster: ClusterView, view: StatusView): Link[] {
   add(
     'proxied',
     state !== 'not-proxied',
-    state === 'not-proxied' ? reason : 'it is to be reached through the proxy',
-    'To have it proxied: spec.disableAPIServerFloatingIP: true (v1beta2: spec.apiServer.enableFloatingIP: false), or --proxy-always.',
+    state === 'not-proxied' ? reason : 'its API server has no floating IP, or --proxy-always is set',
+    'To proxy the cluster, set spec.disableAPIServerFloatingIP: true (v1beta2: spec.apiServer.enableFloatingIP: false), or use --proxy-always.',
   );
   add(
     'name',
@@ -73,13 +73,13 @@ function ownLinks(cluster: ClusterView, view: StatusView): Link[] {
     isKnown
       ? `${apiServer.address} port ${apiServer.port} in network ${apiServer.networkIds.join(' or ')}${keptNote(state, reason)}`
       : reason,
-    'Wait for the OpenStack provider to write it into the status of the OpenStackCluster (kubectl describe it), or correct its spec.',
+    'Wait until the OpenStack provider writes it into the status of the OpenStackCluster (kubectl describe), or correct its spec.',
   );
   add(
     'netns',
     backends.length > 0,
     backends.length > 0 ? backends.map(({ netns }) => netns).join(', ') : reason,
-    'Ask another node that hosts this network; here: is the DHCP or OVN metadata agent up (ip netns list), and --netns-dir right?',
+    'Run this on a node that hosts this network. On this node: is the DHCP or OVN metadata agent up (ip netns list), and is --netns-dir correct?',
   );
   const up = backends.filter((backend) => backend.up);
   add('backend', up.length > 0, backendText(cluster), backendNext(cluster));
@@ -87,19 +87,19 @@ function ownLinks(cluster: ClusterView, view: StatusView): Link[] {
     'route',
     view.ready,
     view.ready
-      ? `clients that ask ${view.listen} for one of its names are connected`
+      ? `clients that connect to ${view.listen} with one of its names are served`
       : `this instance is not ready: ${view.notReadyBecause ?? 'unknown'}`,
-    'Wait until it is (isthmus status), or look into its log.',
+    'Wait until it is ready (isthmus status), or read its log.',
   );
   return links;
 }
 
 const WAITING: Partial<Readonly<Record<LinkName, string>>> = {
-  name: 'no name is claimed',
-  network: 'not looked for',
-  netns: 'not looked for',
+  name: 'it claims no name',
+  network: 'not checked',
+  netns: 'not checked',
   backend: 'nothing to check',
-  route: 'clients are told that there is no such name, or that it is not reachable now',
+  route: 'clients get a TLS alert: the name is unknown, or the cluster is unavailable',
 };
 
 /** While an object is invalid or pending, its last valid address and networks stay in use. */
@@ -122,7 +122,7 @@ function backendText({ backends }: ClusterView): string {
 function backendNext({ backends, netns, backend }: ClusterView): string {
   const errors = new Set(backends.map(({ lastProbe }) => lastProbe?.error ?? null));
   const byHand = `By hand: ip netns exec ${netns} curl -ksS https://${backend}/livez`;
-  if (errors.size === 1 && errors.has(null)) return 'Wait for the next checks: it takes a few that pass.';
+  if (errors.size === 1 && errors.has(null)) return 'Wait for the next checks: several must pass.';
   if (errors.has('ECONNREFUSED'))
     return `Nothing listens there: is the API server, or its load balancer, up? ${byHand}`;
   const codes = [...errors].filter((code) => code !== null);
@@ -135,7 +135,7 @@ function backendNext({ backends, netns, backend }: ClusterView): string {
     )
   )
     return `A server answers there but does not complete the TLS handshake: a load balancer without members, or another service? ${byHand}`;
-  return `This node itself cannot dial: isthmus doctor looks for what is missing here. ${byHand}`;
+  return `This node itself cannot dial: isthmus doctor shows what is missing. ${byHand}`;
 }
 
 const LOST: ReadonlySet<string> = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
@@ -148,7 +148,7 @@ function summaryOf(cluster: ClusterView, instance: string, served: boolean, brok
   if (!served) return `${name} is not reachable through ${instance}${elsewhere}`;
   return broken === null
     ? `${name} is reachable through ${instance}`
-    : `${name} is served by ${instance}, but clients do not find the way${elsewhere}`;
+    : `${name} is served by ${instance}, but its clients are not sent there${elsewhere}`;
 }
 
 /** An unused network id in spec can be the cause of the problem, so this note comes first. */
@@ -163,7 +163,9 @@ function networkNotes({ unusedSpecNetworkId }: ClusterView): string[] {
 function notesOn({ control, kubernetes }: StatusView, others: readonly ClusterView[]): string[] {
   const notes: string[] = [];
   if (control.stalledSince !== null)
-    notes.push(`the control loop has not answered since ${control.stalledSince}: all of this is older`);
+    notes.push(
+      `the control loop has not answered since ${control.stalledSince}: this explanation uses older data`,
+    );
   if (kubernetes !== null && kubernetes.staleSince !== null)
     notes.push(
       `the Kubernetes API has been stale since ${kubernetes.staleSince}: its objects may be outdated`,

@@ -19,7 +19,7 @@ export function statusText(status: StatusView): string {
   ];
   if (status.control.stalledSince !== null)
     lines.push(
-      `the control loop has not answered since ${status.control.stalledSince}: what follows is older`,
+      `the control loop has not answered since ${status.control.stalledSince}: the following data is older`,
     );
   lines.push(...clusterLines(clusters, kubernetes !== null));
   lines.push(...listenerLines(status.listeners));

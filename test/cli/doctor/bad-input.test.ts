@@ -121,7 +121,7 @@ test('a busy port stops the start, and the error names the flag to change', asyn
     const isthmus = new Isthmus();
     if (flag === 'listen') isthmus.listen = `127.0.0.1:${port}`;
     const flags = flag === 'health-listen' ? ['--health-listen', `127.0.0.1:${port}`] : [];
-    await expect(isthmus.start(...flags)).rejects.toThrow('another program uses this port. Choose another');
+    await expect(isthmus.start(...flags)).rejects.toThrow(`stop it, or choose another --${flag}`);
     expect(await isthmus.ended()).toBe(1);
     await isthmus.stop();
   }

@@ -103,13 +103,13 @@ describe('a healthy installation', () => {
     ]);
     expect(told.checks).toMatchObject({
       netns: { found: expect.stringMatching(/ \d+ of them named/) },
-      address: { found: 'clients are sent to 192.0.2.1, from --advertise-address' },
+      address: { found: 'clients connect to 192.0.2.1 (from --advertise-address)' },
       api: { found: expect.stringMatching(/is reached, and its certificate is trusted: Kubernetes v/) },
       clock: { result: 'ok' },
       login: { found: `authenticated as ${USER}` },
       crd: { found: expect.stringContaining('is served, and read in v1beta') },
       namespace: { found: `${NAMESPACE} exists` },
-      rights: { found: expect.stringMatching(/^all \d+ that are needed$/) },
+      rights: { found: expect.stringMatching(/^all \d+ needed rights are granted$/) },
       'node-name': { result: 'ok' },
     });
     expect(told.text).not.toContain(TOKEN);
@@ -164,7 +164,7 @@ describe('an API server', () => {
       found: expect.stringContaining('ECONNREFUSED'),
       fix: expect.stringContaining('Nothing listens there'),
     });
-    expect(told.checks.rights).toMatchObject({ result: 'skipped', found: 'not looked at, because of login' });
+    expect(told.checks.rights).toMatchObject({ result: 'skipped', found: 'not checked, because of login' });
   });
 
   test('that never answers fails the check within the time limit', async () => {
@@ -252,8 +252,8 @@ describe('a published address that is not --listen', () => {
     expect(checks.address).toEqual({
       result: 'warning',
       found:
-        'clients are sent to 192.0.2.1, from --advertise-address, but this instance listens at 127.0.0.1 only',
-      fix: 'Give --listen the port alone, which is all addresses.',
+        'clients connect to 192.0.2.1 (from --advertise-address), but this instance listens at 127.0.0.1 only',
+      fix: 'Use --listen with a port only, which means all addresses.',
     });
     expect(code).toBe(0);
   });
@@ -313,7 +313,7 @@ describe('another instance', () => {
       expect(told.checks['node-name']).toMatchObject({
         result: 'problem',
         found: expect.stringContaining(
-          `another isthmus on this host goes by this name too: ${NODE}/0123 renews`,
+          `another isthmus on this host uses this name too: ${NODE}/0123 renews`,
         ),
         fix: expect.stringContaining('Let one of them run'),
       });
