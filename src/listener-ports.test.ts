@@ -9,7 +9,11 @@ const routeTo = (address: string): Route => ({
   namespace: 'ns',
   backends: [{ key: address, address, port: 22, netns: null }],
 });
-const wish = (name: string, preferredPort: number | null = null, route = routeTo('10.0.0.5')): PortRoute => ({
+const portRoute = (
+  name: string,
+  preferredPort: number | null = null,
+  route = routeTo('10.0.0.5'),
+): PortRoute => ({
   name: `ns/${name}`,
   preferredPort,
   route,
@@ -87,31 +91,31 @@ const settled = async () => {
   for (let i = 0; i < 50; i += 1) await Promise.resolve();
   await new Promise((resolve) => setImmediate(resolve));
 };
-const want = async (...wishes: PortRoute[]) => {
-  ports.want(wishes, []);
+const want = async (...wanted: PortRoute[]) => {
+  ports.want(wanted, []);
   await settled();
 };
 const isOpen = (port: number) => ({ kind: 'open', port });
 
 test('each gets a port of its own, on the address of --listen, and is decided before anything is read', async () => {
-  await want(wish('a'), wish('b'));
+  await want(portRoute('a'), portRoute('b'));
   expect(engine.open).toEqual({ 'listener:ns/a': 100, 'listener:ns/b': 101 });
   expect(engine.specs.get(100)).toMatchObject({ host: HOST, mode: 'immediate' });
   expect(reports).toEqual([{ 'ns/a': isOpen(100), 'ns/b': isOpen(101) }]);
 });
 
 test('a listener gets its previous port back although other listeners exist', async () => {
-  await want(wish('a'), wish('b', 100), wish('c', 103));
+  await want(portRoute('a'), portRoute('b', 100), portRoute('c', 103));
   expect(engine.open).toEqual({ 'listener:ns/b': 100, 'listener:ns/a': 101, 'listener:ns/c': 103 });
 });
 
 test('the socket that a predecessor handed over goes before everything else, once', async () => {
   handed.set('listener:ns/b', 102);
-  await want(wish('a', 101), wish('b', 101));
+  await want(portRoute('a', 101), portRoute('b', 101));
   await ports.settled();
   expect(engine.open).toEqual({ 'listener:ns/a': 101, 'listener:ns/b': 102 });
   await want();
-  await want(wish('b'));
+  await want(portRoute('b'));
   expect(engine.open).toEqual({ 'listener:ns/b': 100 });
 });
 
@@ -120,19 +124,19 @@ test.each([
   ['busy', 101],
 ])('one that is %s is replaced by a free one', async (_title, preferred) => {
   engine.errors.set(101, 'EADDRINUSE');
-  await want(wish('a', preferred));
+  await want(portRoute('a', preferred));
   expect(reports).toEqual([{ 'ns/a': isOpen(100) }]);
 });
 
 test('two that had the same port before: the first by name has it', async () => {
-  await want(wish('a', 102), wish('b', 102));
+  await want(portRoute('a', 102), portRoute('b', 102));
   expect(engine.open).toEqual({ 'listener:ns/a': 102, 'listener:ns/b': 100 });
 });
 
 test('a route that changes never closes its port, and is followed', async () => {
-  await want(wish('a', null, routeTo('10.0.0.5')));
+  await want(portRoute('a', null, routeTo('10.0.0.5')));
   const spec = engine.specs.get(100);
-  ports.want([wish('a', 103, routeTo('10.0.0.6'))], []);
+  ports.want([portRoute('a', 103, routeTo('10.0.0.6'))], []);
   expect(routes.get('0')?.().backends[0]?.address).toBe('10.0.0.6'); // at once
   await settled();
   expect(engine.specs.get(100)).toBe(spec);
@@ -141,33 +145,33 @@ test('a route that changes never closes its port, and is followed', async () => 
 });
 
 test('one that is not wanted any more is closed, told, and its port is free for the next', async () => {
-  await want(wish('a'), wish('b'));
-  await want(wish('b'));
+  await want(portRoute('a'), portRoute('b'));
+  await want(portRoute('b'));
   expect(engine.open).toEqual({ 'listener:ns/b': 101 });
   expect(reports.at(-1)).toEqual({ 'ns/b': isOpen(101) });
   expect(routes.get('0')?.().backends).toHaveLength(1); // for those that were let in before
-  await want(wish('b'), wish('c'));
+  await want(portRoute('b'), portRoute('c'));
   expect(reports.at(-1)).toEqual({ 'ns/b': isOpen(101), 'ns/c': isOpen(100) });
 });
 
 test('a full range: who is there stays, the others are told in a sentence, and get the next that is free', async () => {
   engine.errors.set(102, 'EADDRINUSE');
-  await want(...['a', 'b', 'c', 'd'].map((name) => wish(name)));
+  await want(...['a', 'b', 'c', 'd'].map((name) => portRoute(name)));
   expect(engine.open).toEqual({ 'listener:ns/a': 100, 'listener:ns/b': 101, 'listener:ns/c': 103 });
   expect(reports.at(-1)?.['ns/d']).toEqual({
     kind: 'failed',
     reason:
       'no port of --listener-ports 100-103 is free: 3 taken by other listeners, 1 by other programs or not permitted',
   });
-  await want(wish('b'), wish('c'), wish('d'));
+  await want(portRoute('b'), portRoute('c'), portRoute('d'));
   expect(reports.at(-1)?.['ns/d']).toEqual(isOpen(100));
 });
 
 test('a port that slices of a listener may still name is given to no other listener', async () => {
-  ports.want([wish('a'), wish('b', 102), wish('c')], [100, 102, 9000]);
+  ports.want([portRoute('a'), portRoute('b', 102), portRoute('c')], [100, 102, 9000]);
   await settled();
   expect(engine.open).toEqual({ 'listener:ns/a': 101, 'listener:ns/b': 102, 'listener:ns/c': 103 });
-  ports.want([wish('a'), wish('c'), wish('d')], [100, 102, 9000]);
+  ports.want([portRoute('a'), portRoute('c'), portRoute('d')], [100, 102, 9000]);
   await settled();
   expect(reports.at(-1)?.['ns/d']).toEqual({
     kind: 'failed',
@@ -175,14 +179,14 @@ test('a port that slices of a listener may still name is given to no other liste
       'no port of --listener-ports 100-103 is free: 2 taken by other listeners, 0 by other programs or not permitted, ' +
       '2 that clients of another listener may still be sent to',
   });
-  ports.want([wish('a'), wish('c'), wish('d')], [100]);
+  ports.want([portRoute('a'), portRoute('c'), portRoute('d')], [100]);
   await settled();
   expect(reports.at(-1)?.['ns/d']).toEqual(isOpen(102));
 });
 
 test('nor is it taken over from a predecessor, where it was that of another under the same name', async () => {
   handed.set('listener:ns/a', 100).set('listener:ns/b', 102).set('listener:ns/c', 103);
-  ports.want([wish('a'), wish('b', 102), wish('c', 101)], [100, 101, 102]);
+  ports.want([portRoute('a'), portRoute('b', 102), portRoute('c', 101)], [100, 101, 102]);
   await settled();
   expect(engine.open).toEqual({ 'listener:ns/b': 102, 'listener:ns/c': 103 });
   expect(Array.from(engine.specs.values(), ({ fd }) => fd)).toEqual([102, 103]);
@@ -191,7 +195,7 @@ test('nor is it taken over from a predecessor, where it was that of another unde
 test('what could not be opened is tried again after a while', async () => {
   make({ from: 100, to: 100 }, 5);
   engine.errors.set(100, 'EADDRINUSE');
-  await want(wish('a'));
+  await want(portRoute('a'));
   expect(reports).toEqual([{ 'ns/a': expect.objectContaining({ kind: 'failed' }) }]);
   engine.errors.clear();
   await expect.poll(() => reports.at(-1)?.['ns/a']).toEqual(isOpen(100));
@@ -202,14 +206,14 @@ test('what could not be opened is tried again after a while', async () => {
 
 test('an error that every port would meet is told at once, and not looked for on all of them', async () => {
   for (let port = 100; port <= 103; port += 1) engine.errors.set(port, 'EMFILE');
-  await want(wish('a'));
+  await want(portRoute('a'));
   expect(reports).toEqual([{ 'ns/a': { kind: 'failed', reason: 'port 100 cannot be opened (EMFILE)' } }]);
   expect(engine.attempts).toBe(1);
 });
 
 test('without a range there is a reason for everybody, and nothing is tried', async () => {
   make(null);
-  await want(wish('a', 100));
+  await want(portRoute('a', 100));
   expect(reports).toEqual([
     {
       'ns/a': {
@@ -223,18 +227,18 @@ test('without a range there is a reason for everybody, and nothing is tried', as
 
 describe('what comes while a port is being opened', () => {
   test('is looked at afterwards, and only the last of it', async () => {
-    ports.want([wish('a', null, routeTo('10.0.0.5'))], []);
-    ports.want([wish('a', null, routeTo('10.0.0.6')), wish('b')], []);
-    ports.want([wish('a', null, routeTo('10.0.0.7'))], []);
+    ports.want([portRoute('a', null, routeTo('10.0.0.5'))], []);
+    ports.want([portRoute('a', null, routeTo('10.0.0.6')), portRoute('b')], []);
+    ports.want([portRoute('a', null, routeTo('10.0.0.7'))], []);
     await settled();
     expect(engine.open).toEqual({ 'listener:ns/a': 100 });
     expect(routes.get('0')?.().backends[0]?.address).toBe('10.0.0.7');
   });
 
   test('a stop ends it: nothing more is opened or told', async () => {
-    ports.want([wish('a'), wish('b')], []);
+    ports.want([portRoute('a'), portRoute('b')], []);
     await ports.stop();
-    await want(wish('c'));
+    await want(portRoute('c'));
     expect(Object.keys(engine.open).length).toBeLessThanOrEqual(1);
     expect(reports).toEqual([]);
   });

@@ -3,6 +3,7 @@
 import type { PortRange } from './cli/config/values.ts';
 import type { Engine, Listener, ListenerSpec, Policy } from './proxy/engine.ts';
 import { listenerKey } from './proxy/share-key.ts';
+import { isEqual } from './routing/changes.ts';
 import type { PortOutcome, PortRoute, Route } from './routing/route-table.ts';
 
 export interface ListenerPortsOptions {
@@ -107,7 +108,7 @@ export class ListenerPorts {
         open === undefined ? { kind: 'failed', reason } : { kind: 'open', port: open.listener.port },
       );
     }
-    if (this.#stopped || isSame(this.#outcomes, outcomes)) return;
+    if (this.#stopped || isEqual(this.#outcomes, outcomes)) return;
     this.#outcomes = outcomes;
     this.#deps.report(outcomes);
   }
@@ -120,46 +121,46 @@ export class ListenerPorts {
     /** Ports that failed to open in this pass: in use by another program, or not permitted. */
     const busy = new Set<number>();
     const others: PortRoute[] = [];
-    for (const wish of missing) {
+    for (const request of missing) {
       if (range === null)
-        failures.set(wish.name, 'this instance has no ports for TCP listeners: --listener-ports is empty');
-      else if (await this.#tookInherited(wish, range, taken, busy)) continue;
-      else if (!(await this.#tookPreferred(wish, range, taken, busy))) others.push(wish);
+        failures.set(request.name, 'this instance has no ports for TCP listeners: --listener-ports is empty');
+      else if (await this.#tookInherited(request, range, taken, busy)) continue;
+      else if (!(await this.#tookPreferred(request, range, taken, busy))) others.push(request);
     }
     if (range === null) return failures;
-    for (const wish of others) {
-      const failure = await this.#openAny(wish, range, taken, busy);
-      if (failure !== null) failures.set(wish.name, failure);
+    for (const request of others) {
+      const failure = await this.#openAny(request, range, taken, busy);
+      if (failure !== null) failures.set(request.name, failure);
     }
     return failures;
   }
 
   async #tookInherited(
-    wish: PortRoute,
+    request: PortRoute,
     range: PortRange,
     taken: Set<number>,
     busy: Set<number>,
   ): Promise<boolean> {
     const except = new Set(this.#held);
-    if (wish.preferredPort !== null) except.delete(wish.preferredPort);
-    const fd = this.#deps.inherited?.(listenerKey(wish.name), range, except);
-    return fd !== undefined && (await this.#tryPort(wish, 0, taken, busy, fd)) === null;
+    if (request.preferredPort !== null) except.delete(request.preferredPort);
+    const fd = this.#deps.inherited?.(listenerKey(request.name), range, except);
+    return fd !== undefined && (await this.#tryPort(request, 0, taken, busy, fd)) === null;
   }
 
   async #tookPreferred(
-    wish: PortRoute,
+    request: PortRoute,
     { from, to }: PortRange,
     taken: Set<number>,
     busy: Set<number>,
   ): Promise<boolean> {
-    const port = wish.preferredPort;
+    const port = request.preferredPort;
     if (port === null || port < from || port > to || taken.has(port) || busy.has(port)) return false;
-    return (await this.#tryPort(wish, port, taken, busy)) === null;
+    return (await this.#tryPort(request, port, taken, busy)) === null;
   }
 
   /** Returns null when a port is open, otherwise the failure. */
   async #openAny(
-    wish: PortRoute,
+    request: PortRoute,
     { from, to }: PortRange,
     taken: Set<number>,
     busy: Set<number>,
@@ -171,7 +172,7 @@ export class ListenerPorts {
         held += 1;
         continue;
       }
-      const error = await this.#tryPort(wish, port, taken, busy);
+      const error = await this.#tryPort(request, port, taken, busy);
       if (error === null) return null;
       // Any other error would hit every port.
       if (error !== 'EADDRINUSE' && error !== 'EACCES') return `port ${port} cannot be opened (${error})`;
@@ -183,7 +184,7 @@ export class ListenerPorts {
 
   /** Returns null when the port is open, otherwise the error code. */
   async #tryPort(
-    wish: PortRoute,
+    request: PortRoute,
     port: number,
     taken: Set<number>,
     busy: Set<number>,
@@ -191,9 +192,9 @@ export class ListenerPorts {
   ): Promise<string | null> {
     const { engine, host, policyOf } = this.#deps;
     if (this.#stopped) return 'ECANCELED';
-    const holder: { route: Route } = { route: wish.route };
+    const holder: { route: Route } = { route: request.route };
     const spec: ListenerSpec = {
-      name: listenerKey(wish.name),
+      name: listenerKey(request.name),
       host,
       port,
       ...(fd !== undefined && { fd }),
@@ -203,9 +204,9 @@ export class ListenerPorts {
     try {
       const listener = await engine.openListener(spec);
       taken.add(listener.port);
-      this.#open.set(wish.name, Object.assign(holder, { listener }));
+      this.#open.set(request.name, Object.assign(holder, { listener }));
       // The route may have changed while the port was opening.
-      holder.route = this.#wanted.find(({ name }) => name === wish.name)?.route ?? holder.route;
+      holder.route = this.#wanted.find(({ name }) => name === request.name)?.route ?? holder.route;
       return null;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
@@ -214,19 +215,4 @@ export class ListenerPorts {
       return code;
     }
   }
-}
-
-function isSame(one: ReadonlyMap<string, PortOutcome>, other: ReadonlyMap<string, PortOutcome>): boolean {
-  if (one.size !== other.size) return false;
-  for (const [name, outcome] of one) {
-    const now = other.get(name);
-    if (now?.kind !== outcome.kind) return false;
-    if (
-      outcome.kind === 'open'
-        ? outcome.port !== (now as typeof outcome).port
-        : outcome.reason !== (now as typeof outcome).reason
-    )
-      return false;
-  }
-  return true;
 }

@@ -3,13 +3,13 @@
 // Prints the median and p99 of the thread's own CPU time in milliseconds, for three cases: nothing changes, one label changes, and
 // the listener promotes another generation of machines.
 
-import { settledDesired } from '../../src/control/desired/desired-equality.ts';
 import type { Desired } from '../../src/control/desired/desired-state.ts';
 import { TurnCache } from '../../src/control/objects/turn-cache.ts';
 import { diff } from '../../src/control/plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
-import { withPublications } from '../../src/control/plan/published-status.ts';
+import { settledResult } from '../../src/control/settled-result.ts';
 import type { MachineFacts } from '../../src/control/sources/machine.ts';
+import { turnResult } from '../../src/control/turn-result.ts';
 import { type World, worldOf } from '../../src/control/world/world.ts';
 import type { TargetHealth } from '../../src/health/target-health.ts';
 import {
@@ -76,7 +76,7 @@ function turn(kind: string): void {
   const decided = desiredFor(world, cache);
   const plan = diff(kube, decided, { settings, memory, cache });
   memory = plan.memory;
-  desired = settledDesired(desired, withPublications(decided, plan, cache));
+  desired = settledResult(desired, turnResult(decided, plan, cache));
   const after = process.threadCpuUsage();
   const list = times.get(kind) ?? [];
   list.push((after.user + after.system - user - system) / 1000);

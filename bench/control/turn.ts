@@ -3,7 +3,6 @@
 // Prints the median and p99 of the thread's own CPU time in milliseconds, so other work on the machine does not count. Measures a turn
 // without a change, which must plan nothing, and a turn after one change.
 
-import { settledDesired } from '../../src/control/desired/desired-equality.ts';
 import { type Desired, desiredState } from '../../src/control/desired/desired-state.ts';
 import { PeerWatch } from '../../src/control/instance/peer-watch.ts';
 import { observedLease, observedService, observedSlice } from '../../src/control/objects/observed-objects.ts';
@@ -12,8 +11,9 @@ import { sliceIndex } from '../../src/control/objects/slice-index.ts';
 import { TurnCache } from '../../src/control/objects/turn-cache.ts';
 import { diff } from '../../src/control/plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
-import { withPublications } from '../../src/control/plan/published-status.ts';
+import { settledResult } from '../../src/control/settled-result.ts';
 import type { ClusterReading, SourceSnapshot } from '../../src/control/sources/cluster-source.ts';
+import { turnResult } from '../../src/control/turn-result.ts';
 import type { KubeWorld } from '../../src/control/world/kube-world.ts';
 import { type World, worldOf } from '../../src/control/world/world.ts';
 import type { TargetHealth } from '../../src/health/target-health.ts';
@@ -194,7 +194,7 @@ function turn(kind: string): number {
     const plan = timed(`${kind}: diff`, () => diff(kube, decided, { settings: SETTINGS, memory, cache }));
     memory = plan.memory;
     const before = desired;
-    desired = timed(`${kind}: settled`, () => settledDesired(before, withPublications(decided, plan, cache)));
+    desired = timed(`${kind}: settled`, () => settledResult(before, turnResult(decided, plan, cache)));
     return plan.actions.length;
   });
 }

@@ -2,7 +2,7 @@
 // wrong here does not compile.
 import type { KubernetesStatus } from '../../src/control/apply/kubernetes-status.ts';
 import type { ClusterStatus } from '../../src/control/desired/cluster-status.ts';
-import type { PublicationStatus } from '../../src/control/desired/publication.ts';
+import type { PublicationStatus } from '../../src/control/plan/plan.ts';
 import type { Traffic } from '../../src/telemetry/metrics/traffic.ts';
 import type { ListenerView, MemberCounts, MemberView } from '../../src/telemetry/status/listener-view.ts';
 import type { ProbeView } from '../../src/telemetry/status/probe-view.ts';

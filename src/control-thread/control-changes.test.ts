@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { settledDesired } from '../control/desired/desired-equality.ts';
-import type { Desired } from '../control/desired/desired-state.ts';
+import { settledResult } from '../control/settled-result.ts';
+import type { TurnResult } from '../control/turn-result.ts';
 import { type Backend, backendKey, type Route, routeTable } from '../routing/route-table.ts';
 import { changedDesired, desiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 
@@ -23,7 +23,7 @@ const pooled = (number: number, route: Route): Route => ({
   pool: { listener: `ns/l${number}`, allowedCidrs: [] },
 });
 
-function desired(clusters: readonly Cluster[], problems: readonly string[], byDefault: number): Desired {
+function desired(clusters: readonly Cluster[], problems: readonly string[], byDefault: number): TurnResult {
   const routes = new Map<number, Route>();
   for (const { number, backends } of clusters) {
     const found = Array.from({ length: backends }, (_, index) => backendOf(number, index));
@@ -108,11 +108,13 @@ const isFrozen = (value: unknown): boolean => {
 };
 
 /** Yields each sent state with the state that the main thread rebuilds from the changes. */
-function* told(following: readonly Desired[]): Generator<{ sent: Desired; arrived: Desired }> {
+function* transferred(
+  following: readonly TurnResult[],
+): Generator<{ sent: TurnResult; arrived: TurnResult }> {
   let sent = NOTHING_DESIRED;
   let arrived = NOTHING_DESIRED;
   for (const each of following) {
-    const next = settledDesired(sent, each);
+    const next = settledResult(sent, each);
     arrived = changedDesired(arrived, structuredClone(desiredChanges(sent, next)));
     sent = next;
     yield { sent, arrived };
@@ -123,7 +125,7 @@ describe('the received state', () => {
   test('equals the sent state for any state before, and is deeply frozen', () => {
     fc.assert(
       fc.property(states, (following) => {
-        for (const { sent, arrived } of told(following)) {
+        for (const { sent, arrived } of transferred(following)) {
           expect(arrived).toEqual(sent);
           expect([isFrozen(arrived), isFrozen(structuredClone(arrived))]).toEqual([true, false]);
         }
@@ -134,8 +136,8 @@ describe('the received state', () => {
   test('contains every unchanged part as the same object', () => {
     fc.assert(
       fc.property(states, (following) => {
-        let before: { sent: Desired; arrived: Desired } | null = null;
-        for (const now of told(following)) {
+        let before: { sent: TurnResult; arrived: TurnResult } | null = null;
+        for (const now of transferred(following)) {
           const lists = ['clusters', 'backends', 'problems', 'ports', 'heldPorts', 'listeners'] as const;
           for (const part of ['routes', ...lists] as const) {
             if (before?.sent[part] === now.sent[part]) expect(now.arrived[part]).toBe(before.arrived[part]);
@@ -162,7 +164,7 @@ describe('the message', () => {
 
   test('contains only the one changed cluster of many', () => {
     const before = desired([a, b], [], 9);
-    const after = settledDesired(before, desired([a, { ...b, reason: 'slow', backends: 0 }], [], 9));
+    const after = settledResult(before, desired([a, { ...b, reason: 'slow', backends: 0 }], [], 9));
     expect(desiredChanges(before, after)).toEqual({
       complete: true,
       routes: {
@@ -181,13 +183,13 @@ describe('the message', () => {
 
   test('contains no routes when only a reason changed', () => {
     const before = desired([a, b], [], 1);
-    const after = settledDesired(before, desired([a, { ...b, reason: 'slow' }], [], 1));
+    const after = settledResult(before, desired([a, { ...b, reason: 'slow' }], [], 1));
     expect(Object.keys(desiredChanges(before, after))).toEqual(['complete', 'clusters', 'listeners']);
   });
 
   test('contains only the new member of a pool of thousands, and the indexes of the others', () => {
     const before = desired([{ ...a, backends: 3 }], [], 9);
-    const after = settledDesired(before, desired([{ ...a, backends: 4 }], [], 9));
+    const after = settledResult(before, desired([{ ...a, backends: 4 }], [], 9));
     const { routes, ports, listeners } = desiredChanges(before, after);
     const came = expect.objectContaining({ key: backendOf(1, 3).key });
     expect(routes?.set.find(({ serverNames }) => serverNames[0] === 'l1')?.pool).toEqual([0, 1, 2, came]);

@@ -1,14 +1,12 @@
-// The difference between two desired states, as plain data for the message from the control thread to the main thread. Also rebuilds
-// the later state there: frozen, with every unchanged part as the same object. Pure.
-import type { Desired } from '../control/desired/desired-state.ts';
+// The difference between two desired states, as plain data for the message from the control thread to the main thread. The main
+// thread rebuilds the later state from it: frozen, with every unchanged part as the same object. Pure.
 import type { MemberStatus } from '../control/desired/listener-status.ts';
+import type { TurnResult } from '../control/turn-result.ts';
+import { changedList, frozen, itemAt, type ListChanges, listChanges } from '../routing/changes.ts';
 import { changedTable, type RouteChanges, routeChanges } from '../routing/route-changes.ts';
 import { type Backend, EMPTY_ROUTE_TABLE } from '../routing/route-table.ts';
 
-/** A list in which a number is the index of an unchanged item in the previous list, and an object is a new item. */
-export type ListChanges<T extends object> = readonly (number | T)[];
-
-/** A changed item that contains a list. The list travels as changes, because it may have thousands of entries and one change. */
+/** A changed item that contains a list. The message has only the changes of the list, because one of thousands of entries may differ. */
 export interface PartChange<T extends object> {
   /** Index of the previous version of the item; `parts` refers to its list. null: the item is new. */
   readonly was: number | null;
@@ -17,7 +15,7 @@ export interface PartChange<T extends object> {
   readonly parts: ListChanges<object>;
 }
 
-type Lists = Pick<Desired, 'clusters' | 'backends' | 'problems' | 'ports' | 'listeners'>;
+type Lists = Pick<TurnResult, 'clusters' | 'backends' | 'problems' | 'ports' | 'listeners'>;
 type ItemOf<K extends keyof Lists> = Lists[K][number];
 
 /** Unchanged parts are absent. */
@@ -32,7 +30,7 @@ export interface DesiredChanges {
   readonly listeners?: ListChanges<PartChange<ItemOf<'listeners'>>>;
 }
 
-export const NOTHING_DESIRED: Desired = Object.freeze({
+export const NOTHING_DESIRED: TurnResult = Object.freeze({
   complete: false,
   routes: EMPTY_ROUTE_TABLE,
   clusters: Object.freeze([]),
@@ -44,7 +42,7 @@ export const NOTHING_DESIRED: Desired = Object.freeze({
 });
 
 /** Compares by reference: the control loop keeps the same object for an unchanged value. */
-export function desiredChanges(before: Desired, after: Desired): DesiredChanges {
+export function desiredChanges(before: TurnResult, after: TurnResult): DesiredChanges {
   const routes = before.routes === after.routes ? null : routeChanges(before.routes, after.routes);
   return {
     complete: after.complete,
@@ -61,7 +59,7 @@ export function desiredChanges(before: Desired, after: Desired): DesiredChanges 
 }
 
 /** `before` must equal the state from which the changes were computed. */
-export function changedDesired(before: Desired, changes: DesiredChanges): Desired {
+export function changedDesired(before: TurnResult, changes: DesiredChanges): TurnResult {
   const { complete, routes, clusters, backends, problems, ports, heldPorts, listeners } = changes;
   return Object.freeze({
     complete,
@@ -125,38 +123,10 @@ function changedParts<T extends object>(
 ): readonly T[] {
   return Object.freeze(
     changes.map((change) => {
-      if (typeof change === 'number') return kept(before, change);
+      if (typeof change === 'number') return itemAt(before, change);
       const { was, item, parts } = change;
-      const old = was === null ? [] : listOf(kept(before, was));
+      const old = was === null ? [] : listOf(itemAt(before, was));
       return Object.freeze(put(frozen(item), changedList(old, parts)));
     }),
   );
-}
-
-function listChanges<T extends object>(
-  before: readonly T[],
-  after: readonly T[],
-  identityOf: (item: T) => unknown = (item) => item,
-): ListChanges<T> {
-  const places = new Map(before.map((item, place) => [identityOf(item), place]));
-  return after.map((item) => places.get(identityOf(item)) ?? item);
-}
-
-function changedList<T extends object>(before: readonly T[], changes: ListChanges<T>): readonly T[] {
-  return Object.freeze(
-    changes.map((change) => {
-      return typeof change === 'number' ? kept(before, change) : frozen(change);
-    }),
-  );
-}
-
-function kept<T>(before: readonly T[], place: number): T {
-  const item = before[place];
-  if (item === undefined) throw new Error(`there is no item ${place} in a list of ${before.length}`);
-  return item;
-}
-
-function frozen<T extends object>(item: T): T {
-  for (const part of Object.values(item)) if (typeof part === 'object' && part !== null) frozen(part);
-  return Object.freeze(item);
 }

@@ -1,6 +1,6 @@
 // Sends the desired state to the main thread, one message at a time. While a message is in flight, only the newest state is kept.
-// A busy main thread gets fewer and larger changes instead of a queue.
-import type { Desired } from '../control/desired/desired-state.ts';
+// So a busy main thread gets fewer and larger messages instead of a queue.
+import type { TurnResult } from '../control/turn-result.ts';
 import { type DesiredChanges, desiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 
 export class ControlOutbox {
@@ -15,7 +15,7 @@ export class ControlOutbox {
     this.#send = send;
   }
 
-  put(desired: Desired): void {
+  put(desired: TurnResult): void {
     this.#next = desired;
     this.#sendNext();
   }

@@ -5,13 +5,13 @@ import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
 import type { DesiredSettings } from './desired/desired-context.ts';
-import { settledDesired } from './desired/desired-equality.ts';
-import { type Desired, type DesiredState, desiredState } from './desired/desired-state.ts';
+import { type DesiredState, desiredState } from './desired/desired-state.ts';
 import type { TurnCache } from './objects/turn-cache.ts';
 import type { Plan } from './plan/plan.ts';
-import { withPublications } from './plan/published-status.ts';
+import { settledResult } from './settled-result.ts';
 import type { ClusterSource } from './sources/cluster-source.ts';
 import type { ListenerSnapshot } from './sources/listener-snapshot.ts';
+import { type TurnResult, turnResult } from './turn-result.ts';
 import type { KubeWorld } from './world/kube-world.ts';
 import { type World, type WorldSettings, worldOf } from './world/world.ts';
 
@@ -57,7 +57,7 @@ export interface ControlLoopOptions {
   readonly cache: TurnCache;
   readonly worldSettings?: WorldSettings;
   /** Called only after a change. Unchanged parts keep their references. */
-  readonly publish: (desired: Desired) => void;
+  readonly publish: (desired: TurnResult) => void;
   /** The duration of each turn, successful or not. */
   readonly onTurn?: (durationMs: number) => void;
   readonly onTurnError: (error: unknown) => void;
@@ -88,7 +88,7 @@ const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
 export class ControlLoop {
   readonly #dependencies: ControlLoopOptions;
   #world: World | null = null;
-  #desired: Desired | null = null;
+  #desired: TurnResult | null = null;
   #state: 'new' | 'starting' | 'running' | 'stopped' = 'new';
   #ticker: NodeJS.Timeout | null = null;
   #pending: NodeJS.Immediate | null = null;
@@ -146,7 +146,7 @@ export class ControlLoop {
   }
 
   /** The state that the loop last published. */
-  last(): Desired | null {
+  last(): TurnResult | null {
     return this.#desired;
   }
 
@@ -191,8 +191,8 @@ export class ControlLoop {
       const decided = desiredState(world, settings, cache);
       const plan = world.kube === null ? null : (publisher?.plan(world.kube, decided) ?? null);
       const before = this.#desired;
-      const shown = plan === null ? decided : withPublications(decided, plan, cache);
-      const desired = settledDesired(before, shown);
+      const shown = plan === null ? decided : turnResult(decided, plan, cache);
+      const desired = settledResult(before, shown);
       if (desired !== before) {
         // Probes of a new backend start here. It is not up yet, so no route of this turn contains it.
         if (desired.backends !== before?.backends) health.setTargets(desired.backends);

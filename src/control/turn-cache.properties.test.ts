@@ -17,8 +17,8 @@ import { ModelApi, SETTINGS } from '../../test/support/kubernetes/model-api.ts';
 import { TurnCache } from './objects/turn-cache.ts';
 import { diff } from './plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from './plan/plan.ts';
-import { withPublications } from './plan/published-status.ts';
 import type { ClusterReading } from './sources/cluster-source.ts';
+import { turnResult } from './turn-result.ts';
 import type { World } from './world/world.ts';
 
 class NoCache extends TurnCache {
@@ -156,7 +156,7 @@ class Loop {
     const desired = desiredFor(this.#world, cache);
     const plan = diff(kube, desired, { settings: SETTINGS, memory: this.#memory, cache });
     this.#memory = plan.memory;
-    return { desired, plan, shown: withPublications(desired, plan, cache) };
+    return { desired, plan, shown: turnResult(desired, plan, cache) };
   }
 }
 
@@ -193,8 +193,8 @@ describe('a turn', () => {
     for (let i = 0; i < 3; i += 1) site.api.carryOut(loop.turn(site.facts(), site.api).plan.actions);
     const before = loop.turn(site.facts(), site.api);
     const after = loop.turn(site.facts(), site.api);
-    expect(before.plan.clusters.get('kube-1')).toBeDefined();
-    expect(after.plan.clusters.get('kube-1')).toBe(before.plan.clusters.get('kube-1'));
+    expect(before.plan.publications.get('kube-1')).toBeDefined();
+    expect(after.plan.publications.get('kube-1')).toBe(before.plan.publications.get('kube-1'));
     const shownOf = ({ shown }: typeof before) => shown.clusters.find(({ name }) => name === 'kube-1');
     expect(shownOf(before)?.publication).toBeDefined();
     expect(shownOf(after)).toBe(shownOf(before));

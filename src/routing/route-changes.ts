@@ -1,11 +1,12 @@
 // Computes the changes between two route tables, and applies them to the old table. Only the changes cross from one thread to the
 // other, and unchanged routes stay the same objects there. Pure.
+import { changedList, frozen, type ListChanges, listChanges } from './changes.ts';
 import type { Backend, Route, RouteEntry, RouteTable } from './route-table.ts';
 
 /** A pool can have thousands of backends. Its route is sent without them, and `pool` refers to the old backends by index. */
 export interface RouteChange extends RouteEntry {
   /** Indexes into the old backends of the first server name, and new backends. */
-  readonly pool?: readonly (number | Backend)[];
+  readonly pool?: ListChanges<Backend>;
 }
 
 export interface RouteChanges {
@@ -39,26 +40,15 @@ export function routeChanges(before: RouteTable, after: RouteTable): RouteChange
 function routeChange(before: RouteTable, serverNames: readonly string[], route: Route): RouteChange {
   // A route without a pool can also be the default route. Both must stay one object.
   if (route.pool === undefined) return { serverNames, route };
-  const places = new Map(backendsBefore(before, serverNames).map((backend, place) => [backend.key, place]));
-  const pool = route.backends.map((backend) => places.get(backend.key) ?? backend);
+  const pool = listChanges(backendsBefore(before, serverNames), route.backends, identityOf);
   return { serverNames, route: { ...route, backends: [] }, pool };
 }
 
 const backendsBefore = (before: RouteTable, [first = '']: readonly string[]): readonly Backend[] =>
   before.byServerName.get(first)?.backends ?? [];
 
-function poolBackends(
-  before: RouteTable,
-  serverNames: readonly string[],
-  pool: readonly (number | Backend)[],
-): readonly Backend[] {
-  const old = backendsBefore(before, serverNames);
-  return pool.map((each) => {
-    const backend = typeof each === 'number' ? old[each] : each;
-    if (backend === undefined) throw new Error(`there is no backend ${each} among ${old.length}`);
-    return backend;
-  });
-}
+/** The key identifies a backend completely. */
+const identityOf = ({ key }: Backend): string => key;
 
 /** Returns a new frozen table. Unchanged routes, and unchanged backends of changed routes, stay the same objects. */
 export function changedTable(before: RouteTable, changes: RouteChanges): RouteTable {
@@ -75,7 +65,9 @@ export function changedTable(before: RouteTable, changes: RouteChanges): RouteTa
     const routes = new Set(serverNames.map((name) => before.byServerName.get(name)));
     const old = [...routes].flatMap((was) => was?.backends ?? []);
     const whole =
-      pool === undefined ? route : { ...route, backends: poolBackends(before, serverNames, pool) };
+      pool === undefined
+        ? route
+        : { ...route, backends: changedList(backendsBefore(before, serverNames), pool) };
     const next = rebuild(whole, old);
     for (const name of serverNames) byServerName.set(name, next);
   }
@@ -90,15 +82,6 @@ export function changedTable(before: RouteTable, changes: RouteChanges): RouteTa
 }
 
 function frozenRoute(route: Route, old: readonly Backend[]): Route {
-  // The key identifies a backend completely. A map keeps this fast for pools with thousands of backends.
-  const byKey = new Map(old.map((backend) => [backend.key, backend]));
-  const backends = route.backends.map((backend) => {
-    const known = byKey.get(backend.key);
-    return known ?? Object.freeze({ ...backend, netns: backend.netns && Object.freeze(backend.netns) });
-  });
-  if (route.pool !== undefined) {
-    Object.freeze(route.pool.allowedCidrs);
-    Object.freeze(route.pool);
-  }
-  return Object.freeze({ ...route, backends: Object.freeze(backends) });
+  const backends = changedList(old, listChanges(old, route.backends, identityOf));
+  return Object.freeze({ ...route, ...(route.pool !== undefined && { pool: frozen(route.pool) }), backends });
 }

@@ -24,7 +24,7 @@ const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
   ['instance', { anything: ['kube'] }],
   ['world', { types: ['health', 'netns', 'routing'] }],
   ['desired', { anything: ['health', 'routing'], types: ['netns'] }],
-  ['plan', {}],
+  ['plan', { anything: ['routing/changes.ts'] }],
   [
     'apply',
     {
@@ -74,8 +74,9 @@ const RULES: Readonly<Record<string, Allowed>> = {
     types: ['cli/config', 'telemetry/status/status.ts'],
   },
   'version.ts': {},
-  'listener-ports.ts': { anything: ['proxy'], types: ['cli/config', 'routing'] },
+  'listener-ports.ts': { anything: ['proxy', 'routing'], types: ['cli/config'] },
   // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
+  'control/settled-result.ts': { anything: ['routing/changes.ts'], types: ['control'] },
   'control-thread/control-changes.ts': { anything: ['routing'], types: ['control'] },
   'control-thread/control-messages.ts': {
     types: ['control', 'control-thread/control-changes.ts', 'health', 'routing'],

@@ -1,5 +1,4 @@
-// The status of one cluster for the status page, metrics and log. It is part of the desired state, so showing it costs nothing.
-import type { PublicationStatus } from './publication.ts';
+// The status of one cluster for the status page, metrics and log. It is part of the desired state, so the status page computes nothing.
 
 export type ClusterState = 'serving' | 'unhealthy' | 'no-netns' | 'pending' | 'not-proxied' | 'invalid';
 
@@ -31,6 +30,4 @@ export interface ClusterStatus {
   readonly unusedSpecNetworkId?: string;
   /** All probed backends, best first. */
   readonly backends: readonly BackendStatus[];
-  /** How the cluster is published in Kubernetes; absent if it is not published. */
-  readonly publication?: PublicationStatus;
 }

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { TargetHealth } from '../../health/target-health.ts';
 import { backendKey } from '../../routing/route-table.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
+import { settledResult } from '../settled-result.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 import { type Observed, worldOf } from '../world/world.ts';
-import { settledDesired } from './desired-equality.ts';
 import { desiredState } from './desired-state.ts';
 
 const SETTINGS = { namespace: 'magnum-system', defaultCluster: 'c1' };
@@ -95,7 +95,7 @@ describe('the desired state', () => {
         expect([...decide(mixed, before).routes.byServerName.keys()]).toEqual([
           ...first.routes.byServerName.keys(),
         ]);
-        expect(settledDesired(first, decide(mixed, before))).toBe(first);
+        expect(settledResult(first, decide(mixed, before))).toBe(first);
       }),
       { numRuns: 300 },
     );

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { TargetHealth } from '../../health/target-health.ts';
 import { backendKey } from '../../routing/route-table.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
+import { settledResult } from '../settled-result.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 import { type Observed, type World, worldOf } from '../world/world.ts';
 import type { DesiredSettings } from './desired-context.ts';
-import { settledDesired } from './desired-equality.ts';
 import { desiredState } from './desired-state.ts';
 
 const ID = '8d5d8f0c-1f0e-4a0e-9d53-1c1a2f0b7e66';
@@ -106,7 +106,7 @@ describe('a proxied cluster', () => {
   test('reports the network of its spec that is not used, and a change of it', () => {
     const unused = { ...proxied(), facts: facts({ unusedSpecNetworkId: LB_ID }) } as ClusterReading;
     const before = desired({ clusters: [proxied()] });
-    const after = settledDesired(before, desired({ clusters: [unused] }));
+    const after = settledResult(before, desired({ clusters: [unused] }));
     expect(before.clusters[0]).not.toHaveProperty('unusedSpecNetworkId');
     expect(after).not.toBe(before);
     expect(after.clusters[0]).toMatchObject({ state: 'no-netns', unusedSpecNetworkId: LB_ID });

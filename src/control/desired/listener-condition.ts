@@ -5,7 +5,7 @@ import type { PortOutcome } from '../../routing/route-table.ts';
 import type { ListenerDefinition } from '../sources/additional-listener.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
-import { type ListenerStatus, memberCounts, conditionText } from './listener-status.ts';
+import { conditionText, type ListenerStatus, memberCounts } from './listener-status.ts';
 import type { PoolMember } from './pool-members.ts';
 
 export type ListenerCondition = Pick<ListenerStatus, 'state' | 'reason' | 'detail'>;

@@ -36,18 +36,6 @@ export interface ListenerPublication {
   readonly selector: string;
 }
 
-/** The objects that exist in Kubernetes, as the plan found them. */
-export interface PublicationStatus {
-  readonly service: 'ours' | 'upstream' | 'foreign' | 'absent';
-  /** This instance's slice. */
-  readonly slice: 'ready' | 'terminating' | 'absent';
-  /** Number of instances that are ready for clients, including this one. */
-  readonly readyInstances: number;
-  readonly kubeconfig: 'proxied' | 'direct' | 'unread' | 'absent' | 'left-alone';
-  /** What is wrong, for an operator; null if there is no problem. */
-  readonly problem: string | null;
-}
-
 /** A cluster's Service has the name of the cluster. */
 export const serviceNameOf = ({ cluster, listener }: Publication): string => listener?.service ?? cluster;
 

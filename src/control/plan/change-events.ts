@@ -3,16 +3,13 @@
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { DesiredState } from '../desired/desired-state.ts';
 import type { ListenerStatus } from '../desired/listener-status.ts';
+import { isFirst } from '../instance/turn-order.ts';
 import { LISTENER_KIND } from '../sources/additional-listener.ts';
 import { OPENSTACK_CLUSTER_KIND } from '../sources/openstack-cluster-layout.ts';
+import type { KubeWorld } from '../world/kube-world.ts';
 import { CLUSTER_EVENTS } from './cluster-events.ts';
 import { LISTENER_EVENTS } from './listener-events.ts';
-import {
-  type EventMemory,
-  type StatusEvent,
-  type StatusEventsContext,
-  statusEvents,
-} from './status-events.ts';
+import { type EventMemory, type StatusEvent, statusEvents } from './status-events.ts';
 
 export interface ChangeEventsMemory {
   readonly clusters: EventMemory<ClusterStatus> | null;
@@ -20,10 +17,11 @@ export interface ChangeEventsMemory {
 }
 
 export function changeEvents(
-  desired: Pick<DesiredState, 'clusters' | 'objects' | 'listeners' | 'listenerObjects'>,
-  context: Omit<StatusEventsContext<never>, 'objectOf'>,
+  desired: DesiredState,
+  { self: { instance }, peers, nowMs }: KubeWorld,
   before: ChangeEventsMemory,
 ): { readonly events: readonly StatusEvent[]; readonly memory: ChangeEventsMemory } {
+  const context = { isFirst: isFirst(peers), instance, nowMs };
   const clusters = statusEvents(
     CLUSTER_EVENTS,
     desired.clusters,

@@ -9,6 +9,7 @@
 // | own slice of a deleted cluster or listener  | at once                                           | yes     |
 // | Service of a deleted cluster or listener    | no slice uses it; in turn                         | yes     |
 
+import type { DesiredState } from '../desired/desired-state.ts';
 import { earliest, ORPHAN, turnAtMs } from '../instance/turn-order.ts';
 import { listenerLabels, listenerPublicationKey } from '../objects/listener-labels.ts';
 import { foreignNamespace, ownershipOf } from '../objects/ownership.ts';
@@ -19,6 +20,7 @@ import type { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { MASS_DELETE, massDelete } from '../world/mass-delete-breaker.ts';
 import type { Action, PlanMemory } from './plan.ts';
+import type { PublicationPlans } from './publication-plan.ts';
 import type { ServiceSettings } from './service-plan.ts';
 import { removal } from './slice-plan.ts';
 
@@ -33,14 +35,13 @@ export interface CollectionPlan {
   readonly lookAgainAtMs: number | null;
 }
 
-/** Sets of publication keys. */
-export interface Claims {
-  /** Claimed by a cluster or a listener, proxied or not. Nothing under these keys is collected as an orphan. */
-  readonly published: ReadonlySet<string>;
+/** Publication keys. */
+interface Claims {
+  /** Claimed by a cluster or a listener, proxied or not. Nothing under these keys is deleted as an orphan. */
+  readonly published: PublicationPlans['statuses'];
   /** Not published, but the Service stays. */
   readonly reserved: ReadonlySet<string>;
-  /** No longer proxied, and no kubeconfig points to the proxy: the Service is deleted. */
-  readonly released: ReadonlySet<string>;
+  readonly released: PublicationPlans['released'];
   /** All listeners are known: an absent listener is deleted. */
   readonly listenersComplete: boolean;
 }
@@ -53,21 +54,23 @@ export interface CollectionOptions {
 
 export function collectionPlan(
   kube: KubeWorld,
-  /** The cluster source is complete too: an absent cluster is deleted. */
-  complete: boolean,
-  claims: Claims,
+  desired: DesiredState,
+  { statuses: published, released }: PublicationPlans,
   { settings, memory, cache }: CollectionOptions,
 ): CollectionPlan {
-  // In an incomplete world absence proves nothing. Waits start again, because this time does not count.
-  if (!complete || !kube.complete) {
+  const sinceMs = memory.breakerSinceMs ?? desired.vanishedSinceMs;
+  // In an incomplete World, a missing object may still exist. All waits start again later, because this time does not count.
+  if (!desired.complete || !kube.complete) {
     return {
       actions: [],
       problems: [],
-      memory: { collectibleSince: new Map(), breakerSinceMs: memory.breakerSinceMs },
+      memory: { collectibleSince: new Map(), breakerSinceMs: sinceMs },
       lookAgainAtMs: null,
     };
   }
   const { namespace } = settings;
+  const { listenersComplete } = desired;
+  const claims = { published, released, reserved: new Set(desired.reserved), listenersComplete };
   const services = claimedServices(kube, claims, settings, cache);
   const unused = (list: readonly OwnedService[]) => list.filter((service) => isUnused(service, kube));
   const unguarded = [
@@ -82,7 +85,7 @@ export function collectionPlan(
   const breaker = massDelete({
     ours: services.count,
     wouldGo: services.orphaned.length,
-    sinceMs: memory.breakerSinceMs,
+    sinceMs,
     nowMs: kube.nowMs,
     allow: settings.allowMassDelete,
   });
@@ -236,9 +239,9 @@ function ownedService(object: ServiceObject, name: string): OwnedService | null 
   const ownership = ownershipOf(object);
   if (ownership.kind !== 'ours') return null;
   const { cluster } = ownership;
-  const marks = listenerLabels(object.metadata);
+  const labels = listenerLabels(object.metadata);
   // The owner tag alone is not enough: only a Service with the matching name may be deleted.
-  if ((marks?.service ?? cluster) !== name) return null;
-  const key = marks === null ? cluster : listenerPublicationKey(cluster, name);
-  return { name, cluster, key, listener: marks?.listener ?? null, object };
+  if ((labels?.service ?? cluster) !== name) return null;
+  const key = labels === null ? cluster : listenerPublicationKey(cluster, name);
+  return { name, cluster, key, listener: labels?.listener ?? null, object };
 }

@@ -2,7 +2,7 @@
 // orphans.
 
 import { describe, expect, test } from 'vitest';
-import { ModelApi, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import { desiredWith, ModelApi, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
 import { diff } from './diff.ts';
@@ -36,11 +36,11 @@ class Instance {
     let last: ReturnType<typeof diff> | null = null;
     for (let turn = 0; turn < 5; turn += 1) {
       const kube = this.#api.seenBy({ instance: this.#name }, { live: new Set(['net-1', 'net-2']) });
-      last = diff(
-        kube,
-        { complete: true, publications, listenersComplete: true },
-        { settings, memory: this.#memory, cache: this.#cache },
-      );
+      last = diff(kube, desiredWith(publications, { listenersComplete: true }), {
+        settings,
+        memory: this.#memory,
+        cache: this.#cache,
+      });
       this.#memory = last.memory;
       this.#api.carryOut(last.actions);
       this.#api.nowMs += 10_000;
@@ -69,8 +69,8 @@ describe('two sets of instances in one namespace', () => {
     const api = new ModelApi();
     const [first, second] = [new Instance(api, 'net-1', 'ns-a'), new Instance(api, 'net-2', 'ns-b')];
     first.run([publication('same', 'ns-a')]);
-    const { clusters, actions } = second.run([publication('same', 'ns-b')]);
-    expect(clusters.get('same')).toMatchObject({
+    const { publications, actions } = second.run([publication('same', 'ns-b')]);
+    expect(publications.get('same')).toMatchObject({
       service: 'foreign',
       problem: expect.stringContaining('in namespace ns-a'),
     });

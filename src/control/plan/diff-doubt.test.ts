@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import {
+  desiredWith,
+  ModelApi,
+  NAMESPACE,
+  publication,
+  SETTINGS,
+} from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -25,11 +31,11 @@ describe('with incomplete information', () => {
     vanishedSinceMs: number | null = null,
   ): Plan => {
     const kube = { ...api.seenBy({}), ...world };
-    const plan = diff(
-      kube,
-      { complete: true, publications, vanishedSinceMs },
-      { settings: SETTINGS, memory, cache: new TurnCache() },
-    );
+    const plan = diff(kube, desiredWith(publications, { vanishedSinceMs }), {
+      settings: SETTINGS,
+      memory,
+      cache: new TurnCache(),
+    });
     memory = plan.memory;
     return plan;
   };
@@ -56,8 +62,8 @@ describe('with incomplete information', () => {
     const blind = { ...world };
     const plan = pass(leaving, 10, blind);
     expect([...api.services.keys()]).toEqual(['prod']);
-    expect(plan.clusters.get('prod')?.problem).toContain('cannot be watched');
-    expect(plan.clusters.get('prod')?.kubeconfig).toBe(world.kubeconfigs === null ? 'unread' : 'absent');
+    expect(plan.publications.get('prod')?.problem).toContain('cannot be watched');
+    expect(plan.publications.get('prod')?.kubeconfig).toBe(world.kubeconfigs === null ? 'unread' : 'absent');
     pass(leaving, 3);
     expect([...api.services.keys()]).toEqual([]);
   });
@@ -70,7 +76,7 @@ describe('with incomplete information', () => {
     const plan = pass(live, 5, lapsed());
     expect(plan.actions).toEqual([]);
     expect({ services: api.services.size, slices: api.slices.size }).toEqual({ services: 1, slices: 0 });
-    expect(plan.clusters.get('prod')?.problem).toContain('our Lease is not renewed');
+    expect(plan.publications.get('prod')?.problem).toContain('our Lease is not renewed');
     settle(live);
     expect(api.slices.size).toBe(1);
     expect(planned(live, lapsed()).actions).toEqual([]);
@@ -107,7 +113,7 @@ describe('with incomplete information', () => {
     api.slices.clear();
     const plan = planned([publication('prod')]);
     expect(plan.actions).toEqual([]);
-    expect(plan.clusters.get('prod')?.problem).toContain('is being deleted');
+    expect(plan.publications.get('prod')?.problem).toContain('is being deleted');
   });
 
   test('a copy of our slice under another name is never changed', () => {
@@ -159,11 +165,11 @@ describe('with incomplete information', () => {
   test('a time stamp is renewed ten seconds after it was written, for any number of turns in between', () => {
     const beside = () => {
       const kube = api.seenBy({}, { mode: 'timestamp' });
-      const plan = diff(
-        kube,
-        { complete: true, publications: [publication('prod')] },
-        { settings: SETTINGS, memory, cache: new TurnCache() },
-      );
+      const plan = diff(kube, desiredWith([publication('prod')]), {
+        settings: SETTINGS,
+        memory,
+        cache: new TurnCache(),
+      });
       memory = plan.memory;
       api.carryOut(plan.actions);
       return plan;
@@ -183,11 +189,11 @@ describe('with incomplete information', () => {
   test('a jump of the wall clock causes one write per time stamp and no other write', () => {
     const at = (wallMs: number) => {
       const kube = { ...api.seenBy({}, { mode: 'timestamp' }), wallMs };
-      const plan = diff(
-        kube,
-        { complete: true, publications: [publication('prod')] },
-        { settings: SETTINGS, memory, cache: new TurnCache() },
-      );
+      const plan = diff(kube, desiredWith([publication('prod')]), {
+        settings: SETTINGS,
+        memory,
+        cache: new TurnCache(),
+      });
       memory = plan.memory;
       api.carryOut(plan.actions);
       return plan;

@@ -2,7 +2,13 @@
 // each other.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import {
+  desiredWith,
+  ModelApi,
+  NAMESPACE,
+  publication,
+  SETTINGS,
+} from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -27,11 +33,11 @@ beforeEach(() => {
 const turn = (place: number, publications: readonly Publication[], world: Partial<KubeWorld> = {}): Plan => {
   const peers = { live: new Set(NAMES), rank: place };
   const kube = { ...api.seenBy({ instance: NAMES[place] as string }, peers), ...world };
-  const plan = diff(
-    kube,
-    { complete: true, publications },
-    { settings: SETTINGS, memory: memories[place] as PlanMemory, cache: new TurnCache() },
-  );
+  const plan = diff(kube, desiredWith(publications), {
+    settings: SETTINGS,
+    memory: memories[place] as PlanMemory,
+    cache: new TurnCache(),
+  });
   memories[place] = plan.memory;
   api.carryOut(place === 0 ? plan.actions.filter(({ resource }) => resource !== 'secrets') : plan.actions);
   return plan;

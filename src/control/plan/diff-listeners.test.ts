@@ -66,7 +66,7 @@ const slice = (api: ModelApi, name = 'kube-1-ssh-net-1') => api.slices.get(name)
 describe('the objects of a listener', () => {
   test('are a Service of its own, without the label of a cluster, and a slice with its own port', () => {
     const api = new ModelApi();
-    const { listeners } = new Instance(api).settle(site);
+    const { publications } = new Instance(api).settle(site);
     expect(api.services.get('kube-1-ssh')).toMatchObject({
       metadata: {
         labels: {
@@ -92,7 +92,7 @@ describe('the objects of a listener', () => {
       endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
       ports: [{ name: 'listener', port: 17_001, protocol: 'TCP' }],
     });
-    expect(listeners.get(KEY)).toMatchObject({
+    expect(publications.get('kube-1/kube-1-ssh')).toMatchObject({
       service: 'ours',
       slice: 'ready',
       readyInstances: 1,
@@ -211,10 +211,10 @@ describe('a listener is withdrawn by', () => {
     const api = new ModelApi();
     new Instance(api).settle(site);
     const next = new Instance(api);
-    const unheard = { ...site, listeners: [], snapshot: { complete: false } };
-    next.settle(unheard);
+    const unreadable = { ...site, listeners: [], snapshot: { complete: false } };
+    next.settle(unreadable);
     api.nowMs += 60_000;
-    next.settle(unheard);
+    next.settle(unreadable);
     expect([api.slices.size, api.services.size]).toEqual([1, 1]);
   });
 
@@ -281,7 +281,7 @@ describe('foreign objects', () => {
         api.nowMs += 5001;
       }
     };
-    expect(instance.plan(crowded).clusters.has('kube-1-ssh')).toBe(false);
+    expect(instance.plan(crowded).publications.has('kube-1-ssh')).toBe(false);
     settle(crowded);
     expect(JSON.stringify([...api.services, ...api.slices])).toBe(before);
     settle({ ...crowded, listeners: [] });

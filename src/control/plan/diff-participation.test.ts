@@ -1,7 +1,13 @@
 // An instance whose Node is not selected withdraws its slices step by step and publishes nothing, but still deletes orphans.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import {
+  desiredWith,
+  ModelApi,
+  NAMESPACE,
+  publication,
+  SETTINGS,
+} from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
 import type { Peers } from '../instance/instance-state.ts';
 import { EVERY_NODE, type Participation } from '../instance/node-participation.ts';
@@ -25,11 +31,11 @@ const turn = (
   publications: readonly Publication[] = [publication('prod')],
   peers: Partial<Peers> = {},
 ): Plan => {
-  const plan = diff(
-    api.seenBy({ participation }, peers),
-    { complete: true, publications },
-    { settings: SETTINGS, memory, cache: new TurnCache() },
-  );
+  const plan = diff(api.seenBy({ participation }, peers), desiredWith(publications), {
+    settings: SETTINGS,
+    memory,
+    cache: new TurnCache(),
+  });
   memory = plan.memory;
   api.carryOut(plan.actions);
   return plan;
@@ -55,7 +61,7 @@ describe('a node that is not selected', () => {
     const waiting = turn(OUT);
     expect(kinds(waiting)).toEqual([]);
     expect(waiting.lookAgainAtMs).toBe(api.nowMs + SETTINGS.propagationWaitMs);
-    expect(waiting.clusters.get('prod')).toMatchObject({ slice: 'terminating', problem: null });
+    expect(waiting.publications.get('prod')).toMatchObject({ slice: 'terminating', problem: null });
     api.nowMs += SETTINGS.propagationWaitMs;
     const gone = turn(OUT);
     expect(gone.actions).toMatchObject([

@@ -1,7 +1,7 @@
 // Tags of clusters and of the instance on published objects. They follow the configuration of the users, and nothing else.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ModelApi, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import { desiredWith, ModelApi, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
 import type { EndpointSliceObject, LivenessMode, ServiceObject } from '../objects/published-objects.ts';
 import { readTags, type Tags } from '../objects/resource-tags.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
@@ -21,12 +21,12 @@ function settle(clusterTags: string | null, instanceTags: Tags = {}, mode: Liven
   const publications = [publication('prod', { object: tagged })];
   const settings = { ...SETTINGS, tags: instanceTags };
   for (let turn = 0; turn < 5; turn += 1) {
-    const plan = diff(
-      api.seenBy({}, { mode }),
-      { complete: true, publications },
-      { settings, memory: NO_MEMORY, cache: new TurnCache() },
-    );
-    if (plan.actions.length === 0) return plan.clusters.get('prod');
+    const plan = diff(api.seenBy({}, { mode }), desiredWith(publications), {
+      settings,
+      memory: NO_MEMORY,
+      cache: new TurnCache(),
+    });
+    if (plan.actions.length === 0) return plan.publications.get('prod');
     api.carryOut(plan.actions);
   }
   throw new Error('five turns were not enough');

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import {
+  desiredWith,
+  ModelApi,
+  NAMESPACE,
+  publication,
+  SETTINGS,
+} from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
 import { EVERY_NODE, type Participation } from '../instance/node-participation.ts';
 import { ownershipOf } from '../objects/ownership.ts';
@@ -107,19 +113,19 @@ class Instance {
       },
       { live: new Set(INSTANCES), rank: this.#rank, mode },
     );
-    const plan = diff(
-      kube,
-      { complete, publications: wanted },
-      { settings: this.#settings, memory: this.memory, cache: this.#cache },
-    );
+    const plan = diff(kube, desiredWith(wanted, { complete }), {
+      settings: this.#settings,
+      memory: this.memory,
+      cache: this.#cache,
+    });
     // A cached plan must equal a plan from scratch.
     expect(
       isDeepStrictEqual(
-        diff(
-          kube,
-          { complete, publications: wanted },
-          { settings: this.#settings, memory: this.memory, cache: new TurnCache() },
-        ),
+        diff(kube, desiredWith(wanted, { complete }), {
+          settings: this.#settings,
+          memory: this.memory,
+          cache: new TurnCache(),
+        }),
         plan,
       ),
     ).toBe(true);

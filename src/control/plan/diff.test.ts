@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ModelApi, NAMESPACE, publication, SETTINGS } from '../../../test/support/kubernetes/model-api.ts';
+import {
+  desiredWith,
+  ModelApi,
+  NAMESPACE,
+  publication,
+  SETTINGS,
+} from '../../../test/support/kubernetes/model-api.ts';
 import type { Publication } from '../desired/publication.ts';
 import { formatTimestamp } from '../instance/timestamp-liveness.ts';
 import { INSTANCE_LABEL, OWNER_TAG, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
@@ -47,11 +53,11 @@ describe('a plan', () => {
     settings: Partial<typeof SETTINGS & { allowMassDelete: boolean }> = {},
     complete = true,
   ): Plan => {
-    const plan = diff(
-      kube,
-      { complete, publications },
-      { settings: { ...SETTINGS, ...settings }, memory, cache: new TurnCache() },
-    );
+    const plan = diff(kube, desiredWith(publications, { complete }), {
+      settings: { ...SETTINGS, ...settings },
+      memory,
+      cache: new TurnCache(),
+    });
     memory = plan.memory;
     return plan;
   };
@@ -112,7 +118,7 @@ describe('a plan', () => {
         [publication('prod')],
       );
       expect(api.slices.size).toBe(0);
-      expect(plan.clusters.get('prod')?.problem).toBe('no default route');
+      expect(plan.publications.get('prod')?.problem).toBe('no default route');
     });
 
     test('leaves a kubeconfig unchanged until an instance is ready', () => {
@@ -145,8 +151,8 @@ describe('a plan', () => {
       api.findings.set(SECRET, { resourceVersion, server: null, skipReason: 'it is no YAML' });
       const plan = planned(seen(), [publication('prod')]);
       expect(kinds(plan)).toEqual([]);
-      expect(plan.clusters.get('prod')).toMatchObject({ kubeconfig: 'left-alone' });
-      expect(plan.clusters.get('prod')?.problem).toContain('it is no YAML');
+      expect(plan.publications.get('prod')).toMatchObject({ kubeconfig: 'left-alone' });
+      expect(plan.publications.get('prod')?.problem).toContain('it is no YAML');
     });
   });
 
@@ -228,8 +234,8 @@ describe('a plan', () => {
       });
       const plan = settle(() => api.seenBy({}), [publication('prod')]);
       expect(api.writes).toBe(0);
-      expect(plan.clusters.get('prod')).toMatchObject({ service: 'foreign', slice: 'absent' });
-      expect(plan.clusters.get('prod')?.problem).toContain('is not ours');
+      expect(plan.publications.get('prod')).toMatchObject({ service: 'foreign', slice: 'absent' });
+      expect(plan.publications.get('prod')?.problem).toContain('is not ours');
     });
 
     test('our own slice of a Service that became foreign is deleted', () => {
@@ -388,15 +394,15 @@ describe('a plan', () => {
       const held = planned(seen(), clusters(3));
       expect(held.actions).toEqual([]);
       expect(held.problems.map(({ origin }) => origin)).toEqual(['mass delete']);
-      const told = diff(
-        seen(),
-        { complete: true, publications: clusters(3) },
-        { settings: { ...SETTINGS, allowMassDelete: true }, memory, cache: new TurnCache() },
-      );
-      expect(kinds(told)).toEqual([3, 4, 5, 6, 7].map((i) => `delete endpointslices c${i}-net-1`));
+      const allowed = diff(seen(), desiredWith(clusters(3)), {
+        settings: { ...SETTINGS, allowMassDelete: true },
+        memory,
+        cache: new TurnCache(),
+      });
+      expect(kinds(allowed)).toEqual([3, 4, 5, 6, 7].map((i) => `delete endpointslices c${i}-net-1`));
       api.nowMs += 10 * 60_000;
       const lasted = planned(seen(), clusters(3));
-      expect(lasted.actions).toEqual(told.actions);
+      expect(lasted.actions).toEqual(allowed.actions);
     });
   });
 });

@@ -2,16 +2,15 @@
 // write while another process holds this node's Lease, and contains no action once the objects match. Pure.
 
 import type { DesiredState } from '../desired/desired-state.ts';
-import { type PublicationStatus, publicationKey } from '../desired/publication.ts';
-import { earliest, isFirst, mayAct } from '../instance/turn-order.ts';
+import { earliest, mayAct } from '../instance/turn-order.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { changeEvents } from './change-events.ts';
 import { collectionPlan } from './collection-plan.ts';
 import { listenerStatusPlan } from './listener-status-plan.ts';
-import type { Action, Plan, PlanMemory } from './plan.ts';
-import { planContext, publicationPlan } from './publication-plan.ts';
+import type { Plan, PlanMemory } from './plan.ts';
+import { publicationPlans } from './publication-plan.ts';
 import type { ServiceSettings } from './service-plan.ts';
 
 export interface DiffSettings extends ServiceSettings {
@@ -21,21 +20,6 @@ export interface DiffSettings extends ServiceSettings {
   readonly tags: Tags;
 }
 
-/** The part of the desired state that a plan depends on. */
-export type PlannedState = Pick<DesiredState, 'complete' | 'publications'> &
-  Partial<
-    Pick<
-      DesiredState,
-      | 'reserved'
-      | 'listenersComplete'
-      | 'listeners'
-      | 'listenerObjects'
-      | 'clusters'
-      | 'objects'
-      | 'vanishedSinceMs'
-    >
-  >;
-
 export interface DiffOptions {
   readonly settings: DiffSettings;
   /** Of the previous plan. */
@@ -43,85 +27,33 @@ export interface DiffOptions {
   readonly cache: TurnCache;
 }
 
-export function diff(kube: KubeWorld, desired: PlannedState, { settings, memory, cache }: DiffOptions): Plan {
-  // Order: remove dead endpoints first, then publish new ones, then clean up.
-  const withdrawals: Action[] = [];
-  const openings: Action[] = [];
-  const clusters = new Map<string, PublicationStatus>();
-  const listeners = new Map<string, PublicationStatus>();
-  const terminatingSince = new Map<string, number>();
-  const kubeconfigWaits = new Map<string, number>();
-  const released = new Set<string>();
-  let { lookAgainAtMs } = kube;
-  const lookAgain = (atMs: number | null) => {
-    lookAgainAtMs = earliest(lookAgainAtMs, atMs);
-  };
-
-  const context = planContext(kube, settings, cache);
-  for (const publication of desired.publications) {
-    const { cluster, listener, want } = publication;
-    const key = publicationKey(publication);
-    const plan = publicationPlan(publication, kube, { context, memory, cache });
-    for (const action of plan.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
-    if (plan.terminating !== null) terminatingSince.set(plan.terminating.name, plan.terminating.sinceMs);
-    if (plan.waiting !== null) {
-      kubeconfigWaits.set(plan.waiting.kubeconfig, plan.waiting.sinceMs);
-      if (plan.waiting.untilMs > kube.nowMs) lookAgain(plan.waiting.untilMs);
-    }
-    lookAgain(plan.lookAgainAtMs);
-    if (want === 'leaving' && !plan.leadsHere) released.add(key);
-    if (listener === undefined) clusters.set(cluster, plan.status);
-    else listeners.set(listener.key, plan.status);
-  }
-
-  const published = new Set(desired.publications.map(publicationKey));
-  const claims = {
-    published,
-    reserved: new Set(desired.reserved),
-    released,
-    listenersComplete: desired.listenersComplete ?? false,
-  };
-  const collection = collectionPlan(kube, desired.complete, claims, {
-    settings,
-    memory: { ...memory, breakerSinceMs: memory.breakerSinceMs ?? desired.vanishedSinceMs ?? null },
-    cache,
-  });
-  lookAgain(collection.lookAgainAtMs);
-  const statuses = listenerStatusPlan(
-    {
-      listeners: desired.listeners ?? [],
-      objects: desired.listenerObjects ?? new Map(),
-      publications: listeners,
-    },
-    kube,
-    memory,
-  );
-  lookAgain(statuses.lookAgainAtMs);
-  const { clusters: statusesOfClusters = [], listeners: statusesOfListeners = [] } = desired;
-  const { objects = new Map(), listenerObjects = new Map() } = desired;
-  const changes = changeEvents(
-    { clusters: statusesOfClusters, objects, listeners: statusesOfListeners, listenerObjects },
-    { isFirst: isFirst(kube.peers), instance: kube.self.instance, nowMs: kube.nowMs },
-    memory.events,
-  );
-  const mayTell = mayAct(kube.self);
-  const mayWrite = mayTell && kube.synced;
+export function diff(kube: KubeWorld, desired: DesiredState, options: DiffOptions): Plan {
+  const { memory } = options;
+  const published = publicationPlans(desired.publications, kube, options);
+  const collection = collectionPlan(kube, desired, published, options);
+  const statuses = listenerStatusPlan(desired, published.statuses, kube, memory);
+  const changes = changeEvents(desired, kube, memory.events);
+  const mayReport = mayAct(kube.self);
+  const mayWrite = mayReport && kube.synced;
   return {
-    actions: mayWrite ? [...withdrawals, ...openings, ...collection.actions, ...statuses.actions] : [],
-    events: mayTell ? changes.events : [],
+    actions: mayWrite ? [...published.actions, ...collection.actions, ...statuses.actions] : [],
+    events: mayReport ? changes.events : [],
     leaseReads: kube.doubtedLeases,
-    clusters,
-    listeners,
-    problems: [...collection.problems, ...kube.problems],
+    publications: published.statuses,
+    problems: [...published.problems, ...collection.problems, ...kube.problems],
     memory: {
-      events: changes.memory,
+      ...memory,
+      ...published.memory,
       ...collection.memory,
-      terminatingSince,
-      kubeconfigWaits,
-      ...(mayWrite
-        ? statuses.memory
-        : { listenerStatus: memory.listenerStatus, listenerStatusDue: memory.listenerStatusDue }),
+      // A status that may not be written now must not count as written.
+      ...(mayWrite && statuses.memory),
+      events: changes.memory,
     },
-    lookAgainAtMs,
+    lookAgainAtMs: earliest(
+      kube.lookAgainAtMs,
+      published.lookAgainAtMs,
+      collection.lookAgainAtMs,
+      statuses.lookAgainAtMs,
+    ),
   };
 }

@@ -2,16 +2,12 @@
 // is no longer proxied, they restore it before the Service is deleted. Instances write in turn, so two never overwrite each other.
 // The next instance writes if the first does not. A Secret is read only after it changed. Pure.
 
-import {
-  kubeconfigName,
-  type Publication,
-  type PublicationStatus,
-  proxiedServer,
-} from '../desired/publication.ts';
+import { kubeconfigName, type Publication, proxiedServer } from '../desired/publication.ts';
 import { isFirst, KUBECONFIG, rankAmong, turnAtMs } from '../instance/turn-order.ts';
+import type { KubeconfigFinding, KubeconfigSecret } from '../objects/observed-objects.ts';
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
-import type { Action } from './plan.ts';
+import type { Action, PublicationStatus } from './plan.ts';
 
 export interface KubeconfigPlan {
   readonly state: PublicationStatus['kubeconfig'];
@@ -23,83 +19,113 @@ export interface KubeconfigPlan {
   readonly waiting: { readonly sinceMs: number; readonly untilMs: number } | null;
 }
 
+export interface KubeconfigQuestion {
+  readonly publication: Publication;
+  /** The slices of all instances. */
+  readonly slices: readonly OwnedSlice[];
+  readonly kube: KubeWorld;
+  /** The namespace of the Services. */
+  readonly namespace: string;
+  /** Since when this instance has waited for instances of a lower rank, from the last plan. */
+  readonly waitsSinceMs: number | null;
+}
+
 const NOT_NOW = { action: null, waiting: null } as const;
 
-export function kubeconfigPlan(
-  publication: Publication,
-  /** The slices of all instances. */
-  slices: readonly OwnedSlice[],
-  kube: KubeWorld,
-  namespace: string,
-  /** Since when this instance waits for earlier ones, from the last plan. */
-  waitsSinceMs: number | null,
-): KubeconfigPlan {
-  const { cluster, object, want } = publication;
-  const name = kubeconfigName(cluster);
-  const key = `${publication.namespace}/${name}`;
+export function kubeconfigPlan(question: KubeconfigQuestion): KubeconfigPlan {
+  const { publication, kube, namespace } = question;
+  const { cluster, want } = publication;
+  const key = `${publication.namespace}/${kubeconfigName(cluster)}`;
   const secret = kube.kubeconfigs?.get(key);
-  // A Secret that is not watched may still point to the proxy.
-  const unseen = want === 'leaving' && !kube.kubeconfigsWatched;
-  const waits = `Secret ${key} cannot be watched, so the Service stays: it may still lead to it`;
   if (secret === undefined) {
     const state = kube.kubeconfigs === null ? 'unread' : 'absent';
-    return { state, leadsHere: unseen, problem: unseen ? waits : null, ...NOT_NOW };
+    return { state, ...unwatched(question, key), ...NOT_NOW };
   }
   const finding = kube.findings.get(key);
   const known = finding?.resourceVersion === secret.resourceVersion ? finding : undefined;
   const ours = proxiedServer(cluster, namespace);
-  const marked = secret.recordedServer !== null;
-  const state = stateOf(known, ours, marked);
-  const ready = slices.filter((slice) => slice.ready && kube.peers.live.has(slice.instance));
-  const isSelf = ({ instance }: OwnedSlice) => instance === kube.self.instance;
-  const action = (server: string, annotate: boolean, why: string): Action => ({
-    kind: 'kubeconfig',
-    resource: 'secrets',
-    namespace: publication.namespace,
-    name,
-    cluster,
-    server,
-    annotate,
-    why,
-  });
-  const skipReason = (problem: string | null) => ({ state, leadsHere: false, problem, ...NOT_NOW });
-  const inTurn = (rank: number, write: Action) => {
-    if (rank === 0) return { action: write, waiting: null };
-    const sinceMs = waitsSinceMs ?? kube.nowMs;
-    const untilMs = turnAtMs(KUBECONFIG, rank, sinceMs);
-    return { action: kube.nowMs >= untilMs ? write : null, waiting: { sinceMs, untilMs } };
-  };
-  if (known !== undefined && known.skipReason !== null)
-    return skipReason(`Secret ${key} is left alone: ${known.skipReason}`);
-
-  if (want === 'leaving') {
-    // Without our annotate, the kubeconfig never pointed to the proxy, or another writer restored it.
-    if (!marked) return { ...skipReason(unseen ? waits : null), leadsHere: unseen };
-    if (object === null || object.directServer === null) {
-      return skipReason(
-        `Secret ${key} still leads to the proxy, and the cluster has no spec.controlPlaneEndpoint to give it back`,
-      );
-    }
-    // A peer with a ready slice still treats the cluster as proxied. It would rewrite the kubeconfig again.
-    const free = isFirst(kube.peers) || (kube.kubeconfigsWatched && ready.every(isSelf));
-    const back = action(object.directServer, false, 'the cluster is no longer proxied');
-    return { state, leadsHere: true, problem: null, ...(free ? inTurn(kube.peers.rank, back) : NOT_NOW) };
+  const state = stateOf(known, ours, secret.recordedServer !== null);
+  if (known !== undefined && known.skipReason !== null) {
+    const problem = `Secret ${key} is left alone: ${known.skipReason}`;
+    return { state, leadsHere: false, problem, ...NOT_NOW };
   }
+  if (want === 'leaving') return { state, ...restored(question, key, secret) };
+  const turn = want === 'live' ? rewritten(question, secret, known, ours) : NOT_NOW;
+  return { state, leadsHere: secret.recordedServer !== null, problem: null, ...turn };
+}
 
-  const rank = rankAmong(
-    kube.self.instance,
-    ready.map(({ instance }) => instance),
-  );
-  const isMarked = secret.recordedServer === ours;
+type Turn = Pick<KubeconfigPlan, 'action' | 'waiting'>;
+type Restored = Omit<KubeconfigPlan, 'state'>;
+
+/** While Secrets are not watched, the Secret of a leaving cluster may still point to the proxy. */
+function unwatched({ publication, kube }: KubeconfigQuestion, key: string) {
+  const leadsHere = publication.want === 'leaving' && !kube.kubeconfigsWatched;
+  const problem = `Secret ${key} cannot be watched, so the Service stays: the Secret may still point to it`;
+  return { leadsHere, problem: leadsHere ? problem : null };
+}
+
+/** The cluster is no longer proxied: the kubeconfig gets its own server back. */
+function restored(question: KubeconfigQuestion, key: string, { recordedServer }: KubeconfigSecret): Restored {
+  const { publication, kube } = question;
+  // Without our annotation, the kubeconfig never pointed to the proxy, or another writer restored it.
+  if (recordedServer === null) return { ...unwatched(question, key), ...NOT_NOW };
+  const server = publication.object?.directServer ?? null;
+  if (server === null) {
+    const problem = `Secret ${key} still points to the proxy, and the cluster has no spec.controlPlaneEndpoint to restore`;
+    return { leadsHere: false, problem, ...NOT_NOW };
+  }
+  // A peer with a ready slice still treats the cluster as proxied, and would rewrite the kubeconfig again.
+  const isAlone = readyInstances(question).every((instance) => instance === kube.self.instance);
+  const mayRestore = isFirst(kube.peers) || (kube.kubeconfigsWatched && isAlone);
+  const restore = write(publication, { server, annotate: false, why: 'the cluster is no longer proxied' });
+  const turn = mayRestore ? inTurn(question, kube.peers.rank, restore) : NOT_NOW;
+  return { leadsHere: true, problem: null, ...turn };
+}
+
+/** The cluster is live: the kubeconfig gets the server of the proxy. */
+function rewritten(
+  question: KubeconfigQuestion,
+  { recordedServer }: KubeconfigSecret,
+  known: KubeconfigFinding | undefined,
+  ours: string,
+): Turn {
+  const { publication, kube } = question;
+  const ready = readyInstances(question);
+  if (!ready.includes(kube.self.instance)) return NOT_NOW;
+  const rank = rankAmong(kube.self.instance, ready);
+  const isMarked = recordedServer === ours;
   const done = known !== undefined && known.server === ours && isMarked;
   // Only a read shows whether the server in an annotated Secret was changed. The first instance reads it. The others act only
   // if our annotation is missing. Otherwise every instance would read every change.
   const isNeeded = rank === 0 ? !done : kube.kubeconfigsWatched && !isMarked;
-  const turn =
-    ready.some(isSelf) && want === 'live' && isNeeded
-      ? inTurn(rank, action(ours, true, 'the cluster has a ready endpoint'))
-      : NOT_NOW;
-  return { state, leadsHere: marked, problem: null, ...turn };
+  if (!isNeeded) return NOT_NOW;
+  const why = 'the cluster has a ready endpoint';
+  return inTurn(question, rank, write(publication, { server: ours, annotate: true, why }));
+}
+
+/** The live instances with a ready slice. */
+const readyInstances = ({ slices, kube }: KubeconfigQuestion): string[] =>
+  slices.flatMap(({ ready, instance }) => (ready && kube.peers.live.has(instance) ? [instance] : []));
+
+type Write = Extract<Action, { readonly kind: 'kubeconfig' }>;
+
+const write = (
+  { cluster, namespace }: Publication,
+  change: Pick<Write, 'server' | 'annotate' | 'why'>,
+): Action => ({
+  kind: 'kubeconfig',
+  resource: 'secrets',
+  namespace,
+  name: kubeconfigName(cluster),
+  cluster,
+  ...change,
+});
+
+function inTurn({ kube, waitsSinceMs }: KubeconfigQuestion, rank: number, action: Action): Turn {
+  if (rank === 0) return { action, waiting: null };
+  const sinceMs = waitsSinceMs ?? kube.nowMs;
+  const untilMs = turnAtMs(KUBECONFIG, rank, sinceMs);
+  return { action: kube.nowMs >= untilMs ? action : null, waiting: { sinceMs, untilMs } };
 }
 
 function stateOf(

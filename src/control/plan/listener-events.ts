@@ -7,8 +7,8 @@
 // | anything → invalid, or another reason | Warning Invalid     | the first live instance      |
 // | others                             | none                   |                              |
 // | another object has its plain name  | Warning NameConflict   | the first live instance      |
-import { type ListenerStatus, conditionText } from '../desired/listener-status.ts';
-import type { EventRules, StatusChange, EventDraft } from './status-events.ts';
+import { conditionText, type ListenerStatus } from '../desired/listener-status.ts';
+import type { EventDraft, EventRules, StatusChange } from './status-events.ts';
 
 function stateEvent({ status, was, isStarting, instance }: StatusChange<ListenerStatus>): EventDraft | null {
   const { state, reason, detail } = status;

@@ -5,26 +5,20 @@
 // | Accepted   | its spec is valid and in use                                 |
 // | Programmed | its Service exists and is ours                               |
 // | Ready      | some instance sends clients to one of its machines           |
-import { isDeepStrictEqual } from 'node:util';
+import { isEqual } from '../../routing/changes.ts';
+import type { DesiredState } from '../desired/desired-state.ts';
 import {
+  conditionText,
   type ListenerState,
   type ListenerStatus,
   memberCounts,
-  conditionText,
 } from '../desired/listener-status.ts';
-import type { PublicationStatus } from '../desired/publication.ts';
+import { listenerPublicationKey } from '../objects/listener-labels.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import { isRecord } from '../sources/manifest-fields.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { writerTurn } from './listener-status-writer.ts';
-import type { Action, PlanMemory, ToldStatus } from './plan.ts';
-
-export interface ListenerStatusQuestion {
-  readonly listeners: readonly ListenerStatus[];
-  /** By `<namespace>/<name>`. */
-  readonly objects: ReadonlyMap<string, ListenerObject>;
-  readonly publications: ReadonlyMap<string, PublicationStatus>;
-}
+import type { Action, Plan, PlanMemory, PublicationStatus, WrittenStatus } from './plan.ts';
 
 export interface ListenerStatusPlan {
   readonly actions: readonly Action[];
@@ -47,12 +41,13 @@ interface Condition {
 }
 
 export function listenerStatusPlan(
-  { listeners, objects, publications }: ListenerStatusQuestion,
+  { listeners, listenerObjects }: DesiredState,
+  publications: Plan['publications'],
   kube: KubeWorld,
   before: ListenerStatusPlan['memory'],
 ): ListenerStatusPlan {
   const actions: Action[] = [];
-  const listenerStatus = new Map<string, ToldStatus>();
+  const listenerStatus = new Map<string, WrittenStatus>();
   const listenerStatusDue = new Map<string, number>();
   const memory = { listenerStatus, listenerStatusDue };
   let lookAgainAtMs: number | null = null;
@@ -60,22 +55,21 @@ export function listenerStatusPlan(
   for (const listener of listeners) {
     const { namespace, name, cluster } = listener;
     const key = `${namespace}/${name}`;
-    const object = objects.get(key);
+    const object = listenerObjects.get(key);
     if (object === undefined || object.uid === null) continue;
-    const told = before.listenerStatus.get(key);
-    // Kept while another instance writes: an instance whose slice comes and goes still respects the gap.
-    if (told !== undefined) listenerStatus.set(key, told);
-    const publication = publications.get(key) ?? null;
-    const conditions = conditionsOf(listener, publication);
+    const written = before.listenerStatus.get(key);
+    // Remembered even while another instance writes, so an instance whose slice comes and goes still respects the gap.
+    if (written !== undefined) listenerStatus.set(key, written);
+    const conditions = conditionsOf(listener, publicationOf(listener, publications));
     const turn = writerTurn(listener, conditions[2].reason, object.status, kube);
     if (turn === null) continue;
     const wanted = statusOf(listener, object, conditions, kube);
     if (isSame(wanted, object.status) && !turn.claims) continue;
     const text = JSON.stringify(wanted);
-    const gapMs = isUrgent(wanted, object.status) && told?.text !== text ? URGENT_MS : CALM_MS;
+    const gapMs = isUrgent(wanted, object.status) && written?.text !== text ? URGENT_MS : CALM_MS;
     const dueMs = before.listenerStatusDue.get(key) ?? kube.nowMs;
     listenerStatusDue.set(key, dueMs);
-    const atMs = Math.max(dueMs + turn.waitMs, told === undefined ? dueMs : told.atMs + gapMs);
+    const atMs = Math.max(dueMs + turn.waitMs, written === undefined ? dueMs : written.atMs + gapMs);
     if (kube.nowMs < atMs) {
       lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
       continue;
@@ -93,6 +87,13 @@ export function listenerStatusPlan(
   }
   return { actions, memory, lookAgainAtMs };
 }
+
+/** null: the listener has no publication. */
+const publicationOf = (
+  { cluster, service }: ListenerStatus,
+  publications: Plan['publications'],
+): PublicationStatus | null =>
+  (service === null ? null : publications.get(listenerPublicationKey(cluster, service))) ?? null;
 
 type Status = Readonly<Record<string, unknown>> & { readonly conditions: readonly object[] };
 
@@ -181,14 +182,12 @@ function conditionsOf(
 
 /** Whether the status needs no write. Ignores `observedBy` and the fields of other writers, which the patch keeps. */
 function isSame({ observedBy: _, ...wanted }: Status, found: ListenerObject['status']): boolean {
-  return (
-    found !== null && Object.entries(wanted).every(([field, value]) => isDeepStrictEqual(value, found[field]))
-  );
+  return found !== null && Object.entries(wanted).every(([field, value]) => isEqual(value, found[field]));
 }
 
 function isUrgent({ conditions, observedGeneration }: Status, found: ListenerObject['status']): boolean {
   if (found === null || found.observedGeneration !== observedGeneration) return true;
   const verdicts = (list: unknown) =>
     (Array.isArray(list) ? list : []).filter(isRecord).map(({ type, status }) => [type, status]);
-  return !isDeepStrictEqual(verdicts(conditions), verdicts(found.conditions));
+  return !isEqual(verdicts(conditions), verdicts(found.conditions));
 }

@@ -1,7 +1,6 @@
 // The types of a plan: its actions, Events and Lease reads, and the status of each publication. `diff` makes a plan and
 // `apply` executes it. Each action carries its preconditions, so the API server rejects a stale one.
 
-import type { PublicationStatus } from '../desired/publication.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 import type { ChangeEventsMemory } from './change-events.ts';
@@ -49,14 +48,14 @@ export interface PlanMemory {
   /** Since when a mass deletion has been due. */
   readonly breakerSinceMs: number | null;
   /** The last status that this instance planned for each AdditionalListener, by `<namespace>/<name>`. */
-  readonly listenerStatus: ReadonlyMap<string, ToldStatus>;
+  readonly listenerStatus: ReadonlyMap<string, WrittenStatus>;
   /** Since when that status differs from the object, by `<namespace>/<name>`. */
   readonly listenerStatusDue: ReadonlyMap<string, number>;
   /** The statuses that the next Events are compared with. */
   readonly events: ChangeEventsMemory;
 }
 
-export interface ToldStatus {
+export interface WrittenStatus {
   readonly text: string;
   /** Monotonic. */
   readonly atMs: number;
@@ -72,16 +71,26 @@ export const NO_MEMORY: PlanMemory = Object.freeze({
   events: Object.freeze({ clusters: null, listeners: null }),
 });
 
+/** What exists in Kubernetes for one publication, as the plan found it. */
+export interface PublicationStatus {
+  readonly service: 'ours' | 'upstream' | 'foreign' | 'absent';
+  /** This instance's slice. */
+  readonly slice: 'ready' | 'terminating' | 'absent';
+  /** Number of instances that are ready for clients, including this one. */
+  readonly readyInstances: number;
+  readonly kubeconfig: 'proxied' | 'direct' | 'unread' | 'absent' | 'left-alone';
+  /** What is wrong, for an operator; null if there is no problem. */
+  readonly problem: string | null;
+}
+
 export interface Plan {
   /** In the order in which they start: removals of dead endpoints come first. */
   readonly actions: readonly Action[];
   readonly events: readonly StatusEvent[];
   /** Names of Leases to read live (`KubeWorld.doubtedLeases`). */
   readonly leaseReads: readonly string[];
-  /** By cluster name. */
-  readonly clusters: ReadonlyMap<string, PublicationStatus>;
-  /** By `<namespace>/<name>` of the AdditionalListener. */
-  readonly listeners: ReadonlyMap<string, PublicationStatus>;
+  /** By publication key: see `publicationKey`. */
+  readonly publications: ReadonlyMap<string, PublicationStatus>;
   readonly problems: readonly Problem[];
   readonly memory: PlanMemory;
   /** When the next plan may differ without any new observation (monotonic); null: never. */

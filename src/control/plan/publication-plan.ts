@@ -1,35 +1,44 @@
 // Plans all objects of each publication: its Service, this instance's slice, and the kubeconfig of a cluster. Plans without work are
 // cached, because most of a thousand clusters do not change between two turns.
 
-import {
-  kubeconfigName,
-  type Publication,
-  type PublicationStatus,
-  publicationKey,
-  serviceNameOf,
-} from '../desired/publication.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { kubeconfigName, type Publication, publicationKey, serviceNameOf } from '../desired/publication.ts';
+import { earliest } from '../instance/turn-order.ts';
+import type { Problem } from '../objects/problem.ts';
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { type KubeconfigPlan, kubeconfigPlan } from './kubeconfig-plan.ts';
 import { unreadTagsProblem } from './object-tags.ts';
-import type { Action, PlanMemory } from './plan.ts';
+import type { Action, PlanMemory, PublicationStatus } from './plan.ts';
 import { servicePlan } from './service-plan.ts';
-import { type SliceSettings, slicePlan } from './slice-plan.ts';
+import { type SlicePlan, type SliceSettings, slicePlan } from './slice-plan.ts';
 
-export interface PublicationPlan {
-  /** In start order. */
+/** The plans of all publications, joined. */
+export interface PublicationPlans {
+  /** In the order in which they start: removals of dead endpoints come first. */
   readonly actions: readonly Action[];
-  readonly status: PublicationStatus;
-  readonly terminating: { readonly name: string; readonly sinceMs: number } | null;
-  /** The kubeconfig that an earlier instance may still write, and since when; null: none. */
-  readonly waiting: (NonNullable<KubeconfigPlan['waiting']> & { readonly kubeconfig: string }) | null;
+  /** By publication key. */
+  readonly statuses: ReadonlyMap<string, PublicationStatus>;
+  /** Keys of publications that are no longer proxied and to which no kubeconfig points. Their Services may be deleted. */
+  readonly released: ReadonlySet<string>;
+  readonly problems: readonly Problem[];
+  readonly memory: Waits;
   readonly lookAgainAtMs: number | null;
-  /** A kubeconfig still points to the proxy: the Service must stay. */
-  readonly leadsHere: boolean;
 }
 
-/** For additional listeners: a kubeconfig points to an API server only. */
+interface PublicationPlan {
+  /** In the order in which they start. */
+  readonly actions: readonly Action[];
+  readonly status: PublicationStatus;
+  readonly terminating: SlicePlan['terminating'];
+  /** The kubeconfig that an instance of a lower rank may still write, and since when; null: none. */
+  readonly waiting: { readonly kubeconfig: string; readonly sinceMs: number } | null;
+  readonly lookAgainAtMs: number | null;
+  readonly isReleased: boolean;
+}
+
+/** For additional listeners, which have no kubeconfig. */
 const NO_KUBECONFIG: KubeconfigPlan = {
   state: 'absent',
   action: null,
@@ -48,19 +57,61 @@ interface SettledPlan {
 const newSettledPlans = () => new WeakMap<Publication, SettledPlan>();
 
 export interface PublicationPlanOptions {
-  /** The shared input of all publications: the same reference while it is unchanged. */
-  readonly context: PlanContext;
+  readonly settings: SliceSettings;
   readonly memory: Waits;
   readonly cache: TurnCache;
 }
 
-/** One shared reference for every publication without slices: inputs are compared by reference. */
+export function publicationPlans(
+  publications: readonly Publication[],
+  kube: KubeWorld,
+  { settings, memory, cache }: PublicationPlanOptions,
+): PublicationPlans {
+  const context = planContext(kube, settings, cache);
+  const withdrawals: Action[] = [];
+  const openings: Action[] = [];
+  const statuses = new Map<string, PublicationStatus>();
+  const released = new Set<string>();
+  const problems: Problem[] = [];
+  const terminatingSince = new Map<string, number>();
+  const kubeconfigWaits = new Map<string, number>();
+  let lookAgainAtMs: number | null = null;
+  for (const publication of publications) {
+    const key = publicationKey(publication);
+    const plan = publicationPlan(publication, kube, { context, memory, cache });
+    const { status, terminating, waiting } = plan;
+    for (const action of plan.actions) (action.kind === 'delete' ? withdrawals : openings).push(action);
+    statuses.set(key, status);
+    if (plan.isReleased) released.add(key);
+    // The status of a cluster shows its problem. The status of a listener has no such field.
+    if (publication.listener !== undefined && status.problem !== null)
+      problems.push({ origin: `AdditionalListener ${publication.listener.key}`, reason: status.problem });
+    if (terminating !== null) terminatingSince.set(terminating.name, terminating.sinceMs);
+    if (waiting !== null) kubeconfigWaits.set(waiting.kubeconfig, waiting.sinceMs);
+    lookAgainAtMs = earliest(lookAgainAtMs, plan.lookAgainAtMs);
+  }
+  return {
+    actions: [...withdrawals, ...openings],
+    statuses,
+    released,
+    problems,
+    memory: { terminatingSince, kubeconfigWaits },
+    lookAgainAtMs,
+  };
+}
+
+/** The same empty list for every publication without slices, because inputs are compared by reference. */
 const NO_SLICES: readonly OwnedSlice[] = Object.freeze([]);
 
-export function publicationPlan(
+interface PlanOptions extends Omit<PublicationPlanOptions, 'settings'> {
+  /** The shared input of all publications: the same reference while it is unchanged. */
+  readonly context: PlanContext;
+}
+
+function publicationPlan(
   publication: Publication,
   kube: KubeWorld,
-  { context, memory, cache }: PublicationPlanOptions,
+  { context, memory, cache }: PlanOptions,
 ): PublicationPlan {
   const { cluster, namespace } = publication;
   const secret = `${namespace}/${kubeconfigName(cluster)}`;
@@ -98,11 +149,13 @@ function newPlan(
   const { terminatingSince } = memory;
   const serviceUsable = service.usable;
   const slice = slicePlan({ publication, serviceUsable, own, kube, settings, terminatingSince });
-  const waits = memory.kubeconfigWaits.get(secret) ?? null;
+  const waitsSinceMs = memory.kubeconfigWaits.get(secret) ?? null;
+  const { namespace } = settings;
   const kubeconfig =
     publication.listener === undefined
-      ? kubeconfigPlan(publication, slices, kube, settings.namespace, waits)
+      ? kubeconfigPlan({ publication, slices, kube, namespace, waitsSinceMs })
       : NO_KUBECONFIG;
+  const { waiting } = kubeconfig;
   return {
     actions: [service.action, ...slice.actions, kubeconfig.action].filter((action) => action !== null),
     status: Object.freeze({
@@ -113,14 +166,17 @@ function newPlan(
       problem: service.problem ?? slice.problem ?? kubeconfig.problem ?? unreadTagsProblem(publication),
     }),
     terminating: slice.terminating,
-    waiting: kubeconfig.waiting && { kubeconfig: secret, ...kubeconfig.waiting },
-    lookAgainAtMs: slice.lookAgainAtMs,
-    leadsHere: kubeconfig.leadsHere,
+    waiting: waiting && { kubeconfig: secret, sinceMs: waiting.sinceMs },
+    lookAgainAtMs: earliest(
+      slice.lookAgainAtMs,
+      waiting !== null && waiting.untilMs > kube.nowMs ? waiting.untilMs : null,
+    ),
+    isReleased: publication.want === 'leaving' && !kubeconfig.leadsHere,
   };
 }
 
 /** The inputs of every publication plan, except the cluster's own objects and the clock. */
-export interface PlanContext {
+interface PlanContext {
   readonly settings: SliceSettings;
   readonly self: KubeWorld['self'];
   readonly mode: KubeWorld['peers']['mode'];
@@ -133,7 +189,7 @@ export interface PlanContext {
 const newPreviousContext = (): { context: PlanContext | null } => ({ context: null });
 
 /** Returns the previous context while it is unchanged. */
-export function planContext(
+function planContext(
   { self, peers, kubeconfigs, kubeconfigsWatched }: KubeWorld,
   settings: SliceSettings,
   cache: TurnCache,
@@ -149,17 +205,6 @@ export function planContext(
     kubeconfigsWatched,
   };
   const previous = cache.part(newPreviousContext);
-  if (previous.context !== null && isSame(previous.context, context)) return previous.context;
-  previous.context = context;
-  return context;
+  if (!isDeepStrictEqual(previous.context, context)) previous.context = context;
+  return previous.context ?? context;
 }
-
-const isSame = (a: PlanContext, b: PlanContext): boolean =>
-  a.settings === b.settings &&
-  a.mode === b.mode &&
-  a.rank === b.rank &&
-  a.kubeconfigsSeen === b.kubeconfigsSeen &&
-  a.kubeconfigsWatched === b.kubeconfigsWatched &&
-  a.live.size === b.live.size &&
-  [...a.live].every((instance) => b.live.has(instance)) &&
-  JSON.stringify(a.self) === JSON.stringify(b.self);

@@ -1,7 +1,7 @@
 // Plans the Service of one publication. A Service of Isthmus is kept up to date. A Service of upstream (magnum-cluster-api-proxy) is used,
 // and adopted once no upstream instance is live. Any other Service is never changed, and no slice of Isthmus refers to it. Pure.
 import { isDeepStrictEqual } from 'node:util';
-import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
+import { type Publication, serviceNameOf } from '../desired/publication.ts';
 import { listenerLabels } from '../objects/listener-labels.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';
 import { foreignNamespace, type Ownership, ownershipOf } from '../objects/ownership.ts';
@@ -9,7 +9,7 @@ import { type LivenessMode, type ServiceObject, serviceOf } from '../objects/pub
 import type { ClusterObject } from '../sources/cluster-source.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
-import type { Action } from './plan.ts';
+import type { Action, PublicationStatus } from './plan.ts';
 
 export interface ServiceSettings {
   /** The namespace of the Services. */
@@ -107,14 +107,14 @@ function notOurs(
   ownership: Ownership,
 ): string | null {
   if (ownership.kind === 'foreign') return ownership.reason;
-  const marks = listenerLabels(found.metadata);
+  const labels = listenerLabels(found.metadata);
   if (ownership.kind === 'upstream')
     return listener === undefined ? null : 'it belongs to a cluster of magnum-cluster-api-proxy';
   if (ownership.cluster !== cluster) return `its owner tag says ${ownership.cluster}`;
-  if (marks?.listener === listener?.key) return null;
-  return marks === null
-    ? "it has the tag of this cluster, but not the mark of a listener's"
-    : `it belongs to AdditionalListener ${marks.listener}`;
+  if (labels?.listener === listener?.key) return null;
+  return labels === null
+    ? 'it has the tag of this cluster, but not the label of a listener'
+    : `it belongs to AdditionalListener ${labels.listener}`;
 }
 
 export function ownerOf(object: ClusterObject | null, namespace: string) {

@@ -8,7 +8,7 @@
 // | no check was done yet, or the Service does not exist yet                   | as it is     |
 // | otherwise                                                                  | ready        |
 
-import { type Publication, type PublicationStatus, serviceNameOf } from '../desired/publication.ts';
+import { type Publication, serviceNameOf } from '../desired/publication.ts';
 import type { Self } from '../instance/instance-state.ts';
 import { formatTimestamp, parseTimestamp } from '../instance/timestamp-liveness.ts';
 import { sliceName } from '../objects/instance-name.ts';
@@ -19,7 +19,7 @@ import type { Tags } from '../objects/resource-tags.ts';
 import { isReady, type OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
 import { foreignTagProblem, tagsOf } from './object-tags.ts';
-import type { Action } from './plan.ts';
+import type { Action, PublicationStatus } from './plan.ts';
 import { ownerOf, type ServicePlan, type ServiceSettings } from './service-plan.ts';
 
 export interface SliceSettings extends ServiceSettings {

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { kubernetesView } from '../../../test/support/status-views.ts';
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
-import type { ClusterStatus } from '../../control/desired/cluster-status.ts';
+import type { ShownCluster } from '../../control/turn-result.ts';
 import type { Problem } from '../../control/objects/problem.ts';
 import { MASS_DELETE } from '../../control/world/mass-delete-breaker.ts';
 import { addKubernetesMetrics } from './kubernetes-metrics.ts';
@@ -9,7 +9,7 @@ import { Registry } from './prometheus.ts';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 const KUBERNETES = kubernetesView({ calls: { list: 5, watch: 7 } });
-const published = (slice: 'ready' | 'terminating' | 'absent'): ClusterStatus => ({
+const published = (slice: 'ready' | 'terminating' | 'absent'): ShownCluster => ({
   name: slice,
   namespace: 'magnum-system',
   origin: slice,
@@ -22,7 +22,7 @@ const published = (slice: 'ready' | 'terminating' | 'absent'): ClusterStatus => 
 
 let kubernetes: KubernetesStatus | null;
 let problems: Problem[];
-let clusters: ClusterStatus[];
+let clusters: ShownCluster[];
 let registry: Registry;
 beforeEach(() => {
   kubernetes = KUBERNETES;

@@ -2,7 +2,7 @@
 // look like a lost Lease.
 
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
-import type { ClusterStatus } from '../../control/desired/cluster-status.ts';
+import type { ShownCluster } from '../../control/turn-result.ts';
 import type { Problem } from '../../control/objects/problem.ts';
 import type { MassDeleteOrigin } from '../../control/world/mass-delete-breaker.ts';
 import { Counter, Gauge, type Registry } from './prometheus.ts';
@@ -10,7 +10,7 @@ import { Counter, Gauge, type Registry } from './prometheus.ts';
 export interface KubernetesMetricsSources {
   /** null until the control thread reports its first status. */
   readonly kubernetes: () => KubernetesStatus | null;
-  readonly clusters: () => readonly ClusterStatus[];
+  readonly clusters: () => readonly ShownCluster[];
   readonly problems: () => readonly Problem[];
   /** Milliseconds since 1970. */
   readonly wallNow?: () => number;

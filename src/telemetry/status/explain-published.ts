@@ -1,5 +1,6 @@
 // The links of the explanation that are objects in Kubernetes: Service, slice, kubeconfig. Pure.
-import type { PublicationStatus } from '../../control/desired/publication.ts';
+
+import type { PublicationStatus } from '../../control/plan/plan.ts';
 import type { Link } from './explanation.ts';
 import type { ClusterView, StatusView } from './status.ts';
 

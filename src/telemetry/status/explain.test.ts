@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PublicationStatus } from '../../control/desired/publication.ts';
+import type { PublicationStatus } from '../../control/plan/plan.ts';
 import { NO_TRAFFIC } from '../metrics/traffic.ts';
 import { explain } from './explain.ts';
 import { explanationText } from './explain-text.ts';
@@ -353,16 +353,16 @@ describe('as text', () => {
      qdhcp-${ID} curl -ksS https://10.0.0.5:6443/livez
 
   ok      object      read from OpenStackCluster magnum-system/alpha-abcde
-  ok      proxied     it is to be reached through the proxy
+  ok      proxied     its API server has no floating IP, or --proxy-always is set
   ok      name        alpha.magnum-system, alpha
   ok      network     10.0.0.5 port 6443 in network ${ID}
   ok      netns       qdhcp-${ID}
   BROKEN  backend     10.0.0.5:6443 in qdhcp-${ID} is down
                       (ECONNREFUSED at ${AT})
-  waits   route       clients are told that there is no such name, or that it is not reachable now
-  ok      service     Service alpha is kept by isthmus
-  waits   slice       ours is absent, 0 ready in all
-  waits   kubeconfig  Secret alpha-kubeconfig does not lead to the Service
+  waits   route       clients get a TLS alert: the name is unknown, or the cluster is unavailable
+  ok      service     isthmus maintains the Service alpha
+  waits   slice       this instance's slice is absent, 0 ready in all
+  waits   kubeconfig  Secret alpha-kubeconfig does not point to the Service
 `);
   });
 

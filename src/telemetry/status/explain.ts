@@ -181,7 +181,7 @@ export type Lookup =
 const SUGGESTIONS = 3;
 
 /** Finds a cluster by its name, one of its server names, or the name of its object. */
-export function clusterLookup(clusters: readonly ClusterView[], asked: string): Lookup {
+function clusterLookup(clusters: readonly ClusterView[], asked: string): Lookup {
   const wanted = asked.trim().toLowerCase().replace(/\.$/, '');
   const matches = [
     clusters.filter(({ name }) => name === asked),

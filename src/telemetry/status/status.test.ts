@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { BackendStatus, ClusterStatus } from '../../control/desired/cluster-status.ts';
+import type { BackendStatus } from '../../control/desired/cluster-status.ts';
+import type { ShownCluster } from '../../control/turn-result.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
 import { TrafficCounts } from '../metrics/traffic.ts';
 import { type StatusInput, statusView } from './status.ts';
@@ -13,7 +14,7 @@ const backend = (key: string, up: boolean, parts: Partial<BackendStatus> = {}): 
   ...parts,
 });
 
-const CLUSTER: ClusterStatus = {
+const CLUSTER: ShownCluster = {
   name: 'kube',
   namespace: 'magnum-system',
   origin: 'a.yaml',

@@ -1,8 +1,9 @@
 // Composes the answer of /status from snapshots that other modules keep. Pure.
 
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
-import type { BackendStatus, ClusterStatus } from '../../control/desired/cluster-status.ts';
+import type { BackendStatus } from '../../control/desired/cluster-status.ts';
 import type { ListenerStatus } from '../../control/desired/listener-status.ts';
+import type { ShownCluster } from '../../control/turn-result.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
 import { endpointText } from '../../routing/endpoint.ts';
 import type { PressureCounts } from '../metrics/pressure.ts';
@@ -34,7 +35,7 @@ export interface StatusInput {
     /** The time of the snapshot `health`; null before the first one. */
     readonly probesAtMs: number | null;
   };
-  readonly clusters: readonly ClusterStatus[];
+  readonly clusters: readonly ShownCluster[];
   readonly health: ReadonlyMap<string, TargetHealth>;
   readonly connectionsPerCluster: ReadonlyMap<string, number>;
   readonly listeners: readonly ListenerStatus[];
@@ -46,7 +47,7 @@ interface BackendView extends Omit<BackendStatus, 'key'> {
   readonly lastProbe: ProbeView | null;
 }
 
-export interface ClusterView extends Omit<ClusterStatus, 'backends'> {
+export interface ClusterView extends Omit<ShownCluster, 'backends'> {
   /** The netns and address of the first backend that is up, else of the first backend. */
   readonly netns: string | null;
   readonly backend: string | null;

@@ -1,6 +1,7 @@
 // A small in-memory API for tests. It carries out the actions of plans as the real API does, preconditions included, and
 // returns the worlds that instances see.
 
+import type { DesiredState } from '../../../src/control/desired/desired-state.ts';
 import type { Publication } from '../../../src/control/desired/publication.ts';
 import type { Peers, Self } from '../../../src/control/instance/instance-state.ts';
 import { EVERY_NODE } from '../../../src/control/instance/node-participation.ts';
@@ -11,6 +12,7 @@ import { TurnCache } from '../../../src/control/objects/turn-cache.ts';
 import type { Action } from '../../../src/control/plan/plan.ts';
 import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
 import { PersistentMap } from '../../../src/kube/persistent-map.ts';
+import { desiredFor, worldFor } from './listeners.ts';
 
 export const NAMESPACE = 'magnum-system';
 export const SETTINGS = {
@@ -137,6 +139,14 @@ export class ModelApi {
     return String(this.#version);
   }
 }
+
+const NOTHING = desiredFor(worldFor({ clusters: [] }));
+
+/** A desired state with these publications and nothing else. */
+export const desiredWith = (
+  publications: readonly Publication[],
+  changes: Partial<DesiredState> = {},
+): DesiredState => ({ ...NOTHING, listenersComplete: false, publications, ...changes });
 
 export function publication(cluster: string, changes: Partial<Publication> = {}): Publication {
   return {

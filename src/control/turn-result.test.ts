@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { EMPTY_ROUTE_TABLE } from '../../routing/route-table.ts';
-import type { ClusterStatus } from '../desired/cluster-status.ts';
-import type { PublicationStatus } from '../desired/publication.ts';
-import { TurnCache } from '../objects/turn-cache.ts';
-import { NO_MEMORY, type Plan } from './plan.ts';
-import { withPublications } from './published-status.ts';
+import { EMPTY_ROUTE_TABLE } from '../routing/route-table.ts';
+import type { ClusterStatus } from './desired/cluster-status.ts';
+import { TurnCache } from './objects/turn-cache.ts';
+import { NO_MEMORY, type Plan, type PublicationStatus } from './plan/plan.ts';
+import { turnResult } from './turn-result.ts';
 
 const status = (name: string, origin: string, serverNames: readonly string[]): ClusterStatus => ({
   name,
@@ -38,8 +37,7 @@ test('only the holder of a name is shown as published, and all problems are sort
     actions: [],
     events: [],
     leaseReads: [],
-    listeners: new Map(),
-    clusters: new Map([['a', publication]]),
+    publications: new Map([['a', publication]]),
     problems: [
       { origin: 'z', reason: 'x' },
       { origin: 'a', reason: 'y' },
@@ -48,9 +46,14 @@ test('only the holder of a name is shown as published, and all problems are sort
     memory: NO_MEMORY,
     lookAgainAtMs: null,
   };
-  const shown = withPublications(desired, plan, new TurnCache());
+  const shown = turnResult(desired, plan, new TurnCache());
   expect(shown.clusters.map((each) => each.publication ?? null)).toEqual([publication, null, null]);
   expect(shown.clusters[1]).toBe(desired.clusters[1]);
+  expect(desired.clusters.some((each) => 'publication' in each)).toBe(false);
+  // The order of the fields in the JSON of /status: the publication comes last.
+  expect(JSON.stringify(shown.clusters[0])).toBe(
+    `${JSON.stringify(desired.clusters[0]).slice(0, -1)},"publication":${JSON.stringify(publication)}}`,
+  );
   expect(shown.problems.map(({ origin, reason }) => origin + reason)).toEqual(['ax', 'ay', 'mx', 'zx']);
   expect(shown).toMatchObject({ complete: true, routes: EMPTY_ROUTE_TABLE, heldPorts: [17_001] });
 });
