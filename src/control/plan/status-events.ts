@@ -90,11 +90,13 @@ export function statusEvents<S extends Status>(
   { objectOf, isFirst, instance, nowMs }: StatusEventsContext<S>,
   before: EventMemory<S> | null,
 ): { readonly events: readonly StatusEvent[]; readonly memory: EventMemory<S> | null } {
-  if (before !== null && isSameList(before.statuses, statuses)) return { events: [], memory: before };
-  const next = new Map(statuses.map((status) => [rules.keyOf(status), status]));
-  if (before === null && next.size === 0 && rules.waitsForFirst) return { events: [], memory: null };
   const startedAtMs = before?.startedAtMs ?? nowMs;
   const isQuiet = nowMs - startedAtMs < QUIET_MS;
+  const isStartOver = !isQuiet && before !== null && before.starting.size > 0;
+  if (before !== null && !isStartOver && isSameList(before.statuses, statuses))
+    return { events: [], memory: before };
+  const next = new Map(statuses.map((status) => [rules.keyOf(status), status]));
+  if (before === null && next.size === 0 && rules.waitsForFirst) return { events: [], memory: null };
   const starting = new Set(isQuiet ? (before?.starting ?? next.keys()) : []);
 
   const events: StatusEvent[] = [];
@@ -104,10 +106,10 @@ export function statusEvents<S extends Status>(
     const change = { status, was, isStarting: starting.has(key), instance };
     if (status.state === 'serving') starting.delete(key);
     const all = [isNewState(change) ? rules.stateEvent(change) : null, rules.extraEvent?.(change) ?? null];
-    for (const told of all) {
-      if (told === null || (told.shared && !isFirst)) continue;
+    for (const draft of all) {
+      if (draft === null || (draft.shared && !isFirst)) continue;
       const object = objectOf(status);
-      const { type, reason, message } = told;
+      const { type, reason, message } = draft;
       if (object !== null) events.push({ object, type, reason, message });
     }
   }
