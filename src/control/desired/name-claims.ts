@@ -61,25 +61,74 @@ type Holding =
 const UNDECIDED: Holding = { kind: 'undecided' };
 
 export function nameClaims(question: NameQuestion): NameClaims {
-  const { clusters, lastKnown, records, ownNamespace } = question;
+  const claimants = clusterClaimants(question);
+  const held = heldByClusters(question, claimants);
+  const services = listenerServices(question, held);
+  const { lastKnown, records, ownNamespace } = question;
+  const isUndecided = (name: string) => held.get(name)?.kind === 'undecided';
+  const refusal = (name: string, loser: Claimant) => refusalOf(name, held.get(name), loser, ownNamespace);
+  const holds = (reading: ClusterReading): boolean => {
+    const holder = holderOf(held.get(nameOf(reading)));
+    return holder?.kind === 'cluster' && holder.key === keyOf(reading);
+  };
+  return {
+    isFree: (name) => !held.has(name),
+    holds,
+    mayLeave: (reading) => {
+      const name = nameOf(reading);
+      return held.has(name) ? holds(reading) : claimants.leaving.get(name)?.key === keyOf(reading);
+    },
+    isUndecided,
+    refusal: (loser) => {
+      const name = nameOf(loser);
+      const reason = refusal(name, clusterClaimant(loser, lastKnown));
+      return isUndecided(name)
+        ? reason
+        : `${reason}; this one is served once the other is deleted or one of them is renamed`;
+    },
+    listenerName(listener) {
+      const service = services.get(listener.key) ?? null;
+      const plain = plainName(listener);
+      const claimant = claimantOf(listener, held);
+      const isHeld = held.has(plain) || records.isTaken(plain);
+      const conflict = service !== plain && isClusterName(plain) && isHeld ? [refusal(plain, claimant)] : [];
+      if (service === null) conflict.push(refusal(hashedName(listener), claimant));
+      return { service, conflict: conflict.length === 0 ? null : conflict.join('; ') };
+    },
+  };
+}
+
+/** The clusters with a valid name, by that name. */
+interface ClusterClaimants {
+  /** The best claim of a cluster that is not being withdrawn. */
+  readonly asking: ReadonlyMap<string, Claimant>;
+  /** Names that more than one cluster asks for. */
+  readonly contested: ReadonlySet<string>;
+  /** The best claim of a cluster that is not proxied. */
+  readonly leaving: ReadonlyMap<string, Claimant>;
+}
+
+function clusterClaimants({ clusters, lastKnown, ownNamespace }: NameQuestion): ClusterClaimants {
   const asking = new Map<string, Claimant>();
   const contested = new Set<string>();
   const leaving = new Map<string, Claimant>();
-  const byKey = new Map<string, ClusterReading>();
-  const isFirst = (claimant: Claimant, other: Claimant | undefined) =>
-    other === undefined || byClaim(claimant, other, ownNamespace) < 0;
-
   for (const reading of clusters) {
     const name = nameOf(reading);
-    byKey.set(keyOf(reading), reading);
     if (!isClusterName(name)) continue;
     const claimant = clusterClaimant(reading, lastKnown);
     const among = reading.kind === 'not-proxied' ? leaving : asking;
     const rival = among.get(name);
     if (rival !== undefined && among === asking) contested.add(name);
-    if (isFirst(claimant, rival)) among.set(name, claimant);
+    if (rival === undefined || byClaim(claimant, rival, ownNamespace) < 0) among.set(name, claimant);
   }
+  return { asking, contested, leaving };
+}
 
+/** Holders by name, in this order: the records of Services, heirs of released names, all other clusters. */
+function heldByClusters(question: NameQuestion, claimants: ClusterClaimants): Map<string, Holding> {
+  const { clusters, lastKnown, records } = question;
+  const byKey = new Map<string, ClusterReading>();
+  for (const reading of clusters) byKey.set(keyOf(reading), reading);
   const held = new Map<string, Holding>();
   const released = new Map<string, NameRecord>();
   for (const [name, record] of records.byName) {
@@ -89,69 +138,53 @@ export function nameClaims(question: NameQuestion): NameClaims {
     else held.set(name, { kind: 'recorded', holder: recordedClaimant(record, reading, lastKnown), how });
   }
   for (const [name, heir] of heirs(released, question)) held.set(name, { kind: 'ordered', holder: heir });
-  for (const [name, holder] of asking) {
+  for (const [name, holder] of claimants.asking) {
     if (held.has(name)) continue;
     const record = released.get(name);
-    held.set(name, record === undefined ? { kind: 'ordered', holder } : beingTakenBack(name, record));
+    held.set(name, record === undefined ? { kind: 'ordered', holder } : beingWithdrawn(name, record));
   }
-  if (!question.servicesListed) leaveUndecided(held, asking, contested, question);
+  if (!question.servicesListed) leaveUndecided(held, claimants, question);
+  return held;
+}
 
-  /** A cluster's name is shorter than the names of its listeners, so it is already decided here. */
-  const listenerOf = (listener: NamedListener): Claimant => {
-    const cluster = holderOf(held.get(listener.cluster));
-    const isHere = cluster?.kind === 'cluster' && cluster.namespace === namespaceOfKey(listener.key);
-    return listenerClaimant(listener, !isHere);
-  };
+/** By listener key: the name of its Service. Adds the listeners that win a name to `held`. */
+function listenerServices(question: NameQuestion, held: Map<string, Holding>): ReadonlyMap<string, string> {
+  const { ownNamespace } = question;
   const order = (a: NamedListener, b: NamedListener): number =>
-    byClaim(listenerOf(a), listenerOf(b), ownNamespace);
-  const services = takenNames(question, order, (name, listener) => {
-    const claimant = listenerOf(listener);
+    byClaim(claimantOf(a, held), claimantOf(b, held), ownNamespace);
+  return takenNames(question, order, (name, listener) => {
+    const claimant = claimantOf(listener, held);
     const holding = held.get(name);
     const isWon =
       holding === undefined ||
-      (holding.kind === 'ordered' && holding.holder.kind === 'cluster' && isFirst(claimant, holding.holder));
+      (holding.kind === 'ordered' &&
+        holding.holder.kind === 'cluster' &&
+        byClaim(claimant, holding.holder, ownNamespace) < 0);
     if (isWon) held.set(name, { kind: 'ordered', holder: claimant });
     return isWon;
   });
+}
 
-  const refusalOf = (name: string, loser: Claimant): string => {
-    const holding = held.get(name);
-    if (holding === undefined) return `there is a Service ${name} that is not its own`;
-    if (holding.kind === 'undecided')
-      return `other objects may have the name ${name}, and the Services that say so were not listed yet`;
-    const { holder } = holding;
-    const why = holding.kind === 'recorded' ? holding.how : whyFirst(holder, loser, ownNamespace);
-    const what = holder.kind === 'cluster' ? 'cluster name' : 'name';
-    return `the ${what} ${name} belongs to ${claimantText(holder)}, which ${why}`;
-  };
+/** The name of a cluster is shorter than the names of its listeners, so its holder is already decided here. */
+function claimantOf(listener: NamedListener, held: ReadonlyMap<string, Holding>): Claimant {
+  const cluster = holderOf(held.get(listener.cluster));
+  const isHere = cluster?.kind === 'cluster' && cluster.namespace === namespaceOfKey(listener.key);
+  return listenerClaimant(listener, !isHere);
+}
 
-  const holds = (reading: ClusterReading): boolean => {
-    const holder = holderOf(held.get(nameOf(reading)));
-    return holder?.kind === 'cluster' && holder.key === keyOf(reading);
-  };
-  return {
-    isFree: (name) => !held.has(name),
-    holds,
-    mayLeave: (reading) =>
-      held.has(nameOf(reading)) ? holds(reading) : leaving.get(nameOf(reading))?.key === keyOf(reading),
-    isUndecided: (name) => held.get(name)?.kind === 'undecided',
-    refusal: (loser) => {
-      const name = nameOf(loser);
-      const reason = refusalOf(name, clusterClaimant(loser, lastKnown));
-      const isOpen = held.get(name)?.kind === 'undecided';
-      return isOpen ? reason : `${reason}; this one is served once the other is gone or either is renamed`;
-    },
-    listenerName(listener) {
-      const service = services.get(listener.key) ?? null;
-      const plain = plainName(listener);
-      const claimant = listenerOf(listener);
-      const isHeld = held.has(plain) || records.isTaken(plain);
-      const conflict =
-        service !== plain && isClusterName(plain) && isHeld ? [refusalOf(plain, claimant)] : [];
-      if (service === null) conflict.push(refusalOf(hashedName(listener), claimant));
-      return { service, conflict: conflict.length === 0 ? null : conflict.join('; ') };
-    },
-  };
+function refusalOf(
+  name: string,
+  holding: Holding | undefined,
+  loser: Claimant,
+  ownNamespace: string,
+): string {
+  if (holding === undefined) return `another owner has the Service ${name}`;
+  if (holding.kind === 'undecided')
+    return `other objects may hold the name ${name}, and the Services that record it have not been listed yet`;
+  const { holder } = holding;
+  const why = holding.kind === 'recorded' ? holding.how : whyFirst(holder, loser, ownNamespace);
+  const what = holder.kind === 'cluster' ? 'cluster name' : 'name';
+  return `the ${what} ${name} belongs to ${claimantText(holder)}, which ${why}`;
 }
 
 const holderOf = (holding: Holding | undefined): Claimant | null =>
@@ -199,7 +232,7 @@ function heirs(
 }
 
 /** Clients of the previous holder still use its Service. The Service and its record are removed before another object gets the name. */
-const beingTakenBack = (name: string, record: NameRecord): Holding => ({
+const beingWithdrawn = (name: string, record: NameRecord): Holding => ({
   kind: 'recorded',
   holder: recordedClaimant(record, undefined, new Map()),
   how: `held it by the record on Service ${name}, which is being withdrawn`,
@@ -221,8 +254,7 @@ function recordedClaimant(
  */
 function leaveUndecided(
   held: Map<string, Holding>,
-  asking: ReadonlyMap<string, Claimant>,
-  contested: ReadonlySet<string>,
+  { asking, contested }: ClusterClaimants,
   { listeners, listenersComplete }: NameQuestion,
 ): void {
   for (const name of contested) held.set(name, UNDECIDED);

@@ -1,0 +1,213 @@
+// The decision about one cluster: its state with the reason, its route, its probes and its publication. desired-state.ts joins the decisions
+// of all clusters. Pure.
+import type { ProbeTarget } from '../../health/probe.ts';
+import type { Route, RouteEntry } from '../../routing/route-table.ts';
+import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
+import {
+  keyOf,
+  nameOf,
+  namespaceOf,
+  objectOf,
+  originOf,
+  unusedSpecNetworkOf,
+} from '../sources/cluster-reading.ts';
+import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
+import type { NetnsIndex } from '../world/netns-index.ts';
+import type { World } from '../world/world.ts';
+import {
+  type ClusterCandidate,
+  clusterCandidates,
+  isSameHealth,
+  isUndecided,
+  isUp,
+} from './cluster-candidates.ts';
+import type { ClusterState, ClusterStatus } from './cluster-status.ts';
+import type { DesiredContext, DesiredSettings } from './desired-context.ts';
+import type { NameClaims } from './name-claims.ts';
+import { isProven } from './name-order.ts';
+import type { Publication } from './publication.ts';
+import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
+
+/** The complete decision about one cluster. */
+export interface ClusterDecision {
+  readonly status: ClusterStatus;
+  readonly publication: Publication | null;
+  /** null: the cluster has no entry in the route table. */
+  readonly entry: RouteEntry | null;
+  readonly targets: readonly ProbeTarget[];
+}
+
+interface PreviousDecision {
+  readonly decision: ClusterDecision;
+  readonly candidates: readonly ClusterCandidate[];
+  readonly index: NetnsIndex;
+  readonly netnsComplete: boolean;
+  readonly complete: boolean;
+  readonly settings: DesiredSettings;
+}
+
+const newDecisions = () => new WeakMap<ClusterReading, PreviousDecision>();
+
+/**
+ * Returns the previous decision, by reference, while all its inputs are equal. Few of a thousand clusters change between two turns, and
+ * later stages skip the others by comparing references. Only decisions about proxied clusters that hold their name are cached.
+ */
+export function clusterDecision(reading: ClusterReading, context: DesiredContext): ClusterDecision {
+  const { world, index, claims, settings, cache } = context;
+  const { complete, netnsComplete, health } = world;
+  const isCacheable = reading.kind === 'proxied' && claims.holds(reading);
+  const decisions = cache.part(newDecisions);
+  const known = isCacheable ? decisions.get(reading) : undefined;
+  if (
+    known !== undefined &&
+    known.index === index &&
+    known.netnsComplete === netnsComplete &&
+    known.complete === complete &&
+    known.settings === settings &&
+    known.candidates.every((each) => isSameHealth(each.health, health.get(each.backend.key) ?? null))
+  )
+    return known.decision;
+  const { status, candidates, routedAs } = placed(reading, context);
+  const backends = candidates.filter(isUp).map(({ backend }) => backend);
+  const route: Route = { cluster: routedAs ?? status.name, namespace: status.namespace, backends };
+  const serverName = status.serverNames[0] ?? status.name;
+  const decision: ClusterDecision = {
+    status,
+    publication: publicationOf(reading, candidates, claims, world),
+    entry: routedAs !== null ? { serverNames: status.serverNames, route } : null,
+    targets: candidates.map(({ backend }) => Object.freeze({ ...backend, serverName })),
+  };
+  if (isCacheable) decisions.set(reading, { decision, candidates, index, netnsComplete, complete, settings });
+  return decision;
+}
+
+interface Placed {
+  readonly status: ClusterStatus;
+  readonly candidates: readonly ClusterCandidate[];
+  /**
+   * The name in the route table; null: not in the table. With an entry without backends, clients get "unavailable" instead of "unknown
+   * name".
+   */
+  readonly routedAs: string | null;
+}
+
+function placed(reading: ClusterReading, context: DesiredContext): Placed {
+  const { world, index, claims, settings } = context;
+  if (reading.kind === 'not-proxied') return withdrawn(reading, context);
+  const name = nameOf(reading);
+  if (!isClusterName(name)) {
+    const reason = `${name} is not a valid name for a Service`;
+    return unrouted(reading, 'invalid', reading.kind === 'invalid' ? reading.reason : reason);
+  }
+  if (claims.isUndecided(name)) return unrouted(reading, 'pending', claims.refusal(reading));
+  if (!claims.holds(reading)) {
+    const also = reading.kind === 'invalid' ? `; besides, ${reading.reason}` : '';
+    return unrouted(reading, 'invalid', `${claims.refusal(reading)}${also}`);
+  }
+
+  const serverNames = serverNamesOf(name, settings.namespace);
+  const known = world.lastKnown.get(keyOf(reading));
+  const facts = known?.name === name ? known : null;
+  const routed = (state: ClusterState, reason: string, candidates: readonly ClusterCandidate[]): Placed => ({
+    status: statusOf(reading, { state, reason, serverNames, candidates, facts }),
+    candidates,
+    routedAs: name,
+  });
+  if (reading.kind === 'proxied') {
+    const candidates = clusterCandidates(reading.facts, index, world.health);
+    if (candidates.length === 0)
+      return routed('no-netns', noNetnsReason(reading.facts, index, world.netnsComplete), []);
+    if (candidates.some(isUp)) return routed('serving', servingReason(candidates), candidates);
+    return routed('unhealthy', unhealthyReason(candidates), candidates);
+  }
+
+  // An unusable object keeps its last known route while it still describes the same cluster. A status that a restore lost, or
+  // a typing error, must not cut off a working cluster.
+  const candidates = facts === null ? [] : clusterCandidates(facts, index, world.health);
+  return routed(reading.kind, keptRouteReason(reading.reason, candidates), candidates);
+}
+
+const unrouted = (reading: ClusterReading, state: ClusterState, reason: string): Placed => ({
+  status: statusOf(reading, { state, reason, serverNames: [], candidates: [], facts: null }),
+  candidates: [],
+  routedAs: null,
+});
+
+/** A cluster that is not proxied. It keeps its route while its objects are being withdrawn. */
+function withdrawn(
+  reading: Extract<ClusterReading, { readonly kind: 'not-proxied' }>,
+  { world, index, claims, settings }: DesiredContext,
+): Placed {
+  const facts = world.departing.get(reading.key)?.facts;
+  if (facts === undefined) return unrouted(reading, 'not-proxied', reading.reason);
+  // This object keeps the departing route only if no other object holds the name now. If several objects are being withdrawn under one
+  // name, the one with the best claim keeps the route.
+  const isOwn = facts.name === nameOf(reading) ? claims.mayLeave(reading) : claims.isFree(facts.name);
+  if (!isOwn) return unrouted(reading, 'not-proxied', reading.reason);
+  const candidates = clusterCandidates(facts, index, world.health);
+  const serverNames = serverNamesOf(facts.name, settings.namespace);
+  const reason = `${reading.reason}; it is being withdrawn: its route stays until all nodes use other instances`;
+  return {
+    status: statusOf(reading, { state: 'not-proxied', reason, serverNames, candidates, facts }),
+    candidates,
+    routedAs: facts.name,
+  };
+}
+
+/** null if the name is not valid for a Service, or if the cluster does not hold its name. */
+function publicationOf(
+  reading: ClusterReading,
+  candidates: readonly ClusterCandidate[],
+  claims: NameClaims,
+  world: World,
+): Publication | null {
+  const cluster = nameOf(reading);
+  const leaving = reading.kind === 'not-proxied';
+  if (!isClusterName(cluster) || !(leaving ? claims.mayLeave(reading) : claims.holds(reading))) return null;
+  const common = { cluster, namespace: namespaceOf(reading), object: objectOf(reading) };
+  // With an incomplete view, an object with a better claim may be missing. A cluster that was never valid has never used its name.
+  const isCertain = !leaving && world.complete && isProven(reading, world.lastKnown);
+  return Object.freeze({
+    ...common,
+    want: leaving ? 'leaving' : wantOf(candidates),
+    hasNetns: candidates.length > 0,
+    ...(isCertain && { holder: keyOf(reading) }),
+  });
+}
+
+function wantOf(candidates: readonly ClusterCandidate[]): Publication['want'] {
+  if (candidates.some(isUp)) return 'live';
+  return candidates.some(isUndecided) ? 'undecided' : 'down';
+}
+
+interface StatusFacts {
+  readonly state: ClusterState;
+  readonly reason: string;
+  readonly serverNames: readonly string[];
+  readonly candidates: readonly ClusterCandidate[];
+  readonly facts: ClusterFacts | null;
+}
+
+function statusOf(
+  reading: ClusterReading,
+  { state, reason, serverNames, candidates, facts }: StatusFacts,
+): ClusterStatus {
+  const unusedSpecNetworkId = unusedSpecNetworkOf(reading);
+  const backends = candidates.map((candidate) => {
+    const { key, address, port } = candidate.backend;
+    return Object.freeze({ key, address, port, netns: candidate.netnsName, up: isUp(candidate) });
+  });
+  return Object.freeze({
+    name: nameOf(reading),
+    namespace: namespaceOf(reading),
+    origin: originOf(reading),
+    state,
+    reason,
+    serverNames: Object.freeze(serverNames),
+    ...(facts !== null && {
+      apiServer: Object.freeze({ networkIds: facts.networkIds, address: facts.address, port: facts.port }),
+    }),
+    ...(unusedSpecNetworkId !== null && { unusedSpecNetworkId }),
+    backends: Object.freeze(backends),
+  });
+}
