@@ -127,7 +127,7 @@ export class App {
       healthListen: config.healthListen,
       maxConnections: budget.maxAdminConnections,
       notReadyBecause: () => this.#notReadyBecause ?? this.#successorStarting,
-      metrics: () => this.#metrics.registry.metrics(),
+      metrics: () => this.#metrics.registry.text(),
       status: () => this.#status(),
       inherited: (port, endpoint) => handover?.take(port, endpoint),
       onEvicted: (port, sources) => {

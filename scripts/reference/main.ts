@@ -6,7 +6,7 @@ import { referencePages } from './pages.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-for (const { path, text } of await referencePages()) {
+for (const { path, text } of referencePages()) {
   mkdirSync(dirname(join(root, path)), { recursive: true });
   writeFileSync(join(root, path), text);
   console.log(path);

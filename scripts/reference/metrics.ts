@@ -2,13 +2,6 @@
 import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
 import { code, page, type ReferencePage, table } from './page.ts';
 
-/** What the page reads of a registered metric. */
-interface Described {
-  readonly name: string;
-  readonly labelNames?: readonly string[];
-  readonly buckets?: readonly number[];
-}
-
 const sources = {
   version: '',
   engineStats: () => ({ connections: 0, pendingDials: 0, helloMemoryBytes: 0, netnsHandles: 0 }),
@@ -21,22 +14,16 @@ const sources = {
   problems: () => [],
 };
 
-const namesOf = (metrics: Metrics): Set<string> =>
-  new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));
+const namesOf = (metrics: Metrics): Set<string> => new Set(metrics.registry.metrics.map(({ name }) => name));
 
-export async function metrics(): Promise<ReferencePage> {
+export function metrics(): ReferencePage {
   const withoutKubernetes = namesOf(new Metrics({ ...sources, kubernetes: null }));
   const { registry } = new Metrics({ ...sources, kubernetes: () => null });
-  const described = registry.getMetricsAsArray() as unknown as readonly Described[];
-  const values = await registry.getMetricsAsJSON();
-  const rows = described.map(({ name, labelNames = [], buckets = [] }) => {
-    const { help, type } = values.find((each) => each.name === name)!;
-    return {
-      name,
-      cells: [code(name), String(type), labelNames.map(code).join(', '), help],
-      buckets: buckets.join(', '),
-    };
-  });
+  const rows = registry.metrics.map(({ name, type, help, labelNames = [], buckets = [] }) => ({
+    name,
+    cells: [code(name), type, labelNames.map(code).join(', '), help],
+    buckets: buckets.join(', '),
+  }));
   const section = (isIn: (name: string) => boolean) =>
     table(
       ['metric', 'type', 'labels', 'help'],
@@ -48,6 +35,7 @@ export async function metrics(): Promise<ReferencePage> {
     title: 'Metrics',
     sources: [
       'src/telemetry/metrics/metrics.ts',
+      'src/telemetry/metrics/cluster-metrics.ts',
       'src/telemetry/metrics/listener-metrics.ts',
       'src/telemetry/metrics/kubernetes-metrics.ts',
       'src/telemetry/metrics/process-metrics.ts',

@@ -8,10 +8,10 @@ import type { ReferencePage } from './page.ts';
 import { rbac } from './rbac.ts';
 import { status } from './status.ts';
 
-export async function referencePages(): Promise<ReferencePage[]> {
+export function referencePages(): ReferencePage[] {
   return [
     flags(),
-    await metrics(),
+    metrics(),
     connectionOutcomes(),
     exitCodes(),
     status(),

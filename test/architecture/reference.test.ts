@@ -7,7 +7,7 @@ import { page, table } from '../../scripts/reference/page.ts';
 import { referencePages } from '../../scripts/reference/pages.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const pages = await referencePages();
+const pages = referencePages();
 
 const read = (path: string): string => {
   try {

@@ -2,8 +2,9 @@
 // chart's queries on them: names and labels are the program's own.
 
 import type { KubernetesStatus } from '../../src/control/apply/kubernetes-status.ts';
-import type { ClusterState, ClusterStatus } from '../../src/control/desired/cluster-status.ts';
+import type { ClusterState } from '../../src/control/desired/cluster-status.ts';
 import type { ListenerStatus, MemberState } from '../../src/control/desired/listener-status.ts';
+import type { ShownCluster } from '../../src/control/turn-result.ts';
 import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
 import { servedRecord } from '../support/connection-records.ts';
 
@@ -21,7 +22,7 @@ export const TARGET_LABELS = {
 
 const RECORD = servedRecord({ serverName: `alpha.${NAMESPACE}`, cluster: 'alpha', namespace: NAMESPACE });
 
-const cluster = (name: string, state: ClusterState): ClusterStatus => ({
+const cluster = (name: string, state: ClusterState): ShownCluster => ({
   ...{ name, namespace: NAMESPACE, origin: name, state, reason: state, serverNames: [] },
   backends: [{ key: name, address: '10.0.0.5', port: 6443, netns: 'qdhcp-1', up: state === 'serving' }],
 });
@@ -62,7 +63,7 @@ export async function sampleMetrics(): Promise<string> {
   metrics.dialFailed('ECONNREFUSED');
   metrics.healthChanged(1, 0);
   metrics.controlTurns([2, 40]);
-  return metrics.registry.metrics();
+  return metrics.registry.text();
 }
 
 export interface Series {

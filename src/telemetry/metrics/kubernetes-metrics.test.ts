@@ -1,11 +1,11 @@
 import { beforeEach, expect, test } from 'vitest';
 import { kubernetesView } from '../../../test/support/status-views.ts';
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
-import type { ShownCluster } from '../../control/turn-result.ts';
 import type { Problem } from '../../control/objects/problem.ts';
+import type { ShownCluster } from '../../control/turn-result.ts';
 import { MASS_DELETE } from '../../control/world/mass-delete-breaker.ts';
-import { addKubernetesMetrics } from './kubernetes-metrics.ts';
-import { Registry } from './prometheus.ts';
+import { kubernetesMetrics } from './kubernetes-metrics.ts';
+import { MetricRegistry } from './metric-registry.ts';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 const KUBERNETES = kubernetesView({ calls: { list: 5, watch: 7 } });
@@ -23,22 +23,23 @@ const published = (slice: 'ready' | 'terminating' | 'absent'): ShownCluster => (
 let kubernetes: KubernetesStatus | null;
 let problems: Problem[];
 let clusters: ShownCluster[];
-let registry: Registry;
+let registry: MetricRegistry;
 beforeEach(() => {
   kubernetes = KUBERNETES;
   problems = [];
   clusters = [];
-  registry = new Registry();
-  addKubernetesMetrics(registry, {
-    kubernetes: () => kubernetes,
-    clusters: () => clusters,
-    problems: () => problems,
-    wallNow: () => NOW,
-  });
+  registry = new MetricRegistry(
+    kubernetesMetrics({
+      kubernetes: () => kubernetes,
+      clusters: () => clusters,
+      problems: () => problems,
+      wallNow: () => NOW,
+    }),
+  );
 });
 
 const samples = async (): Promise<string[]> =>
-  (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  (await registry.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
 test('a healthy instance has all metrics', async () => {
   clusters = [published('ready'), published('terminating'), published('absent'), published('ready')];

@@ -2,7 +2,7 @@
 
 import type { ListenerState, ListenerStatus } from '../../control/desired/listener-status.ts';
 import { memberCounts } from '../status/listener-view.ts';
-import { Gauge, type Registry } from './prometheus.ts';
+import type { Metric, Sample } from './metric-registry.ts';
 
 const STATES: readonly ListenerState[] = [
   'serving',
@@ -18,43 +18,43 @@ export interface ListenerMetricsSources {
   readonly connectionsPerListener: () => ReadonlyMap<string, number>;
 }
 
-export function addListenerMetrics(registry: Registry, sources: ListenerMetricsSources): void {
-  const registers = [registry];
-  new Gauge({
+export const listenerMetrics = ({ listeners, connectionsPerListener }: ListenerMetricsSources): Metric[] => [
+  {
     name: 'isthmus_listeners',
+    type: 'gauge',
     help: 'Additional listeners by state',
     labelNames: ['state'],
-    registers,
-    collect() {
-      for (const state of STATES)
-        this.set({ state }, sources.listeners().filter((listener) => listener.state === state).length);
-    },
-  });
-  new Gauge({
+    samples: () =>
+      STATES.map((state): Sample => [listeners().filter((each) => each.state === state).length, { state }]),
+  },
+  {
     name: 'isthmus_listener_members',
-    help: 'Members of an additional listener by state; Ignored ones are neither well nor unwell',
+    type: 'gauge',
+    help: 'Members of an additional listener by state; Ignored members do not count as healthy or unhealthy',
     labelNames: ['namespace', 'listener', 'state'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { namespace, name: listener, members } of sources.listeners()) {
+    samples: () =>
+      listeners().flatMap(({ namespace, name: listener, members }): Sample[] => {
         const { ready, notReady, ignored } = memberCounts(members);
-        this.set({ namespace, listener, state: 'Ready' }, ready);
-        this.set({ namespace, listener, state: 'NotReady' }, notReady);
-        this.set({ namespace, listener, state: 'Ignored' }, ignored);
-      }
-    },
-  });
-  new Gauge({
+        return [
+          [ready, { namespace, listener, state: 'Ready' }],
+          [notReady, { namespace, listener, state: 'NotReady' }],
+          [ignored, { namespace, listener, state: 'Ignored' }],
+        ];
+      }),
+  },
+  {
     name: 'isthmus_listener_connections',
+    type: 'gauge',
     help: 'Open connections by additional listener',
     labelNames: ['namespace', 'listener'],
-    registers,
-    collect() {
-      this.reset();
-      const open = sources.connectionsPerListener();
-      for (const { namespace, name: listener } of sources.listeners())
-        this.set({ namespace, listener }, open.get(`${namespace}/${listener}`) ?? 0);
+    samples: () => {
+      const open = connectionsPerListener();
+      return listeners().map(
+        ({ namespace, name: listener }): Sample => [
+          open.get(`${namespace}/${listener}`) ?? 0,
+          { namespace, listener },
+        ],
+      );
     },
-  });
-}
+  },
+];

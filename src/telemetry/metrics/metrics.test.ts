@@ -1,13 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { servedRecord } from '../../../test/support/connection-records.ts';
-import type { ClusterState, ClusterStatus } from '../../control/desired/cluster-status.ts';
+import type { ClusterState } from '../../control/desired/cluster-status.ts';
 import type { ListenerStatus, MemberState } from '../../control/desired/listener-status.ts';
+import type { ShownCluster } from '../../control/turn-result.ts';
 import type { ConnectionRecord } from '../../proxy/connection-record.ts';
 import { Metrics } from './metrics.ts';
 
 const RECORD = servedRecord();
 
-const cluster = (name: string, state: ClusterState, parts: Partial<ClusterStatus> = {}): ClusterStatus => ({
+const cluster = (name: string, state: ClusterState, parts: Partial<ShownCluster> = {}): ShownCluster => ({
   name,
   namespace: 'magnum-system',
   origin: `${name}.yaml`,
@@ -18,7 +19,7 @@ const cluster = (name: string, state: ClusterState, parts: Partial<ClusterStatus
   ...parts,
 });
 
-let clusters: ClusterStatus[];
+let clusters: ShownCluster[];
 let open: Map<string, number>;
 let isReady: boolean;
 let listeners: ListenerStatus[];
@@ -48,7 +49,7 @@ beforeEach(() => {
 async function samples(): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   const declared = new Set<string>();
-  for (const line of (await metrics.registry.metrics()).split('\n')) {
+  for (const line of (await metrics.registry.text()).split('\n')) {
     const comment = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) .+$/.exec(line);
     if (comment !== null) declared.add(comment[2] as string);
     if (comment !== null || line === '') continue;
@@ -82,14 +83,14 @@ test('an instance that has done nothing yet has its gauges', async () => {
 });
 
 test('the process is measured too', async () => {
-  const text = await metrics.registry.metrics();
+  const text = await metrics.registry.text();
   for (const name of ['process_resident_memory_bytes', 'process_open_fds', 'nodejs_heap_size_used_bytes'])
     expect(text).toMatch(new RegExp(`^${name} \\d+`, 'm'));
 });
 
 test('CPU time is that of the process since its start, however often it is scraped', async () => {
   const seconds = async () =>
-    Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metrics.registry.metrics())?.[1]);
+    Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metrics.registry.text())?.[1]);
   const before = process.cpuUsage();
   const first = await seconds();
   const second = await seconds();
@@ -229,7 +230,7 @@ test('backends are counted by cluster, and no label reveals the network of a ten
   ];
   const up = (name: string) => `isthmus_backend_up{namespace="magnum-system",cluster="${name}"}`;
   expect(named(await samples(), 'isthmus_backend_up')).toEqual({ [up('a')]: 2, [up('b')]: 1, [up('c')]: 0 });
-  expect(await metrics.registry.metrics()).not.toMatch(/netns=|qdhcp|ovnmeta|10\.0\.0\.5/);
+  expect(await metrics.registry.text()).not.toMatch(/netns=|qdhcp|ovnmeta|10\.0\.0\.5/);
 });
 
 describe('clusters', () => {

@@ -3,17 +3,18 @@ import type { ConnectionEnding } from '../../proxy/connection-record.ts';
 
 /** By outcome, or by reason if the outcome is `dial-failed`: what happened, and which limit was the cause. */
 const CAUSES = {
-  'evicted-hello':
-    'clients that had sent no whole ClientHello made way for others: all --max-connections were taken',
-  'refused-connections': 'clients were refused at once: all --max-connections were routed',
+  'evicted-hello': 'clients without a complete ClientHello were evicted: all --max-connections were in use',
+  'refused-connections':
+    'clients were rejected at once: all --max-connections were in use by routed connections',
   'refused-slots':
-    'clients were refused: their cluster had its reserve, and others had all common slots of --max-connections',
-  'refused-share': 'clients were refused: their cluster or listener had its --max-connections-per-cluster',
+    'clients were rejected: their cluster used its whole reserve, and all common slots of --max-connections were in use',
+  'refused-share':
+    'clients were rejected: their cluster or listener had reached --max-connections-per-cluster',
   'refused-dials':
-    'clients were refused: --max-pending-dials, or a quarter of them to one backend, were waiting',
-  'refused-hello-memory': 'clients were refused: long hellos of others held the memory for them',
-  EBACKENDDOWN:
-    'clients that waited for a backend were told that it is down as soon as its health checks said so',
+    'clients were rejected: --max-pending-dials was reached, or one backend had a quarter of them',
+  'refused-hello-memory':
+    'clients were rejected: long ClientHellos of other clients used all memory for hellos',
+  EBACKENDDOWN: 'clients that waited for a backend were rejected as soon as its health checks failed',
 } as const;
 
 export type PressureCause = keyof typeof CAUSES;
