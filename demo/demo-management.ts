@@ -2,10 +2,10 @@
 // It publishes nothing itself: the demo shows how Isthmus does that.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { additionalListenerDefinition } from '../src/control/objects/additional-listener-definition.ts';
 import type { KubeObject } from '../test/fake-kube-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from '../test/fake-kube-api/management-api.ts';
 import { neededRules } from '../test/fake-kube-api/needed-access.ts';
+import { additionalListenerDefinition } from '../test/fake-kube-api/types/additional-listener-definition.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,

@@ -1,8 +1,6 @@
 // The page of the fields of AdditionalListener.
-import {
-  additionalListenerDefinition,
-  type Schema,
-} from '../../src/control/objects/additional-listener-definition.ts';
+import { additionalListenerDefinition } from '../../test/fake-kube-api/types/additional-listener-definition.ts';
+import type { Schema } from '../../test/fake-kube-api/types/schema.ts';
 import { code, page, type ReferencePage, table } from './page.ts';
 
 interface Field {
@@ -20,7 +18,7 @@ function fieldsOf(field: Field): Field[] {
   );
   const parts = { '[]': items, '.*': additionalProperties };
   const elements = Object.entries(parts).flatMap(([suffix, each]) =>
-    each === undefined ? [] : fieldsOf({ path: `${path}${suffix}`, isRequired: false, schema: each }),
+    typeof each === 'object' ? fieldsOf({ path: `${path}${suffix}`, isRequired: false, schema: each }) : [],
   );
   return [field, ...below, ...elements];
 }
@@ -62,12 +60,12 @@ const row = ({ path, isRequired, schema }: Field): string[] => [
 export function additionalListener(): ReferencePage {
   const { group, names, scope, versions } = additionalListenerDefinition().spec;
   const blocks = versions.flatMap(({ name, schema, additionalPrinterColumns }) => {
-    const { description, required, properties } = schema.openAPIV3Schema;
+    const { description, required = [], properties = {} } = schema.openAPIV3Schema;
     const section = (part: 'spec' | 'status') => [
       `## ${part}`,
       table(
         ['field', 'type', 'required', 'default', 'validation', 'description'],
-        fieldsOf({ path: part, isRequired: required.includes(part), schema: properties[part] }).map(row),
+        fieldsOf({ path: part, isRequired: required.includes(part), schema: properties[part]! }).map(row),
       ),
     ];
     return [
@@ -89,7 +87,7 @@ export function additionalListener(): ReferencePage {
   return page({
     name: 'additional-listener',
     title: 'AdditionalListener',
-    sources: ['src/control/objects/additional-listener-definition.ts'],
+    sources: ['deploy/crds/additionallisteners.isthmus.dev.yaml'],
     blocks,
   });
 }

@@ -2,7 +2,6 @@
 // them with the real ones: every field of ours exists in the real definition, with the same limits.
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { additionalListenerDefinition } from '../../src/control/objects/additional-listener-definition.ts';
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import {
   machineDefinition,
@@ -26,14 +25,6 @@ test.each(DEFINITIONS.map((each) => [each.metadata.name as string, each] as cons
     await expect(text).toMatchFileSnapshot(`../e2e/crds/${name}.yaml`);
   },
 );
-
-test('the definition that sites install equals the definition of the embedded API', async () => {
-  const header =
-    '# Written by test/kube-api/definitions.test.ts from src/control/objects/additional-listener-definition.ts.\n';
-  const definition = additionalListenerDefinition();
-  const text = `${header}${stringify(definition, { aliasDuplicateObjects: false, lineWidth: 110 })}`;
-  await expect(text).toMatchFileSnapshot(`../../deploy/crds/${definition.metadata.name}.yaml`);
-});
 
 interface Version {
   readonly name: string;

@@ -3,7 +3,6 @@
 import { isIP, SocketAddress } from 'node:net';
 import { refuseUnknownFields } from '../../kube/labels/label-requirement.ts';
 import { isClusterName } from '../objects/cluster-name.ts';
-import { shownValue } from '../objects/shown-value.ts';
 import { byText } from '../objects/text-order.ts';
 import { isRecord, type ManifestFields, manifestFields } from './manifest-fields.ts';
 import { type PoolSelection, readPoolSelection } from './pool-membership.ts';
@@ -219,13 +218,11 @@ export function sameListenerReading(a: ListenerReading, b: ListenerReading): boo
 function comparable({ definition, ...rest }: ListenerReading): unknown {
   if (definition === null) return rest;
   const { selection, ...plain } = definition;
-  const asked = [selection.members, selection.known].map(({ requirements }) =>
+  const requirements = [selection.members, selection.known].map(({ requirements }) =>
     requirements?.map(({ key, operator, values }) => [key, operator, [...values]]),
   );
-  return { ...rest, plain, asked };
+  return { ...rest, plain, requirements };
 }
-
-export const shownListener = (key: string): string => `AdditionalListener ${shownValue(key)}`;
 
 /**
  * A range of addresses (`192.0.2.0/24`) in canonical form; null if the text is not a range. Bits after the prefix may be set and are

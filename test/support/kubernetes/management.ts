@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { additionalListenerDefinition } from '../../../src/control/objects/additional-listener-definition.ts';
+import { additionalListenerDefinition } from '../../fake-kube-api/types/additional-listener-definition.ts';
 import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from '../../fake-kube-api/management-api.ts';
 import { neededRules } from '../../fake-kube-api/needed-access.ts';

@@ -1,0 +1,30 @@
+// The CustomResourceDefinition of AdditionalListener, read from deploy/crds/: the embedded API and real sites use the same file.
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { KubeObject } from '../kube-object.ts';
+import type { Schema } from './schema.ts';
+
+const FILE = new URL('../../../deploy/crds/additionallisteners.isthmus.dev.yaml', import.meta.url);
+
+interface Column {
+  readonly name: string;
+  readonly jsonPath: string;
+  readonly priority?: number;
+}
+
+interface Version {
+  readonly name: string;
+  readonly additionalPrinterColumns: readonly Column[];
+  readonly schema: { readonly openAPIV3Schema: Schema };
+}
+
+interface Definition extends KubeObject {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly kind: string; readonly shortNames: readonly string[] };
+    readonly scope: string;
+    readonly versions: readonly Version[];
+  };
+}
+
+export const additionalListenerDefinition = (): Definition => parse(readFileSync(FILE, 'utf8'));
