@@ -15,10 +15,10 @@ import {
   TOP_HELP,
 } from './cli/help.ts';
 import { reloadArguments } from './cli/reload-arguments.ts';
-import type { LogLevel } from './control-thread/control-messages.ts';
 import { CLOCK_FIX, clockProblem } from './lifecycle/clock-check.ts';
 import { nodeProblem } from './lifecycle/node-version.ts';
 import { isJournal } from './telemetry/log/journal-stream.ts';
+import type { Log } from './telemetry/log/log-fields.ts';
 import { createLogger, type Logger } from './telemetry/log/logger.ts';
 import { version } from './version.ts';
 
@@ -99,7 +99,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   const { config, warnings } = read;
   const format = config.logFormat ?? (isJournal(process.env.JOURNAL_STREAM, 1) ? 'journal' : null);
   const { logger, close } = await createLogger({ level: config.logLevel, format });
-  for (const warning of warnings) logger.warn(warning);
+  for (const warning of warnings) logger.warn({}, warning);
   const doubt = clockProblem(Date.now());
   if (doubt !== null) logger.warn({ fix: CLOCK_FIX }, doubt);
   try {
@@ -128,7 +128,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
   // Both imports are late: --help and configuration errors must work without the compiled addon. The control thread starts first,
   // because it loads its code in parallel with the main thread.
   const { ControlLink } = await import('./control-thread/control-link.ts');
-  const log = (level: LogLevel, facts: object, message: string) => logger[level](facts, message);
+  const log: Log = (level, facts, message) => logger[level](facts, message);
   const control = new ControlLink({ config, log });
   const { App } = await import('./app.ts');
   const service = await openService(config, log);
@@ -162,7 +162,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     // take the sockets back from the successor. So this process stays until the kubelet sends a signal.
     const isReplaced = !signal.seen() && process.pid === 1;
     if (isReplaced) {
-      logger.info('waiting for a signal: the kubelet restarts a container that exits by itself');
+      logger.info({}, 'waiting for a signal: the kubelet restarts a container that exits by itself');
       await Promise.race([signal.first, new Promise((resolve) => setTimeout(resolve, REPLACED_WITHIN_MS))]);
     }
     await app.close();
@@ -176,10 +176,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
 }
 
 /** The service for a supervisor and for upgrades without downtime; null when the configuration asks for neither. */
-async function openService(
-  config: RunConfig,
-  log: (level: LogLevel, facts: object, message: string) => void,
-) {
+async function openService(config: RunConfig, log: Log) {
   const { handover: directory } = config;
   const { env: environment, pid } = process;
   if (directory === null && !environment.NOTIFY_SOCKET && !environment.LISTEN_FDS) return null;

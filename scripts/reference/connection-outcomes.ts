@@ -9,7 +9,7 @@ export function connectionOutcomes(): ReferencePage {
     sources: ['src/proxy/native/outcomes.ts'],
     blocks: [
       'Each connection ends with one outcome: the field `outcome` in the log, and the label `outcome` in [metrics](metrics.md). ' +
-        'The `reason` beside it is more precise: [what clients see](../how-to/troubleshooting.md#what-clients-see).',
+        'The `reason` beside it is more precise: [reasons](logs.md#reasons-of-connections).',
       table(
         ['outcome', 'meaning'],
         Object.entries(OUTCOME_MEANINGS).map(([outcome, meaning]) => [code(outcome), meaning]),

@@ -3,6 +3,7 @@ import { additionalListener } from './additional-listener.ts';
 import { connectionOutcomes } from './connection-outcomes.ts';
 import { exitCodes } from './exit-codes.ts';
 import { flags } from './flags.ts';
+import { logs } from './logs.ts';
 import { metrics } from './metrics.ts';
 import type { ReferencePage } from './page.ts';
 import { rbac } from './rbac.ts';
@@ -13,6 +14,7 @@ export function referencePages(): ReferencePage[] {
     flags(),
     metrics(),
     connectionOutcomes(),
+    logs(),
     exitCodes(),
     status(),
     rbac(),

@@ -16,7 +16,7 @@ import type { TurnCache } from '../control/objects/turn-cache.ts';
 import { KubeSource } from '../control/sources/kube-source.ts';
 import { ListenerSource } from '../control/sources/listener-source.ts';
 import { openKubeClient } from '../kube/kube-client.ts';
-import type { LogLevel } from './control-messages.ts';
+import type { Log } from '../telemetry/log/log-fields.ts';
 
 export interface ControlKubernetesOptions {
   readonly config: RunConfig;
@@ -27,7 +27,7 @@ export interface ControlKubernetesOptions {
   readonly routesLive: () => boolean;
   readonly onChange: () => void;
   readonly onSuperseded: (holder: string) => void;
-  readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly log: Log;
 }
 
 /** How often the address of the default route is read again. It can change while a process runs for weeks. */

@@ -6,14 +6,15 @@ import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
 import type { Desired } from '../control/desired/desired-state.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
+import type { Log } from '../telemetry/log/log-fields.ts';
 import { changedDesired, type DesiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 import { ControlHeartbeat } from './control-heartbeat.ts';
-import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
+import type { FromControl, ToControl } from './control-messages.ts';
 
 export interface ControlLinkOptions {
   readonly config: RunConfig;
-  readonly log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
-  /** A test double for the control thread. */
+  readonly log: Log;
+  /** The script of the thread. Tests pass another one. */
   readonly script?: URL;
   readonly withdrawalDeadlineMs?: number;
   readonly stopDeadlineMs?: number;

@@ -3,6 +3,7 @@
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
+import type { LogFacts, LogLevel } from '../telemetry/log/log-fields.ts';
 import type { DesiredChanges } from './control-changes.ts';
 
 export type ToControl =
@@ -56,8 +57,6 @@ export type FromControl =
   | {
       readonly kind: 'log';
       readonly level: LogLevel;
-      readonly facts: Readonly<Record<string, unknown>>;
+      readonly facts: LogFacts;
       readonly message: string;
     };
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';

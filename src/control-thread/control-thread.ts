@@ -16,9 +16,10 @@ import { trimStartupHeap } from '../lifecycle/trim-startup-heap.ts';
 import { native } from '../netns/native.ts';
 import { NetnsDirectory } from '../netns/netns-directory.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
+import type { Log } from '../telemetry/log/log-fields.ts';
 import { version } from '../version.ts';
 import type { ControlKubernetes } from './control-kubernetes.ts';
-import type { FromControl, LogLevel, ToControl } from './control-messages.ts';
+import type { FromControl, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
 
 /** How long the start waits for the first health verdicts. After that, clients are served without them. */
@@ -233,9 +234,7 @@ class ControlThread {
     parentPort?.close();
   }
 
-  #log(level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string): void {
-    this.#post({ kind: 'log', level, facts, message });
-  }
+  readonly #log: Log = (level, facts, message) => this.#post({ kind: 'log', level, facts, message });
 }
 
 function isSettled(health: TargetHealth): boolean {

@@ -1,6 +1,7 @@
 // Divides this process's file descriptors between connections, netns handles, pipes and the admin ports. The division is fixed at
 // the start, so a shortage shows before there is load.
 import { readFileSync } from 'node:fs';
+import type { Log } from '../telemetry/log/log-fields.ts';
 
 /** The soft limit (Node raises it to the hard limit when it starts); Infinity if there is no limit. */
 export function descriptorLimit(limits: string = readFileSync('/proc/self/limits', 'utf8')): number {
@@ -43,10 +44,7 @@ export function descriptorBudget(limit: number, wantedConnections: number): Desc
 }
 
 /** The budget of this process. Logs it, as a warning if it allows fewer connections than wanted. */
-export function ownDescriptorBudget(
-  wanted: number,
-  log: (level: 'info' | 'warn', facts: object, message: string) => void,
-): DescriptorBudget {
+export function ownDescriptorBudget(wanted: number, log: Log): DescriptorBudget {
   const descriptors = descriptorLimit();
   const budget = descriptorBudget(descriptors, wanted);
   const facts = { ...budget, wanted, descriptors };

@@ -2,6 +2,7 @@
 // successor. It decides when the program releases its sockets; the program (`Served`) decides how.
 import { closeSync } from 'node:fs';
 import type { NativeAddon } from '../netns/native.ts';
+import type { Log } from '../telemetry/log/log-fields.ts';
 import { requirePrivateDirectory } from './handover-directory.ts';
 import {
   HandoverServer,
@@ -35,7 +36,7 @@ export interface ServiceOptions {
   readonly environment: NodeJS.ProcessEnv;
   readonly pid: number;
   readonly uid: number;
-  readonly log: (level: 'info' | 'warn' | 'error', facts: object, message: string) => void;
+  readonly log: Log;
   /** The successor's command line. Default: the command line of this process. Tests set it. */
   readonly command?: readonly string[];
   /** Time limit for a successor until it serves. */

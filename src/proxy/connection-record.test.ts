@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Backend } from '../routing/route-table.ts';
 import { ConnectionEnding, type Findings, type RecordLevel } from './connection-record.ts';
 import type { ConnectionReport, Outcome } from './engine.ts';
+import type { Refusal } from './reasons.ts';
 
 const BACKEND: Backend = {
   key: 'k',
@@ -105,7 +106,7 @@ describe('the level', () => {
     expect(connectionRecord(report({ outcome: outcome as Outcome }), null).level).toBe(level);
   });
 
-  test.each<[refusal: string, level: RecordLevel]>([
+  test.each<[refusal: Refusal, level: RecordLevel]>([
     ['no-server-name', 'debug'],
     ['unknown-server-name', 'debug'],
     ['no-healthy-backend', 'warn'],
@@ -114,8 +115,8 @@ describe('the level', () => {
     expect(record).toMatchObject({ level, reason: refusal, outcome: 'alert-sent' });
   });
 
-  test.each<[refusal: string, level: RecordLevel]>([
-    ['proxy-header-bad-address', 'warn'],
+  test.each<[refusal: Refusal, level: RecordLevel]>([
+    ['proxy-header-v1-bad-address', 'warn'],
     ['no-healthy-backend', 'warn'],
     ['source-not-allowed', 'warn'],
     ['plain-http', 'debug'],
@@ -127,7 +128,7 @@ describe('the level', () => {
 describe('the reason', () => {
   const failed = (error: string | null) => ({ backend: BACKEND, durationMs: 1, error });
 
-  test.each<[title: string, parts: Partial<ConnectionReport>, refusal: string | null, reason: string]>([
+  test.each<[title: string, parts: Partial<ConnectionReport>, refusal: Refusal | null, reason: string]>([
     ['is the outcome if there is no other information', { outcome: 'client-reset' }, null, 'client-reset'],
     ['is the reason of the policy', { outcome: 'closed' }, 'plain-http', 'plain-http'],
     [

@@ -2,6 +2,7 @@
 import { endpointText } from '../routing/endpoint.ts';
 import type { Backend, Route } from '../routing/route-table.ts';
 import type { ConnectionReport, Outcome, Peer } from './engine.ts';
+import type { FailureReason, Refusal } from './reasons.ts';
 
 export type RecordLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -33,7 +34,7 @@ export interface Findings {
   readonly source: Peer | null;
   readonly serverName: string | null;
   readonly route: Omit<Route, 'backends'> | null;
-  readonly refusal: string | null;
+  readonly refusal: Refusal | null;
 }
 
 /** How a connection ended. The values for the metrics are available at once; `record()` builds the full record on demand. */
@@ -46,8 +47,9 @@ export class ConnectionEnding {
   constructor(report: ConnectionReport, findings: Findings | null) {
     this.#report = report;
     this.#findings = findings;
-    this.reason = findings?.refusal ?? failureOf(report, this.pool) ?? report.outcome;
-    this.level = levelOf(report.outcome, this.reason);
+    const { outcome } = report;
+    this.reason = findings?.refusal ?? errorOf(report) ?? failureReason(outcome, this.pool) ?? outcome;
+    this.level = levelOf(outcome, this.reason);
   }
 
   get outcome(): Outcome {
@@ -109,13 +111,17 @@ export class ConnectionEnding {
   }
 }
 
-function failureOf(report: ConnectionReport, pool: string | null): string | null {
-  if (report.outcome === 'policy-error') return String(report.note);
-  // Our policies use no other shares than these two.
-  if (report.outcome === 'refused-share')
-    return pool === null ? 'cluster-connections' : 'listener-connections';
-  if (report.outcome !== 'dial-failed') return null;
-  return report.attempts.at(-1)?.error ?? 'no-candidate';
+/** The message of an error that the policy threw, or the code of the last failed dial. */
+function errorOf({ outcome, note, attempts }: ConnectionReport): string | null {
+  if (outcome === 'policy-error') return String(note);
+  return outcome === 'dial-failed' ? (attempts.at(-1)?.error ?? null) : null;
+}
+
+function failureReason(outcome: Outcome, pool: string | null): FailureReason | null {
+  if (outcome === 'dial-failed') return 'no-candidate';
+  // Our policies have two kinds of shares: one for each cluster, and one for each additional listener.
+  if (outcome === 'refused-share') return pool === null ? 'cluster-connections' : 'listener-connections';
+  return null;
 }
 
 /**

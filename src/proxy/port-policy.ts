@@ -4,6 +4,7 @@ import type { Backend, Route } from '../routing/route-table.ts';
 import { AllowedSources } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
+import type { Refusal } from './reasons.ts';
 import { shareKey, slotGroup } from './share-key.ts';
 
 export interface PortPolicyOptions {
@@ -47,7 +48,7 @@ export class PortPolicy implements Policy {
   }
 
   #answersOf(route: Route): Answers {
-    const refused = (refusal: string): Decision => ({ kind: 'close', note: new PortNote(route, refusal) });
+    const refused = (refusal: Refusal): Decision => ({ kind: 'close', note: new PortNote(route, refusal) });
     return {
       route,
       notAllowed: refused('source-not-allowed'),
@@ -72,9 +73,9 @@ class PortNote implements Findings {
   readonly source = null;
   readonly serverName = null;
   readonly route: Route;
-  readonly refusal: string | null;
+  readonly refusal: Refusal | null;
 
-  constructor(route: Route, refusal: string | null) {
+  constructor(route: Route, refusal: Refusal | null) {
     this.route = route;
     this.refusal = refusal;
   }

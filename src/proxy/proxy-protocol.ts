@@ -16,31 +16,21 @@ export type ProxyHeaderResult =
   | { readonly kind: 'incomplete'; readonly minBytes: number }
   | { readonly kind: 'invalid'; readonly reason: ProxyHeaderProblem };
 
-/**
- * | reason           | the header …                                                          |
- * | ---------------- | --------------------------------------------------------------------- |
- * | `v1-too-long`    | has no line end within 107 bytes                                      |
- * | `v1-malformed`   | is not a list of fields separated by single spaces and ended by CR LF |
- * | `v1-bad-family`  | has a family other than TCP4, TCP6 and UNKNOWN                        |
- * | `v1-bad-address` | has an address that is not valid for its family                       |
- * | `v1-bad-port`    | has a port that is not a number up to 65535, or has leading zeros     |
- * | `v2-bad-version` | has a version other than 2 after the signature                        |
- * | `v2-bad-command` | has a command other than LOCAL and PROXY                              |
- * | `v2-bad-family`  | has a family or transport that the specification reserves             |
- * | `v2-too-short`   | is too short for the addresses of its family                          |
- * | `v2-too-long`    | is over 4096 bytes; headers with the usual TLVs are far shorter       |
- */
-export type ProxyHeaderProblem =
-  | 'v1-too-long'
-  | 'v1-malformed'
-  | 'v1-bad-family'
-  | 'v1-bad-address'
-  | 'v1-bad-port'
-  | 'v2-bad-version'
-  | 'v2-bad-command'
-  | 'v2-bad-family'
-  | 'v2-too-short'
-  | 'v2-too-long';
+/** Each meaning continues the sentence "the header …". */
+export const PROXY_HEADER_PROBLEMS = {
+  'v1-too-long': 'has no line end within 107 bytes',
+  'v1-malformed': 'is not a list of fields separated by single spaces and ended by CR LF',
+  'v1-bad-family': 'has a family other than TCP4, TCP6 and UNKNOWN',
+  'v1-bad-address': 'has an address that is not valid for its family',
+  'v1-bad-port': 'has a port that is not a number up to 65535, or has leading zeros',
+  'v2-bad-version': 'has a version other than 2 after the signature',
+  'v2-bad-command': 'has a command other than LOCAL and PROXY',
+  'v2-bad-family': 'has a family or transport that the specification reserves',
+  'v2-too-short': 'is too short for the addresses of its family',
+  'v2-too-long': 'is longer than 4096 bytes; headers with the usual TLVs are far shorter',
+} as const;
+
+export type ProxyHeaderProblem = keyof typeof PROXY_HEADER_PROBLEMS;
 
 const V1_PREFIX = Uint8Array.from('PROXY ', (letter) => letter.charCodeAt(0));
 const V1_MAX_BYTES = 107;

@@ -1,13 +1,15 @@
 // Routes TLS connections by server name: PROXY header (from trusted peers) → ClientHello → route table. Its only state is the
 // prepared answers. It never uses a socket.
 import { type BlockList, isIP } from 'node:net';
-import type { Backend, PoolTraits, Route, RouteTable } from '../routing/route-table.ts';
+import { isEqual } from '../routing/changes.ts';
+import type { Backend, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
 import { AllowedSources } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
 import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
+import type { Refusal } from './reasons.ts';
 import { shareKey, slotGroup } from './share-key.ts';
 
 /** The facts that the policy collects about a connection. The engine carries them as `note`. */
@@ -16,8 +18,8 @@ export class ConnectionNote implements Findings {
   source: Peer | null = null;
   serverName: string | null = null;
   route: Route | null = null;
-  /** Why the policy rejected the connection, as one stable word. null: routed. */
-  refusal: string | null = null;
+  /** null: routed. */
+  refusal: Refusal | null = null;
   headerBytes: number | null = null;
   /** null after the decision. */
   progress: HelloProgress | null = null;
@@ -86,7 +88,7 @@ export class SniPolicy implements Policy {
     if (this.#deps.trustedProxies !== null) return prepared;
     for (const [name, route] of this.#deps.routes().byServerName) {
       const known = this.#prepared.get(name);
-      const answer = known !== undefined && isSame(known.route, route) ? known : this.#prepare(name, route);
+      const answer = known !== undefined && isEqual(known.route, route) ? known : this.#prepare(name, route);
       if (answer !== null) prepared.set(name, answer);
     }
     this.#prepared = prepared;
@@ -161,26 +163,9 @@ function isAmong(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
-function isSame(one: Route, other: Route): boolean {
-  if (one === other) return true;
-  return (
-    one.namespace === other.namespace &&
-    one.cluster === other.cluster &&
-    isSamePool(one.pool, other.pool) &&
-    one.backends.length === other.backends.length &&
-    one.backends.every(({ key }, index) => key === other.backends[index]?.key)
-  );
-}
-
-function isSamePool(one: PoolTraits | undefined, other: PoolTraits | undefined): boolean {
-  // A route with a list of allowed networks is never prepared.
-  const isForAll = (pool: PoolTraits | undefined) => pool === undefined || pool.allowedCidrs.length === 0;
-  return one?.listener === other?.listener && isForAll(one) && isForAll(other);
-}
-
 function refuse(
   note: ConnectionNote,
-  reason: string,
+  reason: Refusal,
   alert: 'unrecognized_name' | 'internal_error' | 'access_denied' | null,
 ): Decision {
   note.refusal = reason;

@@ -14,6 +14,9 @@ interface Allowed {
   readonly types?: readonly string[];
 }
 
+/** The names of the log fields: vocabulary that every part that logs may use, and that loads nothing. */
+const LOG_FIELDS = 'telemetry/log/log-fields.ts';
+
 /**
  * The stages of src/control in their order, and what each may import besides the stages before it. A stage never imports a later one,
  * nor the loop. Of the stages only sources and instance can watch Kubernetes; world, desired and plan cannot even ask it.
@@ -29,7 +32,7 @@ const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
     'apply',
     {
       anything: ['kube/abortable.ts', 'kube/api-path.ts', 'kube/kube-error.ts', 'kube/object-answer.ts'],
-      types: ['kube'],
+      types: ['kube', LOG_FIELDS],
     },
   ],
 ];
@@ -51,7 +54,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   control: { types: ['health', 'kube', 'netns', 'routing'] },
   proxy: { anything: ['netns', 'routing', 'tls'] },
   // Under a supervisor, and upgrades: knows sockets and processes, nothing of clusters.
-  lifecycle: { anything: ['netns'] },
+  lifecycle: { anything: ['netns'], types: [LOG_FIELDS] },
   // Pure readers of what a flag may say: the words that others are refused with are theirs.
   'cli/config': { anything: ['control/objects/resource-tags.ts', 'kube/labels'] },
   telemetry: {
@@ -79,12 +82,12 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'control/settled-result.ts': { anything: ['routing/changes.ts'], types: ['control'] },
   'control-thread/control-changes.ts': { anything: ['routing'], types: ['control'] },
   'control-thread/control-messages.ts': {
-    types: ['control', 'control-thread/control-changes.ts', 'health', 'routing'],
+    types: ['control', 'control-thread/control-changes.ts', 'health', 'routing', LOG_FIELDS],
   },
   'control-thread/control-heartbeat.ts': {},
   'control-thread/control-link.ts': {
     anything: ['control-thread/control-changes.ts', 'control-thread/control-heartbeat.ts'],
-    types: ['cli/config', 'control', 'control-thread/control-messages.ts', 'health', 'routing'],
+    types: ['cli/config', 'control', 'control-thread/control-messages.ts', 'health', 'routing', LOG_FIELDS],
   },
   'control-thread/fallen-backends.ts': { types: ['control'] },
   'app.ts': {
@@ -108,7 +111,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   },
   'control-thread/control-kubernetes.ts': {
     anything: ['control', 'kube'],
-    types: ['cli/config', 'control-thread/control-messages.ts'],
+    types: ['cli/config', 'control-thread/control-messages.ts', LOG_FIELDS],
   },
   'control-thread/control-thread.ts': {
     anything: [
@@ -121,7 +124,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'routing',
       'version.ts',
     ],
-    types: ['cli/config', 'control-thread/control-messages.ts'],
+    types: ['cli/config', 'control-thread/control-messages.ts', LOG_FIELDS],
   },
   'main.ts': {
     anything: [

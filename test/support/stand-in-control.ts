@@ -59,7 +59,7 @@ export class StandInControl {
     );
     const control = new ControlLink({
       config,
-      log: (level, facts, message) => logger[level](facts, message),
+      log: (level, facts, message) => logger[level](facts as object, message),
       script: new URL(`data:text/javascript,${encodeURIComponent(scriptOf(name))}`),
     });
     this.app = new App({ config, logger, version: 'test', control });

@@ -1,17 +1,15 @@
 // Logs each published, withdrawn or failed object with its cluster. A repeated failure is logged once.
-
+import type { Log, LogLevel } from '../../telemetry/log/log-fields.ts';
 import { type Action, actionKey } from '../plan/plan.ts';
 import type { WriteOutcome } from './apply.ts';
-
-type LogLevel = 'debug' | 'info' | 'warn';
 
 const MAX_REMEMBERED = 10_000;
 
 export class PublishLog {
-  readonly #log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly #log: Log;
   readonly #failing = new Map<string, string>();
 
-  constructor(log: (level: LogLevel, facts: Readonly<Record<string, unknown>>, message: string) => void) {
+  constructor(log: Log) {
     this.#log = log;
   }
 

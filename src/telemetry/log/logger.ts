@@ -1,8 +1,11 @@
 // Creates the program's logger: JSON for machines, one readable line for people. Log records contain no secrets: the proxy sees no
 // TLS plaintext, and kubeconfigs are never logged.
-import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
+import { destination, pino, stdTimeFunctions } from 'pino';
+import type { LogLevel, LogLine } from './log-fields.ts';
 
-export type { Logger };
+export interface Logger extends Readonly<Record<LogLevel | 'fatal', LogLine>> {
+  isLevelEnabled(level: LogLevel): boolean;
+}
 
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 const LAST_LINES_MS = 1000;
