@@ -2,12 +2,14 @@
 // proxy. Only observations go back: failed dials to the health checks, connection records to the log and the metrics.
 import { hostname } from 'node:os';
 import type { RunConfig } from './cli/config/config.ts';
-import { blockList } from './cli/config/values.ts';
+import { blockList, type Endpoint } from './cli/config/values.ts';
 import type { Desired } from './control/desired/desired-state.ts';
 import type { DesiredChanges } from './control-thread/control-changes.ts';
 import type { ControlLink } from './control-thread/control-link.ts';
 import { fallenBackends } from './control-thread/fallen-backends.ts';
+import { openUnlessInUse } from './lifecycle/address-in-use.ts';
 import { ownDescriptorBudget } from './lifecycle/descriptor-limit.ts';
+import { portOwner } from './lifecycle/port-owner.ts';
 import type { Handover } from './lifecycle/service.ts';
 import { trimStartupHeap } from './lifecycle/trim-startup-heap.ts';
 import { ListenerPorts } from './listener-ports.ts';
@@ -130,6 +132,7 @@ export class App {
       metrics: () => this.#metrics.registry.text(),
       status: () => this.#status(),
       inherited: (port, endpoint) => handover?.take(port, endpoint),
+      opened: (flag, endpoint, open) => this.#opened(flag, endpoint, open),
       onEvicted: (port, sources) => {
         this.#metrics.adminConnectionsEvicted(port, sources.length);
         evictionLog.write(port, sources);
@@ -163,13 +166,15 @@ export class App {
     await this.#control.settled;
     if (this.#stopping) return; // stopped before the first health verdicts
     const fd = this.#handover?.take('tls', listen);
-    this.#listener = await this.#engine.openListener({
-      name: 'tls',
-      ...listen,
-      ...(fd !== undefined && { fd }),
-      mode: 'hello',
-      policy: this.#policy,
-    });
+    this.#listener = await this.#opened('listen', listen, () =>
+      this.#engine.openListener({
+        name: 'tls',
+        ...listen,
+        ...(fd !== undefined && { fd }),
+        mode: 'hello',
+        policy: this.#policy,
+      }),
+    );
     this.#listener.prepare(this.#policy.prepared());
     if (this.#stopping) return; // stopped while the listener opened: the drain closes it
     if (this.#handover?.hasPredecessor) {
@@ -248,6 +253,19 @@ export class App {
     for (const { state } of this.#control.desired.clusters) states.set(state, (states.get(state) ?? 0) + 1);
     const listen = this.#listener === null ? null : endpointText(this.#listener);
     return { listen, states, staleSince: this.#control.kubernetes?.staleSince ?? null };
+  }
+
+  #opened<T>(flag: string, { host, port }: Endpoint, open: () => Promise<T>): Promise<T> {
+    return openUnlessInUse({
+      flag,
+      address: endpointText({ address: host ?? '*', port }),
+      open,
+      owner: () => portOwner({ host, port }),
+      onWaiting: (message) => this.#logger.warn({}, message),
+      stopping: () => this.#stopping,
+      // No older Pod drains behind a predecessor: it hands its ports over.
+      ...(this.#handover?.hasPredecessor === true && { limitMs: 0 }),
+    });
   }
 
   #published(desired: Desired, changes: DesiredChanges): void {

@@ -244,8 +244,7 @@ function readText(path: string): { readonly text: string } | { readonly wanted: 
 /** The message for a start that failed because of the environment; null for an unexpected error. */
 function startFailure(error: unknown): string | null {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE')
-    return `${message}: another program uses this port. Choose another --listen, --admin or --health-listen`;
+  if (code === 'EADDRINUSE') return message;
   if (code === 'EACCES') return `${message}: this process lacks the privilege for this address or port`;
   if (code === 'EADDRNOTAVAIL') return `${message}: this machine does not have that address`;
   if (code === 'EHANDOVER') return message;

@@ -94,7 +94,9 @@ const RULES: Readonly<Record<string, Allowed>> = {
     anything: [
       'cli/config',
       'control-thread/fallen-backends.ts',
+      'lifecycle/address-in-use.ts',
       'lifecycle/descriptor-limit.ts',
+      'lifecycle/port-owner.ts',
       'lifecycle/trim-startup-heap.ts',
       'listener-ports.ts',
       'netns',

@@ -129,8 +129,11 @@ describe('the answer to a mistake', () => {
     expect(status).toBe(1);
     const last = JSON.parse(stdout.trim().split('\n').at(-1) as string) as { level: string; msg: string };
     expect(last.level).toBe('fatal');
-    expect(last.msg).toMatch(new RegExp(`EADDRINUSE: address already in use.*127\\.0\\.0\\.1:${port}`));
-    expect(last.msg).toContain('Choose another --listen');
+    expect(last.msg).toMatch(
+      new RegExp(
+        `^--listen 127\\.0\\.0\\.1:${port} is in use by process ${process.pid} \\(.*\\): stop it, or choose another --listen$`,
+      ),
+    );
   });
 
   test('status reports that no proxy runs and exits with 1', () => {

@@ -19,6 +19,12 @@ export interface AdminPortsOptions {
   readonly status: () => Promise<StatusView>;
   /** An inherited socket for the port, if there is one. */
   readonly inherited: (port: AdminPort, endpoint: Endpoint) => number | undefined;
+  /** Opens a port that another process may hold for some time. */
+  readonly opened: <T>(
+    flag: 'admin' | 'health-listen',
+    endpoint: Endpoint,
+    open: () => Promise<T>,
+  ) => Promise<T>;
   /** Receives the source addresses of connections that were evicted because the port was full. */
   readonly onEvicted: (port: AdminPort, sources: readonly string[]) => void;
 }
@@ -55,15 +61,18 @@ export class AdminPorts {
   }
 
   #serve(name: AdminPort, pages: AdminPages, endpoint: Endpoint): Promise<{ address: string; port: number }> {
-    const { maxConnections, inherited, onEvicted } = this.#options;
-    const server = new AdminServer(pages, {
-      // The kubelet and Prometheus may use any host name for the health port. Its pages reveal nothing about tenants' networks.
-      anyHost: name === 'health',
-      maxConnections,
-      onEvicted: (sources) => onEvicted(name, sources),
+    const { maxConnections, inherited, opened, onEvicted } = this.#options;
+    const fd = inherited(name, endpoint);
+    return opened(name === 'health' ? 'health-listen' : name, endpoint, () => {
+      const server = new AdminServer(pages, {
+        // The kubelet and Prometheus may use any host name for the health port. Its pages reveal nothing about tenants' networks.
+        anyHost: name === 'health',
+        maxConnections,
+        onEvicted: (sources) => onEvicted(name, sources),
+      });
+      this.#servers.set(name, server);
+      return server.listen(endpoint, fd);
     });
-    this.#servers.set(name, server);
-    return server.listen(endpoint, inherited(name, endpoint));
   }
 
   #healthPages(): AdminPages {
