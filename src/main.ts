@@ -1,20 +1,17 @@
 #!/usr/bin/env node
 // The command line: selects the command, reads its configuration, maps signals to a drain and errors to exit codes.
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { type ConfigResult, formatProblems, type RunConfig, readConfig } from './cli/config/config.ts';
-import { nearest } from './cli/config/nearest.ts';
-import { type CommandName, EXIT, type ExitCode, signalExit } from './cli/exit-codes.ts';
 import {
-  DEMO_HELP,
-  DOCTOR_HELP,
-  EXPLAIN_HELP,
-  MAIN_HELP,
-  RELOAD_HELP,
-  runHelp,
-  STATUS_HELP,
-  TOP_HELP,
-} from './cli/help.ts';
-import { reloadArguments } from './cli/reload-arguments.ts';
+  formatProblems,
+  problemText,
+  type RunConfig,
+  readConfig,
+  readWithDefaults,
+} from './cli/config/config.ts';
+import type { Environment } from './cli/config/legacy-environment.ts';
+import { nearest } from './cli/config/nearest.ts';
+import { thisMachine } from './cli/config/this-machine.ts';
+import { type CommandName, EXIT, type ExitCode, signalExit } from './cli/exit-codes.ts';
+import { HELP, MAIN_HELP } from './cli/help.ts';
 import { CLOCK_FIX, clockProblem } from './lifecycle/clock-check.ts';
 import { nodeProblem } from './lifecycle/node-version.ts';
 import { isJournal } from './telemetry/log/journal-stream.ts';
@@ -24,42 +21,30 @@ import { version } from './version.ts';
 
 const COMMANDS: Readonly<Record<CommandName, (args: readonly string[]) => Promise<ExitCode>>> = {
   run,
-  status: async (args) => {
-    if (wantsHelp(args)) return print(STATUS_HELP);
-    const { showStatus } = await import('./cli/status-command.ts');
-    return showStatus(args, process.env);
-  },
-  top: async (args) => {
-    if (wantsHelp(args)) return print(TOP_HELP);
-    const { showTop } = await import('./cli/top/top-command.ts');
-    return showTop(args, process.env);
-  },
-  explain: async (args) => {
-    if (wantsHelp(args)) return print(EXPLAIN_HELP);
-    const { showExplanation } = await import('./cli/explain-command.ts');
-    return showExplanation(args, process.env);
-  },
+  status: async (args) => (await import('./cli/status-command.ts')).showStatus(args, await environmentHere()),
+  top: async (args) => (await import('./cli/top/top-command.ts')).showTop(args, await environmentHere()),
+  explain: async (args) =>
+    (await import('./cli/status-command.ts')).showExplanation(args, await environmentHere()),
   doctor: async (args) => {
-    if (wantsHelp(args)) return print(DOCTOR_HELP);
-    const json = args.includes('--json');
-    const config = configuration(args.filter((arg) => arg !== '--json'));
-    if (config === null) return EXIT.invalid;
+    const { settings, sources, warnings: doubts } = await serviceSettings();
+    const environment = { ...process.env, ...settings };
+    const flags = args.filter((arg) => arg !== '--json');
+    const { config, ...read } = readWithDefaults(flags, environment, thisMachine);
     const { doctor } = await import('./cli/doctor/doctor.ts');
-    return doctor({ ...config, json, environment: process.env, version: version(), print, tell: complain });
+    const output = { json: args.includes('--json'), print, tell: complain };
+    const problems = read.problems.map(problemText);
+    const warnings = [...read.warnings, ...doubts];
+    return doctor({ config, problems, warnings, sources, ...output, environment, version: version() });
   },
   reload: async (args) => {
-    if (wantsHelp(args)) return print(RELOAD_HELP);
+    const { reload, reloadArguments } = await import('./cli/reload-command.ts');
     const asked = reloadArguments(args, process.env);
-    if ('problem' in asked) {
-      complain(`isthmus reload: ${asked.problem}\n\n${RELOAD_HELP}`);
-      return EXIT.invalid;
-    }
-    const { reload } = await import('./cli/reload-command.ts');
-    return reload({ ...asked, print, complain });
+    if (!('problem' in asked)) return reload({ ...asked, print, complain });
+    complain(`isthmus reload: ${asked.problem}\n\n${HELP.reload}`);
+    return EXIT.invalid;
   },
-  demo: async (args) => {
-    if (wantsHelp(args)) return print(DEMO_HELP);
-    complain(DEMO_HELP);
+  demo: async () => {
+    complain(HELP.demo);
     return EXIT.invalid;
   },
   version: async () => print(`isthmus ${version()} (Node ${process.versions.node})\n`),
@@ -76,6 +61,8 @@ async function main([command, ...args]: readonly string[]): Promise<ExitCode> {
     return command === undefined ? EXIT.invalid : EXIT.ok;
   }
   const name = command === '--version' || command === '-v' ? 'version' : command;
+  const wantsHelp = args.includes('--help') || args.includes('-h');
+  if (wantsHelp && Object.hasOwn(HELP, name)) return print(HELP[name as keyof typeof HELP]);
   if (Object.hasOwn(COMMANDS, name)) return COMMANDS[name as CommandName](args);
   const close = nearest(command, Object.keys(COMMANDS));
   complain(
@@ -84,18 +71,19 @@ async function main([command, ...args]: readonly string[]): Promise<ExitCode> {
   return EXIT.invalid;
 }
 
-/** Returns null for an invalid configuration, after printing every problem. */
-function configuration(args: readonly string[]): Exclude<ConfigResult, { problems: unknown }> | null {
-  const result = readConfig(args, process.env, { directoryProblem, isFile, readText });
-  if (!('problems' in result)) return result;
-  complain(`${formatProblems(result.problems)}\n`);
-  return null;
+/** For a command that queries the running isthmus: the settings of that isthmus take precedence over those of the shell. */
+async function environmentHere(): Promise<Environment> {
+  return { ...process.env, ...(await serviceSettings()).settings };
 }
 
+const serviceSettings = async () => (await import('./cli/service-settings.ts')).serviceSettings();
+
 async function run(args: readonly string[]): Promise<ExitCode> {
-  if (wantsHelp(args)) return print(runHelp());
-  const read = configuration(args);
-  if (read === null) return EXIT.invalid;
+  const read = readConfig(args, process.env, thisMachine);
+  if ('problems' in read) {
+    complain(`${formatProblems(read.problems)}\n`);
+    return EXIT.invalid;
+  }
   const { config, warnings } = read;
   const format = config.logFormat ?? (isJournal(process.env.JOURNAL_STREAM, 1) ? 'journal' : null);
   const { logger, close } = await createLogger({ level: config.logLevel, format });
@@ -203,44 +191,6 @@ function untilSignal(): {
   return { first: first.promise, second: second.promise, seen: () => seen > 0 };
 }
 
-/** What a valid value would be, phrased like the other configuration problems; null when the directory is valid. */
-function directoryProblem(path: string): string | null {
-  try {
-    return statSync(path).isDirectory() ? null : 'a directory, not a file';
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' ? 'a directory that exists' : `a directory that can be read (${code})`;
-  }
-}
-
-function isFile(path: string): boolean {
-  // A pipe is valid too: `--kubeconfig <(…)`.
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
-}
-
-/** A node selector is short. A longer file is the wrong file. */
-const MAX_FILE_BYTES = 65_536;
-
-function readText(path: string): { readonly text: string } | { readonly wanted: string } {
-  try {
-    const file = openSync(path, 'r');
-    try {
-      const bytes = Buffer.alloc(MAX_FILE_BYTES + 1);
-      let length = 0;
-      for (let read = -1; read !== 0 && length < bytes.length; length += read)
-        read = readSync(file, bytes, length, bytes.length - length, null);
-      return length > MAX_FILE_BYTES
-        ? { wanted: `a file of at most ${MAX_FILE_BYTES} bytes` }
-        : { text: bytes.toString('utf8', 0, length) };
-    } finally {
-      closeSync(file);
-    }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return { wanted: code === 'ENOENT' ? 'a file that exists' : `a file that can be read (${code})` };
-  }
-}
-
 /** The message for a start that failed because of the environment; null for an unexpected error. */
 function startFailure(error: unknown): string | null {
   const { code, message } = error as NodeJS.ErrnoException;
@@ -263,10 +213,6 @@ function startFailure(error: unknown): string | null {
     );
   }
   return null;
-}
-
-function wantsHelp(args: readonly string[]): boolean {
-  return args.includes('--help') || args.includes('-h');
 }
 
 function print(text: string): ExitCode {

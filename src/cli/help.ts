@@ -1,5 +1,6 @@
 // The help of the command line: fixed texts with examples, and the flags of `isthmus run` from the table of flags.
 import { flagReference } from './config/flags.ts';
+import type { CommandName } from './exit-codes.ts';
 
 /** The width of the longest usage. The help text after it must fit into a terminal of 80 columns. */
 const USAGE_WIDTH = 35;
@@ -21,7 +22,7 @@ Usage: isthmus <command> [flags]
 isthmus <command> --help tells more.
 `;
 
-export const DEMO_HELP = `isthmus demo: the demo is part of the source, not of the installed program.
+const DEMO = `isthmus demo: the demo is part of the source, not of the installed program.
 Start it from a clone of the repository:
 
   git clone <repository> isthmus
@@ -29,7 +30,7 @@ Start it from a clone of the repository:
   npm run demo
 `;
 
-export const STATUS_HELP = `isthmus status: asks a running proxy how each of its clusters is, and why
+const STATUS = `isthmus status: asks a running proxy how each of its clusters is, and why
 
 Usage: isthmus status [--admin <addr:port>] [--json]
 
@@ -39,7 +40,7 @@ Usage: isthmus status [--admin <addr:port>] [--json]
 Exit code: 0 when the proxy is ready, 1 when it is not or does not answer.
 `;
 
-export const TOP_HELP = `isthmus top: what happens in a running proxy, again every second
+const TOP = `isthmus top: what happens in a running proxy, again every second
 
 Usage: isthmus top [--interval <duration>] [--sort <key>] [--once] [--json]
                    [--admin <addr:port>]
@@ -63,7 +64,7 @@ NO_COLOR=1 leaves the colours away.
 Exit code: 0, or 1 when no proxy answers.
 `;
 
-export const EXPLAIN_HELP = `isthmus explain: why is my cluster not reachable? Asks a running proxy, and
+const EXPLAIN = `isthmus explain: why is my cluster not reachable? Asks a running proxy, and
 shows every link from the object to the kubeconfig, the first broken one first
 
 Usage: isthmus explain <cluster> [--admin <addr:port>] [--json]
@@ -76,7 +77,7 @@ Exit code: 0 when every link holds, 1 when one does not, the cluster is not
 known, or no proxy answers.
 `;
 
-export const DOCTOR_HELP = `isthmus doctor: looks at this machine, its network namespaces and the Kubernetes
+const DOCTOR = `isthmus doctor: looks at this machine, its network namespaces and the Kubernetes
 API, and says what to change before isthmus run works; changes nothing itself
 
 Usage: isthmus doctor [--json] [the flags of isthmus run]
@@ -85,11 +86,13 @@ Usage: isthmus doctor [--json] [the flags of isthmus run]
   isthmus doctor --source file:./clusters --listen 127.0.0.1:16443
   isthmus doctor --json | jq '.checks[] | select(.result == "problem")'
 
-Give it the flags and variables that isthmus run gets: it reads them alike.
-Exit code: 0 without a problem, 1 with one, 2 when the flags are wrong.
+It reads the flags and variables of isthmus run. By itself it also uses the file
+/etc/default/isthmus, and in a container the flags of its first process. With a
+wrong setting it still does the other checks, with the default in its place.
+Exit code: 0 without a problem, 1 with one, 2 when a setting is wrong.
 `;
 
-export const RELOAD_HELP = `isthmus reload: has the running proxy start the program that is on disk now, and
+const RELOAD = `isthmus reload: has the running proxy start the program that is on disk now, and
 hand over to it: no connection is refused, those that are open live on
 
 Usage: isthmus reload --handover <dir> [--with-environment]
@@ -103,7 +106,7 @@ place of those of the running proxy; its flags stay as they are.
 Exit code: 0 when the successor serves, 1 when the old one serves on.
 `;
 
-export function runHelp(): string {
+function runHelp(): string {
   const lines = [
     'isthmus run: one TCP port for many isolated clusters. The server name selects',
     'the cluster, and Isthmus opens the connection inside the netns that reaches it.',
@@ -131,3 +134,14 @@ export function runHelp(): string {
   );
   return `${lines.join('\n')}\n`;
 }
+
+/** What `isthmus <command> --help` prints. */
+export const HELP: Readonly<Record<Exclude<CommandName, 'version'>, string>> = {
+  run: runHelp(),
+  status: STATUS,
+  top: TOP,
+  explain: EXPLAIN,
+  doctor: DOCTOR,
+  reload: RELOAD,
+  demo: DEMO,
+};

@@ -6,10 +6,33 @@ import { readLines } from '../lifecycle/line-reader.ts';
 import { settingsOf } from '../lifecycle/settings-environment.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
-export interface ReloadOptions {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ReloadQuestion {
   readonly directory: string;
   /** Its settings replace those of the running process; null: the running process keeps its own. */
-  readonly environment: Readonly<Record<string, string | undefined>> | null;
+  readonly environment: Environment | null;
+}
+
+export function reloadArguments(
+  args: readonly string[],
+  environment: Environment,
+): ReloadQuestion | { readonly problem: string } {
+  let directory = environment.ISTHMUS_HANDOVER ?? '';
+  let withEnvironment = false;
+  for (let i = 0; i < args.length; i += 1) {
+    const [name, value] = (args[i] as string).split(/=(.*)/s, 2);
+    if (name === '--with-environment') withEnvironment = true;
+    else if (name === '--handover') directory = value ?? args[++i] ?? '';
+    else return { problem: `the flag ${args[i]} does not exist` };
+  }
+  if (directory !== '') return { directory, environment: withEnvironment ? environment : null };
+  const problem =
+    'the handover directory is missing. Use --handover <dir> with the directory of the running proxy';
+  return { problem };
+}
+
+export interface ReloadOptions extends ReloadQuestion {
   readonly print: (text: string) => void;
   readonly complain: (text: string) => void;
 }

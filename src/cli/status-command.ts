@@ -1,32 +1,34 @@
-// `isthmus status`: requests the status from the admin port of a running proxy and prints it.
-
+// `isthmus status` and `isthmus explain <cluster>`: request a page from the admin port of a running proxy and print it.
+import { explanationText } from '../telemetry/status/explain-text.ts';
+import type { Explanation } from '../telemetry/status/explanation.ts';
 import { statusText } from '../telemetry/status/status-text.ts';
 import { adminArguments } from './admin-arguments.ts';
-import { formatProblems } from './config/config.ts';
+import { adminCommand, askAdmin, requestStatus } from './admin-client.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
-import { requestStatus, SILENCE_HINT, silenceText } from './status-request.ts';
 
-export async function showStatus(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<ExitCode> {
-  const read = adminArguments(args, environment, 0);
-  if (read.kind === 'usage') {
-    process.stderr.write('isthmus status takes --admin <addr:port> and --json, nothing else\n');
-    return EXIT.invalid;
-  }
-  if (read.kind === 'problem') {
-    process.stderr.write(`${formatProblems([read.problem])}\n`);
-    return EXIT.invalid;
-  }
-  const { endpoint, json } = read;
-  try {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function showStatus(args: readonly string[], environment: Environment): Promise<ExitCode> {
+  const usage = 'isthmus status takes --admin <addr:port> and --json, nothing else';
+  return adminCommand(adminArguments(args, environment), usage, async ({ endpoint, json }) => {
     const status = await requestStatus(endpoint);
-    const text = statusText(status);
-    process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : text);
+    print(json, status, statusText(status));
     return status.ready ? EXIT.ok : EXIT.failed;
-  } catch (error) {
-    process.stderr.write(`${silenceText(endpoint, error)}; ${SILENCE_HINT}\n`);
-    return EXIT.failed;
-  }
+  });
+}
+
+export function showExplanation(args: readonly string[], environment: Environment): Promise<ExitCode> {
+  const usage = 'isthmus explain takes the name of a cluster, --admin <addr:port> and --json';
+  const read = adminArguments(args, environment, { words: 1 });
+  return adminCommand(read, usage, async ({ endpoint, json, words: [cluster = ''] }) => {
+    const { body } = await askAdmin(endpoint, `/explain/${encodeURIComponent(cluster)}?format=json`);
+    const explanation = JSON.parse(body) as Explanation;
+    print(json, explanation, explanationText(explanation));
+    const isReachable = explanation.kind === 'explained' && explanation.reachable;
+    return isReachable && explanation.broken === null ? EXIT.ok : EXIT.failed;
+  });
+}
+
+function print(json: boolean, view: object, text: string): void {
+  process.stdout.write(json ? `${JSON.stringify(view, null, 2)}\n` : text);
 }

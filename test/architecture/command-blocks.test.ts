@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { adminArguments } from '../../src/cli/admin-arguments.ts';
 import { readConfig } from '../../src/cli/config/config.ts';
-import { reloadArguments } from '../../src/cli/reload-arguments.ts';
-import { topArguments } from '../../src/cli/top/top-arguments.ts';
+import { reloadArguments } from '../../src/cli/reload-command.ts';
+import { topArguments } from '../../src/cli/top/top-command.ts';
 import { type Command, commandsIn } from '../docs/command-lines.ts';
 import { blocksIn, blocksOf, CLASSES, type CommandBlock, pages, root } from '../docs/page-blocks.ts';
 
@@ -41,8 +41,8 @@ const runProblem = (args: Args): string | null => {
 const COMMANDS: Readonly<Record<string, (args: Args) => string | null>> = {
   run: runProblem,
   doctor: runProblem,
-  status: (args) => isRead(adminArguments(args, {}, 0)),
-  explain: (args) => isRead(adminArguments(args, {}, 1)),
+  status: (args) => isRead(adminArguments(args, {})),
+  explain: (args) => isRead(adminArguments(args, {}, { words: 1 })),
   top: (args) => isRead(topArguments(args, {})),
   reload: (args) => {
     const read = reloadArguments(args, {});

@@ -157,9 +157,15 @@ describe('the answer to a mistake', () => {
   });
 
   test('doctor accepts the flags of run and lists mistakes in them as run does', () => {
-    const { status, stdout, stderr } = isthmus('doctor', '--json', '--helth', 'tls');
-    expect([status, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('--helth: this flag does not exist; did you mean --health?');
+    const { status, stdout } = isthmus('doctor', '--json', '--helth', 'tls');
+    expect(status).toBe(2);
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; result: string; found: string }[] };
+    expect(checks[0]).toMatchObject({
+      check: 'configuration',
+      result: 'problem',
+      found: '--helth: this flag does not exist; did you mean --health?',
+    });
+    expect(checks.find(({ check }) => check === 'node')?.result).toBe('ok');
   });
 
   test('demo explains how to start the demo from a clone', () => {

@@ -54,6 +54,20 @@ export function readConfig(
   environment: Environment,
   machine: Machine = ANY_MACHINE,
 ): ConfigResult {
+  const { config, warnings, problems } = readWithDefaults(args, environment, machine);
+  return problems.length > 0 ? { problems } : { config, warnings };
+}
+
+/** Like readConfig, with the default in place of each invalid value. */
+export function readWithDefaults(
+  args: readonly string[],
+  environment: Environment,
+  machine: Machine = ANY_MACHINE,
+): {
+  readonly config: RunConfig;
+  readonly warnings: readonly string[];
+  readonly problems: readonly ConfigProblem[];
+} {
   const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
   const fromFlags = readArguments(args, problems);
@@ -72,7 +86,6 @@ export function readConfig(
     setField(settings, field, readValue(name, found, problems));
   }
   const podIp = isKubernetes && own('advertise-address') === null ? filled(environment, 'POD_IP') : null;
-  // After a problem a field can be null against its type: readConfig then returns only the problems.
   const read = settings as unknown as Omit<RunConfig, 'podIp'>;
   const config: RunConfig = {
     ...read,
@@ -81,10 +94,10 @@ export function readConfig(
   };
   problems.push(...unknownVariables(environment));
   for (const check of CROSS_FLAG_CHECKS) problems.push(...check({ config, given, machine }));
-  return problems.length > 0 ? { problems } : { config, warnings };
+  return { config, warnings, problems };
 }
 
-/** Returns null for an invalid value, after adding its problems. */
+/** Returns the default for an invalid value, after adding its problems. */
 function readValue(name: FlagName, found: Given | null, problems: ConfigProblem[]): unknown {
   const flag: Flag = FLAGS[name];
   const text = found?.text ?? flag.fallback;
@@ -94,7 +107,7 @@ function readValue(name: FlagName, found: Given | null, problems: ConfigProblem[
   const where = found?.where ?? `--${name}`;
   if ('wanted' in read) problems.push({ where, value: text, wanted: read.wanted });
   else problems.push(...read.problems.map((wanted) => ({ where, value: null, wanted })));
-  return null;
+  return text === flag.fallback ? null : readValue(name, null, []);
 }
 
 /** `health.kind` is the field `kind` of the section `health`. */
@@ -112,12 +125,14 @@ function fromFile(found: Given | null, machine: Machine, problems: ConfigProblem
   return null;
 }
 
+export function problemText({ where, value, wanted }: ConfigProblem): string {
+  return value === null
+    ? `${where}: ${wanted}`
+    : `${where}: ${JSON.stringify(value)} is not valid. Use ${wanted}`;
+}
+
 export function formatProblems(problems: readonly ConfigProblem[]): string {
-  const lines = problems.map(({ where, value, wanted }) =>
-    value === null
-      ? `  ${where}: ${wanted}`
-      : `  ${where}: ${JSON.stringify(value)} is not valid. Use ${wanted}`,
-  );
+  const lines = problems.map((each) => `  ${problemText(each)}`);
   const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
   return `${count} with the configuration:\n${lines.join('\n')}\n\nisthmus run --help explains every flag.`;
 }
@@ -160,6 +175,12 @@ function readArguments(args: readonly string[], problems: ConfigProblem[]): Map<
     found.set(name, { where: `--${name}`, text });
   }
   return found;
+}
+
+/** Converts flags into the variables that mean the same. Ignores arguments that are not flags. */
+export function flagVariables(args: readonly string[]): Readonly<Record<string, string>> {
+  const flags = [...readArguments(args, [])];
+  return Object.fromEntries(flags.map(([name, { text }]) => [environmentName(name), text]));
 }
 
 function isFlag(name: string): name is FlagName {

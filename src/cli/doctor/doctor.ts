@@ -31,8 +31,11 @@ import { runChecks } from './run-checks.ts';
 export interface DoctorOptions {
   /** With the default in place of each value that `problems` names. */
   readonly config: RunConfig;
+  readonly problems?: readonly string[];
   /** From reading the configuration. */
   readonly warnings: readonly string[];
+  /** Where settings come from besides the command line and the environment of this command, for the report. */
+  readonly sources?: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly json: boolean;
@@ -62,18 +65,19 @@ export async function doctor(deps: DoctorOptions): Promise<ExitCode> {
   });
   print(json ? reportJson(version, results) : summaryText(results));
   await visit.close();
+  if ((deps.problems ?? []).length > 0) return EXIT.invalid;
   return isWell(results) ? EXIT.ok : EXIT.failed;
 }
 
 /** In the order of the report. Each check comes after the checks it depends on. */
 function checksFor(deps: DoctorOptions, visit: KubernetesVisit): readonly Check[] {
-  const { config, warnings, environment, wallNow = Date.now } = deps;
+  const { config, environment, wallNow = Date.now } = deps;
   const { source, listen, admin, healthListen } = config;
   const loaded: LoadedAddon = { addon: null };
   const inContainer = seemsContainer(environment);
   const running = runningIsthmus(admin);
   return [
-    configurationCheck(warnings),
+    configurationCheck(deps),
     nodeCheck(process.versions.node, process.execPath),
     dateCheck(wallNow),
     addonCheck(loaded),

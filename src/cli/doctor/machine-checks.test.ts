@@ -28,8 +28,8 @@ test.each([
 });
 
 test('warnings of the configuration are passed on', async () => {
-  expect(await configurationCheck([]).run()).toMatchObject({ kind: 'ok' });
-  expect(await configurationCheck(['PROXY_ALWAYS=no']).run()).toMatchObject({
+  expect(await configurationCheck({ warnings: [] }).run()).toMatchObject({ kind: 'ok' });
+  expect(await configurationCheck({ warnings: ['PROXY_ALWAYS=no'] }).run()).toMatchObject({
     kind: 'warning',
     found: 'PROXY_ALWAYS=no',
   });

@@ -12,13 +12,27 @@ export interface LoadedAddon {
   addon: NativeAddon | null;
 }
 
-export function configurationCheck(warnings: readonly string[]): Check {
+export interface ConfigurationFacts {
+  /** A sentence for each wrong setting. */
+  readonly problems?: readonly string[];
+  readonly warnings: readonly string[];
+  /** Where settings come from besides the command line and the environment of this command. */
+  readonly sources?: readonly string[];
+}
+
+export function configurationCheck({ problems = [], warnings, sources = [] }: ConfigurationFacts): Check {
   return {
     name: 'configuration',
-    run: () =>
-      warnings.length === 0
-        ? ok('every flag and variable can be read')
-        : warning(warnings.join('; '), 'Correct the values that the warning names.'),
+    run: () => {
+      if (problems.length > 0)
+        return problem(
+          problems.join('; '),
+          'Correct these settings (isthmus run --help). The other checks use the default in place of each.',
+        );
+      return warnings.length === 0
+        ? ok(['every flag and variable can be read', ...sources.map((each) => `also ${each}`)].join(', '))
+        : warning(warnings.join('; '), 'Correct the values that the warning names.');
+    },
   };
 }
 

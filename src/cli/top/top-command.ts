@@ -2,17 +2,17 @@
 // keeps trying while the proxy does not answer. In a pipe, or with --once or --json, it prints one result over one interval.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { StatusView } from '../../telemetry/status/status.ts';
-import { formatProblems } from '../config/config.ts';
-import type { Endpoint } from '../config/values.ts';
+import { type AdminArguments, adminArguments } from '../admin-arguments.ts';
+import { adminCommand, requestStatus, silenceText } from '../admin-client.ts';
+import { duration, type Endpoint, oneOf } from '../config/values.ts';
 import { EXIT, type ExitCode, signalExit } from '../exit-codes.ts';
-import { requestStatus, SILENCE_HINT, silenceText } from '../status-request.ts';
-import { type TopArguments, topArguments } from './top-arguments.ts';
-import type { TopSort } from './top-order.ts';
+import { TOP_SORTS, type TopSort } from './top-order.ts';
 import { plainText, topScreen } from './top-screen.ts';
 import { TopTerminal } from './top-terminal.ts';
 import { topView } from './top-view.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
+type TopArguments = AdminArguments<{ readonly interval: number; readonly sort: TopSort }>;
 type Asked = Extract<TopArguments, { kind: 'read' }>;
 
 /** The pause before the next request to a proxy that answers slowly. */
@@ -27,36 +27,33 @@ const SORT_KEYS: Readonly<Record<string, TopSort>> = {
 };
 const QUIT_KEYS = ['q', 'Q', '\x03'];
 
-export async function showTop(args: readonly string[], environment: Environment): Promise<ExitCode> {
-  const asked = topArguments(args, environment);
-  if (asked.kind === 'usage') {
-    process.stderr.write(
-      'isthmus top takes --admin <addr:port>, --interval <duration>, --sort <key>, --once and --json, nothing else\n',
-    );
-    return EXIT.invalid;
-  }
-  if (asked.kind === 'problems') {
-    process.stderr.write(`${formatProblems(asked.problems)}\n`);
-    return EXIT.invalid;
-  }
-  const isLive = process.stdout.isTTY && environment.TERM !== 'dumb' && !asked.once && !asked.json;
-  try {
-    const first = await request(asked.endpoint);
-    if (isLive) return await new Live(asked, first, !environment.NO_COLOR).run();
-    await wait(asked.intervalMs);
-    const second = await request(asked.endpoint);
+export function topArguments(args: readonly string[], environment: Environment): TopArguments {
+  return adminArguments(args, environment, {
+    switches: ['once'],
+    values: {
+      interval: { fallback: '1s', reader: duration(200, 60_000) },
+      sort: { fallback: 'connections', reader: oneOf(...TOP_SORTS) },
+    },
+  });
+}
+
+export function showTop(args: readonly string[], environment: Environment): Promise<ExitCode> {
+  const usage =
+    'isthmus top takes --admin <addr:port>, --interval <duration>, --sort <key>, --once and --json, nothing else';
+  return adminCommand(topArguments(args, environment), usage, async (asked) => {
+    const { endpoint, json, values, switches } = asked;
+    const isLive = process.stdout.isTTY && environment.TERM !== 'dumb' && !switches.has('once') && !json;
+    const previous = await request(endpoint);
+    if (isLive) return new Live(asked, previous, !environment.NO_COLOR).run();
+    await wait(values.interval);
+    const status = await request(endpoint);
     process.stdout.write(
-      asked.json
-        ? `${JSON.stringify(topView(first, second), null, 2)}\n`
-        : plainText(
-            topScreen({ previous: first, status: second, size: null, sort: asked.sort, trouble: null }),
-          ),
+      json
+        ? `${JSON.stringify(topView(previous, status), null, 2)}\n`
+        : plainText(topScreen({ previous, status, size: null, sort: values.sort, trouble: null })),
     );
     return EXIT.ok;
-  } catch (error) {
-    process.stderr.write(`${silenceText(asked.endpoint, error)}; ${SILENCE_HINT}\n`);
-    return EXIT.failed;
-  }
+  });
 }
 
 /** Also throws if the answer is not a status, or a status without counters. */
@@ -81,7 +78,7 @@ class Live {
   constructor(asked: Asked, first: StatusView, colours: boolean) {
     this.#asked = asked;
     this.#status = first;
-    this.#sort = asked.sort;
+    this.#sort = asked.values.sort;
     this.#terminal = new TopTerminal({
       input: process.stdin.isTTY ? process.stdin : null,
       output: process.stdout,
@@ -108,14 +105,14 @@ class Live {
   }
 
   async #follow(): Promise<never> {
-    let pauseMs = this.#asked.intervalMs;
+    let pauseMs = this.#asked.values.interval;
     for (;;) {
       await wait(pauseMs);
       const askedMs = performance.now();
       await this.#look();
       if (this.#ended) return new Promise(() => {}); // run() has already returned
       this.#draw();
-      pauseMs = Math.max(LEAST_PAUSE_MS, this.#asked.intervalMs - (performance.now() - askedMs));
+      pauseMs = Math.max(LEAST_PAUSE_MS, this.#asked.values.interval - (performance.now() - askedMs));
     }
   }
 

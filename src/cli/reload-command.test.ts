@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { reloadArguments } from './reload-arguments.ts';
+import { reloadArguments } from './reload-command.ts';
 
 const ENVIRONMENT = { ISTHMUS_HANDOVER: '/run/a' };
 

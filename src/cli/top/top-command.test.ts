@@ -1,28 +1,27 @@
 import { describe, expect, test } from 'vitest';
-import { topArguments } from './top-arguments.ts';
+import { topArguments } from './top-command.ts';
 
 const DEFAULT = {
   kind: 'read',
   endpoint: { host: '127.0.0.1', port: 9580 },
-  intervalMs: 1000,
-  sort: 'connections',
-  once: false,
   json: false,
 };
+const VALUES = { interval: 1000, sort: 'connections' };
 
-test.each<[args: string[], parts: object]>([
+test.each<[args: string[], parts: object, values?: object]>([
   [[], {}],
-  [['--once'], { once: true }],
+  [['--once'], { switches: new Set(['once']) }],
   [['--json'], { json: true }],
-  [['--interval', '500ms'], { intervalMs: 500 }],
-  [['--interval=1m'], { intervalMs: 60_000 }],
+  [['--interval', '500ms'], {}, { interval: 500 }],
+  [['--interval=1m'], {}, { interval: 60_000 }],
   [
     ['--sort', 'bytes', '--once', '--admin', '[::1]:1'],
-    { sort: 'bytes', once: true, endpoint: { host: '::1', port: 1 } },
+    { switches: new Set(['once']), endpoint: { host: '::1', port: 1 } },
+    { sort: 'bytes' },
   ],
-  [['--sort=state', '--admin=2'], { sort: 'state', endpoint: { host: undefined, port: 2 } }],
-])('%j is read', (args, parts) => {
-  expect(topArguments(args, {})).toEqual({ ...DEFAULT, ...parts });
+  [['--sort=state', '--admin=2'], { endpoint: { host: undefined, port: 2 } }, { sort: 'state' }],
+])('%j is read', (args, parts, values) => {
+  expect(topArguments(args, {})).toMatchObject({ ...DEFAULT, ...parts, values: { ...VALUES, ...values } });
 });
 
 test('the variable names the admin port', () => {
