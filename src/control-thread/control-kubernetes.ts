@@ -166,8 +166,8 @@ export class ControlKubernetes {
   }
 
   #advertised(): AdvertisedAddress {
-    const { advertiseAddress: flag, podIp } = this.#deps.config;
-    return advertisedAddress({ flag, podIp, defaultRoute: this.#defaultRoute });
+    const { advertiseAddress: flag, podIp, listen } = this.#deps.config;
+    return advertisedAddress({ flag, podIp, listenHost: listen.host, defaultRoute: this.#defaultRoute });
   }
 
   /**

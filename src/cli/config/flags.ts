@@ -160,10 +160,11 @@ export const FLAGS = {
     'advertise-address': {
       placeholder: '<ip>',
       fallback: null,
-      otherwise: 'POD_IP, default route',
+      otherwise: 'POD_IP, --listen, route',
       reader: read.ipAddress,
       field: 'advertiseAddress',
-      help: 'publish this address',
+      help: 'publish this IP',
+      note: "Without it: `POD_IP`, else the address of `--listen` or `PROXY_BIND` if it is one that other hosts reach, else that of the default route's interface.",
       otherVariables: ['POD_IP'],
     },
     liveness: {

@@ -132,7 +132,12 @@ function addressCheck({ advertiseAddress, podIp, listen }: RunConfig): Check {
     name: 'address',
     run: async () => {
       const defaultRoute = await readDefaultRouteAddress();
-      const choice = advertisedAddress({ flag: advertiseAddress, podIp, defaultRoute });
+      const choice = advertisedAddress({
+        flag: advertiseAddress,
+        podIp,
+        listenHost: listen.host,
+        defaultRoute,
+      });
       if (choice.kind === 'none')
         return problem(
           `there is no address to publish: ${choice.reason}`,

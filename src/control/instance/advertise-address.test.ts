@@ -4,15 +4,49 @@ import { advertisedAddress } from './advertise-address.ts';
 
 const ROUTE = { kind: 'address', address: '192.0.2.3', interface: 'eth0' } as const;
 const NO_ROUTE = { kind: 'none', reason: 'there is no default route' } as const;
-const withFlag = (flag: string) => advertisedAddress({ flag, podIp: '192.0.2.2', defaultRoute: ROUTE });
+const withFlag = (flag: string) =>
+  advertisedAddress({ flag, podIp: '192.0.2.2', listenHost: '192.0.2.4', defaultRoute: ROUTE });
 
 describe('the advertised address', () => {
-  test.each([
-    ['is the one that was given', '192.0.2.1', '192.0.2.2', ROUTE, '192.0.2.1', '--advertise-address'],
-    ["is the pod's, where none was", null, '192.0.2.2', ROUTE, '192.0.2.2', 'POD_IP'],
-    ['is that of the default route else', null, null, ROUTE, '192.0.2.3', 'the default route through eth0'],
-  ])('%s', (_title, flag, podIp, defaultRoute, address, from) => {
-    expect(advertisedAddress({ flag, podIp, defaultRoute })).toEqual({
+  type Row = [
+    title: string,
+    flag: string | null,
+    podIp: string | null,
+    listenHost: string | undefined,
+    address: string,
+    from: string,
+  ];
+  test.each<Row>([
+    ['is the configured one', '192.0.2.1', '192.0.2.2', '192.0.2.4', '192.0.2.1', '--advertise-address'],
+    ["is the pod's, if none is configured", null, '192.0.2.2', '192.0.2.4', '192.0.2.2', 'POD_IP'],
+    [
+      'is the only one that the listener accepts at, where there is no pod',
+      null,
+      null,
+      '192.0.2.4',
+      '192.0.2.4',
+      '--listen or PROXY_BIND',
+    ],
+    [
+      'is that of the default route else',
+      null,
+      null,
+      undefined,
+      '192.0.2.3',
+      'the default route through eth0',
+    ],
+    ...['0.0.0.0', '::', '127.0.0.1', '::1', '169.254.0.1', 'fe80::1', '::ffff:192.0.2.4'].map(
+      (listenHost): Row => [
+        `is that of the default route if the listener has ${listenHost}, which no slice may carry`,
+        null,
+        null,
+        listenHost,
+        '192.0.2.3',
+        'the default route through eth0',
+      ],
+    ),
+  ])('%s', (_title, flag, podIp, listenHost, address, from) => {
+    expect(advertisedAddress({ flag, podIp, listenHost, defaultRoute: ROUTE })).toEqual({
       kind: 'address',
       address,
       family: 'IPv4',
@@ -20,12 +54,24 @@ describe('the advertised address', () => {
     });
   });
 
+  test('is the IPv6 address of the listener, in canonical form', () => {
+    const choices = { flag: null, podIp: null, listenHost: '2001:DB8:0::0010', defaultRoute: ROUTE };
+    expect(advertisedAddress(choices)).toMatchObject({ address: '2001:db8::10', family: 'IPv6' });
+  });
+
+  test('needs no default route if the listener has one address', () => {
+    const choices = { flag: null, podIp: null, listenHost: '192.0.2.4', defaultRoute: NO_ROUTE };
+    expect(advertisedAddress(choices)).toMatchObject({ kind: 'address', address: '192.0.2.4' });
+  });
+
   test('may be IPv6, in canonical form', () => {
     expect(withFlag('2001:DB8:0:0::0001')).toMatchObject({ address: '2001:db8::1', family: 'IPv6' });
   });
 
-  test('is missing without a default route, and the reason names the options that set it', () => {
-    expect(advertisedAddress({ flag: null, podIp: null, defaultRoute: NO_ROUTE })).toEqual({
+  test('is unknown without a default route, and the reason names the options that set it', () => {
+    expect(
+      advertisedAddress({ flag: null, podIp: null, listenHost: undefined, defaultRoute: NO_ROUTE }),
+    ).toEqual({
       kind: 'none',
       reason: 'there is no default route; set --advertise-address or POD_IP',
     });
@@ -58,7 +104,9 @@ describe('an address that cannot be advertised is rejected without a replacement
       kind: 'none',
       reason: expect.stringContaining(`of --advertise-address is ${reason}`),
     });
-    expect(advertisedAddress({ flag: null, podIp: text, defaultRoute: ROUTE })).toEqual({
+    expect(
+      advertisedAddress({ flag: null, podIp: text, listenHost: '192.0.2.4', defaultRoute: ROUTE }),
+    ).toEqual({
       kind: 'none',
       reason: expect.stringContaining(`of POD_IP is ${reason}`),
     });

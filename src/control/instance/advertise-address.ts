@@ -9,6 +9,8 @@ export interface AddressChoices {
   /** `--advertise-address` or its environment variable. */
   readonly flag: string | null;
   readonly podIp: string | null;
+  /** The host of `--listen` or `PROXY_BIND`; undefined: the listener accepts at every address. */
+  readonly listenHost: string | undefined;
   readonly defaultRoute: DefaultRouteAddress;
 }
 
@@ -23,10 +25,18 @@ export type AdvertisedAddress =
     }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** A wrong configured address is an error, never replaced by a guess: the operator must see it. */
-export function advertisedAddress({ flag, podIp, defaultRoute }: AddressChoices): AdvertisedAddress {
+/** An invalid configured address is an error. It is never replaced by another address, because the operator must see it. */
+export function advertisedAddress({
+  flag,
+  podIp,
+  listenHost,
+  defaultRoute,
+}: AddressChoices): AdvertisedAddress {
   if (flag !== null) return checked(flag, '--advertise-address');
   if (podIp !== null) return checked(podIp, 'POD_IP');
+  // `--listen` may name a loopback or wildcard address. Such an address cannot be published, so it selects nothing here.
+  if (listenHost !== undefined && addressRefusal(listenHost) === null)
+    return checked(listenHost, '--listen or PROXY_BIND');
   if (defaultRoute.kind === 'none') {
     return {
       kind: 'none',
