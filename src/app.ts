@@ -4,11 +4,13 @@ import { hostname } from 'node:os';
 import type { RunConfig } from './cli/config/config.ts';
 import { blockList, type Endpoint } from './cli/config/values.ts';
 import type { Desired } from './control/desired/desired-state.ts';
+import type { ReadyCheck } from './control/objects/ready-check.ts';
 import type { DesiredChanges } from './control-thread/control-changes.ts';
-import type { ControlLink } from './control-thread/control-link.ts';
+import type { ControlHandlers, ControlLink } from './control-thread/control-link.ts';
 import { fallenBackends } from './control-thread/fallen-backends.ts';
 import { openUnlessInUse } from './lifecycle/address-in-use.ts';
 import { ownDescriptorBudget } from './lifecycle/descriptor-limit.ts';
+import type { ServiceSummary } from './lifecycle/notify-socket.ts';
 import { portOwner } from './lifecycle/port-owner.ts';
 import type { Handover } from './lifecycle/service.ts';
 import { trimStartupHeap } from './lifecycle/trim-startup-heap.ts';
@@ -24,6 +26,7 @@ import { SniPolicy, type SniPolicyOptions } from './proxy/sni-policy.ts';
 import { StreamsEngine } from './proxy/streams/streams-engine.ts';
 import { endpointText } from './routing/endpoint.ts';
 import { AdminPorts } from './telemetry/admin/admin-ports.ts';
+import { HANDOVER, notReadyBecause, SHUTDOWN } from './telemetry/admin/ready-page.ts';
 import { ConnectionLog } from './telemetry/log/connection-log.ts';
 import { DesiredLog } from './telemetry/log/desired-log.ts';
 import { EvictionLog } from './telemetry/log/eviction-log.ts';
@@ -56,7 +59,9 @@ export class App {
   readonly #startedAtMs = Date.now() - process.uptime() * 1000;
   #lastPublished: Pick<Desired, 'clusters' | 'listeners'> = { clusters: [], listeners: [] };
   #listener: Listener | null = null;
-  #notReadyBecause: string | null = 'starting';
+  #isAccepting = false;
+  /** Why this process no longer accepts clients; null while it accepts them. */
+  #leaving: string | null = null;
   #stopping = false;
   #released = false;
   #successorStarting: string | null = null;
@@ -119,7 +124,7 @@ export class App {
       connectionsPerCluster: () => connectionsByKind(this.#engine.shares()).clusters,
       listeners: () => this.#control.desired.listeners,
       connectionsPerListener: () => connectionsByKind(this.#engine.shares()).listeners,
-      ready: () => this.#notReadyBecause === null,
+      ready: () => this.#notReadyBecause() === null,
       controlLagMs: () => this.#control.lagMs,
       problems: () => this.#control.desired.problems,
       kubernetes: config.source.kind === 'kubernetes' ? () => this.#control.kubernetes : null,
@@ -128,7 +133,7 @@ export class App {
       admin: config.admin,
       healthListen: config.healthListen,
       maxConnections: budget.maxAdminConnections,
-      notReadyBecause: () => this.#notReadyBecause ?? this.#successorStarting,
+      readyChecks: () => [...this.#readyChecks(), { name: HANDOVER, failure: this.#successorStarting }],
       metrics: () => this.#metrics.registry.text(),
       status: () => this.#status(),
       inherited: (port, endpoint) => handover?.take(port, endpoint),
@@ -150,20 +155,31 @@ export class App {
     return this.#control.superseded;
   }
 
-  /** Resolves when clients are served. The admin port answers earlier, which makes a slow start observable. */
+  /** Resolves when this process can do all of its work; never rejects. */
+  get ready(): Promise<void> {
+    return this.#control.ready;
+  }
+
+  /**
+   * Resolves when the listener is open. The admin port answers earlier, which makes a slow start observable. Without a predecessor, the
+   * listener opens even if the Kubernetes API cannot be read: the process is alive, but not ready. A successor opens it only when it can do
+   * all of its work, or when its predecessor has ended. Until then the predecessor serves clients better.
+   */
   async start(): Promise<void> {
     const { listen } = this.#config;
-    // A predecessor answers on the admin and health ports until this process is ready to.
+    // A predecessor keeps the admin and health ports until the listener of this process is open.
     let adminAddress = this.#handover?.hasPredecessor ? null : await this.#adminPorts.open();
-    await this.#control.start({
+    const handlers: ControlHandlers = {
       onPublished: (desired, changes) => this.#published(desired, changes),
       onHealthChanged: (up, down) => this.#metrics.healthChanged(up, down),
       onTurns: (durationsMs) => this.#metrics.controlTurns(durationsMs),
-    });
+    };
+    await this.#control.start(handlers);
     if (this.#stopping) return; // stopped before the first routes arrived
     this.#engineRoutes.start();
-    this.#notReadyBecause = 'the first health checks are under way';
     await this.#control.settled;
+    if (this.#handover?.hasPredecessor)
+      await Promise.race([this.#control.able, this.#handover.predecessorGone]);
     if (this.#stopping) return; // stopped before the first health verdicts
     const fd = this.#handover?.take('tls', listen);
     this.#listener = await this.#opened('listen', listen, () =>
@@ -184,20 +200,21 @@ export class App {
     adminAddress ??= await this.#adminPorts.open();
     await this.#handover?.accepting();
     if (this.#stopping) return;
-    this.#notReadyBecause = null;
+    this.#isAccepting = true;
     this.#control.listening(this.#listener.address, this.#listener.port);
     this.#wantPorts(this.#control.desired);
     this.#logger.info(
       { listen: endpointText(this.#listener), admin: endpointText(adminAddress), version: this.#version },
       'serving',
     );
+    void this.#control.ready.then(() => this.#logger.info({}, 'ready'));
     trimStartupHeap(native);
   }
 
   /** Withdraws this instance, stops accepting, waits for open connections. Health and metrics answer until `close`. */
   async drain(): Promise<void> {
     this.#stopping = true;
-    this.#notReadyBecause = 'draining';
+    this.#leaving = 'draining';
     // Without Kubernetes there is nothing to withdraw. After a release, published addresses reach the successor, so they stay.
     if (this.#config.source.kind === 'kubernetes' && !this.#released) await this.#control.withdraw();
     await this.#ports.stop();
@@ -212,7 +229,7 @@ export class App {
   /** Closes everything immediately, open connections included. */
   async close(): Promise<void> {
     this.#stopping = true;
-    this.#notReadyBecause = 'stopping';
+    this.#leaving = 'stopping';
     this.#engineRoutes.stop();
     await this.#ports.stop();
     await Promise.all([this.#control.stop(), this.#engine.close()]);
@@ -228,7 +245,7 @@ export class App {
   async release(): Promise<void> {
     this.#stopping = true;
     this.#released = true;
-    this.#notReadyBecause = 'a successor serves';
+    this.#leaving = 'a successor serves';
     this.#adminPorts.stopAccepting();
     await this.#ports.stop();
     await Promise.all([
@@ -237,7 +254,7 @@ export class App {
     ]);
   }
 
-  /** The version of a starting successor, or null. Meanwhile /readyz reports not ready: the probe is about the newest process. */
+  /** The version of a starting successor, or null. While it starts, /readyz reports not ready: a probe means the newest process. */
   successorStarts(version: string | null): void {
     this.#successorStarting = version && `the successor, version ${version}, is starting`;
   }
@@ -248,11 +265,12 @@ export class App {
   }
 
   /** The facts of the one-line service status. */
-  summary(): { listen: string | null; states: ReadonlyMap<string, number>; staleSince: string | null } {
+  summary(): ServiceSummary {
     const states = new Map<string, number>();
     for (const { state } of this.#control.desired.clusters) states.set(state, (states.get(state) ?? 0) + 1);
     const listen = this.#listener === null ? null : endpointText(this.#listener);
-    return { listen, states, staleSince: this.#control.kubernetes?.staleSince ?? null };
+    const staleSince = this.#control.kubernetes?.staleSince ?? null;
+    return { listen, notReadyBecause: this.#notReadyBecause(), states, staleSince };
   }
 
   #opened<T>(flag: string, { host, port }: Endpoint, open: () => Promise<T>): Promise<T> {
@@ -268,10 +286,22 @@ export class App {
     });
   }
 
+  #readyChecks(): readonly ReadyCheck[] {
+    return [
+      { name: 'listener', failure: this.#isAccepting ? null : 'not open yet' },
+      ...this.#control.readyChecks,
+      { name: SHUTDOWN, failure: this.#leaving },
+    ];
+  }
+
+  #notReadyBecause(): string | null {
+    return notReadyBecause(this.#readyChecks());
+  }
+
   #published(desired: Desired, changes: DesiredChanges): void {
     if (changes.routes !== undefined) this.#listener?.prepare(this.#policy.prepared());
     if (changes.routes !== undefined || changes.ports !== undefined) this.#engineRoutes.shareSlots();
-    // After the route swap, because no new dial to a fallen backend can start then.
+    // This comes after the route swap: from then on, no new dial to a fallen backend can start.
     this.#engine.abortDials(fallenBackends(this.#lastPublished, desired));
     this.#lastPublished = desired;
     if (changes.backends !== undefined) this.#engineRoutes.retainNetns();
@@ -292,14 +322,15 @@ export class App {
     const { clusters, listeners, problems } = desired;
     const { connections, pendingDials } = this.#engine.stats();
     const open = connectionsByKind(this.#engine.shares());
+    const because = this.#notReadyBecause();
     return statusView({
       instance: kubernetes?.instance ?? this.#config.nodeName ?? hostname(),
       version: this.#version,
       startedAtMs: this.#startedAtMs,
       uptimeSeconds: Math.round(process.uptime() * 1000) / 1000,
       listen: this.#listener === null ? null : endpointText(this.#listener),
-      ready: this.#notReadyBecause === null,
-      notReadyBecause: this.#notReadyBecause,
+      ready: because === null,
+      notReadyBecause: because,
       connections,
       pendingDials,
       pressure: this.#metrics.pressure,

@@ -1,9 +1,10 @@
-// The main thread's side of the control thread: starts it, keeps the last published state, forwards its messages. Every wait except
-// `start` and `settled` has a deadline. While the control thread is busy or stuck, the routes stay as they are.
+// The main thread's end of the boundary: starts the control thread, keeps its last published state and forwards its messages.
+// `health`, `withdraw` and `stop` wait with a deadline. While the control thread is busy or stuck, the routes stay as they are.
 import { Worker } from 'node:worker_threads';
 import type { RunConfig } from '../cli/config/config.ts';
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
-import type { Desired } from '../control/desired/desired-state.ts';
+import type { ReadyCheck } from '../control/objects/ready-check.ts';
+import type { TurnResult } from '../control/turn-result.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
 import type { Log } from '../telemetry/log/log-fields.ts';
@@ -23,7 +24,7 @@ export interface ControlLinkOptions {
 /** Called from `start` on. */
 export interface ControlHandlers {
   /** A new state. `changes` holds the parts that differ from the previous state. */
-  readonly onPublished: (desired: Desired, changes: DesiredChanges) => void;
+  readonly onPublished: (desired: TurnResult, changes: DesiredChanges) => void;
   /** The number of backends that came up and went down. */
   readonly onHealthChanged: (up: number, down: number) => void;
   readonly onTurns: (durationsMs: readonly number[]) => void;
@@ -62,6 +63,10 @@ export class ControlLink {
   readonly failed: Promise<never>;
   /** Resolves when the routes reflect the first health verdicts. */
   readonly settled: Promise<void>;
+  /** Resolves when each list was read and the first health checks are in; never resolves while the Kubernetes API is not readable. */
+  readonly able: Promise<void>;
+  /** Resolves when every check of the control side has passed. */
+  readonly ready: Promise<void>;
   readonly #deps: ControlLinkOptions;
   #handlers: ControlHandlers | null = null;
   readonly #worker: Worker;
@@ -73,6 +78,9 @@ export class ControlLink {
   #kubernetes: KubernetesStatus | null = null;
   #refusal: string | null = null;
   #settle: () => void;
+  #becomeAble: () => void;
+  #becomeReady: () => void;
+  #checks: readonly ReadyCheck[] = [{ name: 'control', failure: 'starting' }];
   #desired = NOTHING_DESIRED;
   #health: HealthAnswer = { health: new Map(), atMs: null };
   #healthAnswer: PromiseWithResolvers<void> | null = null;
@@ -91,6 +99,12 @@ export class ControlLink {
     const settled = Promise.withResolvers<void>();
     this.settled = settled.promise;
     this.#settle = settled.resolve;
+    const able = Promise.withResolvers<void>();
+    this.able = able.promise;
+    this.#becomeAble = able.resolve;
+    const ready = Promise.withResolvers<void>();
+    this.ready = ready.promise;
+    this.#becomeReady = ready.resolve;
     const superseded = Promise.withResolvers<string>();
     this.superseded = superseded.promise;
     this.#supersede = superseded.resolve;
@@ -145,6 +159,11 @@ export class ControlLink {
   /** Resolves with the holder's name when another process on this node supersedes this one; never rejects. */
   readonly superseded: Promise<string>;
 
+  /** What the control side must have done once before this process is ready. */
+  get readyChecks(): readonly ReadyCheck[] {
+    return this.#checks;
+  }
+
   /** The Kubernetes status of the last beat or health answer; null without Kubernetes. */
   get kubernetes(): KubernetesStatus | null {
     return this.#kubernetes;
@@ -164,7 +183,7 @@ export class ControlLink {
   }
 
   /** The last published state. */
-  get desired(): Desired {
+  get desired(): TurnResult {
     return this.#desired;
   }
 
@@ -235,6 +254,11 @@ export class ControlLink {
         return;
       case 'settled':
         this.#settle();
+        return;
+      case 'readiness':
+        this.#checks = message.checks;
+        if (message.able) this.#becomeAble();
+        if (message.checks.every(({ failure }) => failure === null)) this.#becomeReady();
         return;
       case 'published':
         this.#desired = changedDesired(this.#desired, message.changes);

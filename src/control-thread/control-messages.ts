@@ -1,6 +1,7 @@
 // The messages between the main thread and the control thread: plain data, copied between threads. The number of messages in flight
 // is bounded for each kind, so neither side builds up a queue for a busy peer.
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
+import type { ReadyCheck } from '../control/objects/ready-check.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
 import type { LogFacts, LogLevel } from '../telemetry/log/log-fields.ts';
@@ -31,7 +32,9 @@ export type FromControl =
   | { readonly kind: 'started' }
   /** Once: every initial backend has its first verdict, or the time limit passed. The resulting state is published. */
   | { readonly kind: 'settled' }
-  /** The changes since the last `published`. The next one waits for `taken` and then holds all changes up to that moment. */
+  /** The checks of the control side, after each change, until all have passed. `able`: all that need no Lease have. */
+  | { readonly kind: 'readiness'; readonly able: boolean; readonly checks: readonly ReadyCheck[] }
+  /** The changes since the last `published`. The next one waits for `taken` and then contains all changes until that time. */
   | { readonly kind: 'published'; readonly changes: DesiredChanges }
   | { readonly kind: 'dials-noted' }
   | { readonly kind: 'ports-noted' }

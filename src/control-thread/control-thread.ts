@@ -21,6 +21,7 @@ import { version } from '../version.ts';
 import type { ControlKubernetes } from './control-kubernetes.ts';
 import type { FromControl, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
+import { Readiness } from './readiness.ts';
 
 /** How long the start waits for the first health verdicts. After that, clients are served without them. */
 const SETTLE_TIMEOUT_MS = 10_000;
@@ -29,8 +30,8 @@ const SETTLE_LOOK_MS = 20;
 /** How long the requests of the withdrawal may take: an API that does not answer must not delay the exit. */
 const WITHDRAWAL_ROOM_MS = 3000;
 
-/** Limit between two beats. Further turns are not reported; the average barely changes. */
-const MAX_TURNS_TOLD = 1000;
+/** Limit for one beat. Further turns are not reported, because the average barely changes. */
+const MAX_REPORTED_TURNS = 1000;
 
 class ControlThread {
   readonly #post: (message: FromControl) => void;
@@ -43,6 +44,8 @@ class ControlThread {
   /** null when clusters come from files. */
   #kubernetes: ControlKubernetes | null = null;
   #loop: ControlLoop | null = null;
+  readonly #readiness: Readiness;
+  #source: ClusterSource | null = null;
   #ports: ReadonlyMap<string, PortOutcome> = new Map();
   #turnsMs: number[] = [];
   /** Verdicts that changed since the last turn. */
@@ -53,6 +56,14 @@ class ControlThread {
     this.#post = post;
     this.#config = config;
     this.#outbox = new ControlOutbox((changes) => post({ kind: 'published', changes }));
+    this.#readiness = new Readiness({
+      lists: () => [
+        ...(this.#source?.readyChecks() ?? []),
+        ...(this.#kubernetes?.publisher.readyChecks() ?? []),
+      ],
+      later: () => [],
+      onChange: (checks, able) => post({ kind: 'readiness', able, checks }),
+    });
     const settings = healthSettings(config.health);
     this.#probe = createProbe({
       addon: native,
@@ -134,12 +145,12 @@ class ControlThread {
     if (this.#stopping) return;
     this.#post({ kind: 'started' });
     await this.#firstVerdicts();
-    // The last verdict triggered a turn. `hurry` schedules it before the setImmediate below, so its state is sent before `settled`.
-    this.#loop?.hurry();
-    await new Promise((resolve) => setImmediate(resolve));
-    await this.#outbox.empty();
     this.#post({ kind: 'settled' });
     trimStartupHeap(native);
+    await this.#readiness.listed;
+    // The lists may contain backends that the first wait did not know.
+    await this.#firstVerdicts();
+    this.#readiness.probed();
   }
 
   async #openSource(): Promise<void> {
@@ -160,7 +171,7 @@ class ControlThread {
       routesLive: () => this.#outbox.routesTaken,
       onChange: () => this.#loop?.trigger('kubernetes'),
       onSuperseded: (holder) => this.#post({ kind: 'superseded', holder }),
-      log: (level, facts, message) => this.#log(level, facts, message),
+      log: this.#log,
     });
     // `stop` may have arrived during `open`, when `#kubernetes` was not set yet.
     if (this.#stopping) return kubernetes.stop();
@@ -177,6 +188,7 @@ class ControlThread {
   ): ControlLoop {
     const { namespace, defaultCluster, clusterNamespace, netnsPrefixes } = this.#config;
     const { intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
+    this.#source = source;
     return new ControlLoop({
       source,
       publisher,
@@ -190,8 +202,9 @@ class ControlThread {
       intervalMs,
       publish: (desired) => this.#outbox.put(desired),
       onTurn: (durationMs) => {
-        if (this.#turnsMs.length < MAX_TURNS_TOLD) this.#turnsMs.push(durationMs);
-        this.#tellFlips();
+        if (this.#turnsMs.length < MAX_REPORTED_TURNS) this.#turnsMs.push(durationMs);
+        this.#readiness.look();
+        this.#sendFlips();
       },
       onTurnError: (error) =>
         this.#log(
@@ -202,7 +215,7 @@ class ControlThread {
     });
   }
 
-  #tellFlips(): void {
+  #sendFlips(): void {
     const { up, down } = this.#flips;
     if (up + down > 0) this.#post({ kind: 'health-changed', up, down });
     this.#flips = { up: 0, down: 0 };
@@ -220,9 +233,14 @@ class ControlThread {
   async #firstVerdicts(): Promise<void> {
     const end = performance.now() + SETTLE_TIMEOUT_MS;
     while (!this.#stopping && performance.now() < end) {
-      if ([...this.#health.snapshot().values()].every(isSettled)) return;
+      if ([...this.#health.snapshot().values()].every(isSettled)) break;
       await new Promise((resolve) => setTimeout(resolve, SETTLE_LOOK_MS));
     }
+    // The last verdict triggered a turn. `hurry` schedules it before the setImmediate below, so its state is sent before the caller
+    // continues.
+    this.#loop?.hurry();
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.#outbox.empty();
   }
 
   /** The thread exits by itself when the port is closed and no handle is left. So no system call is interrupted. */

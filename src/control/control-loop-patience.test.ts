@@ -24,6 +24,7 @@ beforeEach(async () => {
         busyMs += turnTakesMs;
         return { complete: true, clusters: [], problems: [] };
       },
+      readyChecks: () => [],
       stop: async () => {},
     },
     netns: { snapshot: () => ({ complete: true, entries: [], problems: [] }), rescan: () => {} },

@@ -56,6 +56,7 @@ function harness(intervalMs = 60_000) {
         if (state.failSource) throw new Error('source broke');
         return state.source;
       },
+      readyChecks: () => [],
       stop: async () => {
         state.stopped = true;
       },

@@ -12,6 +12,7 @@ import {
   type MembershipStatus,
 } from './instance/membership.ts';
 import { earliest } from './instance/turn-order.ts';
+import type { ReadyCheck } from './objects/ready-check.ts';
 import type { TurnCache } from './objects/turn-cache.ts';
 import { type DiffSettings, diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';
@@ -125,6 +126,10 @@ export class KubePublisher implements Publisher {
     });
     await Promise.race([done, deadline]);
     clearTimeout(timer);
+  }
+
+  readyChecks(): readonly ReadyCheck[] {
+    return [...this.#objects.readyChecks(), ...this.#membership.readyChecks()];
   }
 
   status(): MembershipStatus {

@@ -68,6 +68,8 @@ export class Watchdog {
 export interface ServiceSummary {
   /** The address for clients; null: not listening yet. */
   readonly listen: string | null;
+  /** null: ready. */
+  readonly notReadyBecause: string | null;
   /** Number of clusters by state. */
   readonly states: ReadonlyMap<string, number>;
   /** Since when the Kubernetes API is unreachable; null while it is reachable, or if none is configured. */
@@ -78,7 +80,8 @@ export interface ServiceSummary {
 const REPORTED = ['unhealthy', 'no-netns', 'invalid', 'pending'] as const;
 
 /** The line that `systemctl status` shows. */
-export function statusLine({ listen, states, staleSince }: ServiceSummary): string {
+export function statusLine({ listen, notReadyBecause, states, staleSince }: ServiceSummary): string {
+  if (notReadyBecause !== null) return `not ready: ${notReadyBecause}`;
   const count = (state: string) => states.get(state) ?? 0;
   const serving = count('serving');
   const clusters = `${serving} ${serving === 1 ? 'cluster' : 'clusters'}`;

@@ -27,8 +27,10 @@ export class Predecessor {
   readonly sockets: readonly HandedSocket[];
   readonly #socket: Socket;
   readonly #released = Promise.withResolvers<void>();
+  readonly #gone = Promise.withResolvers<void>();
   readonly #dismissed = Promise.withResolvers<never>();
   readonly #deadlineMs: number;
+  #isDismissed = false;
 
   private constructor(socket: Socket, pid: number, given: ReceivedSockets, deadlineMs: number) {
     this.#socket = socket;
@@ -36,13 +38,18 @@ export class Predecessor {
     this.version = given.version;
     this.sockets = given.sockets;
     this.#deadlineMs = deadlineMs;
-    socket.once('close', () => this.#released.resolve()); // the predecessor is gone and accepts nothing more
+    socket.once('close', () => {
+      if (!this.#isDismissed) this.#gone.resolve();
+      this.#released.resolve(); // it accepts nothing more
+    });
     this.#dismissed.promise.catch(() => {}); // prevents an unhandled rejection; waiting callers still get the error
     const heard = (line: string) => {
       const message = fromPredecessor(line);
       if (message?.kind === 'released') this.#released.resolve();
       // The predecessor gave this process up and continues. Two processes must never serve and publish at the same time.
-      if (message?.kind === 'refused') this.#dismissed.reject(refusedError(message.reason));
+      if (message?.kind !== 'refused') return;
+      this.#isDismissed = true;
+      this.#dismissed.reject(refusedError(message.reason));
     };
     readLines(socket, heard, given.rest);
     socket.resume();
@@ -54,6 +61,11 @@ export class Predecessor {
    */
   get dismissed(): Promise<never> {
     return this.#dismissed.promise;
+  }
+
+  /** Resolves when the predecessor has ended. From then on only this process can serve its clients. Never resolves after `dismissed`. */
+  get gone(): Promise<void> {
+    return this.#gone.promise;
   }
 
   /** null if there is no predecessor. Throws a HandoverError if there is one and it does not hand over. */

@@ -41,6 +41,8 @@ export interface ServiceOptions {
   readonly command?: readonly string[];
   /** Time limit for a successor until it serves. */
   readonly startLimitMs?: number;
+  /** How long the supervisor waits at most for the program to be ready. */
+  readonly readyLimitMs?: number;
 }
 
 /** The part of the program that the service needs. */
@@ -52,17 +54,24 @@ export interface Served {
   summary(): ServiceSummary;
   /** Whether every essential part runs. */
   isWell(): boolean;
+  /** Resolves when the program can do all of its work. */
+  readonly ready: Promise<void>;
   /** A probe of our health port means the newest process on this host. That process is not ready while it starts. */
   successorStarts(version: string | null): void;
 }
 
 /** Listening sockets to take over, and the predecessor that accepts on them until this process does. */
-export type Handover = Pick<Service, 'take' | 'hasPredecessor' | 'accepting'>;
+export type Handover = Pick<Service, 'take' | 'hasPredecessor' | 'predecessorGone' | 'accepting'>;
 
 const NEVER = new Promise<never>(() => {});
 const STATUS_MS = 1000;
 /** The first health verdicts alone can take 10 s. The chart's readiness probe tolerates more than 60 s. */
 export const START_LIMIT_MS = 60_000;
+/**
+ * A unit that cannot read the Kubernetes API counts as started after this time. It must stay below TimeoutStartSec= of the unit:
+ * otherwise systemd would restart a process that only waits.
+ */
+const READY_LIMIT_MS = 30_000;
 /** Some listeners open only after their configuration is read. Unclaimed sockets stay open for this long. */
 const KEEP_UNCLAIMED_MS = 30_000;
 
@@ -83,6 +92,7 @@ export class Service {
   #started: SuccessorProcess | null = null;
   #successorSettled: PromiseWithResolvers<void> | null = null;
   #isOver = false;
+  readonly #over = Promise.withResolvers<void>();
 
   private constructor(
     deps: ServiceOptions,
@@ -106,11 +116,6 @@ export class Service {
         `systemd gives two sockets the name ${name}, and only the first is served: clients of the other one get no answer; ` +
           'leave one ListenStream= in the .socket unit (a port without an address is for IPv4 and IPv6)',
       );
-  }
-
-  /** False if there is neither a supervisor nor a handover directory: then no service is needed. */
-  static isWanted(environment: NodeJS.ProcessEnv, directory: string | null): boolean {
-    return directory !== null || [environment.NOTIFY_SOCKET, environment.LISTEN_FDS].some(Boolean);
   }
 
   static async open(deps: ServiceOptions): Promise<Service> {
@@ -148,6 +153,11 @@ export class Service {
     return this.#predecessor !== null;
   }
 
+  /** Resolves when the predecessor has ended; never resolves without one. */
+  get predecessorGone(): Promise<void> {
+    return this.#predecessor?.gone ?? NEVER;
+  }
+
   /** Rejects if the predecessor gives this process up; never resolves. */
   get dismissed(): Promise<never> {
     return this.#predecessor?.dismissed ?? NEVER;
@@ -162,10 +172,13 @@ export class Service {
     await this.#predecessor?.serving();
   }
 
-  /** This process serves: notifies the supervisor, and accepts handover requests. */
+  /**
+   * The listener of this process is open: accepts handover requests, and notifies the supervisor when the program is ready. Handover
+   * requests come first: a reload is the way to replace wrong credentials.
+   */
   async serving(served: Served): Promise<void> {
     if (this.#isOver) return; // a stop came first
-    const { directory, addon, uid, version, environment, pid, log } = this.#deps;
+    const { directory, addon, uid, version, log } = this.#deps;
     this.#served = served;
     setTimeout(() => {
       if (this.#inherited.left.length > 0)
@@ -188,16 +201,7 @@ export class Service {
       });
       await this.#server.open();
     }
-    this.#lastStatus = statusLine(served.summary());
-    this.#notify.send({ READY: 1, MAINPID: pid, STATUS: this.#lastStatus });
-    this.#statusTimer = setInterval(() => this.#tellStatus(), STATUS_MS);
-    const intervalMs = watchdogIntervalMs(environment, pid);
-    if (intervalMs !== null)
-      this.#watchdog = new Watchdog(
-        intervalMs,
-        () => served.isWell(),
-        () => this.#notify.send({ WATCHDOG: 1 }),
-      );
+    void this.#announce(served);
   }
 
   /**
@@ -249,6 +253,38 @@ export class Service {
     this.#end();
     this.#started?.kill(); // a stop also ends the successor that is starting
     this.#server?.close();
+  }
+
+  /** Notifies the supervisor when the program is ready, or at the latest after the limit. */
+  async #announce(served: Served): Promise<void> {
+    const { environment, pid } = this.#deps;
+    await this.#untilReady(served);
+    if (this.#isOver) return; // stopped, or handed over, meanwhile
+    this.#lastStatus = statusLine(served.summary());
+    this.#notify.send({ READY: 1, MAINPID: pid, STATUS: this.#lastStatus });
+    this.#statusTimer = setInterval(() => this.#tellStatus(), STATUS_MS);
+    const intervalMs = watchdogIntervalMs(environment, pid);
+    if (intervalMs !== null)
+      this.#watchdog = new Watchdog(
+        intervalMs,
+        () => served.isWell(),
+        () => this.#notify.send({ WATCHDOG: 1 }),
+      );
+  }
+
+  /** Meanwhile the status line says what the start waits for. */
+  async #untilReady(served: Served): Promise<void> {
+    const { log, readyLimitMs = READY_LIMIT_MS } = this.#deps;
+    const tell = () => this.#notify.send({ STATUS: statusLine(served.summary()) });
+    const late = Promise.withResolvers<'late'>();
+    const limit = setTimeout(() => late.resolve('late'), readyLimitMs);
+    const teller = setInterval(tell, STATUS_MS);
+    const outcome = await Promise.race([served.ready, late.promise, this.#over.promise]);
+    clearTimeout(limit);
+    clearInterval(teller);
+    if (outcome !== 'late') return;
+    const { notReadyBecause } = served.summary();
+    log('warn', { reason: notReadyBecause }, 'not ready yet: the start of the service ends without it');
   }
 
   async #successorOutcome(
@@ -316,6 +352,7 @@ export class Service {
 
   #end(): void {
     this.#isOver = true;
+    this.#over.resolve();
     this.#watchdog?.stop();
     if (this.#statusTimer !== null) clearInterval(this.#statusTimer);
   }

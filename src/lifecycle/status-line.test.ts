@@ -15,5 +15,12 @@ test.each<[states: Record<string, number>, staleSince: string | null, line: stri
     'serving 2 clusters at *:6443, no update from the Kubernetes API since 2026-01-01T00:00:00.000Z',
   ],
 ])('%j, %s: %s', (states, staleSince, line) => {
-  expect(statusLine({ listen: '*:6443', states: new Map(Object.entries(states)), staleSince })).toBe(line);
+  const facts = { listen: '*:6443', notReadyBecause: null, states: new Map(Object.entries(states)) };
+  expect(statusLine({ ...facts, staleSince })).toBe(line);
+});
+
+test('a process that is not ready yet says only why', () => {
+  const notReadyBecause = 'leases: not listed yet';
+  const facts = { listen: '*:6443', notReadyBecause, states: new Map([['serving', 1]]), staleSince: null };
+  expect(statusLine(facts)).toBe('not ready: leases: not listed yet');
 });

@@ -111,6 +111,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
     anything: ['control-thread/control-changes.ts'],
     types: ['control'],
   },
+  'control-thread/readiness.ts': { types: ['control'] },
   'control-thread/control-kubernetes.ts': {
     anything: ['control', 'kube'],
     types: ['cli/config', 'control-thread/control-messages.ts', LOG_FIELDS],
@@ -120,6 +121,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'control',
       'control-thread/control-kubernetes.ts',
       'control-thread/control-outbox.ts',
+      'control-thread/readiness.ts',
       'health',
       'lifecycle/trim-startup-heap.ts',
       'netns',
@@ -138,7 +140,6 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'telemetry',
       'version.ts',
     ],
-    types: ['control-thread/control-messages.ts'],
   },
 };
 

@@ -148,7 +148,8 @@ async function service(startLimitMs: number, pid = process.pid) {
     release: async () => {
       released += 1;
     },
-    summary: () => ({ listen: null, states: new Map(), staleSince: null }),
+    ready: Promise.resolve(),
+    summary: () => ({ listen: null, notReadyBecause: null, states: new Map(), staleSince: null }),
     isWell: () => true,
     successorStarts: (version) => told.push(version),
   };

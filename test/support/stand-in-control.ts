@@ -4,7 +4,7 @@ import { BroadcastChannel } from 'node:worker_threads';
 import { pino } from 'pino';
 import { App } from '../../src/app.ts';
 import { readConfig } from '../../src/cli/config/config.ts';
-import type { Desired } from '../../src/control/desired/desired-state.ts';
+import type { TurnResult } from '../../src/control/turn-result.ts';
 import { NOTHING_DESIRED } from '../../src/control-thread/control-changes.ts';
 import { ControlLink } from '../../src/control-thread/control-link.ts';
 import type { ToControl } from '../../src/control-thread/control-messages.ts';
@@ -20,7 +20,7 @@ const scriptOf = (channel: string) => `
   const say = (message) => parentPort.postMessage(message);
   test.onmessage = ({ data }) => say(data);
   const answers = {
-    start: () => { say({ kind: 'started' }); say({ kind: 'settled' }); },
+    start: () => { say({ kind: 'started' }); say({ kind: 'settled' }); say({ kind: 'readiness', checks: [] }); },
     beat: () => say({ kind: 'beat', turnsMs: [], kubernetes: null }),
     'ask-health': () => say({ kind: 'health', health: new Map(), kubernetes: null }),
     'dials-failed': () => say({ kind: 'dials-noted' }),
@@ -42,7 +42,7 @@ export class StandInControl {
   readonly app: App;
   readonly #channel: BroadcastChannel;
   readonly #outbox: ControlOutbox;
-  #desired: Desired = NOTHING_DESIRED;
+  #desired: TurnResult = NOTHING_DESIRED;
 
   constructor(...flags: readonly string[]) {
     const args = ['--source=file:/tmp', '--listen=127.0.0.1:0', '--admin=127.0.0.1:0', ...flags];
@@ -70,7 +70,7 @@ export class StandInControl {
   }
 
   /** Sets the desired state; fields that are not given stay unchanged. */
-  publish(parts: Partial<Desired>): void {
+  publish(parts: Partial<TurnResult>): void {
     this.#desired = { ...this.#desired, ...parts };
     this.#outbox.put(this.#desired);
   }

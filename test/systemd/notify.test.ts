@@ -5,6 +5,7 @@ import { fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { manifest } from '../support/isthmus.ts';
+import { Management } from '../support/kubernetes/management.ts';
 import { freePort, until, WAIT_MS, within } from '../support/tcp.ts';
 import { Traffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
@@ -57,6 +58,24 @@ describe('a notification to systemd', () => {
     expect(code).toBe(0);
   });
 
+  test('is sent when the instance is able, and the status line names what the start waits for until then', async () => {
+    const management = await Management.start();
+    try {
+      await management.api.stop();
+      const { unit } = newUnit();
+      Object.assign(unit.environment, management.instance('net-1').environment);
+      await unit.start('--admin', '127.0.0.1:0', '--log-format', 'json', ...ANY);
+      const waiting = /^not ready: openstackclusters: .*ECONNREFUSED/;
+      await unit.notify.until('the reason', ({ fields }) => waiting.test(fields.STATUS ?? ''));
+      expect(unit.notify.all.filter(({ fields }) => fields.READY !== undefined)).toEqual([]);
+      await management.api.start();
+      const ready = await unit.notify.until('ready', ({ fields }) => fields.READY === '1');
+      expect(ready.fields.STATUS).toMatch(/^serving 0 clusters at /);
+    } finally {
+      await management.stop();
+    }
+  });
+
   test('is sent twice per watchdog interval while the process runs, and stops when the process stops', async () => {
     const { unit, flags } = newUnit();
     unit.environment.WATCHDOG_USEC = '400000';
@@ -91,7 +110,7 @@ describe('a notification to systemd', () => {
     await unit.start(...flags, ...ANY);
     await until('it serves', () => unit.logged('serving').length === 1);
     await until('it says so', () =>
-      unit.log.some(({ msg }) => /systemd cannot be told how we are: ENOENT/.test(msg)),
+      unit.log.some(({ msg }) => /status message to systemd failed: ENOENT/.test(msg)),
     );
   });
 });

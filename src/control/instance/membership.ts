@@ -9,9 +9,10 @@ import { INSTANCE_LABEL } from '../objects/object-labels.ts';
 import { observedLease } from '../objects/observed-objects.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { LeaseObject, LivenessMode } from '../objects/published-objects.ts';
+import { listCheck, type ReadyCheck } from '../objects/ready-check.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import type { SliceIndex } from '../objects/slice-index.ts';
-import { isHeard, watchProblems } from '../sources/publication-source.ts';
+import { isWatched, watchProblems } from '../sources/publication-source.ts';
 import type { AdvertisedAddress } from './advertise-address.ts';
 import { InstanceLease, leaseProblems } from './instance-lease.ts';
 import type { Peers, Self } from './instance-state.ts';
@@ -152,7 +153,7 @@ export class Membership {
       peers,
       doubtedLeases: own.doubted ? [...unconfirmed, ownName] : unconfirmed,
       synced: this.#node.participation() !== null,
-      complete: isHeard(leases),
+      complete: isWatched(leases),
       problems: [
         ...watchProblems('leases', leases),
         ...leaseProblems(this.#leaseProblem, this.#isTakenForDead()),
@@ -167,6 +168,10 @@ export class Membership {
   readLease(name: string): void {
     if (name === leaseName(this.#deps.settings.instance)) this.#lease.confirmHolder();
     else void this.#peers.readLive(name);
+  }
+
+  readyChecks(): readonly ReadyCheck[] {
+    return [listCheck('leases', this.#leases.snapshot())];
   }
 
   status(): MembershipStatus {

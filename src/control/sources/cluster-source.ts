@@ -1,6 +1,7 @@
 // The interface of a cluster source (files or the Kubernetes API) and the plain data that it returns about OpenStackClusters. A source
 // does not depend on netns, health or routes.
 import type { Problem } from '../objects/problem.ts';
+import type { ReadyCheck } from '../objects/ready-check.ts';
 import type { ReadTags } from '../objects/resource-tags.ts';
 
 /** The object behind a reading, in the form that references need. */
@@ -85,5 +86,7 @@ export interface ClusterSource {
   start(onChange: () => void): Promise<void>;
   /** Returns the same reference while nothing changes. */
   snapshot(): SourceSnapshot;
+  /** Whether everything was read once. */
+  readyChecks(): readonly ReadyCheck[];
   stop(): Promise<void>;
 }

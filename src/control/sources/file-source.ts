@@ -3,6 +3,7 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Problem } from '../objects/problem.ts';
+import type { ReadyCheck } from '../objects/ready-check.ts';
 import { byText } from '../objects/text-order.ts';
 import type { ListenerReadingSettings } from './additional-listener.ts';
 import type { ClusterSource, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
@@ -13,7 +14,12 @@ import {
   type ManifestLimits,
   type ManifestReading,
 } from './manifest-reading.ts';
-import { type FileContent, type ManifestSnapshot, mergedSnapshot, isSameSnapshot } from './manifest-snapshot.ts';
+import {
+  type FileContent,
+  isSameSnapshot,
+  type ManifestSnapshot,
+  mergedSnapshot,
+} from './manifest-snapshot.ts';
 import { eventLoopYielder } from './yield-to-event-loop.ts';
 
 export interface FileSourceOptions {
@@ -44,6 +50,8 @@ export class FileSource implements ClusterSource {
   #directoryProblems: readonly Problem[] = [];
   /** The last listing succeeded, and no file exceeded the limit on files. */
   #listed = false;
+  /** A listing succeeded at least once. */
+  #wasRead = false;
   #snapshot: ManifestSnapshot = {
     clusters: Object.freeze({ complete: false, clusters: [], problems: [] }),
     listeners: NO_LISTENERS,
@@ -55,9 +63,9 @@ export class FileSource implements ClusterSource {
   #listedIdentity = '';
   #timer: NodeJS.Timeout | null = null;
   #dueAtMs = Number.POSITIVE_INFINITY;
-  #restlessSinceMs: number | null = null;
+  #eventsSinceMs: number | null = null;
   #scanning: Promise<void> | null = null;
-  #skipYoung = false;
+  #skipsYoung = false;
   #stopped = false;
 
   constructor(options: FileSourceOptions) {
@@ -67,13 +75,19 @@ export class FileSource implements ClusterSource {
 
   async start(onChange: () => void): Promise<void> {
     await this.rescan();
-    this.#skipYoung = true;
+    this.#skipsYoung = true;
     // Set after the first scan: the caller of `start` reads the first snapshot anyway.
     this.#onChange = onChange;
   }
 
   snapshot(): SourceSnapshot {
     return this.#snapshot.clusters;
+  }
+
+  /** An invalid file does not fail the check: it affects only its own clusters. */
+  readyChecks(): readonly ReadyCheck[] {
+    const [problem] = this.#directoryProblems;
+    return [{ name: 'manifests', failure: this.#wasRead ? null : (problem?.reason ?? 'not read yet') }];
   }
 
   /** Changes are reported by the same `onChange`. */
@@ -117,15 +131,15 @@ export class FileSource implements ClusterSource {
   /** After an event in the directory: schedules a scan for when events pause, but at most MAX_DEBOUNCE_MS later. */
   #noticed(): void {
     const now = Date.now();
-    this.#restlessSinceMs ??= now;
-    const latestMs = this.#restlessSinceMs + MAX_DEBOUNCE_MS - now;
+    this.#eventsSinceMs ??= now;
+    const latestMs = this.#eventsSinceMs + MAX_DEBOUNCE_MS - now;
     this.#unschedule();
     this.#schedule(Math.max(0, Math.min(this.#options.debounceMs ?? DEFAULT_DEBOUNCE_MS, latestMs)));
   }
 
   async #scan(): Promise<void> {
     this.#unschedule();
-    this.#restlessSinceMs = null;
+    this.#eventsSinceMs = null;
     const { directory, intervalMs = DEFAULT_INTERVAL_MS, debounceMs = DEFAULT_DEBOUNCE_MS } = this.#options;
     let again = intervalMs;
     let changed = false;
@@ -158,6 +172,7 @@ export class FileSource implements ClusterSource {
         changed ||= outcome === 'changed';
         if (outcome === 'retry') again = Math.min(again, debounceMs);
       }
+      this.#wasRead = true;
       const listed = left.length === 0;
       changed ||= listed !== this.#listed;
       this.#listed = listed;
@@ -188,7 +203,7 @@ export class FileSource implements ClusterSource {
     const settings = { ignoredLabels: new Set<string>(), ...this.#options.settings };
     const known = this.#files.get(name);
     const stamp = known?.stamp ?? null;
-    const look = await lookAtManifest(directory, name, stamp, this.#skipYoung, settings, this.#limits);
+    const look = await lookAtManifest(directory, name, stamp, this.#skipsYoung, settings, this.#limits);
     switch (look.kind) {
       case 'unchanged':
         return 'same';

@@ -8,6 +8,7 @@ import { collectionPath, servedVersion } from '../../kube/served-version.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
 import type { Problem } from '../objects/problem.ts';
+import { listCheck, type ReadyCheck } from '../objects/ready-check.ts';
 import { byText } from '../objects/text-order.ts';
 import { keyOf } from './cluster-reading.ts';
 import type { ClusterReading, ClusterSource, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
@@ -61,6 +62,10 @@ export class KubeSource implements ClusterSource {
       this.#snapshot = this.#sourceSnapshot(now);
     }
     return this.#snapshot;
+  }
+
+  readyChecks(): readonly ReadyCheck[] {
+    return [listCheck(RESOURCE, this.#reflector.snapshot())];
   }
 
   /** Monotonic time; null while the watch works. */

@@ -16,6 +16,7 @@ import {
 } from '../objects/observed-objects.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
+import { listCheck, type ReadyCheck } from '../objects/ready-check.ts';
 import { classifiedSlice, type SliceIndex, sliceIndex } from '../objects/slice-index.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
 import { WrittenObjects } from './written-objects.ts';
@@ -109,13 +110,13 @@ export class PublicationSource {
     const secrets = this.#secrets.snapshot();
     return {
       synced: services.synced && slices.synced,
-      complete: isHeard(services) && isHeard(slices),
+      complete: isWatched(services) && isWatched(slices),
       servicesListed: services.synced,
       services: this.written.services.over(services.items),
-      slicesWatched: isHeard(slices),
+      slicesWatched: isWatched(slices),
       slices: sliceIndex(this.written.slices.over(slices.items), this.#cache),
       kubeconfigs: secrets.synced ? this.written.secrets.over(secrets.items) : null,
-      kubeconfigsWatched: isHeard(secrets),
+      kubeconfigsWatched: isWatched(secrets),
       findings: this.#findings,
       problems: [
         ...watchProblems('services', services),
@@ -123,6 +124,14 @@ export class PublicationSource {
         ...watchProblems('secrets', secrets),
       ],
     };
+  }
+
+  /** Kubeconfigs are not needed to serve clients. */
+  readyChecks(): readonly ReadyCheck[] {
+    return [
+      listCheck('services', this.#services.snapshot()),
+      listCheck('endpointslices', this.#slices.snapshot()),
+    ];
   }
 
   /** Monotonic; null while all watches work. */
@@ -144,8 +153,8 @@ export class PublicationSource {
   }
 }
 
-/** Listed, and watched since: an absent object does not exist. */
-export const isHeard = ({ synced, staleSinceMs }: ReflectorSnapshot<unknown>): boolean =>
+/** Listed, and watched since then: an absent object does not exist. */
+export const isWatched = ({ synced, staleSinceMs }: ReflectorSnapshot<unknown>): boolean =>
   synced && staleSinceMs === null;
 
 export const watchProblems = (what: string, { problem }: ReflectorSnapshot<unknown>): readonly Problem[] =>

@@ -1,11 +1,13 @@
 // The admin port and the health port of this process: which pages each has, and their servers.
 import type { Endpoint } from '../../cli/config/values.ts';
+import type { ReadyCheck } from '../../control/objects/ready-check.ts';
 import type { AdminPort } from '../metrics/metrics.ts';
 import { explain } from '../status/explain.ts';
 import { explanationText } from '../status/explain-text.ts';
 import type { StatusView } from '../status/status.ts';
 import { type AdminPage, type AdminPages, AdminServer } from './admin-server.ts';
 import { PageTurns } from './page-turns.ts';
+import { readyPage } from './ready-page.ts';
 
 export interface AdminPortsOptions {
   readonly admin: Endpoint;
@@ -13,8 +15,8 @@ export interface AdminPortsOptions {
   readonly healthListen: Endpoint | null;
   /** For each of the two ports. */
   readonly maxConnections: number;
-  /** null: ready. */
-  readonly notReadyBecause: () => string | null;
+  /** Ready if all have passed. */
+  readonly readyChecks: () => readonly ReadyCheck[];
   readonly metrics: () => Promise<string>;
   readonly status: () => Promise<StatusView>;
   /** An inherited socket for the port, if there is one. */
@@ -76,13 +78,10 @@ export class AdminPorts {
   }
 
   #healthPages(): AdminPages {
-    const { notReadyBecause, metrics } = this.#options;
+    const { readyChecks, metrics } = this.#options;
     return {
       '/livez': () => textPage(200, 'ok\n'),
-      '/readyz': () => {
-        const because = notReadyBecause();
-        return because === null ? textPage(200, 'ok\n') : textPage(503, `not ready: ${because}\n`);
-      },
+      '/readyz': ({ query }) => readyPage(readyChecks(), query.has('verbose')),
       '/metrics': () =>
         this.#turns.page('metrics', async () => ({ status: 200, type: 'metrics', body: await metrics() })),
     };

@@ -19,8 +19,8 @@ const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toC
 const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
 
 describe('an API that is unreachable at the start', () => {
-  test('does not prevent the start, and status shows since when it is unreachable', async () => {
-    expect((await isthmus.get('/readyz')).status).toBe(200);
+  test('does not prevent the start, but the instance is not ready, and status shows since when it is unreachable', async () => {
+    expect((await isthmus.get('/readyz')).status).toBe(503);
     await expect
       .poll(async () => (await isthmus.status()).kubernetes)
       .toMatchObject({ lease: 'not-yet', staleSince: expect.any(String) });
