@@ -155,6 +155,11 @@ export class App {
     return this.#control.superseded;
   }
 
+  /** Resolves with the reason when another process keeps the Lease of this node. This process should then drain. */
+  get leaseRefused(): Promise<string> {
+    return this.#control.leaseRefused;
+  }
+
   /** Resolves when this process can do all of its work; never rejects. */
   get ready(): Promise<void> {
     return this.#control.ready;
@@ -174,7 +179,7 @@ export class App {
       onHealthChanged: (up, down) => this.#metrics.healthChanged(up, down),
       onTurns: (durationsMs) => this.#metrics.controlTurns(durationsMs),
     };
-    await this.#control.start(handlers);
+    await this.#control.start(handlers, this.#handover?.predecessor ?? null);
     if (this.#stopping) return; // stopped before the first routes arrived
     this.#engineRoutes.start();
     await this.#control.settled;

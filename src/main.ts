@@ -119,7 +119,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
   const log: Log = (level, facts, message) => logger[level](facts, message);
   const control = new ControlLink({ config, log });
   const { App } = await import('./app.ts');
-  const service = await openService(config, log);
+  const service = await openService(config, control.processId, log);
   const app = new App({ config, logger, version: version(), control, handover: service });
   const signal = untilSignal();
   // Installed before this process reports ready: without a handler, SIGHUP ends the process.
@@ -127,6 +127,8 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
   // A signal during the start stops the start. An error during the start rejects this race.
   const started = app.start().then(() => service?.serving(app));
   await Promise.race([started, signal.first, app.failed, ...(service === null ? [] : [service.dismissed])]);
+  let code: ExitCode = EXIT.ok;
+  let isRefused = false;
   const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
     logger.info({ pid, version: taken }, 'handed over to successor: waiting for open connections'),
   );
@@ -134,13 +136,19 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     app.failed,
     ...(handedOver === undefined ? [] : [handedOver]),
     signal.first.then((name) => logger.info({ signal: name }, 'stopping: draining open connections')),
-    app.superseded.then((holder) =>
-      logger.warn(
+    app.superseded.then((holder) => {
+      code = EXIT.superseded;
+      logger.error(
         { holder },
         'superseded: another process holds the Lease of this node; draining without further writes ' +
           '(two instances on one node each need their own --node-name)',
-      ),
-    ),
+      );
+    }),
+    app.leaseRefused.then((reason) => {
+      code = EXIT.superseded;
+      isRefused = true;
+      logger.fatal({ reason }, 'refused: another process holds the Lease of this node, and stays alive');
+    }),
   ]);
   const drained = async () => {
     await service?.beforeStop();
@@ -148,7 +156,8 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     await app.drain();
     // The kubelet restarts a container whose first process exits, or whose health port stops answering. The restarted process would
     // take the sockets back from the successor. So this process stays until the kubelet sends a signal.
-    const isReplaced = !signal.seen() && process.pid === 1;
+    // A refused process replaced no other: the kubelet should show it as failed.
+    const isReplaced = !signal.seen() && process.pid === 1 && !isRefused;
     if (isReplaced) {
       logger.info({}, 'waiting for a signal: the kubelet restarts a container that exits by itself');
       await Promise.race([signal.first, new Promise((resolve) => setTimeout(resolve, REPLACED_WITHIN_MS))]);
@@ -157,21 +166,25 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     return null;
   };
   const second = await Promise.race([drained(), signal.second, app.failed]);
-  if (second === null) return EXIT.ok;
+  if (second === null) return signal.seen() && !isRefused ? EXIT.ok : code;
   logger.warn({ signal: second }, 'second signal: exiting immediately');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
   return signalExit(second);
 }
 
 /** The service for a supervisor and for upgrades without downtime; null when the configuration asks for neither. */
-async function openService(config: RunConfig, log: Log) {
-  const { handover: directory } = config;
+async function openService(config: RunConfig, processId: string, log: Log) {
+  const { handover: directory, lockDirectory } = config;
   const { env: environment, pid } = process;
+  if (lockDirectory !== null) {
+    const { requirePrivateDirectory } = await import('./lifecycle/handover-directory.ts');
+    requirePrivateDirectory(lockDirectory, process.getuid?.() ?? 0, '--lock-dir');
+  }
   if (directory === null && !environment.NOTIFY_SOCKET && !environment.LISTEN_FDS) return null;
   const { Service } = await import('./lifecycle/service.ts');
   const { native: addon } = await import('./netns/native.ts');
   const uid = process.getuid?.() ?? 0;
-  return Service.open({ addon, directory, version: version(), environment, pid, uid, log });
+  return Service.open({ addon, directory, version: version(), processId, environment, pid, uid, log });
 }
 
 function untilSignal(): {

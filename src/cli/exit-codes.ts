@@ -8,6 +8,8 @@ export const EXIT = {
   ok: 0 as ExitCode,
   failed: 1 as ExitCode,
   invalid: 2 as ExitCode,
+  /** Neither LSB nor systemd gives this number a name. */
+  superseded: 10 as ExitCode,
 } as const;
 
 /** What a shell shows for a program that this signal ended. */
@@ -26,6 +28,8 @@ export const EXIT_MEANINGS = {
     ok: 'the proxy drained its connections: after SIGTERM or SIGINT, or after a hand-over',
     failed: 'the start failed, or the control thread failed; the last log line has level fatal',
     invalid: 'a flag or a variable is wrong',
+    superseded:
+      'another process holds the Lease of its node: it took the Lease over, or it stayed alive while this one waited; a restart would not help',
     signal: 'a second SIGTERM (143) or SIGINT (130) ended the drain',
   },
   status: {

@@ -17,6 +17,7 @@ import { KubeSource } from '../control/sources/kube-source.ts';
 import { ListenerSource } from '../control/sources/listener-source.ts';
 import { openKubeClient } from '../kube/kube-client.ts';
 import type { Log } from '../telemetry/log/log-fields.ts';
+import type { ProcessOrigin } from './control-messages.ts';
 
 export interface ControlKubernetesOptions {
   readonly config: RunConfig;
@@ -26,7 +27,9 @@ export interface ControlKubernetesOptions {
   readonly version: string;
   readonly routesLive: () => boolean;
   readonly onChange: () => void;
+  readonly origin: ProcessOrigin;
   readonly onSuperseded: (holder: string) => void;
+  readonly onRefused: (reason: string) => void;
   readonly log: Log;
 }
 
@@ -43,7 +46,7 @@ export class ControlKubernetes {
   #defaultRoute: DefaultRouteAddress;
   #addressTimer: NodeJS.Timeout | null = null;
   #listen: string | null = null;
-  #unreachableAdvice: string | null = null;
+  #warnedAbout: string | null = null;
 
   /** Throws KubeconfigError when there are no usable credentials. Does not check that the API answers. */
   static async open(deps: ControlKubernetesOptions): Promise<ControlKubernetes> {
@@ -105,8 +108,10 @@ export class ControlKubernetes {
           node: config.nodeName ?? hostname().toLowerCase(),
           selector: config.nodeSelector,
           unknown: config.unknownNode,
-          onParticipation: ({ takesPart, reason }) => this.#tellParticipation(takesPart, reason),
+          onParticipation: ({ takesPart, reason }) => this.#logParticipation(takesPart, reason),
         },
+        claim: { ...deps.origin, takeOver: config.takeOver, daemonSet: config.daemonSet },
+        lockDirectory: config.lockDirectory ?? config.handover,
         liveness: config.liveness,
         propagationWaitMs: config.propagationWaitMs,
         allowMassDelete: config.allowMassDelete,
@@ -117,19 +122,26 @@ export class ControlKubernetes {
       onChange: deps.onChange,
       onOutcome: (outcome: WriteOutcome) => publishLog.write(outcome),
       onSuperseded: deps.onSuperseded,
+      onRefused: deps.onRefused,
+      onTaken: ({ holder, process }, reason) =>
+        deps.log(
+          'info',
+          { holder, reason: reason ?? 'expired' },
+          `took the Lease over from ${process === '' ? 'another process' : process}`,
+        ),
     });
   }
 
   /** Resolves when the first lists have arrived or failed. */
   async start(): Promise<void> {
-    this.#addressTimer = setInterval(() => void this.#lookAtAddress(), ADDRESS_EVERY_MS);
+    this.#addressTimer = setInterval(() => void this.#checkAddress(), ADDRESS_EVERY_MS);
     await Promise.all([this.publisher.start(), this.listeners.start()]);
   }
 
   /** The proxy accepts clients at this address and port. */
   listening(address: string, port: number): void {
     this.#listen = address;
-    this.#tellUnheard();
+    this.#warnIfUnreachable();
     this.publisher.listening(port);
   }
 
@@ -158,7 +170,7 @@ export class ControlKubernetes {
     await this.#client.close();
   }
 
-  #tellParticipation(takesPart: boolean, reason: string): void {
+  #logParticipation(takesPart: boolean, reason: string): void {
     const message = takesPart
       ? 'this instance takes part: it publishes and gets clients'
       : 'this instance does not take part: its slices are withdrawn, and clients use other instances';
@@ -174,22 +186,22 @@ export class ControlKubernetes {
    * Warns once for each advertised address at which this instance does not listen. It is no error: the address may be intended, for
    * example that of a proxy in front, or it may come from the default route.
    */
-  #tellUnheard(): void {
+  #warnIfUnreachable(): void {
     const choice = this.#advertised();
     if (this.#listen === null || choice.kind === 'none') return;
-    const doubt = isReachableAt(this.#listen, choice.address)
+    const advice = isReachableAt(this.#listen, choice.address)
       ? null
       : unreachableAdvice(this.#listen, choice.address, choice.from);
-    if (doubt !== null && doubt.found !== this.#unreachableAdvice)
-      this.#deps.log('warn', { fix: doubt.fix }, doubt.found);
-    this.#unreachableAdvice = doubt?.found ?? null;
+    if (advice !== null && advice.found !== this.#warnedAbout)
+      this.#deps.log('warn', { fix: advice.fix }, advice.found);
+    this.#warnedAbout = advice?.found ?? null;
   }
 
-  async #lookAtAddress(): Promise<void> {
+  async #checkAddress(): Promise<void> {
     const before = this.#defaultRoute;
     this.#defaultRoute = await readDefaultRouteAddress();
     if (JSON.stringify(before) === JSON.stringify(this.#defaultRoute)) return;
-    this.#tellUnheard();
+    this.#warnIfUnreachable();
     this.#deps.onChange();
   }
 }

@@ -1,5 +1,6 @@
 // The main thread's end of the boundary: starts the control thread, keeps its last published state and forwards its messages.
 // `health`, `withdraw` and `stop` wait with a deadline. While the control thread is busy or stuck, the routes stay as they are.
+import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { RunConfig } from '../cli/config/config.ts';
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
@@ -10,7 +11,7 @@ import type { PortOutcome } from '../routing/route-table.ts';
 import type { Log } from '../telemetry/log/log-fields.ts';
 import { changedDesired, type DesiredChanges, NOTHING_DESIRED } from './control-changes.ts';
 import { ControlHeartbeat } from './control-heartbeat.ts';
-import type { FromControl, ToControl } from './control-messages.ts';
+import type { FromControl, ProcessOrigin, ToControl } from './control-messages.ts';
 
 export interface ControlLinkOptions {
   readonly config: RunConfig;
@@ -58,7 +59,13 @@ const STOP_DEADLINE_MS = 5000;
 /** Added to the propagation wait. The control thread has a shorter deadline, so this one passes only if the thread is stuck. */
 const WITHDRAWAL_DEADLINE_MS = 6000;
 
+/** From the kernel: node:crypto would cost the main thread a megabyte, and it needs it for nothing else. */
+const randomId = (): string =>
+  readFileSync('/proc/sys/kernel/random/uuid', 'utf8').trim().replaceAll('-', '').slice(0, 12);
+
 export class ControlLink {
+  /** Distinguishes this process from its predecessor and its successor, in the Lease and in a handover. */
+  readonly processId = randomId();
   /** Rejects when the control thread fails; never resolves. */
   readonly failed: Promise<never>;
   /** Resolves when the routes reflect the first health verdicts. */
@@ -80,6 +87,7 @@ export class ControlLink {
   #settle: () => void;
   #becomeAble: () => void;
   #becomeReady: () => void;
+  #refuseLease: (reason: string) => void;
   #checks: readonly ReadyCheck[] = [{ name: 'control', failure: 'starting' }];
   #desired = NOTHING_DESIRED;
   #health: HealthAnswer = { health: new Map(), atMs: null };
@@ -105,6 +113,9 @@ export class ControlLink {
     const ready = Promise.withResolvers<void>();
     this.ready = ready.promise;
     this.#becomeReady = ready.resolve;
+    const refused = Promise.withResolvers<string>();
+    this.leaseRefused = refused.promise;
+    this.#refuseLease = refused.resolve;
     const superseded = Promise.withResolvers<string>();
     this.superseded = superseded.promise;
     this.#supersede = superseded.resolve;
@@ -147,10 +158,10 @@ export class ControlLink {
   }
 
   /** Resolves after the first turn, or when the thread ends earlier. */
-  start(handlers: ControlHandlers): Promise<void> {
+  start(handlers: ControlHandlers, predecessor: ProcessOrigin['predecessor'] = null): Promise<void> {
     this.#handlers = handlers;
     if (this.#stopping === null && !this.#ended) {
-      this.#post({ kind: 'start' });
+      this.#post({ kind: 'start', processId: this.processId, predecessor });
       this.#heartbeat.start();
     }
     return this.#started.promise;
@@ -158,6 +169,9 @@ export class ControlLink {
 
   /** Resolves with the holder's name when another process on this node supersedes this one; never rejects. */
   readonly superseded: Promise<string>;
+
+  /** Resolves with the reason when another process keeps the Lease of this node; never rejects. */
+  readonly leaseRefused: Promise<string>;
 
   /** What the control side must have done once before this process is ready. */
   get readyChecks(): readonly ReadyCheck[] {
@@ -278,6 +292,9 @@ export class ControlLink {
         return;
       case 'withdrawn':
         this.#withdrawn.resolve();
+        return;
+      case 'lease-refused':
+        this.#refuseLease(message.reason);
         return;
       case 'superseded':
         this.#supersede(message.holder);

@@ -1,15 +1,19 @@
 // The messages between the main thread and the control thread: plain data, copied between threads. The number of messages in flight
 // is bounded for each kind, so neither side builds up a queue for a busy peer.
 import type { KubernetesStatus } from '../control/apply/kubernetes-status.ts';
+import type { ClaimSettings } from '../control/instance/lease-claim.ts';
 import type { ReadyCheck } from '../control/objects/ready-check.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
 import type { LogFacts, LogLevel } from '../telemetry/log/log-fields.ts';
 import type { DesiredChanges } from './control-changes.ts';
 
+/** Where this process comes from. It decides whether the process may take the Lease of its node over. */
+export type ProcessOrigin = Pick<ClaimSettings, 'processId' | 'predecessor'>;
+
 export type ToControl =
   /** Once: start to observe and publish. Until then the thread only loads its code. */
-  | { readonly kind: 'start' }
+  | ({ readonly kind: 'start' } & ProcessOrigin)
   /** Once: the address of the TLS listener, with the port that was actually bound. */
   | { readonly kind: 'listening'; readonly address: string; readonly port: number }
   /** Dials to these backends failed (keys). The next message of this kind waits for `dials-noted`. */
@@ -52,6 +56,8 @@ export type FromControl =
   | { readonly kind: 'withdrawn' }
   /** Once: another process on this node supersedes this one. This process writes nothing more and should end. */
   | { readonly kind: 'superseded'; readonly holder: string }
+  /** Once: another process keeps the Lease of this node. This process must end. */
+  | { readonly kind: 'lease-refused'; readonly reason: string }
   | {
       readonly kind: 'health';
       readonly health: ReadonlyMap<string, TargetHealth>;

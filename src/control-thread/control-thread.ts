@@ -19,7 +19,7 @@ import type { PortOutcome } from '../routing/route-table.ts';
 import type { Log } from '../telemetry/log/log-fields.ts';
 import { version } from '../version.ts';
 import type { ControlKubernetes } from './control-kubernetes.ts';
-import type { FromControl, ToControl } from './control-messages.ts';
+import type { FromControl, ProcessOrigin, ToControl } from './control-messages.ts';
 import { ControlOutbox } from './control-outbox.ts';
 import { Readiness } from './readiness.ts';
 
@@ -61,7 +61,7 @@ class ControlThread {
         ...(this.#source?.readyChecks() ?? []),
         ...(this.#kubernetes?.publisher.readyChecks() ?? []),
       ],
-      later: () => [],
+      later: () => (this.#kubernetes === null ? [] : [this.#kubernetes.publisher.leaseCheck()]),
       onChange: (checks, able) => post({ kind: 'readiness', able, checks }),
     });
     const settings = healthSettings(config.health);
@@ -89,7 +89,7 @@ class ControlThread {
   receive(message: ToControl): void {
     switch (message.kind) {
       case 'start':
-        void this.#start(); // an error here is a bug: it ends the thread and then the process
+        void this.#start(message); // an error here is a bug: it ends the thread and then the process
         return;
       case 'listening':
         this.#kubernetes?.listening(message.address, message.port);
@@ -131,10 +131,10 @@ class ControlThread {
     }
   }
 
-  async #start(): Promise<void> {
+  async #start(origin: ProcessOrigin): Promise<void> {
     await this.#netns.start();
     try {
-      await this.#openSource();
+      await this.#openSource(origin);
     } catch (error) {
       if (!(error instanceof Error) || error.name !== 'KubeconfigError') throw error;
       this.#post({ kind: 'refused', reason: error.message });
@@ -153,7 +153,7 @@ class ControlThread {
     this.#readiness.probed();
   }
 
-  async #openSource(): Promise<void> {
+  async #openSource(origin: ProcessOrigin): Promise<void> {
     const { source, proxyAlways, trustSpecNetwork, ignoredSelectorLabels, intervalMs } = this.#config;
     if (source.kind === 'file') {
       const settings = { proxyAlways, trustSpecNetwork, ignoredLabels: new Set(ignoredSelectorLabels) };
@@ -170,6 +170,8 @@ class ControlThread {
       version: version(),
       routesLive: () => this.#outbox.routesTaken,
       onChange: () => this.#loop?.trigger('kubernetes'),
+      origin,
+      onRefused: (reason) => this.#post({ kind: 'lease-refused', reason }),
       onSuperseded: (holder) => this.#post({ kind: 'superseded', holder }),
       log: this.#log,
     });

@@ -132,6 +132,8 @@ beforeEach(async () => {
       host: '',
       nodeName: null,
       node: { node: 'net-1', selector: null, unknown: 'take-part', onParticipation: () => {} },
+      claim: { processId: 'a', predecessor: null, takeOver: false, daemonSet: null },
+      lockDirectory: null,
       liveness: 'lease',
       propagationWaitMs: 5000,
       allowMassDelete: false,
@@ -142,6 +144,8 @@ beforeEach(async () => {
     onChange: () => {},
     onOutcome: () => {},
     onSuperseded: () => {},
+    onRefused: () => {},
+    onTaken: () => {},
     now: () => nowMs,
     wallNow: () => nowMs,
   });

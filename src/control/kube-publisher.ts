@@ -16,10 +16,12 @@ import type { ReadyCheck } from './objects/ready-check.ts';
 import type { TurnCache } from './objects/turn-cache.ts';
 import { type DiffSettings, diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';
+import { servesAll } from './plan/serves-all.ts';
 import { PublicationSource } from './sources/publication-source.ts';
 import { type KubeWorld, kubeWorld } from './world/kube-world.ts';
 
-export interface KubePublisherOptions extends Pick<MembershipOptions, 'advertised' | 'onSuperseded'> {
+export interface KubePublisherOptions
+  extends Pick<MembershipOptions, 'advertised' | 'onSuperseded' | 'onRefused' | 'onTaken'> {
   readonly client: KubeClient;
   /** The cache of the control loop. */
   readonly cache: TurnCache;
@@ -43,6 +45,7 @@ export class KubePublisher implements Publisher {
   readonly #applier: Applier;
   readonly #events: EventWriter;
   #memory: PlanMemory = NO_MEMORY;
+  #servesAll = false;
   #eventProblem: string | null = null;
   #alarm: NodeJS.Timeout | null = null;
   #withdrawn: (() => void) | null = null;
@@ -50,7 +53,7 @@ export class KubePublisher implements Publisher {
 
   constructor(deps: KubePublisherOptions) {
     this.#deps = deps;
-    const { client, cache, settings, advertised, onSuperseded } = deps;
+    const { client, cache, settings, advertised, onSuperseded, onRefused, onTaken } = deps;
     const { namespace, clusterNamespace, instance } = settings;
     const now = deps.now ?? (() => performance.now());
     const wallNow = deps.wallNow ?? Date.now;
@@ -64,6 +67,9 @@ export class KubePublisher implements Publisher {
       advertised,
       onChange,
       onSuperseded,
+      onRefused,
+      onTaken,
+      servesAll: () => this.#servesAll,
       now,
       wallNow,
     });
@@ -128,6 +134,11 @@ export class KubePublisher implements Publisher {
     clearTimeout(timer);
   }
 
+  /** This process has held the Lease of its node. */
+  leaseCheck(): ReadyCheck {
+    return this.#membership.leaseCheck();
+  }
+
   readyChecks(): readonly ReadyCheck[] {
     return [...this.#objects.readyChecks(), ...this.#membership.readyChecks()];
   }
@@ -160,6 +171,7 @@ export class KubePublisher implements Publisher {
 
   plan(kube: KubeWorld, desired: DesiredState): Plan {
     const { settings, cache } = this.#deps;
+    this.#servesAll = servesAll(kube, desired);
     return diff(kube, desired, { settings, memory: this.#memory, cache });
   }
 

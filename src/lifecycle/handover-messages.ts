@@ -15,6 +15,8 @@ export type FromPredecessor =
   | {
       readonly kind: 'sockets';
       readonly version: string;
+      /** The sender in the Lease of its node. Absent in older releases. */
+      readonly process?: string;
       readonly sockets: readonly { readonly name: string; readonly pinned: boolean }[];
       readonly more: boolean;
     }
@@ -66,7 +68,7 @@ export function fromPredecessor(line: string): FromPredecessor | null {
   const message = parsed(line);
   switch (message?.kind) {
     case 'sockets': {
-      const { version, sockets, more } = message;
+      const { version, process, sockets, more } = message;
       if (!isText(version) || !Array.isArray(sockets)) return null;
       const named = sockets.map((each: unknown) =>
         isObject(each) && isText(each.name) ? { name: each.name, pinned: each.pinned === true } : null,
@@ -75,6 +77,7 @@ export function fromPredecessor(line: string): FromPredecessor | null {
       return {
         kind: 'sockets',
         version,
+        ...(isText(process) && { process }),
         sockets: named.filter((each) => each !== null),
         more: more === true,
       };

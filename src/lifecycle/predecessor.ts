@@ -24,6 +24,7 @@ const DEADLINE_MS = 10_000;
 export class Predecessor {
   readonly pid: number;
   readonly version: string;
+  readonly processId: string | null;
   readonly sockets: readonly HandedSocket[];
   readonly #socket: Socket;
   readonly #released = Promise.withResolvers<void>();
@@ -36,6 +37,7 @@ export class Predecessor {
     this.#socket = socket;
     this.pid = pid;
     this.version = given.version;
+    this.processId = given.processId;
     this.sockets = given.sockets;
     this.#deadlineMs = deadlineMs;
     socket.once('close', () => {

@@ -33,6 +33,8 @@ export interface ServiceOptions {
   /** The handover directory, shared with predecessor and successor; null: no handover. */
   readonly directory: string | null;
   readonly version: string;
+  /** Identifies this process in the Lease of its node. */
+  readonly processId: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly pid: number;
   readonly uid: number;
@@ -61,7 +63,10 @@ export interface Served {
 }
 
 /** Listening sockets to take over, and the predecessor that accepts on them until this process does. */
-export type Handover = Pick<Service, 'take' | 'hasPredecessor' | 'predecessorGone' | 'accepting'>;
+export type Handover = Pick<
+  Service,
+  'take' | 'hasPredecessor' | 'predecessor' | 'predecessorGone' | 'accepting'
+>;
 
 const NEVER = new Promise<never>(() => {});
 const STATUS_MS = 1000;
@@ -153,6 +158,11 @@ export class Service {
     return this.#predecessor !== null;
   }
 
+  /** The process that gave its sockets to this one; null: none did. */
+  get predecessor(): { readonly processId: string | null } | null {
+    return this.#predecessor;
+  }
+
   /** Resolves when the predecessor has ended; never resolves without one. */
   get predecessorGone(): Promise<void> {
     return this.#predecessor?.gone ?? NEVER;
@@ -178,7 +188,7 @@ export class Service {
    */
   async serving(served: Served): Promise<void> {
     if (this.#isOver) return; // a stop came first
-    const { directory, addon, uid, version, log } = this.#deps;
+    const { directory, addon, uid, version, processId, log } = this.#deps;
     this.#served = served;
     setTimeout(() => {
       if (this.#inherited.left.length > 0)
@@ -191,6 +201,7 @@ export class Service {
         addon,
         uid,
         version,
+        processId,
         sockets: () => served.sockets().map((each) => ({ ...each, pinned: this.#pinned.has(each.name) })),
         release: (successor) => this.#release(successor),
         upgrade: (settings) => this.upgrade(settings),

@@ -18,12 +18,15 @@ export interface SentSocket {
 export interface SendSocketsOptions {
   readonly addon: Pick<NativeAddon, 'sendDescriptors'>;
   readonly version: string;
+  readonly processId: string;
   /** All sockets that listen now. */
   readonly sockets: () => readonly SentSocket[];
 }
 
 export interface ReceivedSockets {
   readonly version: string;
+  /** The sender in the Lease of its node; null: its release does not tell it. */
+  readonly processId: string | null;
   readonly sockets: readonly HandedSocket[];
   /** Text that arrived after the sockets. */
   readonly rest: string;
@@ -43,7 +46,7 @@ const MOST_SOCKETS = 65_536;
  * so the loop waits until the successor reads some. Throws if the successor ends or does not read.
  */
 export async function sendSockets(socket: Socket, options: SendSocketsOptions): Promise<void> {
-  const { addon, version, sockets } = options;
+  const { addon, version, processId, sockets } = options;
   const endMs = performance.now() + SEND_LIMIT_MS;
   /** Returns the number of bytes that the kernel took; 0 while its buffer is full. */
   const trySend = (text: string, fds: readonly number[]): number => {
@@ -61,7 +64,7 @@ export async function sendSockets(socket: Socket, options: SendSocketsOptions): 
     const batch = missing.slice(0, SOCKETS_PER_MESSAGE);
     const more = missing.length > batch.length;
     const announced = batch.map(({ name, pinned }) => ({ name, pinned }));
-    const line = messageLine({ kind: 'sockets', version, sockets: announced, more });
+    const line = messageLine({ kind: 'sockets', version, process: processId, sockets: announced, more });
     const bytes = trySend(
       line,
       batch.map(({ fd }) => fd),
@@ -118,7 +121,7 @@ export async function receiveSockets(
         fd,
         ...addon.adoptListening(fd),
       }));
-      return { version: message.version, sockets, rest };
+      return { version: message.version, processId: message.process ?? null, sockets, rest };
     }
   } catch (error) {
     for (const fd of incoming.descriptors) closeSync(fd);

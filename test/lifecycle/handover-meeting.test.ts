@@ -37,6 +37,7 @@ async function serve(
     addon: native,
     uid,
     version: '1',
+    processId: 'a1',
     sockets,
     release: async () => {},
     upgrade: async () => ({ kind: 'failed', reason: 'not here' }),
@@ -139,7 +140,7 @@ async function service(startLimitMs: number, pid = process.pid) {
   const told: (string | null)[] = [];
   let released = 0;
   const running = await Service.open({
-    ...{ addon: native, directory, version: '1', environment: {}, pid, uid, startLimitMs },
+    ...{ addon: native, directory, version: '1', processId: 'a1', environment: {}, pid, uid, startLimitMs },
     log: (_level, _facts, message) => log.push(message),
     command: [process.execPath, '-e', ''],
   });

@@ -74,6 +74,12 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   'node-name': { wanted: "a host's name, at most 253 letters", values: ['', 'a b', 'ä', 'a'.repeat(254)] },
   'node-selector': { wanted: '', values: [] }, // below
   'unknown-node': { wanted: 'one of take-part, stay-out', values: ['', 'join', 'Take-part'] },
+  'lock-dir': { wanted: 'a path, such as /run/netns', values: ['run/isthmus', '~', 'x', ''] },
+  daemonset: {
+    wanted: '<namespace>/<name>:<generation>, for example isthmus/isthmus:7',
+    values: ['', 'isthmus', 'isthmus:7', 'a/b', 'a/b:x', 'a/b:-1', 'a/b:1.5', 'a/b/c:1', 'A/b:1', ':1'],
+  },
+  'take-over': { wanted: 'true or false', values: ['sure', '2', ' '] },
   'advertise-address': {
     wanted: 'an IP address, such as 192.0.2.10 or 2001:db8::10',
     values: ['', 'net-1', '10.0.0', '10.0.0.1:6443', '[fd00::1]', 'fe80::1%eth0', '10.0.0.0/8'],
@@ -257,6 +263,9 @@ describe('what is valid', () => {
         nodeName: null,
         nodeSelector: null,
         unknownNode: 'take-part',
+        lockDirectory: null,
+        daemonSet: null,
+        takeOver: false,
         advertiseAddress: null,
         podIp: null,
         liveness: 'auto',
@@ -311,6 +320,14 @@ describe('what is valid', () => {
       [{ key: 'zone', operator: 'In', values: new Set(['a']) }],
     ],
     ['unknown-node', 'stay-out', (config) => config.unknownNode, 'stay-out'],
+    ['lock-dir', '/run/isthmus', (config) => config.lockDirectory, '/run/isthmus'],
+    [
+      'daemonset',
+      'isthmus/isthmus:7',
+      (config) => config.daemonSet,
+      { name: 'isthmus/isthmus', generation: 7 },
+    ],
+    ['take-over', 'true', (config) => config.takeOver, true],
     ['advertise-address', '2001:db8::1', (config) => config.advertiseAddress, '2001:db8::1'],
     ['liveness', 'timestamp', (config) => config.liveness, 'timestamp'],
     ['propagation-wait', '0s', (config) => config.propagationWaitMs, 0],

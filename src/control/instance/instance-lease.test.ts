@@ -4,6 +4,7 @@ import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import type { LeaseObject } from '../objects/published-objects.ts';
 import { InstanceLease } from './instance-lease.ts';
+import type { ClaimReason } from './lease-claim.ts';
 
 const PATH = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
 
@@ -60,6 +61,8 @@ class LeaseStore implements Requester {
 describe('the Lease of an instance', () => {
   let store: LeaseStore;
   let nowMs: number;
+  /** The reason for which a process may take the Lease from another one. */
+  let claims: ClaimReason | null;
   const events: string[] = [];
   const open: InstanceLease[] = [];
 
@@ -68,6 +71,7 @@ describe('the Lease of an instance', () => {
     store = new LeaseStore();
     nowMs = 1000;
     events.length = 0;
+    claims = 'dead';
   });
   afterEach(async () => {
     for (const lease of open.splice(0)) await lease.stop({ release: false });
@@ -82,6 +86,8 @@ describe('the Lease of an instance', () => {
       holder,
       host,
       tags,
+      claim: { reason: async () => claims, taken: () => {} },
+      onTaken: (from, reason) => events.push(`${holder} took it from ${from.holder}: ${reason}`),
       now: () => nowMs,
       wallNow: () => Date.parse('2026-03-02T09:14:27Z') + nowMs,
       onChange: () => events.push(`${holder} changed`),
@@ -236,6 +242,7 @@ describe('the Lease of an instance', () => {
     expect(lease.state()).toMatchObject({ held: true, lapsed: true });
     store.broken = null;
     events.length = 0;
+    claims = 'dead';
     await pass(2000);
     expect(lease.state()).toMatchObject({ held: true, lapsed: false });
     expect(events).toContain('net-1/a changed');
@@ -248,6 +255,7 @@ describe('the Lease of an instance', () => {
     nowMs += 60_000;
     expect(lease.state().lapsed).toBe(true);
     events.length = 0;
+    claims = 'dead';
     await pass(10_000);
     expect(lease.state().lapsed).toBe(false);
     expect(events).toEqual(['net-1/a changed']);

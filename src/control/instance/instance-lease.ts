@@ -1,6 +1,6 @@
 // This instance's own Lease: acquired when the process is ready to serve, renewed while it runs, released at the end. Each node has
-// one Lease. After a successor process takes it over, this process writes nothing. A Lease of another host with the same name is not
-// touched. This file only reports the holder; other files decide.
+// one Lease. After a successor process takes it over, this process writes nothing. The Lease of another live process is taken only if
+// `claim` has a reason. This file only reports the holder; other files decide.
 import { resourcePath } from '../../kube/api-path.ts';
 import type { Requester } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
@@ -11,7 +11,8 @@ import { metadataPatch } from '../objects/metadata-patch.ts';
 import type { Problem } from '../objects/problem.ts';
 import { LEASE_SECONDS, type LeaseObject, leaseOf, microTime } from '../objects/published-objects.ts';
 import type { Tags } from '../objects/resource-tags.ts';
-import { LeaseRival, NameTakenError } from './lease-rival.ts';
+import type { ClaimReason, LeaseClaim } from './lease-claim.ts';
+import { type LeaseHolder, LeaseRival, leaseHolder, NameTakenError } from './lease-rival.ts';
 import type { OwnRenewals } from './lease-verdict.ts';
 
 export interface InstanceLeaseOptions {
@@ -22,31 +23,41 @@ export interface InstanceLeaseOptions {
   readonly holder: string;
   /** The boot id of this host; empty if unknown. */
   readonly host: string;
+  /** The pid and the host name of this process. */
+  readonly process?: string;
+  /** `<namespace>/<name>:<generation>` of our DaemonSet; empty: none. */
+  readonly daemonSet?: string;
   readonly clusterNamespace?: string | null;
   readonly tags: Tags;
+  /** Decides whether this process may take the Lease from another one at once. */
+  readonly claim: Pick<LeaseClaim, 'reason' | 'taken'>;
   readonly now: () => number;
   readonly wallNow: () => number;
   /** The Lease was acquired, lost, or renewed after it had expired. */
   readonly onChange: () => void;
+  /** The Lease was taken from another process; `reason` is null if it had run out. */
+  readonly onTaken: (from: LeaseHolder, reason: ClaimReason | null) => void;
   /** null: renewal works again. */
   readonly onProblem: (error: KubeError | NameTakenError | null) => void;
 }
 
 export interface LeaseState extends OwnRenewals {
   readonly held: boolean;
-  /** The watch shows another holder, and `confirmHolder` was not called since. */
+  /** The watch shows another holder, and no request to confirm it has started since. */
   readonly doubted: boolean;
   /** Held, but not renewed for its whole duration: instances that can renew consider this one dead. */
   readonly lapsed: boolean;
   /** The process that took the Lease over; null: none did. */
   readonly lostTo: string | null;
+  /** Why this process does not get the Lease: its holder stays alive. null: it may still get it. */
+  readonly refused: string | null;
 }
 
 const DURATION_MS = LEASE_SECONDS * 1000;
 const RENEW_MS = 10_000;
 const RETRY_MS = 2000;
 const REQUEST_MS = 8000;
-/** Shutdown does not wait longer: the Lease expires by itself. */
+/** How long the shutdown waits for the deletion. Without it, the Lease expires by itself. */
 const RELEASE_MS = 2000;
 
 export class InstanceLease {
@@ -57,9 +68,10 @@ export class InstanceLease {
   #held = false;
   /** The watch showed another holder. */
   #contested = false;
-  /** A renewal is to show the holder. If it fails, the next regular attempt does. */
+  /** `confirmHolder` started a renewal, whose answer shows the holder. If it fails, the next regular renewal shows it. */
   #confirming = false;
   #lostTo: string | null = null;
+  #refused: string | null = null;
   #okSinceMs: number | null = null;
   #lastRenewOkMs: number | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -85,21 +97,23 @@ export class InstanceLease {
   }
 
   /**
-   * Takes the Lease as the watch shows it. A successor takes it over between two of our renewals. So this process stops counting as
-   * the holder until a request shows who holds it (`confirmHolder`). Otherwise both processes would write the same objects until the
-   * next renewal. Starts no request.
+   * Takes in the Lease as the watch shows it. A successor process can take the Lease over between two of our renewals. If the watch
+   * shows another holder, this process does not count as the holder until a request confirms it (`confirmHolder`). Otherwise both
+   * processes would write the same objects until the next renewal. Starts no request.
    */
   seen(lease: LeaseObject | undefined): void {
     const holder = lease?.spec?.holderIdentity ?? '';
     if (!this.#held || this.#known === null || holder === '' || holder === this.#deps.holder) return;
-    // An event older than our own write still shows our predecessor.
+    // An event that is older than our own write still shows the predecessor.
     if (!isOlderVersion(this.#known.resourceVersion, lease?.metadata?.resourceVersion ?? '')) return;
     if (this.#contested) return;
     this.#contested = true;
     this.#confirming = false;
   }
 
-  /** Renews now instead of at the next interval, because `seen` found another holder. A running renewal shows the holder too. */
+  /**
+   * Renews now instead of at the next interval, because `seen` found another holder. If a renewal is already running, its answer is enough.
+   */
   confirmHolder(): void {
     if (!this.state().doubted || this.#stopped) return;
     this.#confirming = true;
@@ -115,12 +129,13 @@ export class InstanceLease {
       doubted: this.#contested && !this.#confirming,
       lapsed: this.#hasLapsed(),
       lostTo: this.#lostTo,
+      refused: this.#refused,
       okSinceMs: this.#okSinceMs,
       lastRenewOkMs: this.#lastRenewOkMs,
     };
   }
 
-  /** Stops renewing. `release` deletes the Lease if it is still ours, so other instances need not wait for its expiry. */
+  /** Stops renewing. `release` deletes the Lease if this process still holds it, so other instances need not wait for its expiry. */
   async stop({ release }: { readonly release: boolean }): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -142,7 +157,7 @@ export class InstanceLease {
   #step(): void {
     this.#timer = null;
     this.#underWay = this.#renewOrTake().then((ok) => {
-      if (this.#stopped || this.#lostTo !== null) return;
+      if (this.#stopped || this.#lostTo !== null || this.#refused !== null) return;
       this.#timer = setTimeout(() => this.#step(), ok ? RENEW_MS : RETRY_MS);
     });
   }
@@ -158,7 +173,7 @@ export class InstanceLease {
       if (lease === null) return false;
       this.#known = knownOf(lease);
       this.#held = true;
-      // The watch showed another holder during the request. `onChange` causes another look at the watch.
+      // The watch showed another holder during the request. `onChange` starts a turn, which reads the watch again.
       const doubted = this.#contested;
       const lapsed = this.#hasLapsed();
       this.#contested = false;
@@ -166,6 +181,7 @@ export class InstanceLease {
       this.#lastRenewOkMs = askedAtMs;
       if (this.#problem) onProblem(null);
       this.#problem = false;
+      if (!before) this.#deps.claim.taken('');
       if (!before || doubted || lapsed) onChange();
       return true;
     } catch (error) {
@@ -174,26 +190,26 @@ export class InstanceLease {
       this.#okSinceMs = null;
       this.#problem = true;
       onProblem(error);
-      return error instanceof NameTakenError; // a name conflict lasts, so a quick retry is useless
+      return false;
     }
   }
 
   /** null: another process was faster, or it is not yet known whether the other holder is alive. The caller retries. */
   async #take(): Promise<LeaseObject | null> {
-    const { namespace, instance, holder, host, clusterNamespace, tags, now, wallNow } = this.#deps;
+    const { namespace, instance, holder, host, process, daemonSet } = this.#deps;
+    const { clusterNamespace, tags, wallNow } = this.#deps;
     const found = await this.#read();
     const nowMs = wallNow();
-    if (found !== null) {
-      const rival = this.#rival.judge(found, holder, now(), nowMs);
-      if (rival.kind === 'alive') throw new NameTakenError(instance, rival.holder, rival.host);
-      if (rival.kind === 'unknown') return null;
-    }
+    const reason = found === null ? null : await this.#reason(found);
+    if (reason === 'none') return null;
     const transitions = found === null ? 0 : (found.spec?.leaseTransitions ?? 0) + 1;
     const lease = leaseOf({
       instance,
       namespace,
       holder,
       host,
+      ...(process !== undefined && { process }),
+      ...(daemonSet !== undefined && { daemonSet }),
       ...(clusterNamespace !== undefined && { clusterNamespace }),
       acquiredAtMs: nowMs,
       renewedAtMs: nowMs,
@@ -211,16 +227,41 @@ export class InstanceLease {
       }
       const { resourceVersion } = found.metadata ?? {};
       const metadata = { ...metadataPatch(found.metadata, lease.metadata), resourceVersion };
-      return await this.#request({
+      const taken = await this.#request({
         method: 'PATCH',
         patch: 'merge',
         body: { metadata, spec: lease.spec },
       });
+      this.#tellTaken(leaseHolder(found), reason);
+      return taken;
     } catch (error) {
       if (error instanceof KubeError && (error.code === 'conflict' || error.code === 'already-exists'))
         return null;
       throw error;
     }
+  }
+
+  /** Why this process may take the Lease; null: no live process holds it. `none`: it may not, or not yet. */
+  async #reason(found: LeaseObject): Promise<ClaimReason | null | 'none'> {
+    const { instance, holder, host, claim, now, wallNow } = this.#deps;
+    const rival = this.#rival.verdict(found, holder, now(), wallNow());
+    if (rival.kind === 'none') return null;
+    const reason = await claim.reason(found);
+    if (reason !== null) return reason;
+    if (rival.kind === 'unknown') return 'none';
+    const error = new NameTakenError(instance, rival, host !== '' && rival.host === host);
+    if (rival.certain) {
+      this.#refused = error.message;
+      this.#deps.onChange();
+    }
+    throw error;
+  }
+
+  #tellTaken(from: LeaseHolder, reason: ClaimReason | null): void {
+    const { holder, claim, onTaken } = this.#deps;
+    if (from.holder === '' || from.holder === holder) return;
+    claim.taken(from.holder);
+    onTaken(from, reason);
   }
 
   async #renew(resourceVersion: string): Promise<LeaseObject | null> {
@@ -238,7 +279,7 @@ export class InstanceLease {
       this.#deps.onChange();
       return null;
     }
-    // Another client edited or deleted the Lease, or the API server was restored from a backup. This process takes it again.
+    // Another client edited or deleted the Lease, or the API server was restored from a backup: take the Lease again.
     this.#known = null;
     return this.#take();
   }
@@ -255,8 +296,8 @@ export class InstanceLease {
   }
 
   /**
-   * Whether this is the Lease from before our takeover. An API server restored from a backup shows our predecessor again, which has
-   * exited. Both times come from this host's clock, which may have been set back, so the transition count must be lower too.
+   * Whether this Lease is older than our takeover. After a restore from a backup, the API server shows our predecessor again, which
+   * has exited. Both times come from this host's clock, which may have been set back, so the transition count must be lower too.
    */
   #isBefore({ spec }: LeaseObject): boolean {
     const known = this.#known;
@@ -289,12 +330,12 @@ export class InstanceLease {
   }
 }
 
-/** For an operator. `failure`: why the last renewal failed; null if it succeeded. */
+/** The problem to show to the operator. `failure`: why the last renewal failed; null if it succeeded. */
 export function leaseProblems(failure: string | null, takenForDead: boolean): readonly Problem[] {
   if (!takenForDead) return failure === null ? [] : [{ origin: 'lease', reason: failure }];
   const reason =
-    `${failure ?? 'it was not renewed'}; the other instances renew theirs and take this instance for dead, so it ` +
-    'publishes nothing anew until a renewal succeeds: let it patch its Lease (RBAC, admission webhooks)';
+    `${failure ?? 'it was not renewed'}; the other instances renew theirs and consider this instance dead, so it ` +
+    'publishes nothing new until a renewal succeeds: allow it to patch its Lease (RBAC, admission webhooks)';
   return [{ origin: 'lease', reason }];
 }
 

@@ -22,49 +22,70 @@ const lease = (
 
 describe('the Lease of our name', () => {
   const own = 'net-1/b';
-  const first = (object: LeaseObject, host = 'host-b', wallNow = WALL) =>
-    new LeaseRival(host).judge(object, own, 0, wallNow).kind;
+  const first = (object: LeaseObject, wallNow = WALL) =>
+    new LeaseRival().verdict(object, own, 0, wallNow).kind;
 
-  test.each<[title: string, object: LeaseObject, host?: string, wallNow?: number]>([
-    ['of a predecessor on this host', lease({ host: 'host-b' })],
-    ['of an instance without a recorded host', lease({ host: '' })],
-    ['on a host without a known boot id', lease(), ''],
+  test.each<[title: string, object: LeaseObject, wallNow?: number]>([
     ['without a holder', lease({ holder: '' })],
     ['that this process holds', lease({ holder: own })],
-    ['that was last renewed more than two minutes ago', lease(), 'host-b', WALL + 121_000],
-  ])('%s is ours to take at once', (_title, object, host, wallNow) => {
-    expect(first(object, host, wallNow)).toBe('none');
+    ['that was last renewed more than two minutes ago', lease(), WALL + 121_000],
+  ])('%s has no live holder', (_title, object, wallNow) => {
+    expect(first(object, wallNow)).toBe('none');
   });
 
-  test('of another host is not ours to take at once, even if the clocks differ', () => {
-    for (const wallNow of [WALL, WALL + 100_000, WALL - 1e9])
-      expect(first(lease(), 'host-b', wallNow)).toBe('unknown');
+  test('of another process may have a live holder, even if the clocks differ', () => {
+    for (const wallNow of [WALL, WALL + 100_000, WALL - 1e9]) expect(first(lease(), wallNow)).toBe('unknown');
   });
 
-  test('of another host that renews it is never ours', () => {
-    const rival = new LeaseRival('host-b');
-    expect(rival.judge(lease(), own, 0, WALL).kind).toBe('unknown');
+  test('of a process that renews it has a live holder, which is certain after one duration of the Lease', () => {
+    const rival = new LeaseRival();
+    expect(rival.verdict(lease(), own, 0, WALL).kind).toBe('unknown');
     for (let second = 10; second < 3600; second += 10) {
       const renewed = lease({ renewedAtMs: WALL + second * 1000 });
-      expect(rival.judge(renewed, own, second * 1000, WALL)).toEqual({
-        kind: 'alive',
-        holder: 'net-1/a',
-        host: 'host-a',
+      expect(rival.verdict(renewed, own, second * 1000, WALL)).toEqual({
+        ...{ kind: 'alive', certain: second >= 30 },
+        ...{ holder: 'net-1/a', host: 'host-a', process: '' },
       });
     }
   });
 
-  test('of another host that stopped renewing is ours after its expiry, as after a reboot of this host', () => {
-    const rival = new LeaseRival('host-b');
-    for (const now of [0, 10_000, 30_000]) expect(rival.judge(lease(), own, now, WALL).kind).toBe('unknown');
-    expect(rival.judge(lease(), own, 30_001, WALL).kind).toBe('none');
+  test('of a process that stopped renewing has no live holder after its expiry, as after a reboot of this host', () => {
+    const rival = new LeaseRival();
+    for (const now of [0, 10_000, 20_000, 30_000])
+      expect(rival.verdict(lease(), own, now, WALL).kind).toBe('unknown');
+    expect(rival.verdict(lease(), own, 30_001, WALL).kind).toBe('none');
+  });
+
+  test('of a process that is paused while another one waits has no live holder one duration later', () => {
+    const rival = new LeaseRival();
+    rival.verdict(lease(), own, 0, WALL);
+    const last = lease({ renewedAtMs: WALL + 9000 });
+    expect(rival.verdict(last, own, 10_000, WALL)).toMatchObject({ kind: 'alive', certain: false });
+    for (const now of [20_000, 30_000, 39_000])
+      expect(rival.verdict(last, own, now, WALL)).toMatchObject({ kind: 'alive', certain: false });
+    expect(rival.verdict(last, own, 40_001, WALL).kind).toBe('none');
   });
 
   test('cannot make its holder immortal', () => {
-    const rival = new LeaseRival('host-b');
+    const rival = new LeaseRival();
     const endless = lease({ durationSeconds: 2_000_000_000 });
-    rival.judge(endless, own, 0, WALL);
-    expect(rival.judge(endless, own, 300_001, WALL).kind).toBe('none');
+    for (let now = 0; now <= 300_000; now += 10_000)
+      expect(rival.verdict(endless, own, now, WALL).kind).toBe('unknown');
+    expect(rival.verdict(endless, own, 300_001, WALL).kind).toBe('none');
+  });
+
+  test('may have a live holder after a time without an answer of the API, in which no process could renew it', () => {
+    const rival = new LeaseRival();
+    expect(rival.verdict(lease(), own, 0, WALL).kind).toBe('unknown');
+    for (const now of [60_000, 75_000, 90_000])
+      expect(rival.verdict(lease(), own, now, WALL).kind).toBe('unknown');
+    expect(rival.verdict(lease(), own, 90_001, WALL).kind).toBe('none');
+  });
+
+  test('that is old may have a live holder if it is of the same boot of this host', () => {
+    const outage = WALL + 600_000;
+    expect(new LeaseRival('host-a').verdict(lease(), own, 0, outage).kind).toBe('unknown');
+    expect(new LeaseRival('host-b').verdict(lease(), own, 0, outage).kind).toBe('none');
   });
 });
 
@@ -100,7 +121,7 @@ describe('two hosts with one name', () => {
         return stored as T;
       },
     };
-    const told: string[] = [];
+    const reported: string[] = [];
     const instance = (holder: string, host: string) =>
       new InstanceLease({
         client,
@@ -109,10 +130,12 @@ describe('two hosts with one name', () => {
         holder,
         host,
         tags: {},
+        claim: { reason: async () => null, taken: () => {} },
+        onTaken: () => {},
         now: () => nowMs,
         wallNow: () => WALL + nowMs,
         onChange: () => {},
-        onProblem: (error) => told.push(error === null ? 'recovered' : error.message),
+        onProblem: (error) => reported.push(error === null ? 'recovered' : error.message),
       });
     const pass = async (seconds: number) => {
       for (let second = 0; second < seconds; second += 1) {
@@ -131,13 +154,15 @@ describe('two hosts with one name', () => {
       holderIdentity: 'net-1/a',
       leaseTransitions: 0,
     });
-    expect(new Set(told).size).toBe(1);
-    expect(told[0]).toContain('another host also goes by the name net-1');
-    expect(told[0]).toContain('--node-name');
+    expect(new Set(reported).size).toBe(1);
+    expect(reported[0]).toContain('another host also uses the name net-1');
+    expect(reported[0]).toContain('--node-name');
+    expect(second.state().refused).toBe(reported[0]);
     await first.stop({ release: true });
-    await pass(15);
-    expect(second.state().held).toBe(true);
-    expect(told.at(-1)).toBe('recovered');
-    await second.stop({ release: false });
+    const third = instance('net-1/c', 'host-b');
+    third.start();
+    await pass(3);
+    expect(third.state().held).toBe(true);
+    for (const each of [second, third]) await each.stop({ release: false });
   });
 });

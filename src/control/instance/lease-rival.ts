@@ -1,63 +1,99 @@
-// Detects two hosts with the same name: whether a live process on another host renews the Lease of our name. A successor process on
-// the same host may take the Lease over, also after a reboot. A process on another host must not: the two would take it from each
-// other forever. Only a *change* proves that the other process is alive. Starts no requests.
+// Whether the process that holds the Lease of our name is alive: only a *change* of the Lease proves it. A process that may not take the
+// Lease from a live holder waits here until the Lease runs out, or until it is certain that the holder stays. Starts no requests.
 
-import { HOST_ANNOTATION } from '../objects/object-labels.ts';
-import type { LeaseObject } from '../objects/published-objects.ts';
+import { HOST_ANNOTATION, PROCESS_ANNOTATION } from '../objects/object-labels.ts';
+import { LEASE_SECONDS, type LeaseObject } from '../objects/published-objects.ts';
+
+export interface LeaseHolder {
+  readonly holder: string;
+  /** The boot id of its host; empty: unknown. */
+  readonly host: string;
+  /** For an operator: pid and host name. Empty: not recorded. */
+  readonly process: string;
+}
 
 export type RivalVerdict =
-  /** This process may take the Lease. */
+  /** No process renews the Lease. */
   | { readonly kind: 'none' }
-  /** The holder is another host, or this host before a reboot. Only the expiry of the Lease can show which. */
+  /** Only the expiry of the Lease can show whether its holder is alive. */
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'alive'; readonly holder: string; readonly host: string };
+  /** `certain`: it still renewed the Lease when this process had waited for a whole duration of it. */
+  | ({ readonly kind: 'alive'; readonly certain: boolean } & LeaseHolder);
 
-/** Another host uses the name: this instance publishes nothing until that changes. */
+/** Another process uses the name: this instance publishes nothing until that changes. */
 export class NameTakenError extends Error {
   readonly code = 'name-taken';
 
-  constructor(instance: string, holder: string, host: string) {
+  constructor(instance: string, { holder, host, process }: LeaseHolder, isOurHost: boolean) {
+    const who = isOurHost ? 'another process on this host' : 'another host';
+    const boot = isOurHost || host === '' ? '' : `, with boot id ${host}`;
+    const shown = process === '' ? holder : `${holder} (${process})`;
+    const fix = isOurHost
+      ? 'stop it, or start this one with --take-over, or give each its own --node-name'
+      : 'give each host its own host name or --node-name';
     super(
-      `another host also goes by the name ${instance}: ${holder}, with boot id ${host}, lives and holds the Lease; ` +
-        'nothing is published from here until each has a host name, or a --node-name, of its own',
+      `${who} also uses the name ${instance}: ${shown}${boot}, is alive and holds the Lease; ` +
+        `this instance publishes nothing: ${fix}`,
     );
   }
 }
 
-const DEFAULT_DURATION_S = 30;
-/** Bounds the duration in a Lease, so no holder becomes immortal. */
+/** Bounds the duration in a Lease, so that every dead holder expires. */
 const MAX_DURATION_S = 300;
-/** By the wall clock, which may be wrong. So the limit is larger than the error of any clock in use. */
+/**
+ * A Lease that was renewed longer ago has expired. The wall clock decides this, so the limit is larger than the error of any clock in use.
+ */
 const CERTAINLY_OLD_MS = 120_000;
+/**
+ * Two looks that are further apart do not show that the holder was silent in between: while the API is unreachable, no process can
+ * renew. A renewal and the limit of its request take 18 s.
+ */
+const MAX_GAP_MS = 20_000;
 
 export class LeaseRival {
   readonly #host: string;
-  #seen: { readonly renewal: string; readonly atMs: number; readonly lives: boolean } | null = null;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #seen: { readonly renewal: string; readonly atMs: number } | null = null;
+  #since: { readonly atMs: number; renewedAfterMs: number | null } | null = null;
 
-  /** `host`: the boot id of this host. If it is empty, no rival is ever found. */
-  constructor(host: string) {
+  /** `host` is the boot id of this host; empty: unknown. */
+  constructor(host = '') {
     this.#host = host;
   }
 
   /** `now` is monotonic. */
-  judge(lease: LeaseObject, own: string, now: number, wallNow: number): RivalVerdict {
+  verdict(lease: LeaseObject, own: string, now: number, wallNow: number): RivalVerdict {
     const { holderIdentity: holder = '', renewTime = '', leaseDurationSeconds } = lease.spec ?? {};
-    const host = lease.metadata?.annotations?.[HOST_ANNOTATION] ?? '';
-    if (holder === '' || holder === own || host === '' || this.#host === '' || host === this.#host) {
-      this.#seen = null;
-      return { kind: 'none' };
-    }
-    const seconds = Math.max(leaseDurationSeconds ?? 0, DEFAULT_DURATION_S);
+    if (holder === '' || holder === own) return this.#none();
+    const seconds = Math.max(leaseDurationSeconds ?? 0, LEASE_SECONDS);
     const durationMs = Math.min(seconds, MAX_DURATION_S) * 1000;
     const renewal = `${holder} ${renewTime}`;
-    const before = this.#seen;
-    if (before === null && wallNow - Date.parse(renewTime) > CERTAINLY_OLD_MS) return { kind: 'none' };
-    if (before === null || before.renewal !== renewal)
-      this.#seen = { renewal, atMs: now, lives: before !== null };
-    else if (now - before.atMs > durationMs) {
-      this.#seen = null;
-      return { kind: 'none' };
-    }
-    return this.#seen?.lives === true ? { kind: 'alive', holder, host } : { kind: 'unknown' };
+    // On the same boot of this host, age proves nothing: an API outage stops the renewals of a live holder too.
+    const isSameBoot = this.#host !== '' && leaseHolder(lease).host === this.#host;
+    const isOld = wallNow - Date.parse(renewTime) > CERTAINLY_OLD_MS;
+    if (this.#seen === null && isOld && !isSameBoot) return this.#none();
+    const isGap = now - this.#lookedAtMs > MAX_GAP_MS;
+    this.#lookedAtMs = now;
+    if (isGap && this.#seen !== null) this.#seen = { ...this.#seen, atMs: now };
+    this.#since ??= { atMs: now, renewedAfterMs: null };
+    if (this.#seen === null) this.#seen = { renewal, atMs: now };
+    else if (this.#seen.renewal !== renewal) {
+      this.#seen = { renewal, atMs: now };
+      this.#since.renewedAfterMs = now - this.#since.atMs;
+    } else if (now - this.#seen.atMs > durationMs) return this.#none();
+    const { renewedAfterMs } = this.#since;
+    if (renewedAfterMs === null) return { kind: 'unknown' };
+    return { kind: 'alive', certain: renewedAfterMs >= durationMs, ...leaseHolder(lease) };
   }
+
+  #none(): RivalVerdict {
+    this.#seen = null;
+    this.#since = null;
+    return { kind: 'none' };
+  }
+}
+
+export function leaseHolder({ metadata, spec }: LeaseObject): LeaseHolder {
+  const { [HOST_ANNOTATION]: host = '', [PROCESS_ANNOTATION]: process = '' } = metadata?.annotations ?? {};
+  return { holder: spec?.holderIdentity ?? '', host, process };
 }

@@ -1,5 +1,5 @@
-// This instance among others: its Lease, its Node and its peers, as one view per turn. `look` starts no request.
-import { randomBytes } from 'node:crypto';
+// This instance among others: its Lease, its Node and its peers, as one view for each turn. `look` starts no request.
+import { hostname } from 'node:os';
 import { resourcePath } from '../../kube/api-path.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
@@ -16,6 +16,9 @@ import { isWatched, watchProblems } from '../sources/publication-source.ts';
 import type { AdvertisedAddress } from './advertise-address.ts';
 import { InstanceLease, leaseProblems } from './instance-lease.ts';
 import type { Peers, Self } from './instance-state.ts';
+import { type ClaimReason, type ClaimSettings, daemonSetText, LeaseClaim } from './lease-claim.ts';
+import type { LeaseHolder } from './lease-rival.ts';
+import { LivenessMark } from './liveness-mark.ts';
 import { EVERY_NODE, type Participation } from './node-participation.ts';
 import { NodeWatch, type NodeWatchOptions } from './node-watch.ts';
 import { PeerWatch } from './peer-watch.ts';
@@ -29,6 +32,9 @@ export interface MembershipSettings {
   readonly nodeName: string | null;
   readonly node: Pick<NodeWatchOptions, 'node' | 'selector' | 'unknown' | 'onParticipation'>;
   readonly liveness: 'auto' | LivenessMode;
+  readonly claim: ClaimSettings;
+  /** A directory that other processes of this host share with this one, for the proof that a holder is dead; null: none. */
+  readonly lockDirectory: string | null;
   /** Tags for the objects of this instance: its slices and its Lease. */
   readonly tags: Tags;
 }
@@ -36,11 +42,16 @@ export interface MembershipSettings {
 export interface MembershipOptions {
   readonly client: KubeClient;
   readonly settings: MembershipSettings;
-  /** Called on every turn, because an address can appear and disappear. */
+  /** Read in every turn, because an address can appear and disappear. */
   readonly advertised: () => AdvertisedAddress;
   readonly onChange: () => void;
   /** A successor process on this node holds the Lease: this process stops writing and must drain. */
   readonly onSuperseded: (holder: string) => void;
+  /** Another process keeps the Lease: this process must end. */
+  readonly onRefused: (reason: string) => void;
+  readonly onTaken: (from: LeaseHolder, reason: ClaimReason | null) => void;
+  /** This process serves every cluster that the published slices of this instance lead to. */
+  readonly servesAll: () => boolean;
   readonly now: () => number;
   readonly wallNow: () => number;
 }
@@ -50,7 +61,7 @@ export interface MembershipView {
   readonly peers: Peers;
   /** Names of Leases that the caller passes to `readLease`. */
   readonly doubtedLeases: readonly string[];
-  /** It is known whether this instance takes part. */
+  /** Whether this instance takes part is known. */
   readonly synced: boolean;
   /** The Leases are watched. */
   readonly complete: boolean;
@@ -71,6 +82,9 @@ export class Membership {
   readonly #leases: Reflector<LeaseObject>;
   readonly #node: NodeWatch;
   readonly #lease: InstanceLease;
+  readonly #mark: LivenessMark | null;
+  #markProblem: string | null = null;
+  #wasHeld = false;
   readonly #peers: PeerWatch;
   #port: number | null = null;
   #draining = false;
@@ -82,7 +96,9 @@ export class Membership {
   constructor(deps: MembershipOptions) {
     this.#deps = deps;
     const { client, settings, onChange, now, wallNow } = deps;
-    const { namespace, instance, clusterNamespace, host, tags, liveness } = settings;
+    const { namespace, instance, clusterNamespace, host, tags, liveness, claim, lockDirectory } = settings;
+    const holder = `${instance}/${claim.processId}`;
+    this.#mark = lockDirectory === null ? null : new LivenessMark({ directory: lockDirectory, holder });
     this.#leases = new Reflector<LeaseObject>({
       client,
       path: () =>
@@ -97,15 +113,23 @@ export class Membership {
       client,
       namespace,
       instance,
-      holder: `${instance}/${randomBytes(6).toString('hex')}`,
+      holder,
       host,
+      process: `pid ${process.pid} on ${hostname()}`,
+      daemonSet: claim.daemonSet === null ? '' : daemonSetText(claim.daemonSet),
+      claim: new LeaseClaim({
+        ...claim,
+        host,
+        markOf: async (of) => (await this.#mark?.stateOf(of)) ?? 'unknown',
+        servesAll: deps.servesAll,
+      }),
+      onTaken: deps.onTaken,
       clusterNamespace,
       tags,
       now,
       wallNow,
       onChange: () => {
-        const { lostTo } = this.#lease.state();
-        if (lostTo !== null) deps.onSuperseded(lostTo);
+        this.#leaseChanged();
         onChange();
       },
       onProblem: (error) => {
@@ -122,10 +146,28 @@ export class Membership {
     await Promise.all([this.#node.start(), this.#leases.ready()]);
   }
 
-  /** The proxy serves clients at this port. From now on this process takes part as an instance. */
+  /** The proxy serves clients at this port. From now on this process acquires and renews the Lease. */
   listening(port: number): void {
     this.#port = port;
+    void this.#openLease();
+  }
+
+  /** The mark comes first: other processes look for it as soon as the Lease names this process. */
+  async #openLease(): Promise<void> {
+    try {
+      await this.#mark?.open();
+    } catch (error) {
+      this.#markProblem = `${(error as Error).message}: after a crash, the next process waits until the Lease has run out`;
+    }
     this.#lease.start();
+  }
+
+  #leaseChanged(): void {
+    const { held, lostTo, refused } = this.#lease.state();
+    if (lostTo !== null) this.#deps.onSuperseded(lostTo);
+    if (refused !== null) this.#deps.onRefused(refused);
+    if (held && !this.#wasHeld) void this.#mark?.sweep();
+    this.#wasHeld ||= held;
   }
 
   /** From now on all slices of this instance are withdrawn. Returns whether this process ever published as this instance. */
@@ -157,6 +199,7 @@ export class Membership {
       problems: [
         ...watchProblems('leases', leases),
         ...leaseProblems(this.#leaseProblem, this.#isTakenForDead()),
+        ...(this.#markProblem === null ? [] : [{ origin: '--lock-dir', reason: this.#markProblem }]),
         ...this.#node.problems(),
         ...(waiting === null ? [] : [{ origin: 'instances', reason: waiting }]),
       ],
@@ -174,6 +217,11 @@ export class Membership {
     return [listCheck('leases', this.#leases.snapshot())];
   }
 
+  /** Passes once this process has held the Lease of its node. It takes the Lease only when it serves. */
+  leaseCheck(): ReadyCheck {
+    return { name: 'lease', failure: this.#wasHeld ? null : (this.#leaseProblem ?? 'not held yet') };
+  }
+
   status(): MembershipStatus {
     const { held, lostTo } = this.#lease.state();
     const notLost = held ? 'held' : 'not-yet';
@@ -189,6 +237,7 @@ export class Membership {
   async stop(): Promise<void> {
     this.#peers.stop();
     await this.#lease.stop({ release: this.#draining });
+    this.#mark?.close({ forget: this.#draining });
     await Promise.all([this.#node.stop(), this.#leases.stop()]);
   }
 
@@ -210,7 +259,7 @@ export class Membership {
     };
   }
 
-  /** A lapsed Lease counts only while some instance can renew. If none can, the API is the problem and all instances stay alive. */
+  /** A lapsed Lease counts only while another instance can renew. If none can, the API is the problem and all instances count as alive. */
   #isTakenForDead(): boolean {
     return this.#lease.state().lapsed && (this.#lastPeers?.anyRenews ?? false);
   }

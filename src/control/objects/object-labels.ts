@@ -20,6 +20,10 @@ export const NAME_HOLDER_ANNOTATION = 'isthmus.dev/name-holder';
 
 /** On a Lease: the boot id of the holder's host. Two hosts with the same name must not take the Lease from each other. */
 export const HOST_ANNOTATION = 'isthmus.dev/host';
+/** On a Lease: the holder's pid and host name, for operators. `lease-claim.ts` recognises an older release by its absence. */
+export const PROCESS_ANNOTATION = 'isthmus.dev/process';
+/** On a Lease: `<namespace>/<name>:<generation>` of the holder's DaemonSet; empty if the holder is not in one. */
+export const DAEMONSET_ANNOTATION = 'isthmus.dev/daemonset';
 
 /** On an OpenStackCluster, set by users: tags for all objects of that cluster. */
 export const TAGS_ANNOTATION = 'isthmus.dev/resource-tags';

@@ -11,6 +11,7 @@ import { leaseName, sliceName } from './instance-name.ts';
 import { listenerMetadata } from './listener-labels.ts';
 import {
   CLUSTER_NAMESPACE_ANNOTATION,
+  DAEMONSET_ANNOTATION,
   HOST_ANNOTATION,
   INSTANCE_LABEL,
   LISTENER_SELECTOR_ANNOTATION,
@@ -19,6 +20,7 @@ import {
   NAME_HOLDER_ANNOTATION,
   NODE_LABEL,
   OWNER_TAG,
+  PROCESS_ANNOTATION,
   PROXIED_CLUSTER_LABEL,
   PROXIED_SERVICE_LABEL,
   SERVICE_NAME_LABEL,
@@ -83,7 +85,7 @@ export interface ListenerServiceFacts {
 
 export function serviceOf(facts: ServiceFacts): ServiceObject {
   const { cluster, namespace, clusterNamespace, owner, mode, tags, holder, listener } = facts;
-  const { labels, annotations } = marked(tags, { [OWNER_TAG]: cluster });
+  const { labels, annotations } = taggedMetadata(tags, { [OWNER_TAG]: cluster });
   const marks = listener === undefined ? null : listenerMetadata({ ...listener, listener: listener.key });
   const port = listener?.port ?? SERVICE_PORT;
   return {
@@ -149,9 +151,12 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
   // Old instances do not support listeners, so the slice of a listener never needs their labels.
   const mode = marks === null ? facts.mode : 'lease';
   if (mode === 'timestamp' && timestamp === null)
-    throw new Error('a slice of mode timestamp needs one: old instances crash without');
-  const { labels, annotations } = marked(facts.tags, { [OWNER_TAG]: cluster, [INSTANCE_LABEL]: instance });
-  const beside = mode === 'timestamp';
+    throw new Error('a slice of mode timestamp needs a time stamp: old instances crash without it');
+  const { labels, annotations } = taggedMetadata(facts.tags, {
+    [OWNER_TAG]: cluster,
+    [INSTANCE_LABEL]: instance,
+  });
+  const besideOldInstances = mode === 'timestamp';
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
@@ -163,12 +168,12 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
         [MANAGED_BY_LABEL]: MANAGED_BY,
         [SERVICE_NAME_LABEL]: service,
         ...(marks?.labels ?? { [PROXIED_CLUSTER_LABEL]: cluster }),
-        ...(beside ? { [NODE_LABEL]: instance, [PROXIED_SERVICE_LABEL]: 'true' } : {}),
+        ...(besideOldInstances ? { [NODE_LABEL]: instance, [PROXIED_SERVICE_LABEL]: 'true' } : {}),
       },
       annotations: {
         ...annotations,
         ...marks?.annotations,
-        ...(beside ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}),
+        ...(besideOldInstances ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}),
       },
       ...ownerReferences(facts.owner, namespace),
     },
@@ -192,6 +197,10 @@ export interface LeaseFacts {
   readonly holder: string;
   /** The boot id of the host; empty if unknown. */
   readonly host: string;
+  /** The pid and the host name of the holder. */
+  readonly process?: string;
+  /** `<namespace>/<name>:<generation>` of the holder's DaemonSet; empty: none. */
+  readonly daemonSet?: string;
   /** The namespace that the holder watches for clusters; null means all. */
   readonly clusterNamespace?: string | null;
   readonly durationSeconds?: number;
@@ -203,7 +212,7 @@ export interface LeaseFacts {
 }
 
 export function leaseOf(facts: LeaseFacts): LeaseObject {
-  const { labels, annotations } = marked(facts.tags, { [INSTANCE_LABEL]: facts.instance });
+  const { labels, annotations } = taggedMetadata(facts.tags, { [INSTANCE_LABEL]: facts.instance });
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
@@ -214,6 +223,8 @@ export function leaseOf(facts: LeaseFacts): LeaseObject {
       annotations: {
         ...annotations,
         ...(facts.host !== '' && { [HOST_ANNOTATION]: facts.host }),
+        ...(facts.process !== undefined && { [PROCESS_ANNOTATION]: facts.process }),
+        ...(facts.daemonSet !== undefined && { [DAEMONSET_ANNOTATION]: facts.daemonSet }),
         ...(facts.clusterNamespace !== undefined && {
           [CLUSTER_NAMESPACE_ANNOTATION]: facts.clusterNamespace ?? EVERYWHERE,
         }),
@@ -229,9 +240,10 @@ export function leaseOf(facts: LeaseFacts): LeaseObject {
   };
 }
 
-/** Tags and ownership marks, as labels and as annotations, plus the list of applied tags. */
-function marked(tags: Tags, marks: Tags): { readonly labels: Tags; readonly annotations: Tags } {
-  return { labels: { ...tags, ...marks }, annotations: { ...tags, ...appliedAnnotation(tags), ...marks } };
+/** Tags and ownership labels, as labels and as annotations, plus the list of applied tags. */
+function taggedMetadata(tags: Tags, ownership: Tags): { readonly labels: Tags; readonly annotations: Tags } {
+  const annotations = { ...tags, ...appliedAnnotation(tags), ...ownership };
+  return { labels: { ...tags, ...ownership }, annotations };
 }
 
 /** A MicroTime has six decimal digits. The API server rejects the three of `toISOString`. */

@@ -62,7 +62,7 @@ test('the second host of the same name reports the conflict, and takes nothing f
   await second.start(...FAST);
   await site.problem(
     second,
-    /another host also goes by the name net-1: net-1\/\w+, with boot id [0-9a-f-]{36}, lives/,
+    /another host also uses the name net-1: net-1\/\w+ \(pid \d+ on .*\), with boot id [0-9a-f-]{36}, is alive/,
   );
   const warnings = () =>
     second.log.filter(({ level, reason }) => level === 'warn' && String(reason).includes('--node-name'));
@@ -80,13 +80,21 @@ test('the doctor on the second host says what to change', async () => {
   const { KUBECONFIG = '' } = second.environment;
   const { stdout } = await doctorBeside(KUBECONFIG, elsewhere);
   expect(stdout).toMatch(
-    /problem {2}node-name +net-1: another host goes by this name too: net-1\/\w+ renews the Lease/,
+    /problem {2}node-name +net-1: another host also uses this name: net-1\/\w+ renews the Lease/,
   );
   expect(stdout).toContain('Give each host a host name, or a --node-name, of its own');
 });
 
+test('the second host gives up and names the first', async () => {
+  expect(await second.ended(120_000)).toBe(10);
+  const fatal = second.log.find(({ level }) => level === 'fatal');
+  expect(fatal?.reason).toMatch(
+    /^another host also uses the name net-1: net-1\/\w+ \(pid \d+ on .*\), with boot id /,
+  );
+});
+
 test('the doctor beside a superseded process on the same host reports the conflict and what to change', async () => {
-  const rival = await site.instance('net-1');
+  const rival = await site.instance('net-1', '--take-over');
   // The log shows it. The process then drains and stops answering when the drain ends.
   await until('the first has lost the Lease', () =>
     first.log.some(({ msg }) => msg.startsWith('superseded: another process holds the Lease')),
@@ -96,7 +104,7 @@ test('the doctor beside a superseded process on the same host reports the confli
   rival.signal('SIGKILL');
   await rival.ended();
   expect(stdout).toMatch(
-    /problem {2}node-name +net-1: another isthmus on this host goes by this name too: net-1\/\w+ renews the Lease/,
+    /problem {2}node-name +net-1: another isthmus on this host uses this name too: net-1\/\w+ renews the Lease/,
   );
   expect(stdout).toContain('Let one of them run');
   await first.ended();
@@ -115,6 +123,9 @@ test('a restart on the first host is no conflict: the process gets its Lease bac
 test('when the first host stops gracefully, the second may take its place', async () => {
   first.signal('SIGTERM');
   expect(await first.ended()).toBe(0);
+  second = site.management.instance('net-1');
+  second.within = elsewhere;
+  await second.start(...FAST);
   await until('it holds the Lease', async () => (await second.status()).kubernetes?.lease === 'held');
   await site.published('alpha-net-1');
   await site.untilWell(second);

@@ -70,8 +70,8 @@ describe('a restart on the same node', () => {
 describe('two processes with one node name', () => {
   test('end with one process if the operator says so: the older drains by itself and writes nothing more', async () => {
     const older = first;
-    const younger = await site.instance('net-1');
-    expect(await older.ended()).toBe(0);
+    const younger = await site.instance('net-1', '--take-over');
+    expect(await older.ended()).toBe(10);
     expect(older.log.map(({ msg }) => msg)).toContainEqual(
       expect.stringContaining('superseded: another process holds the Lease'),
     );
@@ -84,8 +84,7 @@ describe('two processes with one node name', () => {
     expect(wrote).toEqual([]);
     expect(site.isReady('alpha-net-1')).toBe(true);
     first = younger;
-    const { status } = await younger.get('/readyz');
-    expect(status).toBe(200);
+    await expect.poll(async () => (await younger.get('/readyz')).status).toBe(200);
   });
 });
 

@@ -157,7 +157,9 @@ describe('an instance with a node selector', () => {
     await expect.poll(takesPart).toBe(false);
     await expect
       .poll(async () => (await isthmus.status()).problems)
-      .toEqual([{ origin: '--node-selector', reason: expect.stringMatching(/cannot be read .*stays out/) }]);
+      .toEqual([
+        { origin: '--node-selector', reason: expect.stringMatching(/cannot be read .*does not take part/) },
+      ]);
     expect(states()).toBe('');
     await expect.poll(async () => (await isthmus.status()).kubernetes?.staleSince).toBeNull();
   });

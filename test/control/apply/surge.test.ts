@@ -1,6 +1,7 @@
 // Two processes of one node that share no socket, like a DaemonSet with surge where each Pod has its own address.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Isthmus } from '../../support/isthmus.ts';
 import { FAST_TIMES, PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
 
@@ -11,13 +12,21 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
+/** Two Pods of one DaemonSet: each has its own directory. */
+const pods = (node: string) =>
+  [7, 8].map((generation) => {
+    const isthmus = site.management.instance(node);
+    isthmus.environment.ISTHMUS_DAEMONSET = `isthmus/isthmus:${generation}`;
+    isthmus.environment.ISTHMUS_LOCK_DIR += `-${generation}`;
+    return isthmus;
+  }) as [Isthmus, Isthmus];
+
 const TIMES = ['--health-interval', '200ms', '--propagation-wait', '4s'];
 /** The delay of a kube-proxy. */
 const LATE_MS = 1000;
 
 test('the superseded process serves clients of a slow kube-proxy, and then ends', async () => {
-  const older = site.management.instance('net-1');
-  const younger = site.management.instance('net-1');
+  const [older, younger] = pods('net-1');
   await older.start('--advertise-address', '192.0.2.1', ...TIMES);
   await site.published('alpha-net-1');
   const ports = site.watch(() => {
@@ -42,7 +51,7 @@ test('the superseded process serves clients of a slow kube-proxy, and then ends'
   })();
   try {
     await younger.start('--advertise-address', '192.0.2.2', ...TIMES);
-    expect(await older.ended()).toBe(0);
+    expect(await older.ended()).toBe(10);
     await until('clients go to the younger', () => answers.includes('younger'));
   } finally {
     done = true;
@@ -54,8 +63,7 @@ test('the superseded process serves clients of a slow kube-proxy, and then ends'
 });
 
 test('a superseded process that is the first of its container waits for its signal, and stays live for the kubelet until then', async () => {
-  const older = site.management.instance('net-2');
-  const younger = site.management.instance('net-2');
+  const [older, younger] = pods('net-2');
   older.within = ['unshare', '--pid', '--fork', '--kill-child'];
   await older.start('--advertise-address', '192.0.2.1', ...FAST_TIMES);
   await site.published('alpha-net-2');

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { additionalListenerDefinition } from '../../fake-kube-api/types/additional-listener-definition.ts';
 import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from '../../fake-kube-api/management-api.ts';
 import { neededRules } from '../../fake-kube-api/needed-access.ts';
+import { additionalListenerDefinition } from '../../fake-kube-api/types/additional-listener-definition.ts';
 import {
   machineDefinition,
   type OpenStackClusterVersion,
@@ -93,7 +93,13 @@ export class Management {
     writeFileSync(kubeconfig, this.#api.kubeconfig(user));
     const isthmus = new Isthmus();
     isthmus.source = 'kubernetes';
-    Object.assign(isthmus.environment, { KUBECONFIG: kubeconfig, NODE_NAME: node });
+    // Processes of one node share a directory: a restart after SIGKILL takes the Lease at once.
+    const lockDirectory = join(this.directory, `lock-${node}`);
+    Object.assign(isthmus.environment, {
+      KUBECONFIG: kubeconfig,
+      NODE_NAME: node,
+      ISTHMUS_LOCK_DIR: lockDirectory,
+    });
     this.#instances.push(isthmus);
     return isthmus;
   }
