@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Labels } from '../../src/kube/labels/label-requirement.ts';
 import { matches, parseLabelSelector } from '../../src/kube/labels/label-selector.ts';
-import { matchesNode, parseNodeSelector } from '../../src/kube/labels/node-selector.ts';
+import { parseNodeSelector, unmetRequirement } from '../../src/kube/labels/node-selector.ts';
 import { labelSelectors, labelSets, nodeSelectors } from '../kube/selector-cases.ts';
 import { componentCommand } from './component.ts';
 
@@ -49,7 +49,7 @@ function ours({ kind, labelSelector, nodeSelector, labels: sets }: Case): Verdic
   if (kind === 'node') {
     const parsed = parseNodeSelector(nodeSelector);
     if (parsed.kind !== 'selector') return none;
-    return { valid: true, matches: sets.map((each) => matchesNode(parsed.selector, each)) };
+    return { valid: true, matches: sets.map((each) => unmetRequirement(parsed.selector, each) === null) };
   }
   const parsed = parseLabelSelector(labelSelector);
   if (parsed.kind === 'invalid') return none;

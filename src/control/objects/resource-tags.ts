@@ -12,7 +12,7 @@ export type ReadTags =
   /** Never empty. Isthmus uses none of the tags then. */
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
-export const NO_TAGS: ReadTags = Object.freeze({ kind: 'tags', tags: Object.freeze({}) });
+const NO_TAGS: ReadTags = Object.freeze({ kind: 'tags', tags: Object.freeze({}) });
 
 /** Each tag becomes a label and an annotation on every object. */
 const MAX_TAGS = 32;

@@ -7,7 +7,7 @@ import { addressVerdict } from './api-server-address.ts';
 import { isRecord, manifestFields } from './manifest-fields.ts';
 
 export const MACHINE_GROUP = 'cluster.x-k8s.io';
-export const MACHINE_KIND = 'Machine';
+const MACHINE_KIND = 'Machine';
 /** Best first. Both versions have these fields at the same paths. */
 export const MACHINE_VERSIONS: readonly string[] = ['v1beta2', 'v1beta1'];
 

@@ -32,7 +32,7 @@ export interface ManifestContents {
   readonly machines: readonly Found<MachineFacts>[];
 }
 
-export const NO_CONTENTS: ManifestContents = Object.freeze({ clusters: [], listeners: [], machines: [] });
+const NO_CONTENTS: ManifestContents = Object.freeze({ clusters: [], listeners: [], machines: [] });
 
 export type ManifestSettings = ReadingSettings & ListenerReadingSettings;
 

@@ -22,7 +22,6 @@ export type ParsedLabelSelector =
   /** Each problem with its path; never empty. */
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
-export const EVERYTHING: LabelSelector = Object.freeze({ requirements: Object.freeze([]) });
 export const NOTHING: LabelSelector = Object.freeze({ requirements: null });
 
 const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];

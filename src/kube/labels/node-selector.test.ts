@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { matchesNode, parseNodeSelector, unmetRequirement } from './node-selector.ts';
+import { parseNodeSelector, unmetRequirement } from './node-selector.ts';
 
 const matched = (list: unknown, labels: Record<string, string>): boolean => {
   const parsed = parseNodeSelector(list);
   if (parsed.kind !== 'selector') throw new Error(JSON.stringify(parsed));
-  return matchesNode(parsed.selector, labels);
+  return unmetRequirement(parsed.selector, labels) === null;
 };
 const one = (key: string, operator: string, ...values: string[]) => [{ key, operator, values }];
 

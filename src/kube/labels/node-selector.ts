@@ -26,15 +26,12 @@ export function parseNodeSelector(value: unknown, path = 'matchExpressions'): Pa
   return selector.length === 0 ? { kind: 'every-node' } : { kind: 'selector', selector };
 }
 
-export const matchesNode = (selector: NodeSelector, labels: Labels): boolean =>
-  selector.every((requirement) => meets(requirement, labels));
-
 /** The first unmet requirement, for a message; null if all are met. */
 export function unmetRequirement(selector: NodeSelector, labels: Labels): string | null {
   const unmet = selector.find((requirement) => !meets(requirement, labels));
   return unmet === undefined ? null : requirementText(unmet);
 }
 
-export function requirementText({ key, operator, values }: LabelRequirement): string {
+function requirementText({ key, operator, values }: LabelRequirement): string {
   return values.size === 0 ? `${key} ${operator}` : `${key} ${operator} ${[...values].join(', ')}`;
 }
