@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/run/longest-first.ts';
 
 // vitest starts each worker with process.execPath and has no setting for it. The wrapper gives each worker its own /run/netns and
 // loopback. Outside the sandbox (`npm run check`), the wrapper lacks the rights for that, and no test creates namespaces.
@@ -15,27 +16,45 @@ const floods = [
   'test/attacks/slots.test.ts',
 ];
 
-// Every test file runs in its own process: tests count descriptors and threads of their process, and a test that dies by a signal
-// must not end the others.
+/**
+ * Many files wait for seconds, for example until a Lease expires. The other processes use the cores meanwhile. docs/architecture/tests.md
+ * says what was measured.
+ */
+const SIDE_BY_SIDE = 4;
+
+// Files of test/ run in a process each: tests count descriptors and threads of their process, and a test that dies by a signal must not
+// end the others. Tests beside the sources do neither: they share a worker for each core, because a new process costs more than most of
+// these files.
 export default defineConfig({
   test: {
     projects: [
       {
         extends: true,
         test: {
-          name: 'side by side',
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'demo/**/*.test.ts'],
-          exclude: floods,
-          // Many files wait for seconds, for example until a Lease expires. A third process uses the cores meanwhile.
-          maxWorkers: 3,
+          name: 'sources',
+          include: ['src/**/*.test.ts', 'demo/**/*.test.ts'],
+          isolate: false,
+          setupFiles: ['test/support/run/shared-worker.ts'],
+          maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        test: { name: 'alone', include: floods, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: {
+          name: 'side by side',
+          include: ['test/**/*.test.ts'],
+          exclude: floods,
+          maxWorkers: SIDE_BY_SIDE,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: floods, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
+    sequence: { sequencer: LongestFirst },
     pool: 'forks',
     // Upper bounds, not expectations: a machine may be ten times slower than usual. Each bound exceeds every wait inside a test
     // (WAIT_MS of test/support/tcp.ts), because those waits report what they waited for. A test checks speed itself if speed matters.
