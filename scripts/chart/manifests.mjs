@@ -15,14 +15,19 @@ const COPIED = join(CHART, 'files', 'crds');
 const RENDERED = [
   { file: 'deploy/manifests/isthmus.yaml', about: 'Isthmus as a DaemonSet, with its rights', args: [] },
   {
+    file: 'deploy/manifests/isthmus-pod-network.yaml',
+    about: 'The same without the network of the host: each Pod has an address of its own',
+    args: ['--set=hostNetwork=false'],
+  },
+  {
     file: 'deploy/examples/kubernetes-source/rbac.yaml',
     about:
-      'What Isthmus may do in the management cluster, and no more, for one that runs outside of it (docs/explanation/privileges.md)',
+      'The rights of an instance that runs outside of the management cluster, and no others (docs/explanation/privileges.md)',
     args: ['--show-only=templates/serviceaccount.yaml', '--show-only=templates/rbac.yaml'],
   },
   {
     file: 'deploy/examples/kubernetes-source/rbac-node-selector.yaml',
-    about: 'The same, with the right to read Nodes, which --node-selector needs',
+    about: 'The rights of rbac.yaml, and the right to read Nodes for --node-selector',
     args: [
       '--show-only=templates/serviceaccount.yaml',
       '--show-only=templates/rbac.yaml',
@@ -54,7 +59,8 @@ export function renderedManifests(helm) {
 }
 
 function rendered(helm, about, args) {
-  const all = ['template', 'isthmus', CHART, '--namespace=magnum-system', ...args];
+  // Hooks serve `helm uninstall` only.
+  const all = ['template', 'isthmus', CHART, '--namespace=magnum-system', '--no-hooks', ...args];
   const text = execFileSync(helm, all, { encoding: 'utf8' });
   const plain = text
     .split('\n')

@@ -15,7 +15,8 @@ const [CONTAINER] = POD.containers;
 /** As flags, because an instance has only the variables of a Pod; the test sets the log flags. The kubelet expands the variable. */
 const FLAGS = (CONTAINER.env as { name: string; value?: string }[])
   .filter(({ name, value }) => value !== undefined && !name.startsWith('ISTHMUS_LOG_'))
-  .map(({ name, value }) => `--${name.replace('ISTHMUS_', '').toLowerCase().replaceAll('_', '-')}=${value}`);
+  .map(({ name, value }) => [name.replace('ISTHMUS_', ''), value?.replace('$(POD_TEMPLATE_GENERATION)', '1')])
+  .map(([name, value]) => `--${name?.toLowerCase().replaceAll('_', '-')}=${value}`);
 const ADDRESS = '10.250.0.21';
 
 let site: Site;

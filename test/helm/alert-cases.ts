@@ -110,7 +110,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     false,
   ),
   listenerCase(
-    'it has none but the next generation',
+    'it has only members of the next generation',
     {
       ...{ [member('net-1', 'Ready')]: '0x8', [member('net-1', 'NotReady')]: '0x8' },
       [member('net-1', 'Ignored')]: '3x8',

@@ -171,7 +171,7 @@ describe('the dashboard', () => {
 });
 
 test('the target labels are those that the monitors of the chart set', () => {
-  const monitor = only(rendered({ monitoring: { podMonitor: { enabled: true } } }), 'PodMonitor');
+  const monitor = only(rendered(MATRIX['a PodMonitor where Pods declare ports']), 'PodMonitor');
   const [endpoint] = monitor.spec.podMetricsEndpoints;
   expect(endpoint.honorLabels).toBe(true);
   expect(endpoint.relabelings).toEqual([

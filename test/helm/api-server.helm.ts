@@ -22,7 +22,7 @@ import { only, type Rendered, rendered, renderedText, type Values } from './rend
 import { MATRIX } from './value-matrix.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const EXAMPLES = join(ROOT, 'deploy', 'examples', 'helm');
+const PRESETS = join(CHART, 'presets');
 const NAMESPACE = 'magnum-system';
 const { ISTHMUS_MONITORING_DEFINITIONS: monitoring } = process.env;
 if (monitoring === undefined) console.warn('NOT TESTED: PodMonitor, ServiceMonitor and PrometheusRule');
@@ -89,24 +89,21 @@ describe('the API server accepts', () => {
     },
   );
 
-  test.each(readdirSync(EXAMPLES).filter((name) => name.endsWith('.yaml')))(
-    'deploy/examples/helm/%s',
+  test.each(readdirSync(PRESETS).filter((name) => name.endsWith('.yaml')))('presets/%s', async (name) => {
+    const values = parse(readFileSync(join(PRESETS, name), 'utf8')) as Values;
+    if (monitoring === undefined && usesOperator(values)) return;
+    expect(await kubectl(DRY_RUN, renderedText(values))).not.toMatch(/warning/i);
+  });
+
+  test.each(['isthmus.yaml', 'isthmus-pod-network.yaml'])(
+    'the plain manifest %s, applied as in the docs',
     async (name) => {
-      const values = parse(readFileSync(join(EXAMPLES, name), 'utf8')) as Values;
-      if (monitoring === undefined && usesOperator(values)) return;
-      expect(await kubectl(DRY_RUN, renderedText(values))).not.toMatch(/warning/i);
+      const file = join(ROOT, 'deploy/manifests', name);
+      expect(await kubectl(['apply', '--dry-run=server', '-f', file])).toMatch(
+        /daemonset\.apps\/isthmus created/,
+      );
     },
   );
-
-  test('the plain manifests, applied as in the docs', async () => {
-    const said = await kubectl([
-      'apply',
-      '--dry-run=server',
-      '-f',
-      join(ROOT, 'deploy/manifests/isthmus.yaml'),
-    ]);
-    expect(said).toMatch(/daemonset\.apps\/isthmus created/);
-  });
 });
 
 describe('Pod Security', () => {
@@ -138,10 +135,16 @@ describe('Pod Security', () => {
   const HOST = 'host namespaces (hostNetwork=true)';
   const PORTS = 'hostPort (container "isthmus" uses hostPorts 16443, 9581)';
   const VOLUME = 'hostPath volumes (volume "netns")';
+  const VOLUMES = 'hostPath volumes (volumes "netns", "handover")';
   const CAPABILITY =
     'non-default capabilities (container "isthmus" must not include "SYS_ADMIN" in securityContext.capabilities.add)';
   test.each<[title: string, values: Values, reasons: string[]]>([
-    ['on the host’s network', {}, [HOST, CAPABILITY, VOLUME, PORTS]],
+    ['on the host’s network', {}, [HOST, CAPABILITY, VOLUMES]],
+    [
+      'on the host’s network without a hand-over',
+      { updateStrategy: { maxUnavailable: 1, maxSurge: 0 } },
+      [HOST, CAPABILITY, VOLUME, PORTS],
+    ],
     ['on a Pod’s network', { hostNetwork: false }, [CAPABILITY, VOLUME]],
   ])(
     'rejects the Pod %s below "privileged", for exactly the reasons in the docs',
@@ -211,30 +214,30 @@ describe('a release', () => {
       const { body } = expectStatus(await client.get(`${bindings}/isthmus:${namespace}`), 200);
       expect(body.subjects).toEqual([{ kind: 'ServiceAccount', name: 'isthmus', namespace }]);
     }
-    await helm('uninstall', 'isthmus', '--namespace', 'tenants');
+    await helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'tenants');
     expectStatus(await client.get(`${bindings}/isthmus:isthmus-system`), 200);
   });
 
   test('upgrades its definitions, which Helm’s own crds/ directory would not do', async () => {
     define('second');
-    await helm('upgrade', ...release, '--set', 'drainTimeout=1m');
+    await helm('upgrade', ...release, '--set', 'drainTimeout=2h');
     expect(await described()).toBe('second');
     const { body } = await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus');
-    expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(80);
+    expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(7220);
   });
 
   test('can be rolled back', async () => {
     await helm('rollback', 'isthmus', '1', '--namespace', 'isthmus-system');
     const { body } = await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus');
-    expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(50);
+    expect(body.spec.template.spec.terminationGracePeriodSeconds).toBe(3615);
   });
 
   test('can be removed and installed again, and its definitions stay with all their objects', async () => {
-    await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
+    await helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'isthmus-system');
     expectStatus(await client.get('/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus'), 404);
     expectStatus(await client.get(DEFINITION), 200);
     await helm('install', ...release);
-    await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
+    await helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'isthmus-system');
   });
 
   test('omits its definitions with crds.install=false, and removes them on uninstall with crds.keep=false', async () => {
@@ -242,9 +245,18 @@ describe('a release', () => {
       'CustomResourceDefinition',
     );
     await helm('install', ...release, '--set', 'crds.keep=false');
-    await helm('uninstall', 'isthmus', '--namespace', 'isthmus-system');
+    await helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'isthmus-system');
     await until('the definition is gone', async () => (await client.get(DEFINITION)).status === 404, 20_000);
   });
+});
+
+test('a DaemonSet that was saved as docs/how-to/migration.md says can be applied again after its deletion', async () => {
+  const saved = join(directory, 'saved.yaml');
+  await kubectl(['apply', '-f', join(ROOT, 'deploy/manifests/isthmus.yaml')]);
+  writeFileSync(saved, await kubectl(['-n', NAMESPACE, 'get', 'daemonset', 'isthmus', '-o', 'yaml']));
+  await kubectl(['-n', NAMESPACE, 'delete', 'daemonset', 'isthmus']);
+  expect(await kubectl(['apply', '-f', saved])).toContain('daemonset.apps/isthmus created');
+  await kubectl(['-n', NAMESPACE, 'delete', 'daemonset', 'isthmus']);
 });
 
 describe('the rights of the chart', () => {

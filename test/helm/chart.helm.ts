@@ -12,15 +12,17 @@ import { helm, only, type Rendered, refusal, rendered, settingsOf, type Values }
 import { MATRIX } from './value-matrix.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const EXAMPLES = join(ROOT, 'deploy', 'examples', 'helm');
+const PRESETS = join(CHART, 'presets');
 const ALL: Readonly<Record<string, Values>> = {
   ...MATRIX,
   ...Object.fromEntries(
-    readdirSync(EXAMPLES)
+    readdirSync(PRESETS)
       .filter((name) => name.endsWith('.yaml'))
-      .map((name) => [`deploy/examples/helm/${name}`, parse(readFileSync(join(EXAMPLES, name), 'utf8'))]),
+      .map((name) => [`presets/${name}`, parse(readFileSync(join(PRESETS, name), 'utf8'))]),
   ),
 };
+/** On the host network without a hand-over: the old Pod of a node ends before the new one starts. */
+const ONE_BY_ONE = { updateStrategy: { maxUnavailable: 1, maxSurge: 0 } };
 const podOf = (daemonSet: Rendered): Rendered => daemonSet.spec.template.spec;
 const containerOf = (daemonSet: Rendered): Rendered => podOf(daemonSet).containers[0];
 
@@ -155,16 +157,62 @@ function grantedRights(objects: readonly Rendered[]): string[] {
 describe('the Pods', () => {
   const daemonSet = (values: Values = {}) => only(rendered(values), 'DaemonSet');
 
-  test('change one field to get their own network: test/image changes only that field of the manifest', () => {
-    const own = daemonSet({ hostNetwork: false });
+  test('on the host network surge with a handover by default', () => {
+    const found = daemonSet();
+    expect(found.spec.updateStrategy).toEqual({
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+    });
+    expect(settingsOf(found).environment).toMatchObject({
+      ISTHMUS_HANDOVER: '/run/isthmus',
+      ISTHMUS_HANDOVER_DRAIN: '1h',
+    });
+    expect(podOf(found).terminationGracePeriodSeconds).toBe(3615);
+  });
+
+  test('with their own network differ in what a handover needs, and in nothing else', () => {
+    const [host, own] = [daemonSet(), daemonSet({ hostNetwork: false })];
     expect(podOf(own).hostNetwork).toBe(false);
-    podOf(own).hostNetwork = true;
-    expect(own).toEqual(daemonSet());
+    expect(own.spec.updateStrategy).toEqual(host.spec.updateStrategy);
+    /** A host's directory with a handover, an empty one without. */
+    const isRunDirectory = (name: string) => name === 'handover' || name === 'lock';
+    const bare = (found: Rendered) => {
+      const pod = structuredClone(podOf(found));
+      const [container] = pod.containers;
+      container.env = container.env.filter(
+        ({ name }: Rendered) => !/^ISTHMUS_(HANDOVER|LOCK_DIR)/.test(name),
+      );
+      container.volumeMounts = container.volumeMounts.filter(({ name }: Rendered) => !isRunDirectory(name));
+      pod.volumes = pod.volumes.filter(({ name }: Rendered) => !isRunDirectory(name));
+      for (const key of ['ports', 'readinessProbe']) delete container[key];
+      for (const key of ['hostNetwork', 'terminationGracePeriodSeconds']) delete pod[key];
+      return pod;
+    };
+    expect(bare(own)).toEqual(bare(host));
+  });
+
+  test.each<[title: string, values: Values, handsOver: boolean]>([
+    ['on the host network with surge', {}, true],
+    ['not on a Pod’s own network', { hostNetwork: false }, false],
+    ['not if the old Pod ends first', ONE_BY_ONE, false],
+    ['not with OnDelete', { updateStrategy: { type: 'OnDelete' } }, false],
+    [
+      'with OnDelete if the value says so',
+      { updateStrategy: { type: 'OnDelete' }, handover: { enabled: true } },
+      true,
+    ],
+    ['if the old Pod ends first and the value says so', { ...ONE_BY_ONE, handover: { enabled: true } }, true],
+  ])('hand over %s', (_title, values, handsOver) => {
+    const found = daemonSet(values);
+    expect('ISTHMUS_HANDOVER' in settingsOf(found).environment).toBe(handsOver);
+    expect(podOf(found).volumes.some(({ name }: Rendered) => name === 'handover')).toBe(handsOver);
+    expect(containerOf(found).readinessProbe.initialDelaySeconds).toBe(handsOver ? 2 : undefined);
   });
 
   test('listen on port 16443 of the host by default, and only the slices publish the port', () => {
     const found = daemonSet();
-    expect(podOf(found)).toMatchObject({ hostNetwork: true, terminationGracePeriodSeconds: 50 });
+    expect(podOf(found)).toMatchObject({ hostNetwork: true });
+    expect(podOf(daemonSet(ONE_BY_ONE)).terminationGracePeriodSeconds).toBe(50);
     expect(settingsOf(found).environment).toMatchObject({
       ISTHMUS_LISTEN: '16443',
       ISTHMUS_ADMIN: '127.0.0.1:9580',
@@ -173,6 +221,7 @@ describe('the Pods', () => {
     expect(fields.map(({ name, valueFrom }: Rendered) => [name, valueFrom.fieldRef.fieldPath])).toEqual([
       ['NODE_NAME', 'spec.nodeName'],
       ['POD_IP', 'status.podIP'],
+      ['POD_TEMPLATE_GENERATION', "metadata.labels['pod-template-generation']"],
     ]);
   });
 
@@ -185,10 +234,8 @@ describe('the Pods', () => {
   });
 
   test('declare ports, except when two Pods share a host: the second Pod would never start', () => {
-    expect(containerOf(daemonSet()).ports).toHaveLength(2);
-    expect(
-      containerOf(daemonSet(MATRIX['the host’s network, with surge and hand-over'])).ports,
-    ).toBeUndefined();
+    expect(containerOf(daemonSet(ONE_BY_ONE)).ports).toHaveLength(2);
+    expect(containerOf(daemonSet()).ports).toBeUndefined();
     expect(containerOf(daemonSet(MATRIX['a Pod’s own network, with surge and a policy'])).ports).toHaveLength(
       2,
     );
@@ -196,20 +243,89 @@ describe('the Pods', () => {
 
   test('mount the handover directory only if the handover is enabled', () => {
     const volumes = (values: Values) => podOf(daemonSet(values)).volumes.map(({ name }: Rendered) => name);
-    expect(volumes({})).toEqual(['netns']);
-    expect(volumes({ handover: { enabled: true } })).toEqual(['netns', 'handover']);
+    expect(volumes(ONE_BY_ONE)).toEqual(['netns', 'lock']);
+    expect(volumes({})).toEqual(['netns', 'handover']);
   });
 
   test('that share a health port stay ready while a successor starts, because a DaemonSet would delete them', () => {
-    const { readinessProbe } = containerOf(daemonSet({ handover: { enabled: true } }));
+    const { readinessProbe } = containerOf(daemonSet());
     const { initialDelaySeconds, periodSeconds, failureThreshold } = readinessProbe;
     expect(initialDelaySeconds).toBe(2);
     expect(periodSeconds * (failureThreshold - 2)).toBeGreaterThan(START_LIMIT_MS / 1000);
-    expect(containerOf(daemonSet()).readinessProbe.failureThreshold).toBe(2);
+    expect(containerOf(daemonSet(ONE_BY_ONE)).readinessProbe.failureThreshold).toBe(2);
   });
 
-  test('are replaced one node at a time', () => {
-    expect(daemonSet().spec.updateStrategy).toEqual({
+  test('are probed with the settings in the values', () => {
+    const { probes, minReadySeconds } =
+      MATRIX['a certificate and a selector from volumes, other probes, a slow rollout'] ?? {};
+    const found = daemonSet({ probes, minReadySeconds, revisionHistoryLimit: 0 });
+    const { startupProbe, livenessProbe, readinessProbe } = containerOf(found);
+    const httpGet = (path: string) => ({ httpGet: { path, port: 9581 } });
+    expect(startupProbe).toEqual({
+      ...httpGet('/livez'),
+      periodSeconds: 5,
+      timeoutSeconds: 5,
+      failureThreshold: 100,
+      terminationGracePeriodSeconds: 50,
+    });
+    expect(livenessProbe).toEqual({
+      ...httpGet('/livez'),
+      periodSeconds: 20,
+      timeoutSeconds: 10,
+      failureThreshold: 9,
+      terminationGracePeriodSeconds: 50,
+    });
+    expect(readinessProbe).toMatchObject({
+      ...httpGet('/readyz'),
+      periodSeconds: 10,
+      timeoutSeconds: 5,
+      failureThreshold: 60,
+    });
+    expect(found.spec).toMatchObject({ minReadySeconds: 30, revisionHistoryLimit: 0 });
+  });
+
+  test('have ten minutes of failed readiness probes during a handover, whatever their period', () => {
+    const failures = (periodSeconds: number) =>
+      containerOf(daemonSet({ probes: { readiness: { periodSeconds } } })).readinessProbe.failureThreshold;
+    expect([1, 5, 7, 40].map((period) => [period, failures(period)])).toEqual([
+      [1, 600],
+      [5, 120],
+      [7, 86],
+      [40, 15],
+    ]);
+  });
+
+  test.each<[title: string, values: Values, seconds: number, ofPod: number]>([
+    ['with a handover', {}, 50, 3615],
+    ['with a longer drain', { drainTimeout: '5m', propagationWait: '10s' }, 325, 3615],
+    ['with a drain longer than that of the handover', { drainTimeout: '2h' }, 7220, 7220],
+    ['without a handover', ONE_BY_ONE, 50, 50],
+  ])(
+    'that hang are killed after a stop, not after the drain of a handover: %s',
+    (_title, values, seconds, ofPod) => {
+      const found = daemonSet(values);
+      const { startupProbe, livenessProbe } = containerOf(found);
+      expect(podOf(found).terminationGracePeriodSeconds).toBe(ofPod);
+      for (const probe of [startupProbe, livenessProbe])
+        expect(probe.terminationGracePeriodSeconds).toBe(seconds);
+    },
+  );
+
+  test('get extra volumes beside those of the chart', () => {
+    const { extraVolumes, extraVolumeMounts } =
+      MATRIX['a certificate and a selector from volumes, other probes, a slow rollout'] ?? {};
+    const found = daemonSet({ extraVolumes, extraVolumeMounts });
+    expect(podOf(found).volumes.map(({ name }: Rendered) => name)).toEqual([
+      'netns',
+      'handover',
+      'site-ca',
+      'selector',
+    ]);
+    expect(containerOf(found).volumeMounts.slice(2)).toEqual(extraVolumeMounts);
+  });
+
+  test('are replaced as the values say', () => {
+    expect(daemonSet(ONE_BY_ONE).spec.updateStrategy).toEqual({
       type: 'RollingUpdate',
       rollingUpdate: { maxUnavailable: 1, maxSurge: 0 },
     });
@@ -219,7 +335,55 @@ describe('the Pods', () => {
   });
 });
 
+describe('monitors', () => {
+  test.each([
+    ['PodMonitor', 'podMonitor', 'podMetricsEndpoints'],
+    ['ServiceMonitor', 'serviceMonitor', 'endpoints'],
+  ])('a %s has the relabelings of the site after ours, and those of the metrics', (kind, value, list) => {
+    const relabelings = [{ targetLabel: 'region', replacement: 'fra1' }];
+    const metricRelabelings = [{ action: 'drop', sourceLabels: ['__name__'], regex: 'nodejs_.*' }];
+    const endpoint = (more: object) =>
+      only(rendered({ monitoring: { [value]: { enabled: true, ...more } } }), kind).spec[list][0];
+    const ours = endpoint({});
+    expect(endpoint({ relabelings, metricRelabelings })).toEqual({
+      ...ours,
+      relabelings: [...ours.relabelings, ...relabelings],
+      metricRelabelings,
+    });
+    expect(ours.metricRelabelings).toBeUndefined();
+  });
+});
+
 describe('alerts', () => {
+  const rulesWith = (alerts: object): readonly Rendered[] =>
+    only(rendered({ monitoring: { prometheusRule: { enabled: true, alerts } } }), 'PrometheusRule').spec
+      .groups[0].rules;
+
+  test('can be switched off one by one', () => {
+    const names = (alerts: object) => rulesWith(alerts).map(({ alert }) => alert);
+    const all = names({});
+    for (const each of all)
+      expect(names({ [each]: { enabled: false } })).toEqual(all.filter((name) => name !== each));
+    expect(names(Object.fromEntries(all.map((each) => [each, { enabled: false }])))).toEqual([]);
+  });
+
+  test('have the threshold and the duration of the values, and every other alert its default', () => {
+    const changed = rulesWith({
+      IsthmusKubernetesUnheard: { threshold: 1_000_000, for: '1m' },
+      IsthmusDialsFail: { threshold: 0.05 },
+      IsthmusRefuses: { threshold: 0.5, for: '2h' },
+    });
+    const differing = rulesWith({}).flatMap((before, index) => {
+      const after = changed[index];
+      return JSON.stringify(after) === JSON.stringify(before) ? [] : [[after.alert, after.expr, after.for]];
+    });
+    expect(differing).toEqual([
+      ['IsthmusKubernetesUnheard', 'isthmus_kubernetes_stale_seconds > 1e+06', '1m'],
+      ['IsthmusDialsFail', expect.stringContaining(' > 0.05 * sum by (node)'), '10m'],
+      ['IsthmusRefuses', expect.stringMatching(/ > 0\.5$/), '2h'],
+    ]);
+  });
+
   test('keep the template braces of Prometheus, and get the labels of the site', () => {
     const rule = only(rendered(MATRIX['a PodMonitor, alerts and a dashboard']), 'PrometheusRule');
     const [group] = rule.spec.groups;
@@ -274,6 +438,38 @@ describe('the schema rejects', () => {
     ['seccomp switched off', { seccomp: { type: 'Unconfined' } }, /seccomp/],
     ['a relative directory', { netnsDirectory: 'run/netns' }, /netnsDirectory/],
     ['extra arguments that are not flags', { extraArgs: ['rm -rf'] }, /extraArgs/],
+    ['a volume without a source', { extraVolumes: [{ name: 'a' }] }, /extraVolumes/],
+    [
+      'a mount that passes mounts to the host, which needs a privileged container',
+      { extraVolumeMounts: [{ name: 'a', mountPath: '/a', mountPropagation: 'Bidirectional' }] },
+      /mountPropagation/,
+    ],
+    ['a relative mount path', { extraVolumeMounts: [{ name: 'a', mountPath: 'a' }] }, /mountPath/],
+    ['a probe without a period', { probes: { liveness: { periodSeconds: 0 } } }, /periodSeconds/],
+    ['a probe of its own kind', { probes: { liveness: { exec: { command: ['true'] } } } }, /exec/],
+    ['a negative number of revisions', { revisionHistoryLimit: -1 }, /revisionHistoryLimit/],
+    ['no dial at all', { engine: { maxPendingDials: 0 } }, /maxPendingDials/],
+    [
+      'an unknown relabeling action',
+      { monitoring: { podMonitor: { relabelings: [{ action: 'erase' }] } } },
+      /action/,
+    ],
+    ['an unknown alert', { monitoring: { prometheusRule: { alerts: { IsthmusSad: {} } } } }, /IsthmusSad/],
+    [
+      'a threshold for an alert that has none',
+      { monitoring: { prometheusRule: { alerts: { IsthmusAbsent: { threshold: 1 } } } } },
+      /threshold/,
+    ],
+    [
+      'a fraction above 1',
+      { monitoring: { prometheusRule: { alerts: { IsthmusDialsFail: { threshold: 20 } } } } },
+      /threshold/,
+    ],
+    [
+      'a threshold that is a word',
+      { monitoring: { prometheusRule: { alerts: { IsthmusProblems: { threshold: 'many' } } } } },
+      /threshold/,
+    ],
   ])('%s', (_title, values, told) => {
     expect(refusal(values)).toMatch(told);
   });
@@ -281,21 +477,13 @@ describe('the schema rejects', () => {
 
 describe('contradictory values are rejected with an explanation:', () => {
   test.each<[title: string, values: Values, told: string]>([
-    [
-      'surge without handover',
-      { updateStrategy: { maxUnavailable: 0, maxSurge: 1 } },
-      'two Pods cannot have one port',
-    ],
+    ['surge without handover', { handover: { enabled: false } }, 'two Pods cannot have one port'],
     [
       'surge together with maxUnavailable',
-      { hostNetwork: false, updateStrategy: { maxUnavailable: 1, maxSurge: 1 } },
-      'maxUnavailable must be 0',
+      { hostNetwork: false, updateStrategy: { maxUnavailable: 1 } },
+      'requires maxUnavailable: 0',
     ],
-    [
-      'no surge and no maxUnavailable',
-      { updateStrategy: { maxUnavailable: 0 } },
-      'no Pod could ever be replaced',
-    ],
+    ['no surge and no maxUnavailable', { updateStrategy: { maxSurge: 0 } }, 'no Pod could ever be replaced'],
     [
       'a handover between Pods with their own networks',
       { hostNetwork: false, handover: { enabled: true } },
@@ -316,9 +504,66 @@ describe('contradictory values are rejected with an explanation:', () => {
       { monitoring: { podMonitor: { enabled: true }, serviceMonitor: { enabled: true } } },
       'choose one',
     ],
+    [
+      'a volume with a name of the chart',
+      { extraVolumes: [{ name: 'netns', emptyDir: {} }] },
+      'the chart has a volume "netns" itself',
+    ],
+    [
+      'two volumes of one name',
+      {
+        extraVolumes: [
+          { name: 'a', emptyDir: {} },
+          { name: 'a', emptyDir: {} },
+        ],
+      },
+      'the name "a" is given twice',
+    ],
+    [
+      'a mount without a volume',
+      { extraVolumeMounts: [{ name: 'a', mountPath: '/a' }] },
+      'no extraVolume has the name "a"',
+    ],
+    [
+      'a mount over that of the namespaces',
+      {
+        extraVolumes: [{ name: 'a', emptyDir: {} }],
+        extraVolumeMounts: [{ name: 'a', mountPath: '/run/netns/' }],
+      },
+      'the chart mounts /run/netns/ itself',
+    ],
+    [
+      'a readiness probe that gives up before a handover may end',
+      { probes: { readiness: { failureThreshold: 3 } } },
+      'must be at least 60',
+    ],
+    [
+      'a handover whose old Pod would restart before the new one counts as available',
+      { minReadySeconds: 120 },
+      'the old process waits 120 s',
+    ],
     ['the same port twice', { admin: { port: 9581 } }, 'three different ports'],
     ['no service account', { serviceAccount: { create: false } }, 'serviceAccount.name'],
   ])('%s', (_title, values, told) => {
     expect(refusal(values)).toContain(told);
   });
+});
+
+test('before `helm uninstall` a Job may delete the DaemonSet of its release, and nothing else', () => {
+  const own = rendered({}).map(({ kind, metadata }: Rendered) => `${kind} ${metadata.name}`);
+  const hooks = rendered({}, { withHooks: true }).filter(
+    ({ kind, metadata }: Rendered) => !own.includes(`${kind} ${metadata.name}`),
+  );
+  expect(hooks.map(({ kind }) => kind)).toEqual(['ServiceAccount', 'Role', 'RoleBinding', 'Job']);
+  for (const { metadata } of hooks) expect(metadata.annotations['helm.sh/hook']).toBe('pre-delete');
+  const name = only(rendered({}), 'DaemonSet').metadata.name;
+  expect(only(hooks, 'Role').rules).toEqual([
+    { apiGroups: ['apps'], resources: ['daemonsets'], resourceNames: [name], verbs: ['get', 'delete'] },
+  ]);
+  const [container] = only(hooks, 'Job').spec.template.spec.containers;
+  expect(container.image).toBe(only(rendered({}), 'DaemonSet').spec.template.spec.containers[0].image);
+  expect(container.securityContext).toMatchObject({ runAsNonRoot: true, capabilities: { drop: ['ALL'] } });
+  expect(rendered({ rbac: { create: false } }, { withHooks: true }).map(({ kind }) => kind)).not.toContain(
+    'Job',
+  );
 });

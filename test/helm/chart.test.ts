@@ -98,8 +98,8 @@ describe('settings', () => {
   test('cover every flag that makes sense in a Pod', () => {
     const names = new Set(set.map(({ name }) => name));
     const missing = FLAG_NAMES.filter((flag) => !names.has(environmentName(flag)));
-    // --node-name is NODE_NAME. No site has needed the other tuning flags yet; extraArgs can set them.
-    const left = ['source', 'kubeconfig', 'node-name', 'max-pending-dials'];
+    // --node-name is NODE_NAME.
+    const left = ['source', 'kubeconfig', 'node-name', 'take-over'];
     expect(missing.filter((flag) => !left.includes(flag))).toEqual([]);
   });
 
@@ -168,8 +168,27 @@ describe('metrics', () => {
   });
 
   const { rules } = parse(read('files', 'alerts.yaml')) as {
-    rules: { alert: string; labels: { severity: string }; annotations: Record<string, string> }[];
+    rules: {
+      alert: string;
+      expr: string;
+      for?: string;
+      labels: { severity: string };
+      annotations: Record<string, string>;
+    }[];
   };
+
+  test('alerts have a switch and a duration in the values each, and a threshold where the expression has one', () => {
+    const { alerts } = (VALUES.monitoring as { prometheusRule: { alerts: Record<string, object> } })
+      .prometheusRule;
+    expect(Object.entries(alerts).map(([alert, set]) => [alert, Object.keys(set)])).toEqual(
+      rules.map(({ alert, expr }) => [
+        alert,
+        ['enabled', 'for', ...(expr.includes('THRESHOLD') ? ['threshold'] : [])],
+      ]),
+    );
+    expect(rules.filter((rule) => rule.for !== undefined)).toEqual([]);
+    expect(rules.filter(({ annotations }) => JSON.stringify(annotations).includes('THRESHOLD'))).toEqual([]);
+  });
 
   test('alerts explain the problem and what to do', () => {
     expect(rules.length).toBeGreaterThan(8);
@@ -190,7 +209,7 @@ describe('metrics', () => {
       const text = readFileSync(join(ROOT, base, page), 'utf8');
       expect([...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading)).toEqual([
         page.replace('.md', ''),
-        ...['Meaning', 'Impact', 'Confirm', 'Act', 'Over when'],
+        ...['Meaning', 'Impact', 'Confirm', 'Act', 'Resolved when'],
       ]);
       expect(text.match(/^```sh /m), `${page} has no command that confirms it`).not.toBeNull();
     }

@@ -35,11 +35,17 @@ const RELEASE = ['isthmus', '--namespace', 'magnum-system'] as const;
 export interface RenderOptions {
   readonly chart?: string;
   readonly namespace?: string;
+  /** Also the objects that exist during `helm uninstall` only. */
+  readonly withHooks?: boolean;
 }
 
-export function renderedText(values: Values = {}, { chart = CHART, namespace }: RenderOptions = {}): string {
+export function renderedText(
+  values: Values = {},
+  { chart = CHART, namespace, withHooks = false }: RenderOptions = {},
+): string {
   const place = namespace === undefined ? RELEASE : ['isthmus', '--namespace', namespace];
-  return withFile(values, (file) => helm('template', ...place, chart, '--values', file));
+  const hooks = withHooks ? [] : ['--no-hooks'];
+  return withFile(values, (file) => helm('template', ...place, ...hooks, chart, '--values', file));
 }
 
 export function rendered(values: Values = {}, options: RenderOptions = {}): readonly Rendered[] {
@@ -74,6 +80,9 @@ export function settingsOf(daemonSet: Rendered): { args: string[]; environment: 
   const plain = container.env.filter(({ value }: Rendered) => value !== undefined);
   return {
     args: container.args.slice(1),
-    environment: Object.fromEntries(plain.map(({ name, value }: Rendered) => [name, value])),
+    // The kubelet expands the variable.
+    environment: Object.fromEntries(
+      plain.map(({ name, value }: Rendered) => [name, value.replace('$(POD_TEMPLATE_GENERATION)', '1')]),
+    ),
   };
 }

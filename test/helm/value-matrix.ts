@@ -6,18 +6,15 @@ export const MATRIX: Readonly<Record<string, Values>> = {
   'a Pod’s own network': { hostNetwork: false },
   'a Pod’s own network, with surge and a policy': {
     hostNetwork: false,
-    updateStrategy: { maxUnavailable: 0, maxSurge: '25%' },
+    updateStrategy: { maxSurge: '25%' },
     networkPolicy: {
       enabled: true,
       clients: [{ ipBlock: { cidr: '10.0.0.0/8' } }],
       metrics: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
     },
   },
-  'the host’s network, with surge and hand-over': {
-    updateStrategy: { maxUnavailable: 0, maxSurge: 1 },
-    handover: { enabled: true },
-    drainTimeout: '2h',
-  },
+  'a long drain beside a hand-over': { drainTimeout: '2h' },
+  'the old Pod ending before the new one starts': { updateStrategy: { maxUnavailable: '10%', maxSurge: 0 } },
   'clusters in another namespace': { clusterNamespace: 'tenants' },
   'clusters everywhere': { clusterNamespace: '*', proxyAlways: true },
   'trusted specs, and netns by other names': {
@@ -53,17 +50,63 @@ export const MATRIX: Readonly<Record<string, Values>> = {
       grafanaDashboard: { enabled: true, annotations: { grafana_folder: 'OpenStack' } },
     },
   },
-  'a PodMonitor where Pods declare no ports': {
-    updateStrategy: { maxUnavailable: 0, maxSurge: 1 },
-    handover: { enabled: true },
+  'a PodMonitor where Pods declare no ports': { monitoring: { podMonitor: { enabled: true } } },
+  'a PodMonitor where Pods declare ports': {
+    hostNetwork: false,
     monitoring: { podMonitor: { enabled: true } },
   },
-  'a ServiceMonitor where two Pods share a port': {
-    updateStrategy: { maxUnavailable: 0, maxSurge: 1 },
-    handover: { enabled: true },
-    monitoring: { serviceMonitor: { enabled: true } },
+  'a ServiceMonitor where two Pods share a port': { monitoring: { serviceMonitor: { enabled: true } } },
+  'a ServiceMonitor without surge': {
+    updateStrategy: { type: 'OnDelete' },
+    monitoring: { serviceMonitor: { enabled: true, interval: '15s' } },
   },
-  'a ServiceMonitor': { monitoring: { serviceMonitor: { enabled: true, interval: '15s' } } },
+  'relabelings of a PodMonitor, and alerts of a site': {
+    monitoring: {
+      podMonitor: {
+        enabled: true,
+        relabelings: [{ targetLabel: 'region', replacement: 'fra1' }],
+        metricRelabelings: [{ action: 'drop', sourceLabels: ['__name__'], regex: 'nodejs_.*' }],
+      },
+      prometheusRule: {
+        enabled: true,
+        alerts: {
+          IsthmusAbsent: { enabled: false },
+          IsthmusDialsFail: { threshold: 0.05, for: '1h' },
+          IsthmusKubernetesUnheard: { threshold: 1_000_000 },
+        },
+      },
+    },
+  },
+  'relabelings of a ServiceMonitor': {
+    monitoring: {
+      serviceMonitor: {
+        enabled: true,
+        relabelings: [{ action: 'labelmap', regex: '__meta_kubernetes_pod_label_(.+)' }],
+        metricRelabelings: [
+          { sourceLabels: ['cluster', 'namespace'], separator: '/', targetLabel: 'id', regex: '(.*)' },
+        ],
+      },
+    },
+  },
+  'a certificate and a selector from volumes, other probes, a slow rollout': {
+    extraVolumes: [
+      { name: 'site-ca', configMap: { name: 'site-ca' } },
+      { name: 'selector', hostPath: { path: '/etc/isthmus', type: 'Directory' } },
+    ],
+    extraVolumeMounts: [
+      { name: 'site-ca', mountPath: '/etc/ssl/site', readOnly: true },
+      { name: 'selector', mountPath: '/etc/isthmus', readOnly: true, mountPropagation: 'HostToContainer' },
+    ],
+    extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/ssl/site/ca.crt' }],
+    engine: { maxPendingDials: 64 },
+    minReadySeconds: 30,
+    revisionHistoryLimit: 3,
+    probes: {
+      startup: { periodSeconds: 5, failureThreshold: 100 },
+      liveness: { periodSeconds: 20, timeoutSeconds: 10, failureThreshold: 9 },
+      readiness: { periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 60 },
+    },
+  },
   'everything else': {
     nameOverride: 'narrows',
     fullnameOverride: 'the-narrows',

@@ -62,6 +62,7 @@ export class Container {
       args: [...entrypoint, ...args],
       env,
     };
+    for (const { hostPath } of pod.directories) mkdirSync(hostPath, { recursive: true, mode: 0o755 });
     writeFileSync(join(this.bundle, 'config.json'), JSON.stringify(runtimeConfig(plan), null, 2));
     return {
       command: this.#command,

@@ -12,7 +12,14 @@ if (statfsSync('/sys/fs/cgroup').type !== CGROUP2_MAGIC) mount('-t', 'cgroup2', 
 
 /** Restores the state after a boot: the first `ip netns add` makes /run/netns a separate mount. */
 export function dropNetnsMount(): void {
-  const isMount = () => / \/run\/netns /.test(readFileSync('/proc/self/mountinfo', 'utf8'));
+  // The host may have mounted /run/netns too. That mount is hidden below the sandbox's /run, and does not count.
+  const isMount = () => {
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .map((line) => line.split(' '));
+    const run = mounts.findLast((fields) => fields[4] === '/run')?.[0];
+    return mounts.some(([, parent, , , at]) => at === '/run/netns' && parent === run);
+  };
   if (isMount()) execFileSync('umount', ['--recursive', '--lazy', '/run/netns']);
   if (isMount()) throw new Error('/run/netns was mounted more than once');
 }

@@ -14,7 +14,14 @@ test('the manifest requests SYS_ADMIN and no other capability', () => {
     readOnlyRoot: true,
     hostNetwork: true,
     netns: { hostPath: '/run/netns', mountPath: '/run/netns', readOnly: true },
+    directories: [{ hostPath: '/run/isthmus', mountPath: '/run/isthmus' }],
   });
+});
+
+test('on a Pod’s own network the manifest mounts no other directory of the host: there is no hand-over', () => {
+  const settings = podSettings({ hostNetwork: false });
+  expect(settings).toMatchObject({ hostNetwork: false, directories: [], capabilities: ['SYS_ADMIN'] });
+  expect(settings.env.ISTHMUS_HANDOVER).toBeUndefined();
 });
 
 test.each([

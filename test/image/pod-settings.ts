@@ -1,7 +1,6 @@
 // The settings that the DaemonSet requests from a container runtime, read from the manifest in deploy/: the image is tested with
 // exactly these. A setting that kubelet would reject or read differently is an error.
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 
 export interface PodSettings {
@@ -12,6 +11,10 @@ export interface PodSettings {
   readonly readOnlyRoot: boolean;
   readonly hostNetwork: boolean;
   readonly netns: { readonly hostPath: string; readonly mountPath: string; readonly readOnly: boolean };
+  /** Other directories of the host, which kubelet makes if they do not exist. */
+  readonly directories: readonly { readonly hostPath: string; readonly mountPath: string }[];
+  /** Empty directories of the Pod. */
+  readonly emptyDirectories: readonly string[];
   /** Variables with a value. */
   readonly env: Readonly<Record<string, string>>;
   /** Variables that kubelet fills in: the paths of the Pod's fields. */
@@ -20,7 +23,7 @@ export interface PodSettings {
   readonly probes: readonly { readonly path: string; readonly port: number }[];
 }
 
-const MANIFEST = fileURLToPath(new URL('../../deploy/manifests/isthmus.yaml', import.meta.url));
+const MANIFESTS = new URL('../../deploy/manifests/', import.meta.url);
 
 interface Named {
   readonly name: string;
@@ -33,6 +36,7 @@ interface Container extends Named {
     readonly value?: string;
     readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
   })[];
+  readonly startupProbe?: Probe;
   readonly livenessProbe?: Probe;
   readonly readinessProbe?: Probe;
   readonly securityContext?: {
@@ -53,12 +57,15 @@ interface PodSpec {
   readonly hostPID?: boolean;
   readonly securityContext?: { readonly runAsUser?: number };
   readonly containers: readonly Container[];
-  readonly volumes?: readonly (Named & { readonly hostPath?: { readonly path: string } })[];
+  readonly volumes?: readonly (Named & {
+    readonly hostPath?: { readonly path: string; readonly type?: string };
+    readonly emptyDir?: object;
+  })[];
 }
 
 export function podSettings({ hostNetwork = true }: { readonly hostNetwork?: boolean } = {}): PodSettings {
-  const text = readFileSync(MANIFEST, 'utf8');
-  return settingsIn(hostNetwork ? text : text.replace('hostNetwork: true', 'hostNetwork: false'));
+  const file = hostNetwork ? 'isthmus.yaml' : 'isthmus-pod-network.yaml';
+  return settingsIn(readFileSync(new URL(file, MANIFESTS), 'utf8'));
 }
 
 export function settingsIn(manifests: string): PodSettings {
@@ -82,6 +89,15 @@ export function settingsIn(manifests: string): PodSettings {
     throw new Error(
       `/run/netns is mounted with ${mount.mountPropagation}: later namespaces would not be seen`,
     );
+  const isEmptyDirectory = (volumeName: string) =>
+    spec.volumes?.find(({ name }) => name === volumeName)?.emptyDir !== undefined;
+  const directories = (container.volumeMounts ?? [])
+    .filter((each) => each !== mount && !isEmptyDirectory(each.name))
+    .map(({ name, mountPath }) => {
+      const found = spec.volumes?.find((each) => each.name === name)?.hostPath;
+      if (found?.type !== 'DirectoryOrCreate') throw new Error(`${mountPath} is no directory of the host`);
+      return { hostPath: found.path, mountPath };
+    });
   const valued: [string, string][] = [];
   const fields: [string, string][] = [];
   for (const { name, value, valueFrom } of container.env ?? []) {
@@ -90,7 +106,8 @@ export function settingsIn(manifests: string): PodSettings {
     else if (path !== undefined) fields.push([name, path]);
     else throw new Error(`${name} is neither a value nor a field of the Pod`);
   }
-  const probes = [container.livenessProbe, container.readinessProbe].filter((each) => each !== undefined);
+  const { startupProbe, livenessProbe, readinessProbe } = container;
+  const probes = [startupProbe, livenessProbe, readinessProbe].filter((each) => each !== undefined);
   return {
     env: Object.fromEntries(valued),
     fields: Object.fromEntries(fields),
@@ -100,6 +117,10 @@ export function settingsIn(manifests: string): PodSettings {
     privilegeEscalation: context.allowPrivilegeEscalation !== false,
     readOnlyRoot: context.readOnlyRootFilesystem === true,
     hostNetwork: spec.hostNetwork === true,
+    directories,
+    emptyDirectories: (container.volumeMounts ?? [])
+      .filter(({ name }) => isEmptyDirectory(name))
+      .map(({ mountPath }) => mountPath),
     netns: {
       hostPath: volume.hostPath?.path as string,
       mountPath: mount.mountPath,

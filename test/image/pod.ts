@@ -59,8 +59,15 @@ export class Pod {
     });
     this.isthmus.launch = (args) =>
       this.container.launch(args, {
-        ...this.settings.env,
-        ...filledIn(this.settings.fields, { 'spec.nodeName': node, 'status.podIP': this.address }),
+        ...expanded(
+          this.settings.env,
+          filledIn(this.settings.fields, {
+            'spec.nodeName': node,
+            'status.podIP': this.address,
+            // Each Pod of a test is newer than the one before it.
+            "metadata.labels['pod-template-generation']": `${++generation}`,
+          }),
+        ),
         KUBERNETES_SERVICE_HOST: management.host,
         KUBERNETES_SERVICE_PORT: `${api.port}`,
       });
@@ -82,6 +89,21 @@ export class Pod {
     this.network?.remove();
     rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** Of the last Pod that any test started. */
+let generation = 0;
+
+/** As the kubelet does it: `$(NAME)` stands for a variable that was set before. */
+function expanded(
+  env: Readonly<Record<string, string>>,
+  fields: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const entries = Object.entries(env).map(([name, value]) => [
+    name,
+    value.replaceAll(/\$\((\w+)\)/g, (whole, field: string) => fields[field] ?? whole),
+  ]);
+  return { ...Object.fromEntries(entries), ...fields };
 }
 
 /** The downward API. */

@@ -43,6 +43,9 @@ export function runtimeConfig(plan: ContainerPlan): object {
     throw new Error('a network of its own is what a Pod has that is not on the host network');
   const capabilities = pod.capabilities.map((name) => `CAP_${name}`);
   const { hostPath, mountPath, readOnly } = pod.netns;
+  const directories = pod.directories.map((each) => ({
+    ...{ source: each.hostPath, destination: each.mountPath, writable: true },
+  }));
   return {
     ociVersion: '1.0.2',
     process: {
@@ -65,6 +68,7 @@ export function runtimeConfig(plan: ContainerPlan): object {
     hostname: 'isthmus',
     mounts: [
       systemMount('/proc', 'proc', 'noexec', 'nodev'),
+      ...pod.emptyDirectories.map((path) => systemMount(path, 'tmpfs', 'nosuid', 'nodev', 'mode=777')),
       systemMount('/dev', 'tmpfs', 'strictatime', 'mode=755', 'size=65536k'),
       systemMount('/dev/shm', 'tmpfs', 'noexec', 'nodev', 'mode=1777', 'size=65536k'),
       { ...systemMount('/sys', 'bind', 'rbind', 'noexec', 'nodev', 'ro'), source: '/sys' },
@@ -75,7 +79,7 @@ export function runtimeConfig(plan: ContainerPlan): object {
         // HostToContainer. Kubernetes makes the mount read-only but not the mounts below it, because older kernels cannot do that.
         options: ['rbind', 'rslave', readOnly ? 'ro' : 'rw'],
       },
-      ...mounts.map(({ source, destination, writable = false }) => ({
+      ...[...directories, ...mounts].map(({ source, destination, writable = false }) => ({
         destination,
         type: 'bind',
         source,

@@ -87,17 +87,12 @@ test.each<[title: string, seccomp: () => object, flags: readonly string[]]>([
 
 test('under our profile a Pod takes over the listeners of its predecessor', async () => {
   const site = await PublishSite.start();
-  const meeting = {
-    source: mkdtempSync(join(tmpdir(), 'isthmus-meeting-')),
-    destination: '/run/isthmus',
-    writable: true,
-  };
-  const options = { node: 'net-1', seccomp: ourProfile(), mounts: [meeting] };
+  const options = { node: 'net-1', seccomp: ourProfile() };
   const [old, successor] = [new Pod(site.management, options), new Pod(site.management, options)];
   try {
-    await old.start('--handover', '/run/isthmus');
+    await old.start();
     await serves(site, old);
-    await successor.start('--handover', '/run/isthmus');
+    await successor.start();
     expect(successor.isthmus.port).toBe(old.isthmus.port);
     const waits = () => old.isthmus.log.some(({ msg }) => msg.startsWith('waiting for a signal'));
     await until('the old Pod has nothing more to do', waits);
@@ -109,6 +104,5 @@ test('under our profile a Pod takes over the listeners of its predecessor', asyn
     await successor.remove();
     await old.remove();
     await site.stop();
-    rmSync(meeting.source, { recursive: true, force: true });
   }
 });

@@ -118,7 +118,7 @@ describe.each(PODS)('a Pod started by %s on %s', (runtime, _place, network) => {
 
   test('answers the probes of kubelet', async () => {
     const { probes } = pod.settings;
-    expect(probes.map(({ path }) => path)).toEqual(['/livez', '/readyz']);
+    expect(probes.map(({ path }) => path)).toEqual(['/livez', '/livez', '/readyz']); // startup, liveness, readiness
     for (const { path, port } of probes) expect(await pod.probe(path, port), path).toBe(200);
   });
 

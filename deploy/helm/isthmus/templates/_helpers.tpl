@@ -1,4 +1,4 @@
-{{/* Names, labels, and what follows from several values at once. */}}
+{{/* Names, labels, and settings that follow from several values. */}}
 
 {{- define "isthmus.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
@@ -18,8 +18,8 @@
 {{- end }}
 
 {{/*
-The name of a Role or binding, by the namespace that it is in, or "" for one of the whole cluster. Outside of the release's own
-namespace it has that in its name: two releases of one name would take it for theirs. No other name has a colon.
+The name of a Role or binding in .namespace ("" for a ClusterRole). Outside of the release's own namespace, the name contains the
+release's namespace. Otherwise two releases of the same name would share the object. No other name contains a colon.
 */}}
 {{- define "isthmus.rightsName" -}}
 {{- $name := printf "%s%s" (include "isthmus.fullname" .root) (default "" .suffix) }}
@@ -47,7 +47,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- else if .Values.serviceAccount.create }}
 {{- include "isthmus.fullname" . }}
 {{- else }}
-{{- fail "serviceAccount.create is false: serviceAccount.name must say which one is there" }}
+{{- fail "serviceAccount.create is false: set serviceAccount.name to the name of an existing account" }}
 {{- end }}
 {{- end }}
 
@@ -59,12 +59,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* Where OpenStackClusters are: a namespace, or "*". */}}
+{{/* The namespace of OpenStackClusters, or "*". */}}
 {{- define "isthmus.clusterNamespace" -}}
 {{- default .Values.namespace .Values.clusterNamespace }}
 {{- end }}
 
-{{/* <address>:<port>, or the port alone. */}}
+{{/* <address>:<port>, or the port alone if there is no address. */}}
 {{- define "isthmus.endpoint" -}}
 {{- if contains ":" .address }}[{{ .address }}]:{{ .port }}
 {{- else if .address }}{{ .address }}:{{ .port }}
@@ -72,7 +72,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* Whole seconds of a time such as 500ms or 2m, rounded up. */}}
+{{/* A time such as 500ms or 2m in whole seconds, rounded up. */}}
 {{- define "isthmus.seconds" -}}
 {{- $number := regexFind "^[0-9]+" . | int64 }}
 {{- $unit := regexFind "[a-z]+$" . }}
@@ -84,26 +84,58 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-Slices are withdrawn (propagationWait, and 3 s for the answers), connections drain, the rest ends: 12 s are enough for that and
-for a slow node. After a hand-over nothing is withdrawn, and connections have handover.drain.
+A Pod that stops withdraws its slices (propagationWait, and 3 s for the answers), drains its connections and exits. 12 s are enough for
+the exit, on a slow node too. After a hand-over it withdraws nothing, and its connections get handover.drain.
 */}}
 {{- define "isthmus.terminationGracePeriodSeconds" -}}
-{{- $wait := include "isthmus.seconds" .Values.propagationWait | int64 }}
-{{- $drain := include "isthmus.seconds" .Values.drainTimeout | int64 }}
 {{- $after := 0 | int64 }}
-{{- if .Values.handover.enabled }}
+{{- if include "isthmus.handsOver" . }}
 {{- $after = include "isthmus.seconds" .Values.handover.drain | int64 }}
 {{- end }}
-{{- add (max (add $wait $drain) $after) 15 }}
+{{- max (include "isthmus.stopSeconds" . | int64) (add $after 15) }}
 {{- end }}
 
-{{/* "true" where the new Pod of a node starts beside the old one. */}}
+{{/* The same for a process that has not handed over. */}}
+{{- define "isthmus.stopSeconds" -}}
+{{- $wait := include "isthmus.seconds" .Values.propagationWait | int64 }}
+{{- $drain := include "isthmus.seconds" .Values.drainTimeout | int64 }}
+{{- add $wait $drain 15 }}
+{{- end }}
+
+{{/* The request of a kubelet probe to the health port, from (list <root> <path>). */}}
+{{- define "isthmus.probe" -}}
+{{- $health := (first .).Values.health -}}
+httpGet:
+  path: {{ last . }}
+  port: {{ $health.port }}
+  {{- with $health.address }}
+  host: {{ . | quote }}
+  {{- end }}
+{{- end }}
+
+{{/* How many readiness probes fail until a Pod counts as not ready: two, and with a hand-over as many as in ten minutes. */}}
+{{- define "isthmus.readinessFailures" -}}
+{{- $readiness := .Values.probes.readiness }}
+{{- if $readiness.failureThreshold }}{{ $readiness.failureThreshold }}
+{{- else if include "isthmus.handsOver" . }}{{ div (add 599 $readiness.periodSeconds) $readiness.periodSeconds }}
+{{- else }}2
+{{- end }}
+{{- end }}
+
+{{/* "true" if the new Pod of a node starts beside the old one. */}}
 {{- define "isthmus.surges" -}}
 {{- $surge := .Values.updateStrategy.maxSurge | toString }}
 {{- if and (eq .Values.updateStrategy.type "RollingUpdate") (not (has $surge (list "0" "0%"))) }}true{{ end }}
 {{- end }}
 
-{{/* What a schema cannot say: values that contradict each other. */}}
+{{/* "true" if the new Pod of a node takes over the sockets of the old one. */}}
+{{- define "isthmus.handsOver" -}}
+{{- $enabled := .Values.handover.enabled | toString }}
+{{- if eq $enabled "auto" }}{{ if .Values.hostNetwork }}{{ include "isthmus.surges" . }}{{ end }}
+{{- else if eq $enabled "true" }}true{{ end }}
+{{- end }}
+
+{{/* Values that contradict each other: a schema cannot express that. */}}
 {{- define "isthmus.contradictions" -}}
 {{- $ports := list (int .Values.listen.port) (int .Values.admin.port) (int .Values.health.port) }}
 {{- if ne (len ($ports | uniq)) 3 }}
@@ -111,24 +143,58 @@ for a slow node. After a hand-over nothing is withdrawn, and connections have ha
 {{- end }}
 {{- if include "isthmus.surges" . }}
 {{- if not (has (.Values.updateStrategy.maxUnavailable | toString) (list "0" "0%")) }}
-{{- fail "updateStrategy: with maxSurge above 0 maxUnavailable must be 0, as Kubernetes has it" }}
+{{- fail "updateStrategy: with maxSurge above 0, Kubernetes requires maxUnavailable: 0; set maxSurge: 0 to end the old Pod first" }}
 {{- end }}
-{{- if and .Values.hostNetwork (not .Values.handover.enabled) }}
-{{- fail "updateStrategy.maxSurge: on the host network two Pods cannot have one port; set handover.enabled, or hostNetwork: false, or maxSurge: 0" }}
+{{- if and .Values.hostNetwork (not (include "isthmus.handsOver" .)) }}
+{{- fail "updateStrategy.maxSurge: on the host network two Pods cannot have one port; set handover.enabled: auto, hostNetwork: false, or maxSurge: 0 with maxUnavailable: 1" }}
 {{- end }}
 {{- else if and (eq .Values.updateStrategy.type "RollingUpdate") (has (.Values.updateStrategy.maxUnavailable | toString) (list "0" "0%")) }}
-{{- fail "updateStrategy: maxUnavailable and maxSurge are both 0, so that no Pod could ever be replaced" }}
+{{- fail "updateStrategy: maxUnavailable and maxSurge are both 0, so no Pod could ever be replaced; set one of them above 0" }}
 {{- end }}
-{{- if and .Values.handover.enabled (not .Values.hostNetwork) }}
-{{- fail "handover.enabled: sockets of a Pod's own network end with the Pod; set hostNetwork: true, or leave it out: with an address of its own each Pod can surge without it" }}
+{{- if and (include "isthmus.handsOver" .) (not .Values.hostNetwork) }}
+{{- fail "handover.enabled: sockets of a Pod's own network end with the Pod; set hostNetwork: true, or handover.enabled: auto: Pods with addresses of their own can surge without a hand-over" }}
 {{- end }}
+{{- if include "isthmus.handsOver" . }}
+{{- $readiness := .Values.probes.readiness }}
+{{- if and $readiness.failureThreshold (lt (mul (sub $readiness.failureThreshold 2) $readiness.periodSeconds) 60) }}
+{{- fail "probes.readiness: with a hand-over the shared port answers 503 for up to 60 s while a new Pod starts, and Kubernetes ends an old Pod that is not ready; (failureThreshold - 2) × periodSeconds must be at least 60; failureThreshold: 0 computes it" }}
+{{- end }}
+{{- if gt (add .Values.minReadySeconds (mul 2 $readiness.periodSeconds)) 90 }}
+{{- fail "minReadySeconds: after a hand-over the old process waits 120 s for the kubelet to end its Pod; minReadySeconds + 2 × probes.readiness.periodSeconds must be at most 90" }}
+{{- end }}
+{{- end }}
+{{- include "isthmus.volumeContradictions" . }}
 {{- if and (not .Values.hostNetwork) (or (hasPrefix "127." .Values.health.address) (eq .Values.health.address "::1")) }}
-{{- fail "health.address: on a Pod's own network the kubelet, which asks there, is elsewhere, and would end the Pod again and again; leave it empty, or set hostNetwork: true" }}
+{{- fail "health.address: the kubelet does not reach the loopback address of a Pod's own network, and would end the Pod again and again; leave it empty, or set hostNetwork: true" }}
 {{- end }}
 {{- if and .Values.networkPolicy.enabled .Values.hostNetwork }}
 {{- fail "networkPolicy.enabled: Kubernetes does not filter the host's network; set hostNetwork: false, or use the host's own firewall" }}
 {{- end }}
 {{- if and .Values.monitoring.podMonitor.enabled .Values.monitoring.serviceMonitor.enabled }}
-{{- fail "monitoring: with podMonitor and serviceMonitor every metric would be there twice; choose one" }}
+{{- fail "monitoring: podMonitor and serviceMonitor together would collect every metric twice; choose one" }}
+{{- end }}
+{{- end }}
+
+{{/* Extra volumes that the API server would reject, or that would hide a mount of the chart. */}}
+{{- define "isthmus.volumeContradictions" -}}
+{{- $taken := list "netns" "handover" "lock" }}
+{{- $names := list }}
+{{- range .Values.extraVolumes }}
+{{- if has .name $taken }}
+{{- fail (printf "extraVolumes: the chart has a volume %q itself; choose another name" .name) }}
+{{- end }}
+{{- if has .name $names }}
+{{- fail (printf "extraVolumes: the name %q is given twice" .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- $directories := list (trimSuffix "/" .Values.netnsDirectory) (trimSuffix "/" .Values.handover.hostDirectory) "/run/isthmus" }}
+{{- range .Values.extraVolumeMounts }}
+{{- if not (has .name $names) }}
+{{- fail (printf "extraVolumeMounts: no extraVolume has the name %q" .name) }}
+{{- end }}
+{{- if has (trimSuffix "/" .mountPath) $directories }}
+{{- fail (printf "extraVolumeMounts: the chart mounts %s itself; choose another mountPath" .mountPath) }}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -1,52 +1,52 @@
-{{/* What Isthmus may do, and no more: the table of src/control/objects/needed-rights.ts. A test holds the two together. */}}
+{{/* Exactly the rights of the table in src/control/objects/needed-rights.ts. A test compares the two. */}}
 
-{{/* Where the clusters are. */}}
+{{/* In the namespace of the clusters. */}}
 {{- define "isthmus.clusterRules" }}
-# Which clusters there are, and on which networks; never written.
+# Isthmus finds the clusters and their networks here, and never writes them.
 - apiGroups: [infrastructure.cluster.x-k8s.io]
   resources: [openstackclusters]
   verbs: [list, watch]
-# The server in a kubeconfig is rewritten, and given back. Only metadata is listed and watched.
+# Isthmus rewrites the server in a kubeconfig, and restores it later. It lists and watches only metadata.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [list, watch, get, patch]
-# What happened to a cluster is told on its OpenStackCluster.
+# Events report what happened to a cluster.
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
-# Which further ways into a cluster are wanted, and what came of each (docs/how-to/listeners.md).
+# AdditionalListeners ask for more ports of a cluster, and their status says what became of them (docs/how-to/listeners.md).
 - apiGroups: [isthmus.dev]
   resources: [additionallisteners]
   verbs: [list, watch]
 - apiGroups: [isthmus.dev]
   resources: [additionallisteners/status]
   verbs: [patch]
-# Which machines an additional listener leads to. Watched only while there is one.
+# The machines behind additional listeners. Isthmus watches them only while a listener exists.
 - apiGroups: [cluster.x-k8s.io]
   resources: [machines]
   verbs: [list, watch]
 {{- end }}
 
-{{/* Where Services are published. */}}
+{{/* In the namespace of the Services. */}}
 {{- define "isthmus.publishRules" }}
-# One per proxied cluster, and per additional listener.
+# One Service for each proxied cluster and each additional listener.
 - apiGroups: [""]
   resources: [services]
   verbs: [list, watch, create, patch, delete]
-# One per Service and instance, while what is behind it is reachable from there.
+# One slice for each Service and instance, while the instance reaches a backend.
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list, watch, create, patch, delete]
-# One per instance: who lives.
+# One Lease for each instance: it shows that the instance is alive.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [list, watch, get, create, patch, delete]
 {{- end }}
 
-{{/* In no namespace. */}}
+{{/* For objects without a namespace. */}}
 {{- define "isthmus.nodeRules" }}
-# Only for nodeParticipation: the labels of the Node that an instance runs on. A DaemonSet has one account for all of them, so the
-# rule cannot name a single one.
+# Only for nodeParticipation: each instance reads the labels of its own Node. All instances share one account, so the rule cannot name a
+# single Node.
 - apiGroups: [""]
   resources: [nodes]
   verbs: [list, watch]
