@@ -191,18 +191,10 @@ const tasks = {
       const { ensureDebianRoot } = await import('./fetch/debian-root.mjs');
       const debian = await ensureDebianRoot();
       await setUp();
-      const { buildDeb, debVersion } = await import('./deb/build-deb.mjs');
-      const directory = mkdtempSync(join(tmpdir(), 'isthmus-debs-'));
-      try {
-        const version = debVersion();
-        const made = [version, `${version}+next`].map((each) =>
-          buildDeb({ directory, version: each, compression: 'none' }),
-        );
-        const env = { ...debian, ISTHMUS_TEST_DEBS: made.map(({ file }) => file).join(':') };
-        return await sandboxed([vitest, 'run', 'test/systemd/deb.test.ts', ...args], env);
-      } finally {
-        rmSync(directory, { recursive: true, force: true });
-      }
+      const { withTestPackages } = await import('./deb/test-packages.mjs');
+      return withTestPackages((packages) =>
+        sandboxed([vitest, 'run', 'test/systemd/deb.test.ts', ...args], { ...debian, ...packages }),
+      );
     },
   },
   image: {

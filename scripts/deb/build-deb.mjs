@@ -71,11 +71,9 @@ function stageSystem(tree, version) {
   put('deploy/systemd/isthmus.sysusers', 'usr/lib/sysusers.d/isthmus.conf');
   put('deploy/systemd/isthmus.env', 'etc/default/isthmus');
   put('deploy/debian/copyright', 'usr/share/doc/isthmus/copyright');
-  for (const page of ['docs/how-to/install/systemd.md', 'docs/how-to/upgrade.md'])
-    if (existsSync(join(root, page))) put(page, `usr/share/doc/isthmus/${basename(page)}`);
-  // In the package, both pages are in one directory.
-  const guide = join(tree, 'usr/share/doc/isthmus/systemd.md');
-  writeFileSync(guide, readFileSync(guide, 'utf8').replaceAll('(../upgrade.md)', '(upgrade.md)'));
+  // With the paths of the repository: links between the pages, and to the examples, stay valid.
+  for (const each of ['docs/how-to', 'docs/reference', 'docs/explanation', 'deploy/examples', 'deploy/crds'])
+    cpSync(join(root, each), join(tree, 'usr/share/doc/isthmus', each), { recursive: true });
   const licence = join(pinnedNodeHome, 'LICENSE');
   if (existsSync(licence)) cpSync(licence, join(tree, 'usr/share/doc/isthmus/LICENSE.node'));
   writeFileSync(

@@ -130,10 +130,29 @@ describe.runIf(base)('the package', () => {
     console.log(`${basename(first)}: ${(statSync(first).size / 1e6).toFixed(1)} MB unpacked`);
   });
 
+  test('contains rbac.yaml, and each file that its guide and its units name or link to', () => {
+    const there = sh('dpkg-deb -c "$1" | sed "s/.* \\.//"', first).split('\n');
+    const shipped = (path: string) => there.includes(path) || there.includes(`${path}/`);
+    const documents = '/usr/share/doc/isthmus';
+    expect(shipped(`${documents}/deploy/examples/kubernetes-source/rbac.yaml`)).toBe(true);
+    const read = (path: string) => sh('dpkg-deb --fsys-tarfile "$1" | tar -xO ".$2"', first, path);
+    const guide = `${documents}/docs/how-to/install/systemd.md`;
+    const units = ['service', 'socket'].map((kind) => `/usr/lib/systemd/system/isthmus.${kind}`);
+    const links = [...read(guide).matchAll(/\]\(([^)#:]+)[^)]*\)/g)].map(([, link]) =>
+      join(dirname(guide), link as string),
+    );
+    const named = [guide, ...units].flatMap((path) =>
+      [...read(path).matchAll(/\/usr\/share\/doc\/isthmus[\w./-]*/g)].map(([name]) => name),
+    );
+    expect(links.length).toBeGreaterThan(0);
+    expect(named.length).toBeGreaterThan(2);
+    expect([...links, ...named].filter((path) => !shipped(path))).toEqual([]);
+  });
+
   test('installs, creates its user, runs the doctor, and does not start an instance that cannot work', () => {
     const { status, text } = root.install(first);
     expect(text).toContain('isthmus doctor');
-    expect(text).toMatch(/not started\. Mend the above/);
+    expect(text).toMatch(/not started\. Correct the problems above/);
     expect(status).toBe(0);
     expect(root.told()).toEqual(['daemon-reload', 'enable isthmus.service']);
     expect(root.read('etc/passwd')).toMatch(/^isthmus:/m);
@@ -161,7 +180,7 @@ describe.runIf(base)('the package', () => {
     root.write('systemctl.fails-reload', '');
     const { status, text } = root.install(first, '--force-confold', '--force-downgrade');
     expect(status).toBe(0);
-    expect(text).toMatch(/the version before \(\S+\+next\) goes on/);
+    expect(text).toMatch(/the old version \(\S+\+next\) continues to serve/);
     rmSync(join(root.path, 'systemctl.fails-reload'));
     root.told();
   });
