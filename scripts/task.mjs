@@ -197,6 +197,28 @@ const tasks = {
       );
     },
   },
+  'test:systemd': {
+    about:
+      'test the Debian package under systemd as PID 1 of a booted Debian (as root; -- start reload runs two files)',
+    run: async (args) => {
+      requireSandbox();
+      requireTools(['dpkg-deb']);
+      const { ownCgroup } = await import('./sandbox/own-cgroup.mjs');
+      const { ensureDebianRoot } = await import('./fetch/debian-root.mjs');
+      const debian = await ensureDebianRoot();
+      await setUp();
+      const { withTestPackages } = await import('./deb/test-packages.mjs');
+      const cgroup = ownCgroup('isthmus-systemd');
+      try {
+        const env = { ...debian, ISTHMUS_TEST_CGROUP: cgroup.name };
+        return await withTestPackages((packages) =>
+          tests(['--config', 'vitest.systemd.config.ts'], args, { env: { ...env, ...packages } }),
+        );
+      } finally {
+        await cgroup.remove();
+      }
+    },
+  },
   image: {
     about:
       'build the container image from this clone into .cache/image, without a registry (as root; docs/how-to/install/image.md)',

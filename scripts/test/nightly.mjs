@@ -20,6 +20,7 @@ export const PARTS = [
   { name: 'chart', args: ['test:helm'] },
   { name: 'image', args: ['test:image'] },
   { name: 'deb', args: ['test:deb'] },
+  { name: 'systemd', args: ['test:systemd'] },
   { name: 'unprivileged', args: ['test:unprivileged', '--all'] },
   // The run is judged, not published: BENCH_RESULTS keeps bench/results and README.md unchanged.
   {

@@ -5,21 +5,24 @@ import { until, WAIT_MS } from './tcp.ts';
 import type { TestCluster } from './two-clusters.ts';
 
 export interface Door {
+  /** Loopback by default. */
+  readonly host?: string;
   readonly port: number;
-  readonly cluster: TestCluster;
+  readonly cluster: Pick<TestCluster, 'name' | 'certificate'>;
 }
 
 export class Traffic {
   readonly problems: string[] = [];
   visits = 0;
   answers = 0;
-  readonly #door: Door;
+  readonly #door: () => Door;
   readonly #residents = new Set<TLSSocket>();
   readonly #loops: Promise<void>[] = [];
   #going = true;
 
-  constructor(door: Door) {
-    this.#door = door;
+  /** A function chooses where each connection goes, as kube-proxy does. */
+  constructor(door: Door | (() => Door)) {
+    this.#door = typeof door === 'function' ? door : () => door;
   }
 
   visitors(count: number): void {
@@ -83,9 +86,9 @@ export class Traffic {
   }
 
   async #enter(): Promise<TLSSocket> {
-    const { port, cluster } = this.#door;
+    const { host = '127.0.0.1', port, cluster } = this.#door();
     const servername = `${cluster.name}.magnum-system`;
-    const socket = connectTls({ host: '127.0.0.1', port, servername, ca: cluster.certificate.cert });
+    const socket = connectTls({ host, port, servername, ca: cluster.certificate.cert });
     socket.on('error', () => {});
     await event(socket, 'secureConnect');
     return socket;
@@ -108,7 +111,7 @@ function event(socket: TLSSocket, name: string): Promise<unknown[]> {
       act();
     };
     const came = (...values: unknown[]) => settle(() => resolve(values));
-    const closed = () => settle(() => reject(new Error(`closed before ${name}`)));
+    const closed = () => settle(() => reject(new Error(`closed before ${name}${why(socket)}`)));
     const timer = setTimeout(
       () => settle(() => reject(new Error(`waited ${WAIT_MS} ms for ${name}`))),
       WAIT_MS,
@@ -117,3 +120,6 @@ function event(socket: TLSSocket, name: string): Promise<unknown[]> {
     else socket.once(name, came).once('close', closed);
   });
 }
+
+/** Tells a refused connection from a reset one. */
+const why = ({ errored }: TLSSocket) => (errored === null ? '' : `: ${errored.message}`);

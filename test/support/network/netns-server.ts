@@ -23,11 +23,20 @@ export class NetnsServer {
   }
 
   /** `args` are the arguments of netns-server-main.ts. */
-  static async start(netns: string, ...args: readonly string[]): Promise<NetnsServer> {
-    const command = ['netns', 'exec', netns, process.execPath, script, ...args];
-    const server = new NetnsServer(spawn('ip', command, { stdio: ['pipe', 'pipe', 'inherit'] }));
+  static start(netns: string, ...args: readonly string[]): Promise<NetnsServer> {
+    return NetnsServer.startBy(['ip', 'netns', 'exec', netns], ...args);
+  }
+
+  /** `enter` is a command that enters a netns and becomes the command in its arguments. */
+  static async startBy(
+    enter: readonly [string, ...string[]],
+    ...args: readonly string[]
+  ): Promise<NetnsServer> {
+    const [program, ...rest] = enter;
+    const command = [...rest, process.execPath, script, ...args];
+    const server = new NetnsServer(spawn(program, command, { stdio: ['pipe', 'pipe', 'inherit'] }));
     const first = await server.nextLine();
-    if (first !== 'listening') throw new Error(`server in ${netns} said: ${first}`);
+    if (first !== 'listening') throw new Error(`server of ${enter.join(' ')} said: ${first}`);
     return server;
   }
 

@@ -1,0 +1,87 @@
+// apt installs the next version, and the one before again, while clients are served. Then the package goes, and leaves nothing behind.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/tcp.ts';
+import { BootedSite, type Tenant } from './booted-site.ts';
+import { FIRST, NEXT } from './machine.ts';
+
+/** What dpkg, apt, the journal and the first start of a Debian write by themselves. */
+const OTHERS = [
+  '/proc',
+  '/sys',
+  '/dev',
+  '/tmp',
+  '/debs',
+  '/run/systemd',
+  '/run/udev',
+  '/var/lib/dpkg',
+  '/var/log',
+  '/var/cache',
+  '/var/lib/apt',
+  '/var/lib/systemd',
+  '/run/log',
+  '/run/user',
+  '/run/dbus',
+];
+
+let site: BootedSite;
+let alpha: Tenant;
+let before: string[] = [];
+beforeAll(async () => {
+  site = await BootedSite.start();
+  alpha = await site.addTenant('alpha');
+  before = await paths();
+  await site.install();
+  site.configure();
+  await site.machine.sh('systemctl start isthmus');
+});
+afterAll(() => site?.stop());
+
+async function paths(): Promise<string[]> {
+  const prune = OTHERS.map((path) => `-path ${path}`).join(' -o ');
+  return (await site.machine.sh(`find / \\( ${prune} \\) -prune -o -print | sort`)).split('\n');
+}
+
+test.each([
+  ['an upgrade', NEXT, '+next'],
+  ['a downgrade', FIRST, ''],
+  ['an upgrade after the downgrade', NEXT, '+next'],
+])('%s by apt loses no new and no long-lived connection', async (title, deb, suffix) => {
+  const traffic = await site.load(alpha);
+  const pid = await site.mainPid();
+  const text = await site.install(deb);
+  expect(text).not.toContain('goes on');
+  expect(await site.mainPid()).not.toBe(pid);
+  const { version } = JSON.parse(await site.machine.sh('isthmus status --json')) as { version: string };
+  expect(version.endsWith('+next')).toBe(suffix === '+next');
+  await traffic.goesOn(20);
+  await traffic.stop();
+  console.log(`${title}: ${traffic.visits} new connections, ${traffic.answers} answers on long-lived ones`);
+  expect(traffic.problems).toEqual([]);
+  expect(await site.machine.show('isthmus', 'ActiveState', 'NRestarts')).toEqual({
+    ActiveState: 'active',
+    NRestarts: '0',
+  });
+});
+
+test('apt remove withdraws the cluster and stops the service', async () => {
+  await site.machine.sh('apt-get remove -y isthmus');
+  await until('the slice is withdrawn', () => site.management.slices().length === 0);
+  expect((await site.machine.show('isthmus', 'ActiveState')).ActiveState).toBe('inactive');
+});
+
+test('apt purge leaves the user, as Debian asks, and nothing else', async () => {
+  await site.machine.sh('apt-get purge -y isthmus');
+  const after = await paths();
+  // A changed /etc/passwd keeps its backup.
+  const added = after.filter(
+    (path) => !before.includes(path) && !/^\/etc\/(passwd|group|g?shadow)-$/.test(path),
+  );
+  // The tenant's network is not the package's.
+  expect(added).toEqual([]);
+  expect(await site.machine.sh('getent passwd isthmus')).toMatch(/^isthmus:/);
+  const { LoadState } = await site.machine.show('isthmus', 'LoadState');
+  expect(LoadState).toBe('not-found');
+  expect(await site.machine.sh('systemctl list-units --all --no-legend "*isthmus*"')).toBe('');
+  expect(await site.machine.sh('find /sys/fs/cgroup -name "*isthmus*"')).toBe('');
+  expect(site.management.names('coordination.k8s.io/v1', 'Lease')).toEqual([]);
+});
