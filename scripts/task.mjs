@@ -142,6 +142,16 @@ const tasks = {
       return runEndToEnd(args, testbed);
     },
   },
+  'test:node': {
+    about:
+      'run the image and the chart on two nodes with a real kubelet and containerd (as root; -- --short: the part that CI runs)',
+    run: async (args) => {
+      requireSandbox();
+      const { prepareNodes, runNodes } = await import('./test/nodes.mjs');
+      await setUp();
+      return runNodes(args, await prepareNodes());
+    },
+  },
   'test:helm': {
     about:
       'test the Helm chart, its alerts, the manifests and their permissions on a real kube-apiserver (-- <file> runs one)',

@@ -26,6 +26,13 @@ const BUILD_AND_RUN = {
   strace: { packages: ['strace', 'libunwind8'], why: 'system calls are recorded with it' },
 };
 
+/** The runtime of the test nodes. The machine's own containerd is never used: its version and its configuration are not ours. */
+const NODE_RUNTIME = {
+  name: 'node-runtime',
+  packages: ['containerd', 'runc', 'containernetworking-plugins', 'libseccomp2', 'patchelf'],
+  relocated: ['runc'],
+};
+
 const libraryPath = (home) => {
   const machine = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
   return ['usr/lib', 'lib'].map((directory) => join(home, directory, machine)).join(':');
@@ -104,6 +111,22 @@ export async function ensureProgram(name) {
 export async function ensureShared(name) {
   const command = await ensureProgram(name);
   return command === name ? '/usr/share' : join(dirname(dirname(command)), 'share');
+}
+
+/** Returns the environment variables that tell the tests of real nodes where containerd, runc and the CNI plugins are. */
+export async function ensureNodeRuntime() {
+  try {
+    const { home } = await fetchPrograms(NODE_RUNTIME);
+    return {
+      ISTHMUS_NODE_RUNTIME: ['bin', 'sbin'].map((directory) => join(home, 'usr', directory)).join(':'),
+      ISTHMUS_NODE_CNI: join(home, 'usr', 'lib', 'cni'),
+    };
+  } catch (error) {
+    const what = `containerd, runc and the CNI plugins cannot be fetched from Debian (${error.message})`;
+    throw new MissingError([
+      { what, fix: 'use a Debian with apt-get and its package lists (apt-get update)' },
+    ]);
+  }
 }
 
 /**

@@ -6,6 +6,8 @@ import { ensureBuild, sourcesOf } from './go-build.mjs';
 
 /** The programs that the tests start. If the directory in KUBEBUILDER_ASSETS holds all of them, no build is needed. */
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kubectl', 'coredns'];
+/** Two more for the tests with real nodes. */
+export const NODE_COMPONENTS = ['kube-scheduler', 'kubelet'];
 
 function isExecutable(file) {
   try {
@@ -26,9 +28,9 @@ function kubernetesStamps() {
 }
 
 /** Returns the environment variable that tells the tests where their components are. */
-export async function ensureTestbed() {
+export async function ensureTestbed(more = []) {
   const assets = process.env.KUBEBUILDER_ASSETS;
-  if (assets && COMPONENTS.every((name) => isExecutable(join(assets, name)))) {
+  if (assets && [...COMPONENTS, ...more].every((name) => isExecutable(join(assets, name)))) {
     process.stderr.write(`· the components of ${assets} (KUBEBUILDER_ASSETS) are used\n`);
     return { ISTHMUS_TESTBED_ASSETS: assets };
   }

@@ -19,6 +19,7 @@ export const PARTS = [
   { name: 'end-to-end', args: ['test:e2e'] },
   { name: 'chart', args: ['test:helm'] },
   { name: 'image', args: ['test:image'] },
+  { name: 'nodes', args: ['test:node'] },
   { name: 'deb', args: ['test:deb'] },
   { name: 'systemd', args: ['test:systemd'] },
   { name: 'unprivileged', args: ['test:unprivileged', '--all'] },

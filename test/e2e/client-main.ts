@@ -31,9 +31,11 @@ process.stdin.resume();
 
 function ask(agent: Agent, onNewSocket: () => void = () => {}): Promise<void> {
   const started = performance.now();
+  const at = Date.now();
   return new Promise((resolve) => {
     const say = (answer: { ok: boolean; error?: string }) => {
-      process.stdout.write(`${JSON.stringify({ ...answer, ms: Math.round(performance.now() - started) })}\n`);
+      const ms = Math.round(performance.now() - started);
+      process.stdout.write(`${JSON.stringify({ ...answer, at, ms })}\n`);
       resolve();
     };
     const sent = request(new URL('/version', url), { agent, timeout: PATIENCE_MS }, (response) => {
@@ -68,7 +70,8 @@ async function hold(): Promise<void> {
   let sockets = 0;
   const opened = () => {
     sockets += 1;
-    if (sockets > 1) process.stdout.write(`${JSON.stringify({ ok: false, ms: 0, error: 'it was cut' })}\n`);
+    if (sockets > 1)
+      process.stdout.write(`${JSON.stringify({ ok: false, at: Date.now(), ms: 0, error: 'it was cut' })}\n`);
   };
   while (!over) {
     await ask(agent, opened);

@@ -44,6 +44,8 @@ export interface ClientOptions {
 /** One line of client-main.ts output. */
 export interface Try {
   readonly ok: boolean;
+  /** When the request began, in milliseconds since 1970, and how long it took. */
+  readonly at: number;
   readonly ms: number;
   readonly error?: string;
 }

@@ -10,7 +10,9 @@ export type ComponentName =
   | 'etcd'
   | 'kube-apiserver'
   | 'kube-controller-manager'
+  | 'kube-scheduler'
   | 'kube-proxy'
+  | 'kubelet'
   | 'kubectl'
   | 'selector-judge'
   | 'coredns';

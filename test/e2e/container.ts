@@ -123,14 +123,17 @@ function seccompOf({ pod, seccomp }: ContainerOptions): { seccomp?: object } {
 }
 
 function environmentOf({ pod, fields, extraEnv = {} }: ContainerOptions): string[] {
-  const given = (pod.spec.containers[0]?.env ?? []).map(({ name, value, valueFrom }) => {
+  const given = new Map<string, string>();
+  for (const { name, value = '', valueFrom } of pod.spec.containers[0]?.env ?? []) {
     const path = valueFrom?.fieldRef?.fieldPath;
-    const found = path === undefined ? (value ?? '') : fields[path];
+    // As the kubelet does it: `$(NAME)` stands for a variable that was set before.
+    const expanded = value.replaceAll(/\$\((\w+)\)/g, (whole, other: string) => given.get(other) ?? whole);
+    const found = path === undefined ? expanded : fields[path];
     if (found === undefined) throw new Error(`no value for ${path}, which ${name} needs`);
-    return `${name}=${found}`;
-  });
-  const added = Object.entries(extraEnv).map((each) => each.join('='));
-  return ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...given, ...added];
+    given.set(name, found);
+  }
+  const all = [...given, ...Object.entries(extraEnv)].map((each) => each.join('='));
+  return ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...all];
 }
 
 /** The OCI runtime configuration for the template's first container. */

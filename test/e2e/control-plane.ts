@@ -10,6 +10,7 @@ import type { AccessRule } from '../fake-kube-api/http/access.ts';
 import { RawClient } from '../kube-api/raw-client.ts';
 import { type Certificate, selfSigned } from '../support/certificates.ts';
 import { until } from '../support/tcp.ts';
+import type { Authority } from './authority.ts';
 import { Component, componentCommand, LOGS } from './component.ts';
 
 export const ADMIN = 'admin';
@@ -43,7 +44,12 @@ export interface ControlPlaneOptions {
   /** Signs client certificates. */
   readonly clientCa?: string;
   readonly serviceRange?: string;
+  /** For nodes with a kubelet: signs its certificates. The Service `kubernetes` then leads to this API server. */
+  readonly nodeAuthority?: Authority | undefined;
 }
+
+/** The Service `kubernetes`, by which Pods reach the API server. */
+const KUBERNETES_SERVICE = ['10.96.0.1', 'kubernetes.default.svc'];
 
 export class ControlPlane {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-control-plane-'));
@@ -56,6 +62,7 @@ export class ControlPlane {
   #etcd: Component | null = null;
   #apiServer: Component | null = null;
   #controllers: Component | null = null;
+  #scheduler: Component | null = null;
   readonly port: number;
 
   constructor(options: ControlPlaneOptions = {}) {
@@ -65,7 +72,7 @@ export class ControlPlane {
     this.port = port;
     audited += 1;
     this.auditLog = join(LOGS, `audit-${audited}-${options.label ?? 'kube-apiserver'}.log`);
-    this.certificate = certificate ?? selfSigned(address, 'localhost');
+    this.certificate = certificate ?? selfSigned(address, 'localhost', ...KUBERNETES_SERVICE);
     for (const user of [ADMIN, ...users]) this.#tokens.set(user, randomBytes(16).toString('hex'));
   }
 
@@ -109,19 +116,15 @@ export class ControlPlane {
         `--etcd-servers=http://127.0.0.1:${ETCD_PORTS[0]}`,
         `--bind-address=${this.address}`,
         `--secure-port=${this.port}`,
-        // No machine of the sandbox has an address to advertise, and no test needs one.
-        '--advertise-address=192.0.2.1',
-        '--endpoint-reconciler-type=none',
         `--cert-dir=${at('certificates')}`,
         `--tls-cert-file=${this.certificate.certFile}`,
         `--tls-private-key-file=${this.certificate.keyFile}`,
-        '--authorization-mode=RBAC',
         `--token-auth-file=${at('tokens.csv')}`,
         '--service-account-issuer=https://kubernetes.default.svc',
         `--service-account-key-file=${at('service-account.pub')}`,
         `--service-account-signing-key-file=${at('service-account.key')}`,
         `--service-cluster-ip-range=${this.#options.serviceRange ?? '10.96.0.0/16'}`,
-        ...(this.#options.clientCa === undefined ? [] : [`--client-ca-file=${this.#options.clientCa}`]),
+        ...this.#nodeSettings(),
         `--audit-policy-file=${at('audit-policy.yaml')}`,
         `--audit-log-path=${this.auditLog}`,
       ],
@@ -145,8 +148,7 @@ export class ControlPlane {
 
   /** kube-controller-manager with only these controllers. */
   startControllers(...controllers: readonly string[]): void {
-    const kubeconfig = join(this.directory, 'controllers.kubeconfig');
-    writeFileSync(kubeconfig, this.kubeconfig(), { mode: 0o600 });
+    const kubeconfig = this.#writeKubeconfig('controllers');
     this.#controllers = new Component(
       'kube-controller-manager',
       [
@@ -156,9 +158,25 @@ export class ControlPlane {
         '--bind-address=127.0.0.1',
         '--secure-port=0',
         `--service-account-private-key-file=${join(this.directory, 'service-account.key')}`,
+        `--root-ca-file=${this.certificate.certFile}`,
       ],
       this.#process('kube-controller-manager'),
     );
+  }
+
+  startScheduler(): void {
+    const kubeconfig = this.#writeKubeconfig('scheduler');
+    this.#scheduler = new Component(
+      'kube-scheduler',
+      [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--bind-address=127.0.0.1', '--secure-port=0'],
+      this.#process('kube-scheduler'),
+    );
+  }
+
+  #writeKubeconfig(name: string): string {
+    const file = join(this.directory, `${name}.kubeconfig`);
+    writeFileSync(file, this.kubeconfig(), { mode: 0o600 });
+    return file;
   }
 
   /** RBAC reaches the authoriser through its own watch, shortly after the write. */
@@ -246,6 +264,7 @@ export class ControlPlane {
 
   async stop(): Promise<void> {
     // SIGKILL: the test does not need an orderly shutdown of the API server.
+    await this.#scheduler?.stop('SIGKILL');
     await this.#controllers?.stop('SIGKILL');
     await this.#apiServer?.stop('SIGKILL');
     await this.#etcd?.stop('SIGKILL');
@@ -263,6 +282,28 @@ export class ControlPlane {
   #process(name: string): { readonly label: string; readonly netns: string | undefined } {
     const { label, netns } = this.#options;
     return { label: label === undefined ? name : `${label}-${name}`, netns };
+  }
+
+  #nodeSettings(): string[] {
+    const { nodeAuthority, clientCa } = this.#options;
+    if (nodeAuthority === undefined)
+      return [
+        // Without nodes no machine of the sandbox has an address to advertise, and no test needs one.
+        '--advertise-address=192.0.2.1',
+        '--endpoint-reconciler-type=none',
+        '--authorization-mode=RBAC',
+        ...(clientCa === undefined ? [] : [`--client-ca-file=${clientCa}`]),
+      ];
+    const { certFile, keyFile } = nodeAuthority.issue('/O=system:masters/CN=kube-apiserver-kubelet-client');
+    return [
+      `--advertise-address=${this.address}`,
+      '--authorization-mode=Node,RBAC',
+      `--client-ca-file=${nodeAuthority.certFile}`,
+      `--kubelet-client-certificate=${certFile}`,
+      `--kubelet-client-key=${keyFile}`,
+      '--kubelet-preferred-address-types=InternalIP',
+      '--allow-privileged=true',
+    ];
   }
 
   /** Queried from a reachable place: in a netns only a process inside it gets an answer. */

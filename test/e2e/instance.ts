@@ -29,7 +29,9 @@ export interface InstanceOptions {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** A copy of the work tree that an unprivileged user can read: the original may be in a home directory. */
-export const INSTALLED = '/run/isthmus';
+export const INSTALLED = '/run/isthmus-program';
+/** The manifest's hostPath for the handover socket. */
+const HANDOVER = '/run/isthmus';
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const SYSTEMD_UID = 64_999;
 
@@ -55,8 +57,9 @@ const DROPPED: Readonly<Record<Privileges, readonly string[]>> = {
 /** `ip netns exec` has created a mount namespace that receives our mounts. Later mounts of Neutron are visible, as with HostToContainer. */
 const ON_THE_NODE =
   'mount --rbind "$1" /run/netns && ' +
-  `if [ -n "$2" ]; then mkdir -p ${SERVICE_ACCOUNT} && mount --bind "$2" ${SERVICE_ACCOUNT}; fi && ` +
-  'shift 2 && exec "$@"';
+  `if [ -n "$2" ]; then mkdir -p ${SERVICE_ACCOUNT} && mount --bind "$2" ${SERVICE_ACCOUNT}; ` +
+  `mkdir -p ${HANDOVER} && mount --bind "$3" ${HANDOVER}; fi && ` +
+  'shift 3 && exec "$@"';
 
 export class Instance {
   readonly node: string;
@@ -124,7 +127,10 @@ export class Instance {
     const { privileges, netnsDirectory } = this.#options;
     const inTree = relative(ROOT, process.execPath);
     const node = inTree.startsWith('..') ? process.execPath : join(INSTALLED, inTree);
-    const mounts = [netnsDirectory, privileges === 'pod' ? this.#directory : ''];
+    const mounts = [
+      netnsDirectory,
+      ...(privileges === 'pod' ? [this.#directory, this.#handover()] : ['', '']),
+    ];
     const inside = ['ip', 'netns', 'exec', this.node, 'sh', '-c', ON_THE_NODE, 'sh', ...mounts];
     const environment = privileges === 'pod' ? this.#inPod() : this.#inUnit();
     // Without the environment of the test: its ISTHMUS_ variables would be unknown settings to the program.
@@ -144,10 +150,16 @@ export class Instance {
       ...image,
       name: `isthmus-${this.node}`,
       netns: this.node,
-      fields: { 'spec.nodeName': this.node, 'status.podIP': this.address, 'status.hostIP': this.address },
+      fields: {
+        'spec.nodeName': this.node,
+        'status.podIP': this.address,
+        'status.hostIP': this.address,
+        "metadata.labels['pod-template-generation']": '1',
+      },
       hostPaths: {
         '/run/netns': this.#options.netnsDirectory,
         '/var/run/netns': this.#options.netnsDirectory,
+        [HANDOVER]: this.#handover(),
       },
       serviceAccount: this.#directory,
       extraEnv: {
@@ -157,6 +169,13 @@ export class Instance {
       extraArgs: [...(image.extraArgs ?? []), ...flags],
     });
     return [command, ...args];
+  }
+
+  /** The directory that is /run/isthmus on that node. The kubelet creates it too (DirectoryOrCreate). */
+  #handover(): string {
+    const handover = join(this.#directory, 'handover');
+    mkdirSync(handover, { recursive: true });
+    return handover;
   }
 
   get #directory(): string {
@@ -185,6 +204,7 @@ export class Instance {
       KUBERNETES_SERVICE_PORT: `${api.port}`,
       NODE_NAME: this.node,
       POD_IP: this.address,
+      ISTHMUS_LOCK_DIR: join(directory, 'lock'),
     };
   }
 
@@ -212,6 +232,6 @@ export class Instance {
       { mode: 0o600 },
     );
     for (const path of [dirname(tokenFile), kubeconfig, tokenFile]) chownSync(path, SYSTEMD_UID, SYSTEMD_UID);
-    return { KUBECONFIG: kubeconfig, NODE_NAME: this.node };
+    return { KUBECONFIG: kubeconfig, NODE_NAME: this.node, ISTHMUS_LOCK_DIR: join(directory, 'lock') };
   }
 }

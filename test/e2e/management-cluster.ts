@@ -15,6 +15,7 @@ import type { Answer, RawClient } from '../kube-api/raw-client.ts';
 import { expectStatus } from '../kube-api/suite.ts';
 import { until } from '../support/tcp.ts';
 import { type AuditedRequest, auditedRequests, ISTHMUS_USER } from './audit.ts';
+import type { Authority } from './authority.ts';
 import { DNS_SERVICE } from './client.ts';
 import { Component, componentCommand } from './component.ts';
 import type { PodTemplate } from './container.ts';
@@ -43,6 +44,19 @@ const CONTROLLERS = [
   'endpointslice-mirroring-controller',
   'serviceaccount-controller',
 ];
+/** The controllers that Pods and nodes need in addition. */
+const NODE_CONTROLLERS = [
+  'daemonset-controller',
+  'deployment-controller',
+  'replicaset-controller',
+  'job-controller',
+  'disruption-controller',
+  'node-lifecycle-controller',
+  'taint-eviction-controller',
+  'pod-garbage-collector-controller',
+  'root-ca-certificate-publisher-controller',
+  'ttl-after-finished-controller',
+];
 
 export interface SliceView {
   readonly name: string;
@@ -60,14 +74,23 @@ export interface ManagementOptions {
 }
 
 export class ManagementCluster {
-  readonly controlPlane = new ControlPlane({
-    address: MANAGEMENT_ADDRESS,
-    label: 'management',
-    users: [UPSTREAM_USER],
-  });
-  readonly kubeconfigFile = join(this.controlPlane.directory, 'admin.kubeconfig');
+  readonly controlPlane: ControlPlane;
+  readonly kubeconfigFile: string;
+  readonly #hasNodes: boolean;
   #client: RawClient | null = null;
   #dns: Component | null = null;
+
+  /** With `nodeAuthority`, machines may run a kubelet. */
+  constructor({ nodeAuthority }: { readonly nodeAuthority?: Authority } = {}) {
+    this.controlPlane = new ControlPlane({
+      address: MANAGEMENT_ADDRESS,
+      label: 'management',
+      users: [UPSTREAM_USER],
+      nodeAuthority,
+    });
+    this.kubeconfigFile = join(this.controlPlane.directory, 'admin.kubeconfig');
+    this.#hasNodes = nodeAuthority !== undefined;
+  }
 
   get client(): RawClient {
     if (this.#client === null) throw new Error('the management cluster was not started');
@@ -81,7 +104,8 @@ export class ManagementCluster {
     manifests = RIGHTS,
   }: ManagementOptions): Promise<void> {
     await this.controlPlane.start();
-    this.controlPlane.startControllers(...CONTROLLERS);
+    this.controlPlane.startControllers(...CONTROLLERS, ...(this.#hasNodes ? NODE_CONTROLLERS : []));
+    if (this.#hasNodes) this.controlPlane.startScheduler();
     this.#client = this.controlPlane.client();
     writeFileSync(this.kubeconfigFile, this.controlPlane.kubeconfig(), { mode: 0o600 });
     const { client } = this;

@@ -177,7 +177,7 @@ test('a moved cluster without a status keeps its Service and kubeconfig, and is 
     const explained = await Promise.all(
       [...site.instances.values()].map((each) => each.ask('explain', 'alpha')),
     );
-    return explained.every((text) => text.includes('Wait for the OpenStack provider'));
+    return explained.every((text) => text.includes('Wait until the OpenStack provider'));
   });
   await untilRenewed();
   expect(await uidOf()).toBe(uid);

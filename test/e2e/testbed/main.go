@@ -1,8 +1,9 @@
 // The real Kubernetes of the end-to-end tests in one binary: `testbed <component> <its own flags>`. One binary because the
-// components share nearly all of their packages: four would be linked four times, and weigh four times as much.
+// components share nearly all of their packages: six would be linked six times, and weigh six times as much.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	kubeproxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
 	// The plugins that a cluster's Corefile uses, and none of the clouds' (a third of CoreDNS as it is released).
 	_ "github.com/coredns/coredns/core/dnsserver"
@@ -43,7 +46,9 @@ var components = map[string]func() int{
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
 	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
 	"kube-proxy":              func() int { return cli.Run(kubeproxy.NewProxyCommand()) },
+	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
 	"kubectl":                 func() int { return cli.Run(kubectl.NewDefaultKubectlCommand()) },
+	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
 	"selector-judge":          selectorJudge,
 }
 
