@@ -1,5 +1,5 @@
-// Runs in the build stage: compiles the program and lays out the image below /image, a directory for each of its layers:
-// `libraries` (what Node needs of Debian), `node`, `program`. The same sources and base give the same bytes.
+// Runs in the build stage: compiles the program and writes the files of the image below /image, one directory for each layer:
+// `libraries` (the libraries of Debian that Node needs), `node`, `program`. The same sources and base give the same bytes.
 //   node deploy/image/assemble.mjs [amd64|arm64]
 import { execFileSync } from 'node:child_process';
 import {
@@ -38,7 +38,7 @@ const node = (...args) =>
 const HOME = '/opt/isthmus';
 const DOCUMENTS = '/usr/share/doc/isthmus';
 const flavour = `linux-${arch}-glibc`;
-/** A base of the site's own has libraries already, and may have newer ones. */
+/** The site's own base has its libraries already, and they may be newer. */
 const ownLibraries = (process.env.RUNTIME_IMAGE ?? 'scratch') === 'scratch';
 
 rmSync(image, { recursive: true, force: true });
@@ -71,7 +71,7 @@ writeFileSync(
   `${JSON.stringify({ name, version, description, license, type, engines }, null, 2)}\n`,
 );
 mkdirSync(to('program', 'usr/local/bin'), { recursive: true });
-// The kernel reads the first line: no shell and no `env` is needed, and `kubectl exec … -- isthmus status` works.
+// The kernel reads the first line, so `kubectl exec … -- isthmus status` works without a shell and without `env`.
 writeFileSync(
   to('program', 'usr/local/bin/isthmus'),
   `#!/usr/local/bin/node\nimport('${HOME}/dist/main.js');\n`,
@@ -100,7 +100,7 @@ const components = [
 const bom = billOfMaterials({ name, version, description, licence: license, epoch, components });
 writeFileSync(to('program', DOCUMENTS, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
 
-/** Modes and times that do not depend on the umask or the clock. */
+/** Sets modes and times that do not depend on the umask or the clock. */
 function settle(path, entry) {
   if (entry.isDirectory()) {
     for (const child of readdirSync(path, { withFileTypes: true })) settle(join(path, child.name), child);
@@ -113,7 +113,7 @@ function settle(path, entry) {
 }
 settle(image, { isDirectory: () => true, isFile: () => false });
 
-/** The libraries, and what a program may expect of a root directory. */
+/** The libraries, and the directories that a program expects in a root file system. */
 function layOutRoot() {
   for (const file of files) copyFile(file.from, to('libraries', file.to));
   copyFile(release, to('libraries', 'usr/lib/os-release'));
@@ -132,7 +132,7 @@ function layOutRoot() {
     writeFileSync(to('libraries', 'var/lib/dpkg/status.d', name), status);
     if (copyright !== null) copyFile(copyright, to('libraries', 'usr/share/doc', name, 'copyright'));
   }
-  // Mounted over: the root is read-only when it runs.
+  // A mount point: the root file system is read-only at run time.
   for (const directory of ['dev', 'proc', 'sys', 'run/netns', 'tmp'])
     mkdirSync(to('libraries', directory), { recursive: true });
   chmodSync(to('libraries', 'tmp'), 0o1777);

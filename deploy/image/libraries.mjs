@@ -1,5 +1,5 @@
-// The shared libraries that a program needs, found as the dynamic linker would find them, with the Debian packages they come from.
-// Works across machines: nothing of the target is run.
+// Finds the shared libraries of a program as the dynamic linker would, and the Debian packages that they come from.
+// It works for other architectures too, because it runs no program of the target.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ function needed(file) {
   return [...lines].map(([, name]) => name);
 }
 
-/** The package that owns a file. Since /usr was merged dpkg may know it under the other of its two paths. */
+/** The package that owns a file. Because /usr is merged, dpkg may know the file under the other of its two paths. */
 function owner(file) {
   const path = realpathSync(file);
   for (const candidate of [path, path.replace(/^\/usr/, ''), `/usr${path}`]) {
@@ -37,7 +37,7 @@ function packageOf(name, debian) {
     .filter(([, , , status]) => status?.endsWith(' installed'));
   const [, version, architecture] = installed.find(([, , each]) => each === debian) ?? installed[0] ?? [];
   if (version === undefined) throw new Error(`the Debian package ${name} is not installed`);
-  // What dpkg-cross has repacked is the target's own package in another place.
+  // A package that dpkg-cross repacked is the target's own package in another place.
   const crossed = /^(.+)-(arm64|amd64)-cross$/.exec(name);
   if (crossed !== null)
     return {

@@ -1,5 +1,5 @@
-// Which files of the installed packages the image carries: those that Node can load. Each package that is left out whole stands
-// here with the reason.
+// Which files of the installed packages are in the image: those that Node can load. This file lists each package that is left out
+// completely, with the reason.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -10,7 +10,7 @@ const LEFT_OUT = [
 ];
 
 const LOADED = /\.(c|m)?js$|\.json$|\.node$|\.wasm$/;
-/** Beside the code at the top of a package; nothing in it is ever imported. */
+/** Directories beside the code of a package; no program imports a file from them. */
 const ASIDE = new Set([
   'test',
   'tests',
@@ -39,7 +39,7 @@ function copyLoaded(from, to, top) {
   }
 }
 
-/** Copies what is loadable of each package to the same place below `to`; returns those that are there. */
+/** Copies the loadable files of each package to the same place below `to`; returns the packages that exist. */
 export function copyPackages(packages, from, to) {
   const copied = packages.filter(({ name, path }) => !isLeftOut(name) && existsSync(join(from, path)));
   for (const { path } of copied) copyLoaded(join(from, path), join(to, path), true);
@@ -48,7 +48,7 @@ export function copyPackages(packages, from, to) {
 
 const isLicence = (file) => /^(licen[cs]e|copying|notice)/i.test(file);
 
-/** One text with the licence of each package; those that ship none are named with what their manifest says. */
+/** One text with the licence of each package. For a package without a licence text, it names the licence in the manifest. */
 export function licenceTexts(packages, from) {
   const parts = packages.map(({ name, version, licence, path }) => {
     const directory = join(from, path);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the build stage needs beside node and npm; a base that has it is left as it is, and needs no package mirror.
+# Installs what the build stage needs beside node and npm. A base that has everything stays unchanged and needs no package mirror.
 set -eu
 packages=
 for pair in g++:g++ make:make python3:python3 readelf:binutils; do
