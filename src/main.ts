@@ -7,13 +7,13 @@ import {
   readConfig,
   readWithDefaults,
 } from './cli/config/config.ts';
-import type { Environment } from './cli/config/legacy-environment.ts';
 import { nearest } from './cli/config/nearest.ts';
 import { thisMachine } from './cli/config/this-machine.ts';
 import { type CommandName, EXIT, type ExitCode, signalExit } from './cli/exit-codes.ts';
 import { HELP, MAIN_HELP } from './cli/help.ts';
 import { CLOCK_FIX, clockProblem } from './lifecycle/clock-check.ts';
 import { nodeProblem } from './lifecycle/node-version.ts';
+import type { Environment } from './lifecycle/settings-environment.ts';
 import { isJournal } from './telemetry/log/journal-stream.ts';
 import type { Log } from './telemetry/log/log-fields.ts';
 import { createLogger, type Logger } from './telemetry/log/logger.ts';
@@ -126,7 +126,12 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
   if (config.handover !== null) process.on('SIGHUP', () => void service?.upgrade(null));
   // A signal during the start stops the start. An error during the start rejects this race.
   const started = app.start().then(() => service?.serving(app));
-  await Promise.race([started, signal.first, app.failed, ...(service === null ? [] : [service.dismissed])]);
+  const dismissed = service?.dismissed.catch((error: Error) => {
+    const reason = app.notAbleBecause();
+    if (reason !== null) error.message += `; ${reason}`;
+    throw error;
+  });
+  await Promise.race([started, signal.first, app.failed, ...(dismissed === undefined ? [] : [dismissed])]);
   let code: ExitCode = EXIT.ok;
   let isRefused = false;
   const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
@@ -176,6 +181,9 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
 async function openService(config: RunConfig, processId: string, log: Log) {
   const { handover: directory, lockDirectory } = config;
   const { env: environment, pid } = process;
+  const { takeOver } = config;
+  const daemonSet =
+    config.daemonSet === null ? null : `${config.daemonSet.name}:${config.daemonSet.generation}`;
   if (lockDirectory !== null) {
     const { requirePrivateDirectory } = await import('./lifecycle/handover-directory.ts');
     requirePrivateDirectory(lockDirectory, process.getuid?.() ?? 0, '--lock-dir');
@@ -184,7 +192,8 @@ async function openService(config: RunConfig, processId: string, log: Log) {
   const { Service } = await import('./lifecycle/service.ts');
   const { native: addon } = await import('./netns/native.ts');
   const uid = process.getuid?.() ?? 0;
-  return Service.open({ addon, directory, version: version(), processId, environment, pid, uid, log });
+  const told = { version: version(), processId, daemonSet, takeOver };
+  return Service.open({ addon, directory, ...told, environment, pid, uid, log });
 }
 
 function untilSignal(): {

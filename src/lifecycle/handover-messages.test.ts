@@ -10,6 +10,7 @@ import {
 
 const TO: ToPredecessor[] = [
   { kind: 'take', version: '0.1.0' },
+  { kind: 'take', version: '0.1.0', daemonSet: 'ns/isthmus:7', takeOver: true },
   { kind: 'serving' },
   { kind: 'upgrade', environment: null },
   { kind: 'upgrade', environment: { KUBECONFIG: '/x' } },

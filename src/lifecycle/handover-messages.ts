@@ -4,7 +4,14 @@
 /** From a connecting process: the successor, or `isthmus reload`. */
 export type ToPredecessor =
   /** Asks for the listening sockets, to serve in the predecessor's place. The answer is `sockets` or `refused`. */
-  | { readonly kind: 'take'; readonly version: string }
+  | {
+      readonly kind: 'take';
+      readonly version: string;
+      /** `<namespace>/<name>:<generation>` of its Pod. Absent without a DaemonSet, and in older releases. */
+      readonly daemonSet?: string;
+      /** `--take-over`: the predecessor must not object to its DaemonSet. */
+      readonly takeOver?: boolean;
+    }
   /** The successor serves on the sockets; the predecessor must stop accepting. The answer is `released`. */
   | { readonly kind: 'serving' }
   /** From `isthmus reload`: start a successor. The answer is `upgraded` or `failed`, after the attempt ends. */
@@ -49,7 +56,14 @@ export function toPredecessor(line: string): ToPredecessor | null {
   const message = parsed(line);
   switch (message?.kind) {
     case 'take':
-      return isText(message.version) ? { kind: 'take', version: message.version } : null;
+      return isText(message.version)
+        ? {
+            kind: 'take',
+            version: message.version,
+            ...(isText(message.daemonSet) && { daemonSet: message.daemonSet }),
+            ...(message.takeOver === true && { takeOver: true }),
+          }
+        : null;
     case 'serving':
       return { kind: 'serving' };
     case 'upgrade': {

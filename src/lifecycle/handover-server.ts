@@ -17,6 +17,7 @@ import {
 } from './handover-messages.ts';
 import { readLines } from './line-reader.ts';
 import { type SendSocketsOptions, sendSockets } from './socket-transfer.ts';
+import type { SuccessorClaim } from './successor-refusal.ts';
 
 export interface Successor {
   readonly pid: number;
@@ -37,6 +38,8 @@ export interface HandoverServerOptions extends SendSocketsOptions {
   readonly directory: string;
   readonly addon: Pick<NativeAddon, 'sendDescriptors' | 'peerOf'>;
   readonly uid: number;
+  /** Why this process must not have the sockets; null: it may. */
+  readonly refusal: (claim: SuccessorClaim & Successor) => string | null;
   /** The successor serves: stop accepting. The successor gets `released` when this promise resolves. */
   readonly release: (successor: Successor) => Promise<void>;
   /** `isthmus reload` asks this process to start a successor. */
@@ -63,22 +66,22 @@ type Phase =
   | ({ readonly kind: 'starting'; readonly timer: NodeJS.Timeout } & SuccessorCandidate);
 
 export class HandoverServer {
-  readonly #deps: HandoverServerOptions;
+  readonly #options: HandoverServerOptions;
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
   #phase: Phase = { kind: 'serving' };
   #late: SuccessorCandidate | null = null;
   #isOpen = false;
 
-  constructor(deps: HandoverServerOptions) {
-    this.#deps = deps;
+  constructor(options: HandoverServerOptions) {
+    this.#options = options;
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
 
   /** Publishes our socket at the meeting path. It replaces the predecessor's socket. */
   async open(): Promise<void> {
-    const path = meetingPath(this.#deps.directory);
+    const path = meetingPath(this.#options.directory);
     // Bind a temporary name, then rename: the path never lacks a listener. Node unlinks only the name that it bound, so closing
     // this server later cannot remove a successor's socket.
     const ours = `${path}.${randomBytes(4).toString('hex')}`;
@@ -86,7 +89,7 @@ export class HandoverServer {
       this.#server.listen(ours);
       await once(this.#server, 'listening');
     } catch (error) {
-      throw new HandoverError(`--handover ${this.#deps.directory}: ${(error as Error).message}`, {
+      throw new HandoverError(`--handover ${this.#options.directory}: ${(error as Error).message}`, {
         cause: error,
       });
     }
@@ -113,12 +116,12 @@ export class HandoverServer {
     // The successor still has to read `released`, and the path now holds its own socket.
     if (this.#phase.kind === 'handed-over') return;
     for (const socket of this.#connections) socket.destroy();
-    if (this.#isOpen) rmSync(meetingPath(this.#deps.directory), { force: true });
+    if (this.#isOpen) rmSync(meetingPath(this.#options.directory), { force: true });
     this.#isOpen = false;
   }
 
   #accept(socket: Socket): void {
-    const { addon, uid, onStranger } = this.#deps;
+    const { addon, uid, onStranger } = this.#options;
     socket.on('error', () => {}); // `close` follows
     const fd = descriptorOf(socket);
     if (fd < 0) return; // the peer has disconnected
@@ -141,30 +144,36 @@ export class HandoverServer {
   async #handle(socket: Socket, pid: number, message: ToPredecessor): Promise<void> {
     switch (message.kind) {
       case 'take':
-        return this.#send(socket, { pid, version: message.version });
+        return this.#send(socket, { daemonSet: null, takeOver: false, ...message, pid });
       case 'serving':
         return this.#handOver(socket);
       case 'upgrade':
-        answer(socket, await this.#deps.upgrade(message.environment));
+        answer(socket, await this.#options.upgrade(message.environment));
         socket.end();
     }
   }
 
   /** serving → sending → starting */
-  async #send(socket: Socket, successor: Successor): Promise<void> {
-    const { onSuccessor, startLimitMs } = this.#deps;
+  async #send(socket: Socket, claim: SuccessorClaim & Successor): Promise<void> {
+    const { onSuccessor, startLimitMs, refusal } = this.#options;
+    const reason = refusal(claim);
+    if (reason !== null) {
+      answer(socket, { kind: 'refused', reason });
+      return;
+    }
     if (this.#phase.kind !== 'serving') {
       answer(socket, { kind: 'refused', reason: 'another successor was faster' });
       return;
     }
     this.#phase = { kind: 'sending' };
     try {
-      await sendSockets(socket, this.#deps);
+      await sendSockets(socket, this.#options);
     } catch {
       this.#phase = { kind: 'serving' };
       socket.destroy(); // the successor ended, or does not read
       return;
     }
+    const successor = { pid: claim.pid, version: claim.version };
     const timer = setTimeout(() => this.#dismiss(socket), startLimitMs).unref();
     this.#phase = { kind: 'starting', successor, socket, timer };
     onSuccessor({ kind: 'starts', successor });
@@ -176,13 +185,13 @@ export class HandoverServer {
     if (starting.kind !== 'starting' || starting.socket !== socket) return;
     clearTimeout(starting.timer);
     this.#phase = { kind: 'handed-over' };
-    await this.#deps.release(starting.successor);
+    await this.#options.release(starting.successor);
     answer(socket, { kind: 'released' });
   }
 
   /** starting → serving. A successor that hangs must not block the next one. It gets `refused` and ends, if it still reads. */
   #dismiss(socket: Socket): void {
-    const { onSuccessor, startLimitMs } = this.#deps;
+    const { onSuccessor, startLimitMs } = this.#options;
     const starting = this.#phase;
     if (starting.kind !== 'starting' || starting.socket !== socket) return;
     this.#phase = { kind: 'serving' };
@@ -198,7 +207,7 @@ export class HandoverServer {
   /** starting → serving, or the end of a late successor. */
   #left(socket: Socket): void {
     this.#connections.delete(socket);
-    const { onSuccessor } = this.#deps;
+    const { onSuccessor } = this.#options;
     const phase = this.#phase;
     if (phase.kind === 'handed-over') return;
     if (phase.kind === 'starting' && phase.socket === socket) {

@@ -1,5 +1,6 @@
 // Listening sockets from systemd or from the predecessor process, by name. Each listener takes its own; unclaimed sockets are closed.
 import { isIPv6 } from 'node:net';
+import type { Environment } from './settings-environment.ts';
 
 export interface HandedSocket {
   readonly name: string;
@@ -77,8 +78,6 @@ export interface ListenFd {
   readonly name: string;
   readonly fd: number;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const FIRST_FD = 3;
 const MOST_FDS = 1024;

@@ -1,6 +1,7 @@
 // Sends readiness, watchdog signals and the status line to the supervisor (systemd), as sd_notify(3) does. A failure is logged
 // once and changes nothing else. Without NOTIFY_SOCKET nothing is sent.
 import type { NativeAddon } from '../netns/native.ts';
+import type { Environment } from './settings-environment.ts';
 
 export interface NotifySocketOptions {
   /** NOTIFY_SOCKET; undefined: no supervisor expects messages. */
@@ -12,15 +13,15 @@ export interface NotifySocketOptions {
 type Fields = Readonly<Record<string, string | number>>;
 
 export class NotifySocket {
-  readonly #deps: NotifySocketOptions;
+  readonly #options: NotifySocketOptions;
   #failed = false;
 
-  constructor(deps: NotifySocketOptions) {
-    this.#deps = deps;
+  constructor(options: NotifySocketOptions) {
+    this.#options = options;
   }
 
   send(fields: Fields): void {
-    const { address, addon, onProblem } = this.#deps;
+    const { address, addon, onProblem } = this.#options;
     if (address === undefined || address === '') return;
     const lines = Object.entries(fields).map(
       ([key, value]) => `${key}=${String(value).replaceAll('\n', ' ')}`,
@@ -34,8 +35,6 @@ export class NotifySocket {
     }
   }
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** null: the supervisor has no watchdog for this process. */
 export function watchdogIntervalMs(environment: Environment, pid: number): number | null {

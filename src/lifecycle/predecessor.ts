@@ -15,6 +15,9 @@ export interface PredecessorOptions {
   readonly addon: NativeAddon;
   readonly uid: number;
   readonly version: string;
+  /** What this process tells about itself, besides its version; see `SuccessorClaim`. */
+  readonly daemonSet: string | null;
+  readonly takeOver: boolean;
   /** Time limit for the predecessor to send its sockets, and later to release them. */
   readonly deadlineMs?: number;
 }
@@ -71,8 +74,9 @@ export class Predecessor {
   }
 
   /** null if there is no predecessor. Throws a HandoverError if there is one and it does not hand over. */
-  static async ask(deps: PredecessorOptions): Promise<Predecessor | null> {
-    const { directory, addon, uid, version, deadlineMs = DEADLINE_MS } = deps;
+  static async ask(options: PredecessorOptions): Promise<Predecessor | null> {
+    const { directory, addon, uid, version, deadlineMs = DEADLINE_MS } = options;
+    const { daemonSet, takeOver } = options;
     const socket = await connected(meetingPath(directory));
     if (socket === null) return null;
     try {
@@ -81,7 +85,8 @@ export class Predecessor {
         throw new HandoverError(
           `${meetingPath(directory)} belongs to a process of another user (${peer.uid})`,
         );
-      socket.write(messageLine({ kind: 'take', version }));
+      const told = { ...(daemonSet !== null && { daemonSet }), ...(takeOver && { takeOver }) };
+      socket.write(messageLine({ kind: 'take', version, ...told }));
       const given = await receiveSockets(socket, addon, deadlineMs);
       if (given !== null) return new Predecessor(socket, peer.pid, given, deadlineMs);
     } catch (error) {

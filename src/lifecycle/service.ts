@@ -27,6 +27,7 @@ import {
 import { Predecessor } from './predecessor.ts';
 import { successorEnvironment } from './settings-environment.ts';
 import { ownCommand, type SuccessorProcess, startSuccessor } from './successor-process.ts';
+import { type SuccessorClaim, successorRefusal } from './successor-refusal.ts';
 
 export interface ServiceOptions {
   readonly addon: NativeAddon;
@@ -35,6 +36,10 @@ export interface ServiceOptions {
   readonly version: string;
   /** Identifies this process in the Lease of its node. */
   readonly processId: string;
+  /** `<namespace>/<name>:<generation>` of the DaemonSet of this Pod; null: none. */
+  readonly daemonSet: string | null;
+  /** `--take-over`: the predecessor must not object to the DaemonSet of this process. */
+  readonly takeOver: boolean;
   readonly environment: NodeJS.ProcessEnv;
   readonly pid: number;
   readonly uid: number;
@@ -58,7 +63,7 @@ export interface Served {
   isWell(): boolean;
   /** Resolves when the program can do all of its work. */
   readonly ready: Promise<void>;
-  /** A probe of our health port means the newest process on this host. That process is not ready while it starts. */
+  /** Processes on one host share the health port. A probe asks about the newest one, which is not ready while it starts. */
   successorStarts(version: string | null): void;
 }
 
@@ -74,14 +79,15 @@ const STATUS_MS = 1000;
 export const START_LIMIT_MS = 60_000;
 /**
  * A unit that cannot read the Kubernetes API counts as started after this time. It must stay below TimeoutStartSec= of the unit:
- * otherwise systemd would restart a process that only waits.
+ * otherwise systemd would restart a process that only waits. It must be longer than a process waits for a Lease that it does not get
+ * (one duration, one renewal and one read: 42 s): otherwise the unit would fail after a start that succeeded.
  */
-const READY_LIMIT_MS = 30_000;
+const READY_LIMIT_MS = 50_000;
 /** Some listeners open only after their configuration is read. Unclaimed sockets stay open for this long. */
 const KEEP_UNCLAIMED_MS = 30_000;
 
 export class Service {
-  readonly #deps: ServiceOptions;
+  readonly #options: ServiceOptions;
   readonly #startLimitMs: number;
   readonly #notify: NotifySocket;
   readonly #predecessor: Predecessor | null;
@@ -100,22 +106,22 @@ export class Service {
   readonly #over = Promise.withResolvers<void>();
 
   private constructor(
-    deps: ServiceOptions,
+    options: ServiceOptions,
     predecessor: Predecessor | null,
     sockets: readonly HandedSocket[],
   ) {
-    this.#deps = deps;
-    this.#startLimitMs = deps.startLimitMs ?? START_LIMIT_MS;
+    this.#options = options;
+    this.#startLimitMs = options.startLimitMs ?? START_LIMIT_MS;
     this.#predecessor = predecessor;
     this.#pinned = new Set(sockets.filter(({ pinned }) => pinned).map(({ name }) => name));
     this.#inherited = new InheritedSockets(sockets, closeSync);
     this.#notify = new NotifySocket({
-      address: deps.environment.NOTIFY_SOCKET,
-      addon: deps.addon,
-      onProblem: (error) => deps.log('warn', {}, `status message to systemd failed: ${error.message}`),
+      address: options.environment.NOTIFY_SOCKET,
+      addon: options.addon,
+      onProblem: (error) => options.log('warn', {}, `status message to systemd failed: ${error.message}`),
     });
     for (const { name, address, port } of this.#inherited.surplus)
-      deps.log(
+      options.log(
         'warn',
         { socket: name, address, port },
         `systemd gives two sockets the name ${name}, and only the first is served: clients of the other one get no answer; ` +
@@ -123,8 +129,8 @@ export class Service {
       );
   }
 
-  static async open(deps: ServiceOptions): Promise<Service> {
-    const { addon, directory, environment, pid, uid, version, log } = deps;
+  static async open(options: ServiceOptions): Promise<Service> {
+    const { addon, directory, environment, pid, uid, version, daemonSet, takeOver, log } = options;
     const given = listenFds(environment, pid).map((each) => ({
       ...each,
       ...addon.adoptListening(each.fd),
@@ -135,7 +141,7 @@ export class Service {
     let predecessor: Predecessor | null = null;
     if (directory !== null) {
       requirePrivateDirectory(directory, uid);
-      predecessor = await Predecessor.ask({ directory, addon, uid, version });
+      predecessor = await Predecessor.ask({ directory, addon, uid, version, daemonSet, takeOver });
     }
     if (predecessor !== null) {
       const names = predecessor.sockets.map(({ name }) => name);
@@ -145,7 +151,7 @@ export class Service {
     const mine = new Set(given.map(({ name }) => name));
     const theirs = predecessor?.sockets ?? [];
     for (const { fd } of theirs.filter(({ name }) => mine.has(name))) closeSync(fd);
-    return new Service(deps, predecessor, [...given, ...theirs.filter(({ name }) => !mine.has(name))]);
+    return new Service(options, predecessor, [...given, ...theirs.filter(({ name }) => !mine.has(name))]);
   }
 
   /** Resolves when a successor serves. This process then only drains its connections. */
@@ -188,7 +194,7 @@ export class Service {
    */
   async serving(served: Served): Promise<void> {
     if (this.#isOver) return; // a stop came first
-    const { directory, addon, uid, version, processId, log } = this.#deps;
+    const { directory, addon, uid, version, processId, log } = this.#options;
     this.#served = served;
     setTimeout(() => {
       if (this.#inherited.left.length > 0)
@@ -203,6 +209,7 @@ export class Service {
         version,
         processId,
         sockets: () => served.sockets().map((each) => ({ ...each, pinned: this.#pinned.has(each.name) })),
+        refusal: (claim) => this.#refusal(claim),
         release: (successor) => this.#release(successor),
         upgrade: (settings) => this.upgrade(settings),
         startLimitMs: this.#startLimitMs,
@@ -222,7 +229,7 @@ export class Service {
   async upgrade(settings: Readonly<Record<string, string>> | null): Promise<UpgradeOutcome> {
     if (this.#upgrading || this.#isOver || this.#server === null || this.#server.starting !== null)
       return { kind: 'failed', reason: 'an upgrade or a stop is already under way' };
-    const { log, command = ownCommand(), environment, pid } = this.#deps;
+    const { log, command = ownCommand(), environment, pid } = this.#options;
     // A container ends with its first process. The end of this process would kill the successor too.
     if (pid === 1) {
       const reason =
@@ -249,7 +256,7 @@ export class Service {
   /** Waits before the drain if another process (a new Pod, for example) already has our sockets and is about to take over. */
   async beforeStop(): Promise<void> {
     if (this.#isOver || this.#server?.starting == null || this.#upgrading) return;
-    this.#deps.log('info', {}, 'waiting for the successor that is starting');
+    this.#options.log('info', {}, 'waiting for the successor that is starting');
     this.#successorSettled = Promise.withResolvers();
     const timer = setTimeout(() => this.#successorSettled?.resolve(), this.#startLimitMs);
     await Promise.race([this.#successorSettled.promise, this.handedOver]);
@@ -268,7 +275,7 @@ export class Service {
 
   /** Notifies the supervisor when the program is ready, or at the latest after the limit. */
   async #announce(served: Served): Promise<void> {
-    const { environment, pid } = this.#deps;
+    const { environment, pid } = this.#options;
     await this.#untilReady(served);
     if (this.#isOver) return; // stopped, or handed over, meanwhile
     this.#lastStatus = statusLine(served.summary());
@@ -285,7 +292,7 @@ export class Service {
 
   /** Meanwhile the status line says what the start waits for. */
   async #untilReady(served: Served): Promise<void> {
-    const { log, readyLimitMs = READY_LIMIT_MS } = this.#deps;
+    const { log, readyLimitMs = READY_LIMIT_MS } = this.#options;
     const tell = () => this.#notify.send({ STATUS: statusLine(served.summary()) });
     const late = Promise.withResolvers<'late'>();
     const limit = setTimeout(() => late.resolve('late'), readyLimitMs);
@@ -295,7 +302,11 @@ export class Service {
     clearInterval(teller);
     if (outcome !== 'late') return;
     const { notReadyBecause } = served.summary();
-    log('warn', { reason: notReadyBecause }, 'not ready yet: the start of the service ends without it');
+    log(
+      'warn',
+      { reason: notReadyBecause },
+      'start limit reached: reporting readiness before the instance is ready',
+    );
   }
 
   async #successorOutcome(
@@ -327,6 +338,13 @@ export class Service {
     }
   }
 
+  #refusal(claim: SuccessorClaim & Successor): string | null {
+    const { pid, daemonSet, log } = this.#options;
+    const reason = successorRefusal({ pid, daemonSet }, claim);
+    if (reason !== null) log('warn', { pid: claim.pid, version: claim.version, reason }, 'handover rejected');
+    return reason;
+  }
+
   async #release(successor: Successor): Promise<void> {
     this.#end();
     await this.#served?.release();
@@ -336,9 +354,9 @@ export class Service {
   }
 
   #successorChanged({ kind, successor }: SuccessorChange): void {
-    const { log } = this.#deps;
+    const { log } = this.#options;
     const seconds = this.#startLimitMs / 1000;
-    if (kind === 'starts') log('info', { ...successor }, 'a successor has our sockets, and starts');
+    if (kind === 'starts') log('info', { ...successor }, 'successor starting with our sockets');
     else if (kind === 'late')
       log(
         'warn',

@@ -1,6 +1,6 @@
 // Defines which environment variables are settings of this program and can be replaced for a successor. Pure.
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const SETTING =
   /^(ISTHMUS_\w+|PROXY_(PORT|BIND|ALWAYS)|POD_IP|NODE_NAME|KUBECONFIG|NODE_(OPTIONS|EXTRA_CA_CERTS)|(HTTPS?|NO)_PROXY|https?_proxy|no_proxy|TZ)$/;

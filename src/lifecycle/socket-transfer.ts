@@ -25,7 +25,7 @@ export interface SendSocketsOptions {
 
 export interface ReceivedSockets {
   readonly version: string;
-  /** The sender in the Lease of its node; null: its release does not tell it. */
+  /** The sender in the Lease of its node; null: its release does not send it. */
   readonly processId: string | null;
   readonly sockets: readonly HandedSocket[];
   /** Text that arrived after the sockets. */

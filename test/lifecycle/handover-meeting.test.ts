@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { meetingPath } from '../../src/lifecycle/handover-directory.ts';
 import { HandoverServer, type SuccessorChange } from '../../src/lifecycle/handover-server.ts';
-import { Predecessor } from '../../src/lifecycle/predecessor.ts';
-import { type Served, Service } from '../../src/lifecycle/service.ts';
+import { Predecessor, type PredecessorOptions } from '../../src/lifecycle/predecessor.ts';
+import { type Served, Service, type ServiceOptions } from '../../src/lifecycle/service.ts';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import { native } from '../../src/netns/native.ts';
 import { openDescriptors } from '../support/process.ts';
@@ -25,8 +25,11 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-const ask = (deadlineMs = 20_000, version = '2') =>
-  Predecessor.ask({ directory, addon: native, uid, version, deadlineMs });
+const ask = (deadlineMs = 20_000, version = '2', pod: Partial<PredecessorOptions> = {}) =>
+  Predecessor.ask({
+    ...{ directory, addon: native, uid, version, deadlineMs, daemonSet: null, takeOver: false },
+    ...pod,
+  });
 
 async function serve(
   sockets: () => readonly { name: string; fd: number; pinned: boolean }[],
@@ -39,6 +42,7 @@ async function serve(
     version: '1',
     processId: 'a1',
     sockets,
+    refusal: () => null,
     release: async () => {},
     upgrade: async () => ({ kind: 'failed', reason: 'not here' }),
     startLimitMs: 60_000,
@@ -135,14 +139,16 @@ test('a peer that asks and never reads the answers is disconnected', async () =>
 });
 
 /** A serving process, with what it reports about its successors to the log and to its health port. */
-async function service(startLimitMs: number, pid = process.pid) {
+async function service(startLimitMs: number, options: Partial<ServiceOptions> = {}) {
   const log: string[] = [];
   const told: (string | null)[] = [];
   let released = 0;
   const running = await Service.open({
-    ...{ addon: native, directory, version: '1', processId: 'a1', environment: {}, pid, uid, startLimitMs },
+    ...{ addon: native, directory, version: '1', processId: 'a1', environment: {}, uid, startLimitMs },
+    ...{ pid: process.pid, daemonSet: null, takeOver: false },
     log: (_level, _facts, message) => log.push(message),
     command: [process.execPath, '-e', ''],
+    ...options,
   });
   const served: Served = {
     sockets: () => [],
@@ -160,13 +166,36 @@ async function service(startLimitMs: number, pid = process.pid) {
 }
 
 test('the first process of a container starts no successor, because it would end with the container, but accepts another', async () => {
-  const { running, log, released } = await service(60_000, 1);
+  // The kernel shows a peer of another container with pid 0.
+  const addon = { ...native, peerOf: () => ({ pid: 0, uid }) };
+  const { running, log, released } = await service(60_000, { pid: 1, addon });
   expect(await running.upgrade(null)).toEqual({
     kind: 'failed',
     reason: expect.stringContaining('first of its container'),
   });
   expect(log).toEqual(['successor not started: this process continues to serve']);
   const next = await ask();
+  await next?.serving();
+  expect(released()).toBe(1);
+});
+
+test('the first process of a container gives its sockets to no process of the same container', async () => {
+  const { log, released } = await service(60_000, { pid: 1 });
+  await expect(ask()).rejects.toThrow(/first process of its container, .*: start the successor in a new Pod/);
+  expect(log).toEqual(['handover rejected']);
+  expect(released()).toBe(0);
+});
+
+test('a Pod gives its sockets only to a Pod of the same DaemonSet that is not older, or to one with --take-over', async () => {
+  const { released } = await service(60_000, { daemonSet: 'ns/isthmus:8' });
+  const pod = (daemonSet: string, takeOver = false) => ask(20_000, '2', { daemonSet, takeOver });
+  await expect(pod('ns/isthmus:7')).rejects.toMatchObject({
+    code: 'EHANDOVER',
+    message: expect.stringContaining('newer Pod of DaemonSet ns/isthmus (generation 8, the successor has 7)'),
+  });
+  await expect(pod('ns/other:9')).rejects.toThrow('the successor is one of ns/other');
+  expect(released()).toBe(0);
+  const next = await pod('ns/isthmus:7', true);
   await next?.serving();
   expect(released()).toBe(1);
 });

@@ -1,7 +1,7 @@
 // Marks of real processes: alive, paused, killed, and in another network namespace.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -64,6 +64,38 @@ test('the holder removes the marks of dead processes of its instance, and no oth
   await mark.sweep();
   const states = ['net-1/aa', 'net-1/cc', 'net-1/own', 'net-2/bb'].map((holder) => mark.stateOf(holder));
   expect(await Promise.all(states)).toEqual(['unknown', 'alive', 'alive', 'dead']);
+});
+
+test('the holder removes an old mark with a temporary name, and leaves a new one to the process that may still bind it', async () => {
+  for (const [id, ageS] of [
+    ['aa', 3600],
+    ['bb', 0],
+  ] as const) {
+    const child = await marked(`net-1/${id}`);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const [name = ''] = readdirSync(directory).filter((each) => !each.endsWith('~'));
+    const path = join(directory, name);
+    renameSync(path, `${path}~`);
+    const made = Date.now() / 1000 - ageS;
+    utimesSync(`${path}~`, made, made);
+  }
+  expect(readdirSync(directory)).toHaveLength(2);
+  await own().sweep();
+  expect(readdirSync(directory)).toEqual([expect.stringMatching(/~$/)]);
+});
+
+test('a mark that is closed while it opens does not stay open', async () => {
+  const mark = own();
+  const opening = mark.open();
+  mark.close({ forget: true });
+  await opening;
+  expect(await mark.stateOf('net-1/own')).toBe('unknown');
+  expect(readdirSync(directory)).toEqual([]);
+  const closed = own();
+  closed.close({ forget: false });
+  await closed.open();
+  expect(readdirSync(directory)).toEqual([]);
 });
 
 test('a process that keeps its Lease leaves its mark as the proof of its end, and one that releases it does not', async () => {

@@ -9,27 +9,29 @@ import { native } from '../../src/netns/native.ts';
 import { until, WAIT_MS, within } from './tcp.ts';
 
 export interface UnixPair {
-  readonly near: Socket;
-  readonly far: Socket;
+  readonly receiver: Socket;
+  readonly sender: Socket;
   close(): void;
 }
 
-/** The two ends of one connection. No code reads from the near end. */
+/** The two ends of one connection. No code reads from the receiver in the background. */
 export async function unixPair(): Promise<UnixPair> {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-unix-'));
   const server = createServer({ pauseOnConnect: true }).listen(join(directory, 'pair.sock'));
   await within(WAIT_MS, 'the unix socket to listen', once(server, 'listening'));
-  const near = connect(join(directory, 'pair.sock')).pause();
-  const [far] = (await within(WAIT_MS, 'the far end of the pair', once(server, 'connection'))) as [Socket];
-  if (near.connecting) await within(WAIT_MS, 'the near end of the pair', once(near, 'connect'));
-  for (const end of [near, far]) end.on('error', () => {});
+  const receiver = connect(join(directory, 'pair.sock')).pause();
+  const [sender] = (await within(WAIT_MS, 'the sending end of the pair', once(server, 'connection'))) as [
+    Socket,
+  ];
+  if (receiver.connecting) await within(WAIT_MS, 'the receiving end of the pair', once(receiver, 'connect'));
+  for (const end of [receiver, sender]) end.on('error', () => {});
   server.close();
   return {
-    near,
-    far,
+    receiver,
+    sender,
     close: () => {
-      near.destroy();
-      far.destroy();
+      receiver.destroy();
+      sender.destroy();
       rmSync(directory, { recursive: true, force: true });
     },
   };
@@ -39,10 +41,10 @@ export async function unixPair(): Promise<UnixPair> {
 export async function handedOver(...descriptors: readonly number[]): Promise<readonly number[]> {
   const pair = await unixPair();
   try {
-    native.sendDescriptors(descriptorOf(pair.far), 'x', ...descriptors);
+    native.sendDescriptors(descriptorOf(pair.sender), 'x', ...descriptors);
     let received: ReturnType<typeof native.receiveDescriptors> = null;
     await until('they have arrived', () => {
-      received = native.receiveDescriptors(descriptorOf(pair.near));
+      received = native.receiveDescriptors(descriptorOf(pair.receiver));
       return received !== null;
     });
     return (received as unknown as { descriptors: readonly number[] }).descriptors;

@@ -61,7 +61,7 @@ export class NotifyReceiver {
     condition: (notification: Notification) => boolean,
     milliseconds = WAIT_MS,
   ): Promise<Notification> {
-    await until(`systemd is told: ${what}`, () => this.all.some(condition), milliseconds);
+    await until(`the notification of systemd: ${what}`, () => this.all.some(condition), milliseconds);
     return this.all.find(condition) as Notification;
   }
 

@@ -37,8 +37,8 @@ export class Unit {
   }
 
   get mainPid(): number {
-    const told = this.notify.all.filter(({ fields }) => fields.MAINPID !== undefined);
-    return Number(told.at(-1)?.fields.MAINPID ?? -1);
+    const named = this.notify.all.filter(({ fields }) => fields.MAINPID !== undefined);
+    return Number(named.at(-1)?.fields.MAINPID ?? -1);
   }
 
   /** The first start of the unit, or a restart with the same sockets. */

@@ -340,6 +340,103 @@ describe('the Lease of an instance', () => {
     });
   });
 
+  describe('that is deleted while another process waits for it', () => {
+    const waiting = async () => {
+      claims = null;
+      const holder = leaseOf('net-1/a');
+      holder.start();
+      await pass(0);
+      const newcomer = leaseOf('net-1/b');
+      newcomer.start();
+      await pass(13_000);
+      store.lease = null;
+      return { holder, newcomer };
+    };
+
+    test('is created again by its live holder', async () => {
+      const { holder, newcomer } = await waiting();
+      await pass(10_000);
+      expect(holder.state()).toMatchObject({ held: true, lostTo: null });
+      expect(newcomer.state()).toMatchObject({ held: false, refused: null });
+      expect((store.lease as LeaseObject | null)?.spec?.holderIdentity).toBe('net-1/a');
+    });
+
+    test('is created by that process 20 s later if its holder does not', async () => {
+      const { holder, newcomer } = await waiting();
+      await holder.stop({ release: false });
+      const attempts = async (count: number) => {
+        for (let i = 0; i < count; i += 1) await pass(2000);
+      };
+      await attempts(10);
+      expect(newcomer.state().held).toBe(false);
+      await attempts(2);
+      expect(newcomer.state().held).toBe(true);
+    });
+
+    test('is created by that process at once if it may replace the holder meanwhile', async () => {
+      const { holder, newcomer } = await waiting();
+      await holder.stop({ release: false });
+      claims = 'daemonset';
+      await pass(2000);
+      expect(newcomer.state().held).toBe(true);
+    });
+  });
+
+  describe('reports at its end whether it may still name this process:', () => {
+    const ending = async () => {
+      const lease = leaseOf('net-1/a');
+      lease.start();
+      await pass(0);
+      return lease;
+    };
+
+    test('no if it was never asked for, was deleted, or has another holder', async () => {
+      expect(await leaseOf('net-1/a').stop({ release: true })).toBe(true);
+      expect(await (await ending()).stop({ release: true })).toBe(true);
+      const gone = await ending();
+      store.lease = null;
+      expect(await gone.stop({ release: true })).toBe(true);
+      const lost = await ending();
+      leaseOf('net-1/b').start();
+      await pass(10_000);
+      expect(lost.state().lostTo).toBe('net-1/b');
+      expect(await lost.stop({ release: true })).toBe(true);
+    });
+
+    test('no if another process created it first', async () => {
+      const late = leaseOf('net-1/a');
+      const first = store.request.bind(store);
+      store.request = async <T>(request: Parameters<Requester['request']>[0]): Promise<T> => {
+        if (request.method === 'POST')
+          store.write({ metadata: { name: 'isthmus-net-1' }, spec: { holderIdentity: 'net-1/b' } });
+        return first<T>(request);
+      };
+      late.start();
+      await pass(0);
+      expect(await late.stop({ release: true })).toBe(true);
+    });
+
+    test('yes if it could not be deleted, or the answer to its creation is missing', async () => {
+      const kept = await ending();
+      store.broken = 'unreachable';
+      expect(await kept.stop({ release: true })).toBe(false);
+      store.broken = null;
+      const edited = await ending();
+      store.write({ ...(store.lease as LeaseObject) });
+      expect(await edited.stop({ release: true })).toBe(false);
+      store.lease = null;
+      const unsure = leaseOf('net-1/a');
+      const first = store.request.bind(store);
+      store.request = async <T>(request: Parameters<Requester['request']>[0]): Promise<T> => {
+        store.nonsense = request.method === 'POST' ? { answer: undefined } : null;
+        return first<T>(request);
+      };
+      unsure.start();
+      await pass(0);
+      expect(await unsure.stop({ release: true })).toBe(false);
+    });
+  });
+
   test('is deleted at the end, unless a successor holds it', async () => {
     const old = leaseOf('net-1/a');
     old.start();

@@ -43,7 +43,7 @@ export interface InstanceLeaseOptions {
 
 export interface LeaseState extends OwnRenewals {
   readonly held: boolean;
-  /** The watch shows another holder, and no request to confirm it has started since. */
+  /** The watch shows another holder, and this process has not started a request to confirm it. */
   readonly doubted: boolean;
   /** Held, but not renewed for its whole duration: instances that can renew consider this one dead. */
   readonly lapsed: boolean;
@@ -61,9 +61,13 @@ const REQUEST_MS = 8000;
 const RELEASE_MS = 2000;
 
 export class InstanceLease {
-  readonly #deps: InstanceLeaseOptions;
+  readonly #options: InstanceLeaseOptions;
   readonly #path: string;
-  readonly #rival: LeaseRival;
+  readonly #rival = new LeaseRival();
+  /** The Lease of another holder, as it was read last. */
+  #rivalLease: LeaseObject | null = null;
+  /** A write with this process as the holder was sent, and no answer shows that the Lease names another one. */
+  #mayBeNamed = false;
   #known: Known | null = null;
   #held = false;
   /** The watch showed another holder. */
@@ -80,15 +84,14 @@ export class InstanceLease {
   #problem = false;
   #stopped = false;
 
-  constructor(deps: InstanceLeaseOptions) {
-    this.#deps = deps;
-    this.#rival = new LeaseRival(deps.host);
+  constructor(options: InstanceLeaseOptions) {
+    this.#options = options;
     this.#path = resourcePath({
       group: 'coordination.k8s.io',
       version: 'v1',
       resource: 'leases',
-      namespace: deps.namespace,
-      name: leaseName(deps.instance),
+      namespace: options.namespace,
+      name: leaseName(options.instance),
     });
   }
 
@@ -103,7 +106,7 @@ export class InstanceLease {
    */
   seen(lease: LeaseObject | undefined): void {
     const holder = lease?.spec?.holderIdentity ?? '';
-    if (!this.#held || this.#known === null || holder === '' || holder === this.#deps.holder) return;
+    if (!this.#held || this.#known === null || holder === '' || holder === this.#options.holder) return;
     // An event that is older than our own write still shows the predecessor.
     if (!isOlderVersion(this.#known.resourceVersion, lease?.metadata?.resourceVersion ?? '')) return;
     if (this.#contested) return;
@@ -135,22 +138,26 @@ export class InstanceLease {
     };
   }
 
-  /** Stops renewing. `release` deletes the Lease if this process still holds it, so other instances need not wait for its expiry. */
-  async stop({ release }: { readonly release: boolean }): Promise<void> {
+  /**
+   * Stops renewing. `release` deletes the Lease if this process still holds it, so other instances need not wait for its expiry. False:
+   * the Lease may still name this process.
+   */
+  async stop({ release }: { readonly release: boolean }): Promise<boolean> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#abort.abort();
     await this.#underWay;
-    if (!release || !this.#held || this.#known === null) return;
+    if (!release || !this.#held || this.#known === null) return !this.#mayBeNamed;
     this.#held = false;
     const { uid, resourceVersion } = this.#known;
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
-    const { client } = this.#deps;
+    const { client } = this.#options;
     try {
       await client.request({ method: 'DELETE', path: this.#path, body, urgent: true, timeoutMs: RELEASE_MS });
+      return true;
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      // The Lease expires by itself.
+      return error.code === 'not-found'; // otherwise the Lease expires by itself
     }
   }
 
@@ -164,7 +171,7 @@ export class InstanceLease {
 
   /** True: the next attempt may wait for the renewal interval. False: retry soon. */
   async #renewOrTake(): Promise<boolean> {
-    const { now, onChange, onProblem } = this.#deps;
+    const { now, onChange, onProblem } = this.#options;
     const before = this.state().held;
     try {
       const askedAtMs = now();
@@ -181,7 +188,9 @@ export class InstanceLease {
       this.#lastRenewOkMs = askedAtMs;
       if (this.#problem) onProblem(null);
       this.#problem = false;
-      if (!before) this.#deps.claim.taken('');
+      if (!before) this.#options.claim.taken('');
+      this.#rival.forget();
+      this.#rivalLease = null;
       if (!before || doubted || lapsed) onChange();
       return true;
     } catch (error) {
@@ -196,11 +205,11 @@ export class InstanceLease {
 
   /** null: another process was faster, or it is not yet known whether the other holder is alive. The caller retries. */
   async #take(): Promise<LeaseObject | null> {
-    const { namespace, instance, holder, host, process, daemonSet } = this.#deps;
-    const { clusterNamespace, tags, wallNow } = this.#deps;
+    const { namespace, instance, holder, host, process, daemonSet } = this.#options;
+    const { clusterNamespace, tags, wallNow } = this.#options;
     const found = await this.#read();
     const nowMs = wallNow();
-    const reason = found === null ? null : await this.#reason(found);
+    const reason = found === null ? await this.#reasonToCreate() : await this.#reason(found);
     if (reason === 'none') return null;
     const transitions = found === null ? 0 : (found.spec?.leaseTransitions ?? 0) + 1;
     const lease = leaseOf({
@@ -216,6 +225,8 @@ export class InstanceLease {
       transitions,
       tags,
     });
+    const mayBeNamed = this.#mayBeNamed;
+    this.#mayBeNamed = true;
     try {
       if (found === null) {
         const path = this.#path.slice(0, this.#path.lastIndexOf('/'));
@@ -235,30 +246,39 @@ export class InstanceLease {
       this.#tellTaken(leaseHolder(found), reason);
       return taken;
     } catch (error) {
-      if (error instanceof KubeError && (error.code === 'conflict' || error.code === 'already-exists'))
+      if (error instanceof KubeError && (error.code === 'conflict' || error.code === 'already-exists')) {
+        this.#mayBeNamed = mayBeNamed;
         return null;
+      }
       throw error;
     }
   }
 
-  /** Why this process may take the Lease; null: no live process holds it. `none`: it may not, or not yet. */
+  /** As `#reason`, for a Lease that was deleted: its holder may be alive, and create it again. */
+  async #reasonToCreate(): Promise<ClaimReason | null | 'none'> {
+    if (this.#rivalLease === null || this.#rival.mayCreate(this.#options.now())) return null;
+    return (await this.#options.claim.reason(this.#rivalLease)) ?? 'none';
+  }
+
+  /** Why this process may take the Lease; null: no live process holds it. `none`: this process may not take the Lease now. */
   async #reason(found: LeaseObject): Promise<ClaimReason | null | 'none'> {
-    const { instance, holder, host, claim, now, wallNow } = this.#deps;
-    const rival = this.#rival.verdict(found, holder, now(), wallNow());
+    const { instance, holder, host, claim, now } = this.#options;
+    const rival = this.#rival.verdict(found, holder, now());
     if (rival.kind === 'none') return null;
+    this.#rivalLease = found;
     const reason = await claim.reason(found);
     if (reason !== null) return reason;
     if (rival.kind === 'unknown') return 'none';
     const error = new NameTakenError(instance, rival, host !== '' && rival.host === host);
     if (rival.certain) {
       this.#refused = error.message;
-      this.#deps.onChange();
+      this.#options.onChange();
     }
     throw error;
   }
 
   #tellTaken(from: LeaseHolder, reason: ClaimReason | null): void {
-    const { holder, claim, onTaken } = this.#deps;
+    const { holder, claim, onTaken } = this.#options;
     if (from.holder === '' || from.holder === holder) return;
     claim.taken(from.holder);
     onTaken(from, reason);
@@ -273,10 +293,11 @@ export class InstanceLease {
     }
     const found = await this.#read();
     const holder = found?.spec?.holderIdentity ?? '';
-    if (found !== null && holder !== '' && holder !== this.#deps.holder && !this.#isBefore(found)) {
+    if (found !== null && holder !== '' && holder !== this.#options.holder && !this.#isBefore(found)) {
       this.#held = false;
+      this.#mayBeNamed = false;
       this.#lostTo = holder;
-      this.#deps.onChange();
+      this.#options.onChange();
       return null;
     }
     // Another client edited or deleted the Lease, or the API server was restored from a backup: take the Lease again.
@@ -285,13 +306,13 @@ export class InstanceLease {
   }
 
   #prolong(resourceVersion: string): Promise<LeaseObject> {
-    const body = { metadata: { resourceVersion }, spec: { renewTime: microTime(this.#deps.wallNow()) } };
+    const body = { metadata: { resourceVersion }, spec: { renewTime: microTime(this.#options.wallNow()) } };
     return this.#request({ method: 'PATCH', patch: 'merge', body });
   }
 
   #hasLapsed(): boolean {
     return (
-      this.#held && this.#lastRenewOkMs !== null && this.#deps.now() - this.#lastRenewOkMs >= DURATION_MS
+      this.#held && this.#lastRenewOkMs !== null && this.#options.now() - this.#lastRenewOkMs >= DURATION_MS
     );
   }
 
@@ -325,7 +346,7 @@ export class InstanceLease {
     const path = request.path ?? this.#path;
     // Urgent: other instances consider this one dead if it cannot renew, so renewals must not queue behind slow requests.
     const limits = { timeoutMs: REQUEST_MS, signal, urgent: true };
-    const answer = await this.#deps.client.request<LeaseObject>({ ...request, path, ...limits });
+    const answer = await this.#options.client.request<LeaseObject>({ ...request, path, ...limits });
     return objectIn(answer, request.method.toLowerCase(), path);
   }
 }

@@ -74,12 +74,11 @@ test.each<
   expect(await new LeaseClaim(options(some)).reason(object)).toBe(reason);
 });
 
-test('a Pod may replace a Pod of a release that records no process', async () => {
+test('a Pod does not replace the holder of a Lease that records no process', async () => {
   const object = lease();
   for (const name of ['isthmus.dev/process', 'isthmus.dev/daemonset'])
     delete object.metadata?.annotations?.[name];
-  expect(await new LeaseClaim(options({ daemonSet: POD })).reason(object)).toBe('daemonset');
-  expect(await new LeaseClaim(options()).reason(object)).toBeNull();
+  expect(await new LeaseClaim(options({ daemonSet: POD })).reason(object)).toBeNull();
 });
 
 test('--take-over counts once', async () => {

@@ -8,7 +8,7 @@
 // | daemonset    | a Pod of the same DaemonSet, not older than the holder's, that serves at least the same clusters |
 // | take-over    | the operator said so (`--take-over`); counts once                                               |
 // | replaced     | this process took the Lease from this holder before, and a restored API server shows it again   |
-import { DAEMONSET_ANNOTATION, HOST_ANNOTATION, PROCESS_ANNOTATION } from '../objects/object-labels.ts';
+import { DAEMONSET_ANNOTATION, HOST_ANNOTATION } from '../objects/object-labels.ts';
 import type { LeaseObject } from '../objects/published-objects.ts';
 import type { MarkState } from './liveness-mark.ts';
 
@@ -37,7 +37,7 @@ export interface LeaseClaimOptions extends ClaimSettings {
   readonly host: string;
   /** What the mark of this holder in our directory shows. */
   readonly markOf: (holder: string) => Promise<MarkState>;
-  /** Every cluster that the published slices of this instance lead to is served by this process too. */
+  /** True if this process serves every cluster for which this instance has a slice. */
   readonly servesAll: () => boolean;
 }
 
@@ -81,11 +81,9 @@ export class LeaseClaim {
   #isSuccessorPod(annotations: Readonly<Record<string, string>>): boolean {
     const { daemonSet, servesAll } = this.#options;
     if (daemonSet === null) return false;
-    // A release that does not record its process does not record its DaemonSet either.
-    const isOlderRelease = annotations[PROCESS_ANNOTATION] === undefined;
     const theirs = daemonSetPod(annotations[DAEMONSET_ANNOTATION] ?? '');
     const isSame = theirs?.name === daemonSet.name && theirs.generation <= daemonSet.generation;
-    return (isOlderRelease || isSame) && servesAll();
+    return isSame && servesAll();
   }
 }
 

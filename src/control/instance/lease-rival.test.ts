@@ -22,27 +22,25 @@ const lease = (
 
 describe('the Lease of our name', () => {
   const own = 'net-1/b';
-  const first = (object: LeaseObject, wallNow = WALL) =>
-    new LeaseRival().verdict(object, own, 0, wallNow).kind;
+  const first = (object: LeaseObject) => new LeaseRival().verdict(object, own, 0).kind;
 
-  test.each<[title: string, object: LeaseObject, wallNow?: number]>([
+  test.each<[title: string, object: LeaseObject]>([
     ['without a holder', lease({ holder: '' })],
     ['that this process holds', lease({ holder: own })],
-    ['that was last renewed more than two minutes ago', lease(), WALL + 121_000],
-  ])('%s has no live holder', (_title, object, wallNow) => {
-    expect(first(object, wallNow)).toBe('none');
+  ])('%s has no live holder', (_title, object) => {
+    expect(first(object)).toBe('none');
   });
 
-  test('of another process may have a live holder, even if the clocks differ', () => {
-    for (const wallNow of [WALL, WALL + 100_000, WALL - 1e9]) expect(first(lease(), wallNow)).toBe('unknown');
+  test('of another process may have a live holder, however old it is: in an API outage no process can renew', () => {
+    for (const renewedAtMs of [WALL, WALL - 1e9, 0]) expect(first(lease({ renewedAtMs }))).toBe('unknown');
   });
 
   test('of a process that renews it has a live holder, which is certain after one duration of the Lease', () => {
     const rival = new LeaseRival();
-    expect(rival.verdict(lease(), own, 0, WALL).kind).toBe('unknown');
+    expect(rival.verdict(lease(), own, 0).kind).toBe('unknown');
     for (let second = 10; second < 3600; second += 10) {
       const renewed = lease({ renewedAtMs: WALL + second * 1000 });
-      expect(rival.verdict(renewed, own, second * 1000, WALL)).toEqual({
+      expect(rival.verdict(renewed, own, second * 1000)).toEqual({
         ...{ kind: 'alive', certain: second >= 30 },
         ...{ holder: 'net-1/a', host: 'host-a', process: '' },
       });
@@ -52,40 +50,73 @@ describe('the Lease of our name', () => {
   test('of a process that stopped renewing has no live holder after its expiry, as after a reboot of this host', () => {
     const rival = new LeaseRival();
     for (const now of [0, 10_000, 20_000, 30_000])
-      expect(rival.verdict(lease(), own, now, WALL).kind).toBe('unknown');
-    expect(rival.verdict(lease(), own, 30_001, WALL).kind).toBe('none');
+      expect(rival.verdict(lease(), own, now).kind).toBe('unknown');
+    expect(rival.verdict(lease(), own, 30_001).kind).toBe('none');
   });
 
   test('of a process that is paused while another one waits has no live holder one duration later', () => {
     const rival = new LeaseRival();
-    rival.verdict(lease(), own, 0, WALL);
+    rival.verdict(lease(), own, 0);
     const last = lease({ renewedAtMs: WALL + 9000 });
-    expect(rival.verdict(last, own, 10_000, WALL)).toMatchObject({ kind: 'alive', certain: false });
+    expect(rival.verdict(last, own, 10_000)).toMatchObject({ kind: 'alive', certain: false });
     for (const now of [20_000, 30_000, 39_000])
-      expect(rival.verdict(last, own, now, WALL)).toMatchObject({ kind: 'alive', certain: false });
-    expect(rival.verdict(last, own, 40_001, WALL).kind).toBe('none');
+      expect(rival.verdict(last, own, now)).toMatchObject({ kind: 'alive', certain: false });
+    expect(rival.verdict(last, own, 40_001).kind).toBe('none');
   });
 
   test('cannot make its holder immortal', () => {
     const rival = new LeaseRival();
     const endless = lease({ durationSeconds: 2_000_000_000 });
     for (let now = 0; now <= 300_000; now += 10_000)
-      expect(rival.verdict(endless, own, now, WALL).kind).toBe('unknown');
-    expect(rival.verdict(endless, own, 300_001, WALL).kind).toBe('none');
+      expect(rival.verdict(endless, own, now).kind).toBe('unknown');
+    expect(rival.verdict(endless, own, 300_001).kind).toBe('none');
   });
 
   test('may have a live holder after a time without an answer of the API, in which no process could renew it', () => {
     const rival = new LeaseRival();
-    expect(rival.verdict(lease(), own, 0, WALL).kind).toBe('unknown');
-    for (const now of [60_000, 75_000, 90_000])
-      expect(rival.verdict(lease(), own, now, WALL).kind).toBe('unknown');
-    expect(rival.verdict(lease(), own, 90_001, WALL).kind).toBe('none');
+    expect(rival.verdict(lease(), own, 0).kind).toBe('unknown');
+    for (const now of [60_000, 75_000, 90_000]) expect(rival.verdict(lease(), own, now).kind).toBe('unknown');
+    expect(rival.verdict(lease(), own, 90_001).kind).toBe('none');
   });
 
-  test('that is old may have a live holder if it is of the same boot of this host', () => {
-    const outage = WALL + 600_000;
-    expect(new LeaseRival('host-a').verdict(lease(), own, 0, outage).kind).toBe('unknown');
-    expect(new LeaseRival('host-b').verdict(lease(), own, 0, outage).kind).toBe('none');
+  describe('that is deleted', () => {
+    const renewedBy = (seconds: readonly number[]) => {
+      const rival = new LeaseRival();
+      for (const second of seconds)
+        rival.verdict(lease({ renewedAtMs: WALL + second * 1000 }), own, second * 1000);
+      return rival;
+    };
+
+    test('may be created at once if no renewal of its holder was seen', () => {
+      expect(new LeaseRival().mayCreate(0)).toBe(true);
+      expect(renewedBy([0]).mayCreate(2000)).toBe(true);
+    });
+
+    test('is left to a live holder until it had the time for a renewal', () => {
+      const rival = renewedBy([0, 10]);
+      for (const now of [12_000, 22_000, 32_000]) expect(rival.mayCreate(now)).toBe(false);
+      expect(rival.mayCreate(32_001)).toBe(true);
+    });
+
+    test('is left to a live holder for the same time after an API outage', () => {
+      const rival = renewedBy([0, 10]);
+      for (const now of [12_000, 60_000, 80_000]) expect(rival.mayCreate(now)).toBe(false);
+      expect(rival.mayCreate(80_001)).toBe(true);
+    });
+
+    test('and created again by its holder is as before', () => {
+      const rival = renewedBy([0, 10]);
+      expect(rival.mayCreate(12_000)).toBe(false);
+      const again = lease({ renewedAtMs: WALL + 20_000 });
+      expect(rival.verdict(again, own, 20_000)).toMatchObject({ kind: 'alive', certain: false });
+      for (const now of [22_000, 42_000]) expect(rival.mayCreate(now)).toBe(false);
+    });
+
+    test('after this process took it may be created at once', () => {
+      const rival = renewedBy([0, 10]);
+      rival.forget();
+      expect(rival.mayCreate(12_000)).toBe(true);
+    });
   });
 });
 

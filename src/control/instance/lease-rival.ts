@@ -17,7 +17,7 @@ export type RivalVerdict =
   | { readonly kind: 'none' }
   /** Only the expiry of the Lease can show whether its holder is alive. */
   | { readonly kind: 'unknown' }
-  /** `certain`: it still renewed the Lease when this process had waited for a whole duration of it. */
+  /** `certain`: the holder renewed the Lease after this process had waited for one Lease duration. */
   | ({ readonly kind: 'alive'; readonly certain: boolean } & LeaseHolder);
 
 /** Another process uses the name: this instance publishes nothing until that changes. */
@@ -40,41 +40,24 @@ export class NameTakenError extends Error {
 
 /** Bounds the duration in a Lease, so that every dead holder expires. */
 const MAX_DURATION_S = 300;
-/**
- * A Lease that was renewed longer ago has expired. The wall clock decides this, so the limit is larger than the error of any clock in use.
- */
-const CERTAINLY_OLD_MS = 120_000;
-/**
- * Two looks that are further apart do not show that the holder was silent in between: while the API is unreachable, no process can
- * renew. A renewal and the limit of its request take 18 s.
- */
-const MAX_GAP_MS = 20_000;
+/** While the API answers, a live holder writes at least this often: a renewal and the limit of its request take 18 s. */
+const RENEWS_WITHIN_MS = 20_000;
 
 export class LeaseRival {
-  readonly #host: string;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #seen: { readonly renewal: string; readonly atMs: number } | null = null;
   #since: { readonly atMs: number; renewedAfterMs: number | null } | null = null;
+  #missingSinceMs: number | null = null;
 
-  /** `host` is the boot id of this host; empty: unknown. */
-  constructor(host = '') {
-    this.#host = host;
-  }
-
-  /** `now` is monotonic. */
-  verdict(lease: LeaseObject, own: string, now: number, wallNow: number): RivalVerdict {
+  /** `now` is monotonic. The age of the Lease proves nothing: an API outage stops the renewals of a live holder too. */
+  verdict(lease: LeaseObject, own: string, now: number): RivalVerdict {
     const { holderIdentity: holder = '', renewTime = '', leaseDurationSeconds } = lease.spec ?? {};
     if (holder === '' || holder === own) return this.#none();
     const seconds = Math.max(leaseDurationSeconds ?? 0, LEASE_SECONDS);
     const durationMs = Math.min(seconds, MAX_DURATION_S) * 1000;
     const renewal = `${holder} ${renewTime}`;
-    // On the same boot of this host, age proves nothing: an API outage stops the renewals of a live holder too.
-    const isSameBoot = this.#host !== '' && leaseHolder(lease).host === this.#host;
-    const isOld = wallNow - Date.parse(renewTime) > CERTAINLY_OLD_MS;
-    if (this.#seen === null && isOld && !isSameBoot) return this.#none();
-    const isGap = now - this.#lookedAtMs > MAX_GAP_MS;
-    this.#lookedAtMs = now;
-    if (isGap && this.#seen !== null) this.#seen = { ...this.#seen, atMs: now };
+    this.#missingSinceMs = null;
+    if (this.#isAfterGap(now) && this.#seen !== null) this.#seen = { ...this.#seen, atMs: now };
     this.#since ??= { atMs: now, renewedAfterMs: null };
     if (this.#seen === null) this.#seen = { renewal, atMs: now };
     else if (this.#seen.renewal !== renewal) {
@@ -86,9 +69,33 @@ export class LeaseRival {
     return { kind: 'alive', certain: renewedAfterMs >= durationMs, ...leaseHolder(lease) };
   }
 
-  #none(): RivalVerdict {
+  /**
+   * The Lease does not exist. False while its live holder may still create it again with its next renewal: another client deleted the
+   * Lease, and the holder must not lose it. A holder that ended deleted the Lease itself, and this wait is the price.
+   */
+  mayCreate(now: number): boolean {
+    if (this.#since === null || this.#since.renewedAfterMs === null) return true;
+    if (this.#isAfterGap(now)) this.#missingSinceMs = null;
+    this.#missingSinceMs ??= now;
+    return now - this.#missingSinceMs > RENEWS_WITHIN_MS;
+  }
+
+  /** This process holds the Lease. */
+  forget(): void {
     this.#seen = null;
     this.#since = null;
+    this.#missingSinceMs = null;
+  }
+
+  /** Two distant looks do not show that the holder was silent in between: while the API is unreachable, no process can renew. */
+  #isAfterGap(now: number): boolean {
+    const isGap = now - this.#lookedAtMs > RENEWS_WITHIN_MS;
+    this.#lookedAtMs = now;
+    return isGap;
+  }
+
+  #none(): RivalVerdict {
+    this.forget();
     return { kind: 'none' };
   }
 }

@@ -34,7 +34,7 @@ export interface VerdictFacts {
   readonly peers: number;
   /** Number of live instances before this one. They may delete first. */
   readonly rank: number;
-  /** Since when most peers are expired at once; null: they are not. */
+  /** Since when more than half of the peers have been expired; null: fewer are. */
   readonly massSinceMs: number | null;
   /** The current series of successful live reads; null before the first. */
   readonly reads: { readonly sinceMs: number; readonly lastMs: number } | null;

@@ -3,7 +3,7 @@
 // counts as alive, and so does one in another network namespace.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, renameSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
@@ -17,11 +17,14 @@ export interface LivenessMarkOptions {
 export type MarkState = 'alive' | 'dead' | 'unknown';
 
 const CONNECT_MS = 1000;
+/** A mark has its temporary name for less than a millisecond. A clock that jumps meanwhile costs that process its mark, and no more. */
+const LEFTOVER_MS = 60_000;
 
 export class LivenessMark {
   readonly #directory: string;
   readonly #holder: string;
   #server: Server | null = null;
+  #isClosed = false;
 
   constructor({ directory, holder }: LivenessMarkOptions) {
     this.#directory = directory;
@@ -36,6 +39,10 @@ export class LivenessMark {
     server.listen(`${path}~`);
     await once(server, 'listening');
     server.on('error', () => {}); // one accept failed
+    if (this.#isClosed) {
+      server.close(); // Node removes the temporary name
+      return;
+    }
     renameSync(`${path}~`, path);
     this.#server = server;
   }
@@ -44,19 +51,22 @@ export class LivenessMark {
     return stateAt(join(this.#directory, markName(holder)));
   }
 
-  /** This process holds the Lease, so the marks of ended processes of this instance prove nothing more. */
+  /** This process holds the Lease, so sockets of earlier processes of this instance are no longer needed as proof. */
   async sweep(): Promise<void> {
     const prefix = markName(this.#holder).slice(0, PREFIX_LETTERS);
     const own = markName(this.#holder);
     for (const name of namesIn(this.#directory)) {
-      if (!name.startsWith(prefix) || name === own || name.endsWith('~')) continue;
+      if (!name.startsWith(prefix) || name === own) continue;
       const path = join(this.#directory, name);
+      // A process that binds its temporary name just now does not listen yet. One that ended between bind and rename left it behind.
+      if (name.endsWith('~') && !isLeftover(path)) continue;
       if ((await stateAt(path)) === 'dead') rmSync(path, { force: true });
     }
   }
 
   /** `forget`: the Lease is released, and nothing has to be proven. Otherwise the mark stays and shows that this process has ended. */
   close({ forget }: { readonly forget: boolean }): void {
+    this.#isClosed = true;
     if (this.#server === null) return;
     this.#server.close();
     this.#server = null;
@@ -88,7 +98,7 @@ function stateAt(path: string): Promise<MarkState> {
       socket.destroy();
       resolve(state);
     };
-    // A full accept queue lets the connect wait: the process exists.
+    // If connect() does not finish, the accept queue is full, so the process exists.
     const timer = setTimeout(() => done('alive'), CONNECT_MS);
     socket.once('connect', () => done('alive'));
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
@@ -96,6 +106,14 @@ function stateAt(path: string): Promise<MarkState> {
       else done(code === 'EAGAIN' ? 'alive' : 'unknown');
     });
   });
+}
+
+function isLeftover(path: string): boolean {
+  try {
+    return Date.now() - statSync(path).mtimeMs > LEFTOVER_MS;
+  } catch {
+    return false; // it has its final name now
+  }
 }
 
 function namesIn(directory: string): readonly string[] {

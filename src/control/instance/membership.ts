@@ -50,7 +50,7 @@ export interface MembershipOptions {
   /** Another process keeps the Lease: this process must end. */
   readonly onRefused: (reason: string) => void;
   readonly onTaken: (from: LeaseHolder, reason: ClaimReason | null) => void;
-  /** This process serves every cluster that the published slices of this instance lead to. */
+  /** True if this process serves every cluster for which this instance has a slice. */
   readonly servesAll: () => boolean;
   readonly now: () => number;
   readonly wallNow: () => number;
@@ -61,7 +61,7 @@ export interface MembershipView {
   readonly peers: Peers;
   /** Names of Leases that the caller passes to `readLease`. */
   readonly doubtedLeases: readonly string[];
-  /** Whether this instance takes part is known. */
+  /** True once it is known whether this instance takes part. */
   readonly synced: boolean;
   /** The Leases are watched. */
   readonly complete: boolean;
@@ -78,7 +78,7 @@ export interface MembershipStatus {
 }
 
 export class Membership {
-  readonly #deps: MembershipOptions;
+  readonly #options: MembershipOptions;
   readonly #leases: Reflector<LeaseObject>;
   readonly #node: NodeWatch;
   readonly #lease: InstanceLease;
@@ -93,9 +93,9 @@ export class Membership {
   /** The snapshot that the last `look` used. */
   #seenLeases: ReflectorSnapshot<LeaseObject> | null = null;
 
-  constructor(deps: MembershipOptions) {
-    this.#deps = deps;
-    const { client, settings, onChange, now, wallNow } = deps;
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    const { client, settings, onChange, now, wallNow } = options;
     const { namespace, instance, clusterNamespace, host, tags, liveness, claim, lockDirectory } = settings;
     const holder = `${instance}/${claim.processId}`;
     this.#mark = lockDirectory === null ? null : new LivenessMark({ directory: lockDirectory, holder });
@@ -121,9 +121,9 @@ export class Membership {
         ...claim,
         host,
         markOf: async (of) => (await this.#mark?.stateOf(of)) ?? 'unknown',
-        servesAll: deps.servesAll,
+        servesAll: options.servesAll,
       }),
-      onTaken: deps.onTaken,
+      onTaken: options.onTaken,
       clusterNamespace,
       tags,
       now,
@@ -164,8 +164,8 @@ export class Membership {
 
   #leaseChanged(): void {
     const { held, lostTo, refused } = this.#lease.state();
-    if (lostTo !== null) this.#deps.onSuperseded(lostTo);
-    if (refused !== null) this.#deps.onRefused(refused);
+    if (lostTo !== null) this.#options.onSuperseded(lostTo);
+    if (refused !== null) this.#options.onRefused(refused);
     if (held && !this.#wasHeld) void this.#mark?.sweep();
     this.#wasHeld ||= held;
   }
@@ -180,7 +180,7 @@ export class Membership {
   look(slices: SliceIndex, slicesWatched: boolean): MembershipView {
     const leases = this.#leases.snapshot();
     this.#seenLeases = leases;
-    const ownName = leaseName(this.#deps.settings.instance);
+    const ownName = leaseName(this.#options.settings.instance);
     this.#lease.seen(leases.items.get(ownName));
     const own = this.#lease.state();
     const { peers, unconfirmed, waiting, lookAgainAtMs } = this.#peers.look(
@@ -209,7 +209,7 @@ export class Membership {
 
   /** Reads a doubted Lease live. The answer is part of the next view. */
   readLease(name: string): void {
-    if (name === leaseName(this.#deps.settings.instance)) this.#lease.confirmHolder();
+    if (name === leaseName(this.#options.settings.instance)) this.#lease.confirmHolder();
     else void this.#peers.readLive(name);
   }
 
@@ -233,17 +233,20 @@ export class Membership {
     };
   }
 
-  /** After a drain the Lease is deleted, so the peers need not wait for its expiry. */
+  /**
+   * After a drain the Lease is deleted, so the peers need not wait for its expiry. If that fails, the mark stays as the proof that this
+   * process has ended, so that the next process of this host need not wait either.
+   */
   async stop(): Promise<void> {
     this.#peers.stop();
-    await this.#lease.stop({ release: this.#draining });
-    this.#mark?.close({ forget: this.#draining });
+    const isReleased = await this.#lease.stop({ release: this.#draining });
+    this.#mark?.close({ forget: this.#draining && isReleased });
     await Promise.all([this.#node.stop(), this.#leases.stop()]);
   }
 
   #self(): Self {
-    const { instance, nodeName } = this.#deps.settings;
-    const address = this.#deps.advertised();
+    const { instance, nodeName } = this.#options.settings;
+    const address = this.#options.advertised();
     return {
       instance,
       nodeName,
@@ -269,6 +272,6 @@ export class Membership {
     const now = this.#leases.snapshot();
     const { synced, staleSinceMs, problem } = this.#seenLeases ?? {};
     const isOther = now.synced !== synced || now.staleSinceMs !== staleSinceMs || now.problem !== problem;
-    if (this.#peers.observe(now.items) || isOther) this.#deps.onChange();
+    if (this.#peers.observe(now.items) || isOther) this.#options.onChange();
   }
 }

@@ -27,13 +27,13 @@ export interface NodeWatchOptions {
 }
 
 export class NodeWatch {
-  readonly #deps: NodeWatchOptions;
+  readonly #options: NodeWatchOptions;
   readonly #reflector: Reflector<Labels> | null;
   #reported: boolean | null = null;
 
-  constructor(deps: NodeWatchOptions) {
-    this.#deps = deps;
-    const { client, node, selector } = deps;
+  constructor(options: NodeWatchOptions) {
+    this.#options = options;
+    const { client, node, selector } = options;
     const path = resourcePath({ group: '', version: 'v1', resource: 'nodes' });
     // A name that is not a valid Node name cannot be watched.
     this.#reflector =
@@ -63,7 +63,7 @@ export class NodeWatch {
 
   /** null until the Node was read once. */
   participation(): Participation | null {
-    const { node, selector, unknown } = this.#deps;
+    const { node, selector, unknown } = this.#options;
     return selector === null ? EVERY_NODE : participation(node, selector, unknown, this.#sighting());
   }
 
@@ -78,15 +78,15 @@ export class NodeWatch {
     const now = this.participation();
     if (now !== null && now !== EVERY_NODE && now.takesPart !== this.#reported) {
       this.#reported = now.takesPart;
-      this.#deps.onParticipation(now);
+      this.#options.onParticipation(now);
     }
-    this.#deps.onChange();
+    this.#options.onChange();
   }
 
   #sighting(): NodeSighting {
     if (this.#reflector === null) return { kind: 'absent' };
     const { synced, items, problem } = this.#reflector.snapshot();
-    const labels = items.get(this.#deps.node);
+    const labels = items.get(this.#options.node);
     // The last known labels stay valid while the API is unreachable.
     if (labels !== undefined) return { kind: 'seen', labels };
     if (synced) return { kind: 'absent' };

@@ -38,7 +38,7 @@ export interface PeerView {
 const READ_MS = 8000;
 
 export class PeerWatch {
-  readonly #deps: PeerWatchOptions;
+  readonly #options: PeerWatchOptions;
   readonly #liveness: LivenessTracker;
   readonly #timestamps: TimestampTracker;
   readonly #reading = new Set<string>();
@@ -47,10 +47,10 @@ export class PeerWatch {
   #holders = '';
   #stopped = false;
 
-  constructor(deps: PeerWatchOptions) {
-    this.#deps = deps;
-    this.#liveness = new LivenessTracker(deps);
-    this.#timestamps = new TimestampTracker(deps);
+  constructor(options: PeerWatchOptions) {
+    this.#options = options;
+    this.#liveness = new LivenessTracker(options);
+    this.#timestamps = new TimestampTracker(options);
   }
 
   /**
@@ -71,7 +71,7 @@ export class PeerWatch {
     /** The slices are watched. Without a watch, unchanged slices prove nothing. */
     slicesWatched: boolean,
   ): PeerView {
-    const { instance, liveness } = this.#deps;
+    const { instance, liveness } = this.#options;
     const seen = seenLeases(leases);
     this.#holders = holdersOf(seen);
     const instances = new Set(slices.instances);
@@ -120,9 +120,9 @@ export class PeerWatch {
    * An instance that searches another namespace does no work for our clusters. A Lease without the annotation counts as one of our scope.
    */
   #isOfOurSet(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
-    if (instance === this.#deps.instance) return true; // its Lease may still be a predecessor's
+    if (instance === this.#options.instance) return true; // its Lease may still be a predecessor's
     const where = leases.get(leaseName(instance))?.metadata?.annotations?.[CLUSTER_NAMESPACE_ANNOTATION];
-    return where === undefined || where === (this.#deps.clusterNamespace ?? EVERYWHERE);
+    return where === undefined || where === (this.#options.clusterNamespace ?? EVERYWHERE);
   }
 
   stop(): void {
@@ -133,7 +133,7 @@ export class PeerWatch {
   async readLive(name: string): Promise<void> {
     if (this.#reading.has(name) || this.#stopped) return;
     this.#reading.add(name);
-    const { client, namespace, onChange } = this.#deps;
+    const { client, namespace, onChange } = this.#options;
     const path = resourcePath({
       group: 'coordination.k8s.io',
       version: 'v1',

@@ -1,6 +1,6 @@
 // Two Pods of one DaemonSet with surge, on one host's network. The new Pod gets the listening sockets from the old one, clients see no
 // interruption, and the published objects do not change. The built program, the embedded management API, real namespaces.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -18,6 +18,9 @@ afterEach(async () => {
 const NODE = 'net-1';
 const SLICE = `alpha-${NODE}`;
 
+/** The first process of a PID namespace of its own, as in a container. */
+const IN_CONTAINER = ['unshare', '--pid', '--fork', '--kill-child'];
+
 interface Stage {
   readonly site: PublishSite;
   readonly old: Isthmus;
@@ -25,10 +28,19 @@ interface Stage {
   readonly health: number;
   /** Every observed state of the slice: its version, or that it was missing or not ready. */
   readonly seen: readonly string[];
-  successor(environment?: Record<string, string>): { pod: Isthmus; serving: Promise<void> };
+  successor(
+    environment?: Record<string, string>,
+    within?: readonly string[],
+  ): { pod: Isthmus; serving: Promise<void> };
 }
 
-async function stage(): Promise<Stage> {
+async function stage({
+  within = [],
+  environment: own = {},
+}: {
+  readonly within?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+} = {}): Promise<Stage> {
   const site = await PublishSite.start();
   cleanups.push(() => site.stop());
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-handover-'));
@@ -36,7 +48,10 @@ async function stage(): Promise<Stage> {
   const health = await freePort();
   const flags = ['--handover', directory, '--health-listen', `127.0.0.1:${health}`];
   site.add(site.clusters.alpha);
-  const old = await site.instance(NODE, ...flags);
+  const old = site.management.instance(NODE);
+  old.within = within;
+  Object.assign(old.environment, own);
+  await old.start(...FAST, ...flags);
   await site.published(SLICE);
   await until('the kubeconfig leads here', () =>
     site.management.kubeconfig('alpha').includes(`alpha.${NAMESPACE}:6443`),
@@ -55,9 +70,10 @@ async function stage(): Promise<Stage> {
     traffic,
     health,
     seen,
-    successor: (environment = {}) => {
+    successor: (environment = {}, inside = []) => {
       const pod = site.management.instance(NODE);
       Object.assign(pod.environment, environment);
+      pod.within = inside;
       const serving = pod.start(...FAST, ...flags);
       serving.catch(() => {}); // a test may end it earlier
       return { pod, serving };
@@ -163,5 +179,49 @@ test('when the old process is killed during a handover, clients wait, the slice 
   await waiting.stop();
   expect(waiting.problems).toEqual([]);
   await until('it holds the Lease', async () => (await pod.status()).kubernetes?.lease === 'held');
+  expect(new Set(seen)).toHaveLength(1);
+});
+
+const fatal = ({ log }: Isthmus) => log.find(({ level }) => level === 'fatal');
+
+test('a second process in the container of the serving one gets no sockets, and one in another container does', async () => {
+  const here = await stage({ within: IN_CONTAINER });
+  const { old, traffic, seen } = here;
+  const [first] = readFileSync(`/proc/${old.pid}/task/${old.pid}/children`, 'utf8').split(' ');
+  // As `kubectl exec <pod> -- isthmus run`: the process has the environment of the container, and so the same handover directory.
+  const second = here.successor({}, ['nsenter', `--target=${first}`, '--pid']);
+  await expect(second.serving).rejects.toThrow('isthmus ended');
+  expect(await second.pod.ended()).toBe(1);
+  expect(fatal(second.pod)).toMatchObject({
+    code: 'EHANDOVER',
+    msg: expect.stringMatching(/^the process that serves here: it is the first process of its container/),
+  });
+  expect(old.log).toContainEqual(expect.objectContaining({ level: 'warn', msg: 'handover rejected' }));
+  await traffic.goesOn(10);
+  await here.successor({}, IN_CONTAINER).serving;
+  await traffic.goesOn(10);
+  await traffic.stop();
+  expect(traffic.problems).toEqual([]);
+  expect(new Set(seen)).toHaveLength(1);
+});
+
+test('an older Pod, or one of another DaemonSet, gets no sockets unless it is started with --take-over', async () => {
+  const pod = (text: string) => ({ ISTHMUS_DAEMONSET: text });
+  const here = await stage({ environment: pod('isthmus/isthmus:8') });
+  const { traffic, seen } = here;
+  for (const [text, reason] of [
+    ['isthmus/isthmus:7', /newer Pod of DaemonSet isthmus\/isthmus \(generation 8, the successor has 7\)/],
+    ['isthmus/other:9', /Pod of DaemonSet isthmus\/isthmus, and the successor is one of isthmus\/other/],
+  ] as const) {
+    const refused = here.successor(pod(text));
+    await expect(refused.serving).rejects.toThrow('isthmus ended');
+    expect(await refused.pod.ended()).toBe(1);
+    expect(fatal(refused.pod)).toMatchObject({ code: 'EHANDOVER', msg: expect.stringMatching(reason) });
+  }
+  await traffic.goesOn(10);
+  await here.successor({ ...pod('isthmus/isthmus:7'), ISTHMUS_TAKE_OVER: 'true' }).serving;
+  await traffic.goesOn(10);
+  await traffic.stop();
+  expect(traffic.problems).toEqual([]);
   expect(new Set(seen)).toHaveLength(1);
 });
