@@ -34,6 +34,9 @@ import type { Logger } from './telemetry/log/logger.ts';
 import { Metrics } from './telemetry/metrics/metrics.ts';
 import { type StatusView, statusView } from './telemetry/status/status.ts';
 
+/** How often a successor that is not ready looks whether the reason has changed. It logs each new reason. */
+const SAY_WAITING_MS = 2000;
+
 export interface AppOptions {
   readonly config: RunConfig;
   readonly logger: Logger;
@@ -183,8 +186,7 @@ export class App {
     if (this.#stopping) return; // stopped before the first routes arrived
     this.#engineRoutes.start();
     await this.#control.settled;
-    if (this.#handover?.hasPredecessor)
-      await Promise.race([this.#control.able, this.#handover.predecessorGone]);
+    if (this.#handover?.hasPredecessor) await this.#ableToReplace(this.#handover.predecessorGone);
     if (this.#stopping) return; // stopped before the first health verdicts
     const fd = this.#handover?.take('tls', listen);
     this.#listener = await this.#opened('listen', listen, () =>
@@ -214,6 +216,24 @@ export class App {
     );
     void this.#control.ready.then(() => this.#logger.info({}, 'ready'));
     trimStartupHeap(native);
+  }
+
+  /** Why this process must not replace its predecessor; null: it may. Listener and Lease come only after the hand-over. */
+  notAbleBecause(): string | null {
+    return notReadyBecause(this.#control.readyChecks.filter(({ name }) => name !== 'lease'));
+  }
+
+  /** Meanwhile the ports belong to the predecessor, so only the log can say why this process does not serve. */
+  async #ableToReplace(predecessorGone: Promise<void>): Promise<void> {
+    let said: string | null = null;
+    const timer = setInterval(() => {
+      const reason = this.notAbleBecause();
+      if (reason !== null && reason !== said)
+        this.#logger.warn({ reason }, 'not ready: the predecessor continues to serve');
+      said = reason;
+    }, SAY_WAITING_MS);
+    await Promise.race([this.#control.able, predecessorGone]);
+    clearInterval(timer);
   }
 
   /** Withdraws this instance, stops accepting, waits for open connections. Health and metrics answer until `close`. */

@@ -14,15 +14,15 @@ const INTERVAL_MS = 1000;
 const MISSED_BEATS = 5;
 
 export class ControlHeartbeat {
-  readonly #deps: ControlHeartbeatOptions;
+  readonly #options: ControlHeartbeatOptions;
   #timer: NodeJS.Timeout | null = null;
   #askedMs: number | null = null;
   #askedAt = 0;
   #lastLagMs = 0;
   #missed = 0;
 
-  constructor(deps: ControlHeartbeatOptions) {
-    this.#deps = deps;
+  constructor(options: ControlHeartbeatOptions) {
+    this.#options = options;
   }
 
   start(): void {
@@ -41,7 +41,7 @@ export class ControlHeartbeat {
     if (this.#askedMs === null) return;
     this.#lastLagMs = performance.now() - this.#askedMs;
     this.#askedMs = null;
-    if (this.#missed >= MISSED_BEATS) this.#deps.onRecovery(this.#lastLagMs);
+    if (this.#missed >= MISSED_BEATS) this.#options.onRecovery(this.#lastLagMs);
     this.#missed = 0;
   }
 
@@ -61,12 +61,12 @@ export class ControlHeartbeat {
       return;
     }
     this.#missed += 1;
-    if (this.#missed === MISSED_BEATS) this.#deps.onStall(this.#askedAt);
+    if (this.#missed === MISSED_BEATS) this.#options.onStall(this.#askedAt);
   }
 
   #ask(): void {
     this.#askedMs = performance.now();
     this.#askedAt = Date.now();
-    this.#deps.ask();
+    this.#options.ask();
   }
 }

@@ -41,7 +41,7 @@ export class ControlKubernetes {
   readonly listeners: ListenerSource;
   readonly publisher: KubePublisher;
   readonly #client: Awaited<ReturnType<typeof openKubeClient>>;
-  readonly #deps: ControlKubernetesOptions;
+  readonly #options: ControlKubernetesOptions;
   readonly #instance: string;
   #defaultRoute: DefaultRouteAddress;
   #addressTimer: NodeJS.Timeout | null = null;
@@ -49,12 +49,12 @@ export class ControlKubernetes {
   #warnedAbout: string | null = null;
 
   /** Throws KubeconfigError when there are no usable credentials. Does not check that the API answers. */
-  static async open(deps: ControlKubernetesOptions): Promise<ControlKubernetes> {
-    const { config, environment, log } = deps;
+  static async open(options: ControlKubernetesOptions): Promise<ControlKubernetes> {
+    const { config, environment, log } = options;
     const client = await openKubeClient({
       kubeconfig: config.kubeconfig,
       environment,
-      userAgent: `isthmus/${deps.version}`,
+      userAgent: `isthmus/${options.version}`,
       onCredentialProblem: (problem) =>
         problem === null
           ? log('info', {}, 'credentials for the Kubernetes API are readable again')
@@ -64,7 +64,7 @@ export class ControlKubernetes {
               'credentials for the Kubernetes API are unreadable: the previous ones stay in use',
             ),
     });
-    const kubernetes = new ControlKubernetes(deps, client, await readDefaultRouteAddress());
+    const kubernetes = new ControlKubernetes(options, client, await readDefaultRouteAddress());
     log(
       'info',
       { server: client.server, identity: client.identity, instance: kubernetes.#instance },
@@ -74,12 +74,12 @@ export class ControlKubernetes {
   }
 
   private constructor(
-    deps: ControlKubernetesOptions,
+    options: ControlKubernetesOptions,
     client: Awaited<ReturnType<typeof openKubeClient>>,
     defaultRoute: DefaultRouteAddress,
   ) {
-    const { config } = deps;
-    this.#deps = deps;
+    const { config } = options;
+    this.#options = options;
     this.#client = client;
     this.#defaultRoute = defaultRoute;
     this.#instance = instanceName({ nodeName: config.nodeName, hostname: hostname() });
@@ -92,12 +92,12 @@ export class ControlKubernetes {
       client,
       namespace: config.clusterNamespace,
       settings: { ignoredLabels: new Set(config.ignoredSelectorLabels) },
-      onChange: deps.onChange,
+      onChange: options.onChange,
     });
-    const publishLog = new PublishLog(deps.log);
+    const publishLog = new PublishLog(options.log);
     this.publisher = new KubePublisher({
       client,
-      cache: deps.cache,
+      cache: options.cache,
       settings: {
         namespace: config.namespace,
         clusterNamespace: config.clusterNamespace,
@@ -110,7 +110,7 @@ export class ControlKubernetes {
           unknown: config.unknownNode,
           onParticipation: ({ takesPart, reason }) => this.#logParticipation(takesPart, reason),
         },
-        claim: { ...deps.origin, takeOver: config.takeOver, daemonSet: config.daemonSet },
+        claim: { ...options.origin, takeOver: config.takeOver, daemonSet: config.daemonSet },
         lockDirectory: config.lockDirectory ?? config.handover,
         liveness: config.liveness,
         propagationWaitMs: config.propagationWaitMs,
@@ -118,13 +118,13 @@ export class ControlKubernetes {
         tags: config.resourceTags,
       },
       advertised: () => this.#advertised(),
-      routesLive: deps.routesLive,
-      onChange: deps.onChange,
+      routesLive: options.routesLive,
+      onChange: options.onChange,
       onOutcome: (outcome: WriteOutcome) => publishLog.write(outcome),
-      onSuperseded: deps.onSuperseded,
-      onRefused: deps.onRefused,
+      onSuperseded: options.onSuperseded,
+      onRefused: options.onRefused,
       onTaken: ({ holder, process }, reason) =>
-        deps.log(
+        options.log(
           'info',
           { holder, reason: reason ?? 'expired' },
           `took the Lease over from ${process === '' ? 'another process' : process}`,
@@ -174,11 +174,11 @@ export class ControlKubernetes {
     const message = takesPart
       ? 'this instance takes part: it publishes and gets clients'
       : 'this instance does not take part: its slices are withdrawn, and clients use other instances';
-    this.#deps.log('info', { reason }, message);
+    this.#options.log('info', { reason }, message);
   }
 
   #advertised(): AdvertisedAddress {
-    const { advertiseAddress: flag, podIp, listen } = this.#deps.config;
+    const { advertiseAddress: flag, podIp, listen } = this.#options.config;
     return advertisedAddress({ flag, podIp, listenHost: listen.host, defaultRoute: this.#defaultRoute });
   }
 
@@ -193,7 +193,7 @@ export class ControlKubernetes {
       ? null
       : unreachableAdvice(this.#listen, choice.address, choice.from);
     if (advice !== null && advice.found !== this.#warnedAbout)
-      this.#deps.log('warn', { fix: advice.fix }, advice.found);
+      this.#options.log('warn', { fix: advice.fix }, advice.found);
     this.#warnedAbout = advice?.found ?? null;
   }
 
@@ -202,6 +202,6 @@ export class ControlKubernetes {
     this.#defaultRoute = await readDefaultRouteAddress();
     if (JSON.stringify(before) === JSON.stringify(this.#defaultRoute)) return;
     this.#warnIfUnreachable();
-    this.#deps.onChange();
+    this.#options.onChange();
   }
 }

@@ -74,7 +74,7 @@ export class ControlLink {
   readonly able: Promise<void>;
   /** Resolves when every check of the control side has passed. */
   readonly ready: Promise<void>;
-  readonly #deps: ControlLinkOptions;
+  readonly #options: ControlLinkOptions;
   #handlers: ControlHandlers | null = null;
   readonly #worker: Worker;
   readonly #exited: Promise<void>;
@@ -102,8 +102,8 @@ export class ControlLink {
   #ended = false;
 
   /** Starts the thread, which loads its code in parallel with the main thread. It observes nothing before `start`. */
-  constructor(deps: ControlLinkOptions) {
-    this.#deps = deps;
+  constructor(options: ControlLinkOptions) {
+    this.#options = options;
     const settled = Promise.withResolvers<void>();
     this.settled = settled.promise;
     this.#settle = settled.resolve;
@@ -122,17 +122,17 @@ export class ControlLink {
     this.#heartbeat = new ControlHeartbeat({
       ask: () => this.#post({ kind: 'beat' }),
       onStall: (sinceMs) =>
-        deps.log(
+        options.log(
           'error',
           { since: new Date(sinceMs).toISOString() },
           'control thread does not answer: clients are served by the last known routes',
         ),
       onRecovery: (silentMs) =>
-        deps.log('warn', { silentMs: Math.round(silentMs) }, 'control thread answers again'),
+        options.log('warn', { silentMs: Math.round(silentMs) }, 'control thread answers again'),
     });
     // The same file extension as this file: compiled JavaScript, or TypeScript source.
-    const script = deps.script ?? new URL(`./control-thread${import.meta.url.slice(-3)}`, import.meta.url);
-    this.#worker = new Worker(script, { name: 'control', workerData: deps.config });
+    const script = options.script ?? new URL(`./control-thread${import.meta.url.slice(-3)}`, import.meta.url);
+    this.#worker = new Worker(script, { name: 'control', workerData: options.config });
     this.#worker.on('message', (message: FromControl) => this.#receive(message));
     let cause: unknown;
     this.#worker.on('error', (error) => {
@@ -188,7 +188,7 @@ export class ControlLink {
     if (this.#ended || this.#stopping !== null) return;
     this.#post({ kind: 'withdraw' });
     let timer: NodeJS.Timeout | undefined;
-    const { config, withdrawalDeadlineMs = WITHDRAWAL_DEADLINE_MS } = this.#deps;
+    const { config, withdrawalDeadlineMs = WITHDRAWAL_DEADLINE_MS } = this.#options;
     const deadline = new Promise((resolve) => {
       timer = setTimeout(resolve, config.propagationWaitMs + withdrawalDeadlineMs);
     });
@@ -226,7 +226,7 @@ export class ControlLink {
 
   /** The probe results. Waits a short time for a fresh answer. Concurrent callers share one request. */
   async health(): Promise<HealthAnswer> {
-    const hasProbes = this.#desired.backends.length > 0 || this.#deps.config.source.kind === 'kubernetes';
+    const hasProbes = this.#desired.backends.length > 0 || this.#options.config.source.kind === 'kubernetes';
     if (this.#ended || !hasProbes) return this.#health;
     if (this.#healthAnswer === null) {
       this.#healthAnswer = Promise.withResolvers();
@@ -250,9 +250,9 @@ export class ControlLink {
   async #stop(): Promise<void> {
     this.#post({ kind: 'stop' });
     const timer = setTimeout(() => {
-      this.#deps.log('warn', {}, 'control thread does not exit in time: terminating it');
+      this.#options.log('warn', {}, 'control thread does not exit in time: terminating it');
       void this.#worker.terminate();
-    }, this.#deps.stopDeadlineMs ?? STOP_DEADLINE_MS);
+    }, this.#options.stopDeadlineMs ?? STOP_DEADLINE_MS);
     await this.#exited;
     clearTimeout(timer);
   }
@@ -314,7 +314,7 @@ export class ControlLink {
         this.#healthAnswer = null;
         return;
       case 'log':
-        this.#deps.log(message.level, message.facts, message.message);
+        this.#options.log(message.level, message.facts, message.message);
         return;
     }
   }

@@ -58,9 +58,11 @@ class ControlThread {
     this.#outbox = new ControlOutbox((changes) => post({ kind: 'published', changes }));
     this.#readiness = new Readiness({
       lists: () => [
+        { name: 'netns-directory', failure: this.#netns.unusable() },
         ...(this.#source?.readyChecks() ?? []),
         ...(this.#kubernetes?.publisher.readyChecks() ?? []),
       ],
+      served: () => (this.#kubernetes === null ? [] : [this.#kubernetes.publisher.publishedCheck()]),
       later: () => (this.#kubernetes === null ? [] : [this.#kubernetes.publisher.leaseCheck()]),
       onChange: (checks, able) => post({ kind: 'readiness', able, checks }),
     });
@@ -81,6 +83,8 @@ class ControlThread {
     this.#netns = new NetnsDirectory({
       directory: config.netnsDirectory,
       addon: native,
+      // The kubelet sets this variable in every container.
+      inPod: process.env.KUBERNETES_SERVICE_HOST !== undefined,
       onChange: () => this.#loop?.trigger('netns'),
       onProblem: (message) => this.#log('warn', {}, message),
     });

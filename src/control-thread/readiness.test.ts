@@ -5,10 +5,11 @@ import { Readiness } from './readiness.ts';
 const FIRST_CHECKS = 'not every backend was checked yet';
 
 function harness(...failures: (string | null)[]) {
-  const state = { failures, later: [] as ReadyCheck[], able: false };
+  const state = { failures, served: [] as ReadyCheck[], later: [] as ReadyCheck[], able: false };
   const reports: (readonly ReadyCheck[])[] = [];
   const readiness = new Readiness({
     lists: () => state.failures.map((failure, index) => ({ name: `list-${index}`, failure })),
+    served: () => state.served,
     later: () => state.later,
     onChange: (checks, able) => {
       reports.push(checks);
@@ -75,4 +76,19 @@ test('a check that comes later keeps the process able and not ready', () => {
   state.later = [{ name: 'lease', failure: null }];
   readiness.look();
   expect(failuresOf(reports.at(-1))).toEqual([null, null, null]);
+});
+
+test('what this process serves counts only after the first health checks, and it is not able before', () => {
+  const { readiness, state, reports } = harness(null);
+  state.served = [{ name: 'published-clusters', failure: null }];
+  readiness.look();
+  expect(failuresOf(reports.at(-1))).toEqual([null, FIRST_CHECKS, FIRST_CHECKS]);
+  state.served = [{ name: 'published-clusters', failure: 'reaches none of them' }];
+  readiness.probed();
+  expect(failuresOf(reports.at(-1))).toEqual([null, null, 'reaches none of them']);
+  expect(state.able).toBe(false);
+  state.served = [{ name: 'published-clusters', failure: null }];
+  readiness.look();
+  expect(failuresOf(reports.at(-1))).toEqual([null, null, null]);
+  expect(state.able).toBe(true);
 });

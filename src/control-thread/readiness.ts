@@ -1,13 +1,15 @@
-// Which checks of the control side have passed since the start: each list was read once, the first health checks are in, and the Lease
-// was held. A passed check never fails again. Reports every change, and starts nothing itself.
+// Which checks of the control side have passed since the start: each list was read once, the first health checks are in, published clusters
+// are served, and the Lease was held. A passed check never fails again. Reports every change, and starts nothing itself.
 import type { ReadyCheck } from '../control/objects/ready-check.ts';
 
 export interface ReadinessOptions {
   /** The lists, in the order of `/readyz?verbose`. Called after each turn until all have passed. */
   readonly lists: () => readonly ReadyCheck[];
-  /** What can pass only after the lists and the first health checks. */
+  /** What can pass only after the lists and the first health checks, and before this process replaces its predecessor. */
+  readonly served: () => readonly ReadyCheck[];
+  /** What can pass only when this process serves clients. */
   readonly later: () => readonly ReadyCheck[];
-  /** `able`: the lists and the first health checks have passed. */
+  /** `able`: all checks but the later ones have passed. */
   readonly onChange: (checks: readonly ReadyCheck[], able: boolean) => void;
 }
 
@@ -41,8 +43,13 @@ export class Readiness {
     const isListed = lists.every(({ failure }) => failure === null);
     if (isListed) this.#listed.resolve();
     const first = { name: FIRST_CHECKS, failure: this.#probed ? null : UNDER_WAY };
-    const able = isListed && this.#probed;
-    const checks = [...lists, first, ...this.#options.later().map((check) => this.#latched(check))];
+    const isProbed = isListed && this.#probed;
+    const served = this.#options
+      .served()
+      .map((check) => (isProbed ? this.#latched(check) : { ...check, failure: UNDER_WAY }));
+    const able = isProbed && served.every(({ failure }) => failure === null);
+    const later = this.#options.later().map((check) => this.#latched(check));
+    const checks = [...lists, first, ...served, ...later];
     const text = JSON.stringify(checks);
     if (text === this.#reported) return;
     this.#reported = text;

@@ -11,12 +11,13 @@ import {
   type MembershipSettings,
   type MembershipStatus,
 } from './instance/membership.ts';
+import { PublishRights } from './instance/publish-rights.ts';
 import { earliest } from './instance/turn-order.ts';
 import type { ReadyCheck } from './objects/ready-check.ts';
 import type { TurnCache } from './objects/turn-cache.ts';
 import { type DiffSettings, diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';
-import { servesAll } from './plan/serves-all.ts';
+import { servesAll, servesNone } from './plan/serves-published.ts';
 import { PublicationSource } from './sources/publication-source.ts';
 import { type KubeWorld, kubeWorld } from './world/kube-world.ts';
 
@@ -37,26 +38,29 @@ export interface KubePublisherOptions
 }
 
 export class KubePublisher implements Publisher {
-  readonly #deps: KubePublisherOptions;
+  readonly #options: KubePublisherOptions;
   readonly #now: () => number;
   readonly #wallNow: () => number;
   readonly #objects: PublicationSource;
   readonly #membership: Membership;
   readonly #applier: Applier;
   readonly #events: EventWriter;
+  readonly #rights: PublishRights;
   #memory: PlanMemory = NO_MEMORY;
   #servesAll = false;
+  /** Why this process must not replace its predecessor. */
+  #servesNone: string | null = null;
   #eventProblem: string | null = null;
   #alarm: NodeJS.Timeout | null = null;
   #withdrawn: (() => void) | null = null;
   #stopped = false;
 
-  constructor(deps: KubePublisherOptions) {
-    this.#deps = deps;
-    const { client, cache, settings, advertised, onSuperseded, onRefused, onTaken } = deps;
+  constructor(options: KubePublisherOptions) {
+    this.#options = options;
+    const { client, cache, settings, advertised, onSuperseded, onRefused, onTaken } = options;
     const { namespace, clusterNamespace, instance } = settings;
-    const now = deps.now ?? (() => performance.now());
-    const wallNow = deps.wallNow ?? Date.now;
+    const now = options.now ?? (() => performance.now());
+    const wallNow = options.wallNow ?? Date.now;
     const onChange = () => this.#changed();
     this.#now = now;
     this.#wallNow = wallNow;
@@ -73,6 +77,7 @@ export class KubePublisher implements Publisher {
       now,
       wallNow,
     });
+    this.#rights = new PublishRights({ client, namespace, clusterNamespace, onChange });
     this.#events = new EventWriter({
       client,
       instance,
@@ -88,19 +93,20 @@ export class KubePublisher implements Publisher {
     this.#applier = new Applier({
       client,
       written: this.#objects.written,
-      mayPublish: deps.routesLive,
+      mayPublish: options.routesLive,
       onFinding: (key, finding) => this.#objects.recordFinding(key, finding),
       onOutcome: (outcome) => {
-        deps.onOutcome(outcome);
+        options.onOutcome(outcome);
         this.#changed();
       },
       now,
-      random: deps.random ?? Math.random,
+      random: options.random ?? Math.random,
     });
   }
 
   /** Starts the watches. Resolves after each first list succeeded or failed: an unreachable API must not block the start. */
   async start(): Promise<void> {
+    this.#rights.start();
     await Promise.all([this.#objects.start(), this.#membership.start()]);
   }
 
@@ -134,13 +140,18 @@ export class KubePublisher implements Publisher {
     clearTimeout(timer);
   }
 
+  /** This process serves a cluster that this instance publishes. True only after the first health checks. */
+  publishedCheck(): ReadyCheck {
+    return { name: 'published-clusters', failure: this.#servesNone };
+  }
+
   /** This process has held the Lease of its node. */
   leaseCheck(): ReadyCheck {
     return this.#membership.leaseCheck();
   }
 
   readyChecks(): readonly ReadyCheck[] {
-    return [...this.#objects.readyChecks(), ...this.#membership.readyChecks()];
+    return [...this.#objects.readyChecks(), ...this.#membership.readyChecks(), this.#rights.check()];
   }
 
   status(): MembershipStatus {
@@ -151,6 +162,7 @@ export class KubePublisher implements Publisher {
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#alarm !== null) clearTimeout(this.#alarm);
+    this.#rights.stop();
     await Promise.all([this.#applier.stop(), this.#events.stop()]);
     await Promise.all([this.#membership.stop(), this.#objects.stop()]);
   }
@@ -170,8 +182,9 @@ export class KubePublisher implements Publisher {
   }
 
   plan(kube: KubeWorld, desired: DesiredState): Plan {
-    const { settings, cache } = this.#deps;
+    const { settings, cache } = this.#options;
     this.#servesAll = servesAll(kube, desired);
+    this.#servesNone = settings.claim.takeOver ? null : servesNone(kube, desired);
     return diff(kube, desired, { settings, memory: this.#memory, cache });
   }
 
@@ -186,7 +199,7 @@ export class KubePublisher implements Publisher {
   }
 
   #hasOwnSlices(): boolean {
-    return this.#objects.snapshot().slices.instances.has(this.#deps.settings.instance);
+    return this.#objects.snapshot().slices.instances.has(this.#options.settings.instance);
   }
 
   #setAlarm(atMs: number | null): void {
@@ -198,6 +211,6 @@ export class KubePublisher implements Publisher {
   }
 
   #changed(): void {
-    if (!this.#stopped) this.#deps.onChange();
+    if (!this.#stopped) this.#options.onChange();
   }
 }

@@ -23,15 +23,15 @@ interface WatchTarget {
 }
 
 export class DirectoryWatch {
-  readonly #deps: DirectoryWatchOptions;
+  readonly #options: DirectoryWatchOptions;
   readonly #watch: typeof fsWatch;
   #target: WatchTarget | null = null;
   #poll: NodeJS.Timeout | null = null;
   #stopped = false;
 
-  constructor(deps: DirectoryWatchOptions) {
-    this.#deps = deps;
-    this.#watch = deps.watch ?? fsWatch;
+  constructor(options: DirectoryWatchOptions) {
+    this.#options = options;
+    this.#watch = options.watch ?? fsWatch;
   }
 
   /** Makes sure that the right directory is watched. Call it before every scan, so that each later change causes an event. */
@@ -39,7 +39,7 @@ export class DirectoryWatch {
     if (this.#stopped) return;
     // A round repeats only if another process removed a directory in between. The number of rounds is bounded.
     for (let round = 0; round < 10; round++) {
-      const nearest = nearestDirectory(this.#deps.directory);
+      const nearest = nearestDirectory(this.#options.directory);
       if (this.#target !== null && this.#target.path === nearest.path && this.#target.file === nearest.file)
         return;
       this.#drop();
@@ -62,7 +62,7 @@ export class DirectoryWatch {
   }
 
   #watchAt({ path, file }: { path: string; file: string }): WatchTarget {
-    const { directory, onEvent } = this.#deps;
+    const { directory, onEvent } = this.#options;
     const wanted = path === directory ? null : nextComponent(path, directory);
     const watcher = this.#watch(path, (_event, name) => {
       // An event with the directory's own name means that it was removed or moved. The watch is then stale.
@@ -86,9 +86,9 @@ export class DirectoryWatch {
   #startPolling(code: string | undefined, message: string): void {
     if (this.#poll !== null || this.#stopped) return;
     // Each tick causes a scan. Each scan calls ensure(), which returns to inotify as soon as that works.
-    this.#poll = setInterval(this.#deps.onPoll, POLL_MS);
-    this.#deps.onProblem(
-      `cannot watch ${this.#deps.directory}, so it is scanned every ${POLL_MS} ms: ${message}${HINTS[code ?? ''] ?? ''}`,
+    this.#poll = setInterval(this.#options.onPoll, POLL_MS);
+    this.#options.onProblem(
+      `cannot watch ${this.#options.directory}, so it is scanned every ${POLL_MS} ms: ${message}${HINTS[code ?? ''] ?? ''}`,
     );
   }
 

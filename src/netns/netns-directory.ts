@@ -4,6 +4,7 @@ import { type Dirent, readdirSync, type watch } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { DirectoryWatch } from './directory-watch.ts';
+import { hiddenHost, MOUNT_NETNS } from './hidden-host.ts';
 import { identify } from './identify.ts';
 import type { NativeAddon } from './native.ts';
 import type { NetnsEntry, NetnsSnapshot } from './netns-snapshot.ts';
@@ -15,6 +16,8 @@ export interface NetnsDirectoryOptions {
   readonly onChange: () => void;
   /** Receives a problem with the directory as a whole, in one sentence, each time such a problem begins. */
   readonly onProblem?: (message: string) => void;
+  /** Then a directory that shows nothing of the host is a mistake: see `hiddenHost`. */
+  readonly inPod?: boolean;
   /** Tests replace inotify. */
   readonly watch?: typeof watch;
 }
@@ -35,7 +38,9 @@ export class NetnsDirectory {
   readonly #onProblem: (message: string) => void;
   readonly #watch: DirectoryWatch;
   #snapshot: NetnsSnapshot = Object.freeze({ complete: false, entries: [], problems: [] });
+  readonly #inPod: boolean;
   #unreadable: string | null = null;
+  #unusable: string | null = null;
   #scanning: Promise<void> | null = null;
   #scanAgain = false;
   #eventMs = Number.NEGATIVE_INFINITY;
@@ -45,8 +50,16 @@ export class NetnsDirectory {
   #timerMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
-  constructor({ directory, addon, onChange, onProblem = () => {}, watch }: NetnsDirectoryOptions) {
+  constructor({
+    directory,
+    addon,
+    onChange,
+    onProblem = () => {},
+    inPod = false,
+    watch,
+  }: NetnsDirectoryOptions) {
     this.#directory = resolve(directory);
+    this.#inPod = inPod;
     this.#addon = addon;
     this.#onChange = onChange;
     this.#onProblem = onProblem;
@@ -66,6 +79,11 @@ export class NetnsDirectory {
 
   snapshot(): NetnsSnapshot {
     return this.#snapshot;
+  }
+
+  /** Why the directory cannot show the namespaces of this host; null: it can. */
+  unusable(): string | null {
+    return this.#unusable;
   }
 
   /** Scans now, because some changes, such as a mount, cause no event. */
@@ -166,6 +184,7 @@ export class NetnsDirectory {
     try {
       const files = readdirSync(this.#directory, { withFileTypes: true });
       this.#unreadable = null;
+      this.#unusable = files.length === 0 ? this.#hidden() : null;
       return files.sort((a, b) => (a.name < b.name ? -1 : 1));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
@@ -178,8 +197,14 @@ export class NetnsDirectory {
         );
       }
       this.#unreadable = message;
+      this.#unusable = missing ? this.#hidden() : message;
       if (missing) return [];
       return null;
     }
+  }
+
+  #hidden(): string | null {
+    const hidden = this.#inPod ? hiddenHost(this.#directory) : null;
+    return hidden && `${hidden}. ${MOUNT_NETNS}`;
   }
 }

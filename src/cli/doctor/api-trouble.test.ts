@@ -23,7 +23,7 @@ test.each<[facts: Partial<KubeErrorFacts>, found: string, fix: RegExp]>([
   [{ systemCode: 'CERT_NOT_YET_VALID' }, 'why', /Set the clock of this host/],
   [{ systemCode: 'EPROTO' }, 'why', /does not speak TLS/],
   [{ code: 'server-error', status: 500 }, 'why', /readyz/],
-])('%j: %s', (facts, found, fix) => {
+])('the error %j is explained: %s', (facts, found, fix) => {
   const finding = trouble(facts);
   expect(finding).toMatchObject({ kind: 'problem', found: expect.stringContaining(found) });
   expect('fix' in finding ? finding.fix : '').toMatch(fix);

@@ -51,10 +51,10 @@ export interface DoctorOptions {
 
 const CHECK_MS = 5000;
 
-export async function doctor(deps: DoctorOptions): Promise<ExitCode> {
-  const { version, json, print, tell } = deps;
+export async function doctor(options: DoctorOptions): Promise<ExitCode> {
+  const { version, json, print, tell } = options;
   const visit = new KubernetesVisit();
-  const checks = checksFor(deps, visit);
+  const checks = checksFor(options, visit);
   const width = Math.max(...checks.map(({ name }) => name.length));
   const results = await runChecks(checks, {
     timeoutMs: CHECK_MS,
@@ -65,19 +65,19 @@ export async function doctor(deps: DoctorOptions): Promise<ExitCode> {
   });
   print(json ? reportJson(version, results) : summaryText(results));
   await visit.close();
-  if ((deps.problems ?? []).length > 0) return EXIT.invalid;
+  if ((options.problems ?? []).length > 0) return EXIT.invalid;
   return isWell(results) ? EXIT.ok : EXIT.failed;
 }
 
 /** In the order of the report. Each check comes after the checks it depends on. */
-function checksFor(deps: DoctorOptions, visit: KubernetesVisit): readonly Check[] {
-  const { config, environment, wallNow = Date.now } = deps;
+function checksFor(options: DoctorOptions, visit: KubernetesVisit): readonly Check[] {
+  const { config, environment, wallNow = Date.now } = options;
   const { source, listen, admin, healthListen } = config;
   const loaded: LoadedAddon = { addon: null };
   const inContainer = seemsContainer(environment);
   const running = runningIsthmus(admin);
   return [
-    configurationCheck(deps),
+    configurationCheck(options),
     nodeCheck(process.versions.node, process.execPath),
     dateCheck(wallNow),
     addonCheck(loaded),
@@ -100,7 +100,7 @@ function checksFor(deps: DoctorOptions, visit: KubernetesVisit): readonly Check[
             ignoredLabels: new Set(config.ignoredSelectorLabels),
           }),
         ]
-      : kubernetesChecks(deps, visit)),
+      : kubernetesChecks(options, visit)),
   ];
 }
 

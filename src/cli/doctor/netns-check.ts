@@ -1,12 +1,12 @@
 // Checks the content of the netns directory and, in a container, whether namespaces that the host adds later appear in it.
-import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { type Dirent, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isNetworkNetns, netnsPrefixes } from '../../control/world/netns-index.ts';
+import { hiddenHost, MOUNT_NETNS, placeOf } from '../../netns/hidden-host.ts';
 import { identify } from '../../netns/identify.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import { type Check, type Finding, ok, problem, warning } from './check.ts';
 import type { LoadedAddon } from './machine-checks.ts';
-import { type MountPlace, mountPlace } from './mount-propagation.ts';
 
 export interface NetnsCheckOptions {
   readonly directory: string;
@@ -18,11 +18,8 @@ export interface NetnsCheckOptions {
   readonly mountinfo?: string;
 }
 
-const MOUNT =
-  "In a Pod mount the host's directory as a hostPath with mountPropagation: HostToContainer (docker: :ro,rslave).";
-
-export function netnsCheck(deps: NetnsCheckOptions): Check {
-  return { name: 'netns', after: ['addon'], run: () => look(deps) };
+export function netnsCheck(options: NetnsCheckOptions): Check {
+  return { name: 'netns', after: ['addon'], run: () => look(options) };
 }
 
 function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: NetnsCheckOptions): Finding {
@@ -38,7 +35,7 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
       );
     const found = `${directory} does not exist`;
     return inContainer
-      ? problem(`${found} in this container`, MOUNT)
+      ? problem(`${found} in this container`, MOUNT_NETNS)
       : warning(
           found,
           'The first network namespace creates it. If this host has them in another directory, set --netns-dir.',
@@ -54,19 +51,21 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
   if (first !== undefined && usable.length === 0)
     return problem(
       `none of the ${unusable.length} entries of ${directory} can be used: ${first.name} is ${first.reason}`,
-      inContainer ? MOUNT : 'Remove the files of deleted namespaces, or correct --netns-dir.',
+      inContainer ? MOUNT_NETNS : 'Remove the files of deleted namespaces, or correct --netns-dir.',
     );
+  const hidden = inContainer && files.length === 0 && mountinfo === undefined ? hiddenHost(directory) : null;
+  if (hidden !== null) return problem(hidden, MOUNT_NETNS);
   const place = inContainer ? placeOf(directory, mountinfo) : null;
   if (place?.propagation === 'private')
     return (usable.length === 0 ? problem : warning)(
       `${counts}; namespaces that the host adds later will not be seen here (the mount is private)`,
-      MOUNT,
+      MOUNT_NETNS,
     );
   if (usable.length === 0)
     return warning(
       counts,
       inContainer
-        ? `If the host has some (ip netns list): ${MOUNT}`
+        ? `If the host has some (ip netns list): ${MOUNT_NETNS}`
         : 'If this is a network node: is the DHCP or OVN metadata agent running, and --netns-dir right?',
     );
   if (first !== undefined)
@@ -105,14 +104,6 @@ function sorted(files: readonly Dirent[], directory: string, addon: NativeAddon)
     else if (found.kind === 'problem') unusable.push({ name, reason: found.reason });
   }
   return { usable, unusable };
-}
-
-function placeOf(directory: string, mountinfo: string | undefined): MountPlace | null {
-  try {
-    return mountPlace(mountinfo ?? readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(directory));
-  } catch {
-    return null; // it is only a hint
-  }
 }
 
 /** A guess from the environment and from marker files. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { holderFinding, type LeaseHolder, leaseHolder, type OwnName } from './node-name-check.ts';
+import { holderFinding, type NameHolder, nameHolder, type OwnName } from './node-name-check.ts';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 30);
 const FRESH = '2026-01-02T03:04:18.000000Z';
@@ -8,11 +8,11 @@ const lease = (renewTime: string | undefined, holderIdentity = 'net-1/abc', host
   spec: { holderIdentity, leaseDurationSeconds: 30, ...(renewTime && { renewTime }) },
 });
 const judged = (each: ReturnType<typeof lease>, lives: OwnName['lives'] = null, host = 'boot-here') =>
-  leaseHolder(each as Parameters<typeof leaseHolder>[0], { host, lives }, NOW);
+  nameHolder(each as Parameters<typeof nameHolder>[0], { host, lives }, NOW);
 
 describe('the Lease of this name is held by', () => {
   const other = { kind: 'other', holder: 'net-1/abc', ageS: 12, elsewhere: null, tookIt: false };
-  test.each<[title: string, found: LeaseHolder, expected: object]>([
+  test.each<[title: string, found: NameHolder, expected: object]>([
     ['the isthmus that runs here', judged(lease(FRESH), 'held'), { kind: 'own' }],
     ['no process once it has expired', judged(lease('2026-01-02T03:03:50.000000Z')), { kind: 'none' }],
     ['no process if it has no holder', judged(lease(FRESH, '')), { kind: 'none' }],

@@ -36,10 +36,10 @@ export function nodeNameCheck(visit: KubernetesVisit, question: NodeNameQuestion
     name: leaseName(instance),
   });
   const read = () => visit.client.request<LeaseObject>({ method: 'GET', path, timeoutMs: REQUEST_MS });
-  const judge = async (lease: LeaseObject): Promise<LeaseHolder> => {
+  const judge = async (lease: LeaseObject): Promise<NameHolder> => {
     const { kubernetes } = (await running()) ?? {};
     const lives = kubernetes?.instance === instance ? kubernetes.lease : null;
-    return leaseHolder(lease, { host, lives }, wallNow() + (visit.skewMs ?? 0));
+    return nameHolder(lease, { host, lives }, wallNow() + (visit.skewMs ?? 0));
   };
   return {
     name: 'node-name',
@@ -70,7 +70,7 @@ export function nodeNameCheck(visit: KubernetesVisit, question: NodeNameQuestion
 
 const renewal = ({ spec }: LeaseObject) => `${spec?.holderIdentity} ${spec?.renewTime}`;
 
-export type LeaseHolder =
+export type NameHolder =
   | { readonly kind: 'none' }
   /** The isthmus that answers on this host holds it. */
   | { readonly kind: 'own' }
@@ -91,11 +91,11 @@ export interface OwnName {
 }
 
 /** Compares with an estimate of the server's clock: only a hint. The check reports another holder only after a renewal. */
-export function leaseHolder(
+export function nameHolder(
   { metadata, spec }: LeaseObject,
   { host, lives }: OwnName,
   serverNowMs: number,
-): LeaseHolder {
+): NameHolder {
   const holder = spec?.holderIdentity ?? '';
   const ageS = (serverNowMs - Date.parse(spec?.renewTime ?? '')) / 1000;
   if (holder === '' || Number.isNaN(ageS) || ageS > (spec?.leaseDurationSeconds ?? DEFAULT_DURATION_S))
@@ -107,7 +107,7 @@ export function leaseHolder(
 }
 
 /** `renews`: the Lease changed during the check. */
-export function holderFinding(instance: string, found: LeaseHolder, renews: boolean): Finding {
+export function holderFinding(instance: string, found: NameHolder, renews: boolean): Finding {
   if (found.kind === 'none') return ok(`${instance}: no process renews its Lease any more`);
   if (found.kind === 'own') return ok(`${instance}: its Lease is held by the isthmus that runs here`);
   const { holder, ageS, elsewhere, tookIt } = found;

@@ -27,10 +27,14 @@ test('text from a server or a file cannot forge a line', () => {
 });
 
 test.each([
-  [[WELL], '\nno problem\n'],
-  [[WELL, ODD], '\nno problem, 1 warning\n'],
-  [[WRONG, WRONG, ODD, LEFT], '\n2 problems, 1 warning, 1 not checked\n'],
-])('the last line counts (%#)', (results, text) => {
+  ['one passed check', [WELL], '\nno problem\n'],
+  ['one warning', [WELL, ODD], '\nno problem, 1 warning\n'],
+  [
+    'two problems, a warning and a skipped check',
+    [WRONG, WRONG, ODD, LEFT],
+    '\n2 problems, 1 warning, 1 not checked\n',
+  ],
+])('the last line counts %s', (_title, results, text) => {
   expect(summaryText(results)).toBe(text);
 });
 

@@ -1,6 +1,7 @@
 // Checks every right that isthmus needs, verb by verb. The finding names each missing verb, its resource and its namespace.
 
 import { type NeededRight, neededRights, shownResource } from '../../control/objects/needed-rights.ts';
+import { isAllowed } from '../../kube/access-review.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import type { RunConfig } from '../config/config.ts';
 import { type Check, ok, problem, warning } from './check.ts';
@@ -22,7 +23,11 @@ export function rightsCheck(
     run: async () => {
       try {
         const questions = neededRights(settings).flatMap((right) =>
-          right.verbs.map((verb) => ask(visit, right, verb)),
+          right.verbs.map(async (verb) => ({
+            right,
+            verb,
+            allowed: await isAllowed(visit.client, { ...right, verb }, { timeoutMs: REQUEST_MS }),
+          })),
         );
         const answers = await Promise.all(questions);
         const missing = answers.filter(({ allowed }) => !allowed);
@@ -42,30 +47,6 @@ export function rightsCheck(
       }
     },
   };
-}
-
-async function ask({ client }: KubernetesVisit, right: NeededRight, verb: string): Promise<Asked> {
-  const { group, namespace } = right;
-  const [resource, subresource] = right.resource.split('/', 2);
-  const answer = await client.request<{ readonly status?: { readonly allowed?: boolean } }>({
-    method: 'POST',
-    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
-    timeoutMs: REQUEST_MS,
-    body: {
-      apiVersion: 'authorization.k8s.io/v1',
-      kind: 'SelfSubjectAccessReview',
-      spec: {
-        resourceAttributes: {
-          group,
-          resource,
-          ...(subresource !== undefined && { subresource }),
-          verb,
-          namespace: namespace ?? '',
-        },
-      },
-    },
-  });
-  return { right, verb, allowed: answer.status?.allowed === true };
 }
 
 /** `patch, delete services in magnum-system` */

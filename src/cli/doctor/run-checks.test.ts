@@ -9,19 +9,19 @@ const check = (name: string, run: Check['run'], after?: string[]): Check => ({
 });
 
 async function run(checks: readonly Check[], options: Partial<RunOptions> = {}) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const results = await runChecks(checks, {
     timeoutMs: 5000,
-    onResult: ({ name }: CheckResult) => told.push(name),
+    onResult: ({ name }: CheckResult) => reported.push(name),
     onWaiting: () => {},
     ...options,
   });
-  return { told, findings: Object.fromEntries(results.map(({ name, finding }) => [name, finding])) };
+  return { reported, findings: Object.fromEntries(results.map(({ name, finding }) => [name, finding])) };
 }
 
 test('checks run concurrently and are reported in the order of the list', async () => {
   const second = Promise.withResolvers<void>();
-  const { told, findings } = await run([
+  const { reported, findings } = await run([
     check('first', async () => {
       await second.promise; // would wait forever if the checks ran one after the other
       return ok('1');
@@ -31,7 +31,7 @@ test('checks run concurrently and are reported in the order of the list', async 
       return ok('2');
     }),
   ]);
-  expect(told).toEqual(['first', 'second']);
+  expect(reported).toEqual(['first', 'second']);
   expect(findings).toEqual({ first: ok('1'), second: ok('2') });
 });
 

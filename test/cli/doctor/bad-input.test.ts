@@ -30,21 +30,21 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-interface Told {
+interface Report {
   readonly result: string;
   readonly found: string;
   readonly fix: string | null;
 }
 
 /** `isthmus doctor` as in a container, after `before` runs in a new mount namespace. */
-function asked(check: string, before: string, ...flags: readonly string[]): Promise<Told> {
+function asked(check: string, before: string, ...flags: readonly string[]): Promise<Report> {
   const script = `${before}; exec "$0" "$@"`;
   const args = ['--mount', 'sh', '-c', script, process.execPath, mainScript, 'doctor', '--json', ...flags];
   return new Promise((resolve, reject) => {
     const env = { ...process.env, container: 'test' };
     execFile('unshare', args, { env, timeout: 120_000 }, (_error, stdout, stderr) => {
       try {
-        const { checks } = JSON.parse(stdout) as { checks: (Told & { check: string })[] };
+        const { checks } = JSON.parse(stdout) as { checks: (Report & { check: string })[] };
         const found = checks.find((each) => each.check === check);
         if (found === undefined) throw new Error(`no check ${check}`);
         resolve(found);
@@ -59,13 +59,13 @@ describe('the doctor, in a container', () => {
   const AT = ['--netns-dir', mount];
 
   test('names the mount when the mount contains no namespaces', async () => {
-    const told = await asked('netns', `mount --bind /run/netns ${mount}`, ...FILES, ...AT);
-    expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
+    const report = await asked('netns', `mount --bind /run/netns ${mount}`, ...FILES, ...AT);
+    expect(report).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
   });
 
   test('names the mount propagation when the mount does not receive later namespaces', async () => {
-    const told = await asked('netns', `mount --rbind --make-rprivate /run/netns ${mount}`, ...FILES, ...AT);
-    expect(told).toMatchObject({
+    const report = await asked('netns', `mount --rbind --make-rprivate /run/netns ${mount}`, ...FILES, ...AT);
+    expect(report).toMatchObject({
       result: 'warning',
       found: expect.stringContaining('will not be seen here'),
       fix: expect.stringContaining('HostToContainer'),
@@ -84,8 +84,8 @@ describe('the doctor, in a container', () => {
   });
 
   test('names the mount when the directory is missing', async () => {
-    const told = await asked('netns', ':', ...FILES, '--netns-dir', join(directory, 'none'));
-    expect(told).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
+    const report = await asked('netns', ':', ...FILES, '--netns-dir', join(directory, 'none'));
+    expect(report).toMatchObject({ result: 'problem', fix: expect.stringContaining('HostToContainer') });
   });
 
   test('names the server of the kubeconfig when the server is not reachable', async () => {
@@ -100,8 +100,8 @@ describe('the doctor, in a container', () => {
       });
     writeFileSync(kubeconfig, text('https://127.0.0.1:1'));
     const flags = ['--kubeconfig', kubeconfig, ...FILES.slice(2), '--advertise-address', '192.0.2.1'];
-    const told = await asked('api', ':', ...flags);
-    expect(told).toMatchObject({
+    const report = await asked('api', ':', ...flags);
+    expect(report).toMatchObject({
       result: 'problem',
       found: expect.stringContaining('https://127.0.0.1:1'),
       fix: expect.stringContaining('correct the server in the kubeconfig'),

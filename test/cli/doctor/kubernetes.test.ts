@@ -1,4 +1,4 @@
-// `isthmus doctor` against the embedded management API: its output without problems, and with exactly one problem.
+// `isthmus doctor` against the in-memory management API: its output without problems, and with exactly one problem.
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const NODE = 'net-1';
 const USER = `system:isthmus:${NODE}`;
 const TOKEN = `token-of-${NODE}`;
 
-interface Told {
+interface Report {
   readonly code: number;
   readonly text: string;
   readonly checks: Readonly<Record<string, { result: string; found: string; fix: string | null }>>;
@@ -39,7 +39,7 @@ interface AskOptions extends Pick<DoctorOptions, 'wallNow' | 'patienceMs'> {
   readonly listen?: string;
 }
 
-async function ask({ flags: more = [], listen = '0', ...options }: AskOptions = {}): Promise<Told> {
+async function ask({ flags: more = [], listen = '0', ...options }: AskOptions = {}): Promise<Report> {
   const flags = ['--advertise-address', '192.0.2.1', '--listen', listen, '--admin', '127.0.0.1:0'];
   const environment = { KUBECONFIG: kubeconfig, NODE_NAME: NODE };
   const read = readConfig([...flags, ...more], environment);
@@ -56,11 +56,11 @@ async function ask({ flags: more = [], listen = '0', ...options }: AskOptions = 
     tell: () => {},
     ...options,
   });
-  const { checks } = JSON.parse(text) as { checks: (Told['checks'][string] & { check: string })[] };
+  const { checks } = JSON.parse(text) as { checks: (Report['checks'][string] & { check: string })[] };
   return { code, text, checks: Object.fromEntries(checks.map(({ check, ...rest }) => [check, rest])) };
 }
 
-const problems = ({ checks }: Told): string[] =>
+const problems = ({ checks }: Report): string[] =>
   Object.entries(checks)
     .filter(([, { result }]) => result === 'problem')
     .map(([name]) => name);
@@ -78,10 +78,10 @@ function allowAllBut(resource: string | null, verb: string | null): void {
 
 describe('a healthy installation', () => {
   test('passes every check and shows no secret', async () => {
-    const told = await ask();
-    expect(problems(told)).toEqual([]);
-    expect(told.code).toBe(0);
-    expect(Object.keys(told.checks)).toEqual([
+    const report = await ask();
+    expect(problems(report)).toEqual([]);
+    expect(report.code).toBe(0);
+    expect(Object.keys(report.checks)).toEqual([
       'configuration',
       'node',
       'date',
@@ -101,7 +101,7 @@ describe('a healthy installation', () => {
       'rights',
       'node-name',
     ]);
-    expect(told.checks).toMatchObject({
+    expect(report.checks).toMatchObject({
       netns: { found: expect.stringMatching(/ \d+ of them named/) },
       address: { found: 'clients connect to 192.0.2.1 (from --advertise-address)' },
       api: { found: expect.stringMatching(/is reached, and its certificate is trusted: Kubernetes v/) },
@@ -112,7 +112,7 @@ describe('a healthy installation', () => {
       rights: { found: expect.stringMatching(/^all \d+ needed rights are granted$/) },
       'node-name': { result: 'ok' },
     });
-    expect(told.text).not.toContain(TOKEN);
+    expect(report.text).not.toContain(TOKEN);
   });
 
   test('is not changed by the doctor', async () => {
@@ -124,9 +124,9 @@ describe('a healthy installation', () => {
 
   test('passes with exactly the rights of the table, which do not allow it to read the namespace', async () => {
     allowAllBut(null, null);
-    const told = await ask();
-    expect(problems(told)).toEqual([]);
-    expect(told.checks.namespace).toMatchObject({ result: 'ok', found: `${NAMESPACE} exists` });
+    const report = await ask();
+    expect(problems(report)).toEqual([]);
+    expect(report.checks.namespace).toMatchObject({ result: 'ok', found: `${NAMESPACE} exists` });
   });
 });
 
@@ -136,44 +136,44 @@ describe('a missing right', () => {
   );
   test.each(each)('%s %s is named exactly', async (verb, resource, group) => {
     allowAllBut(resource, verb);
-    const told = await ask();
-    expect(problems(told)).toEqual(['rights']);
+    const report = await ask();
+    expect(problems(report)).toEqual(['rights']);
     const shown = group === '' ? resource : `${resource}.${group}`;
-    expect(told.checks.rights?.found).toBe(`${USER} may not ${verb} ${shown} in ${NAMESPACE}`);
-    expect(told.checks.rights?.fix).toContain('Role');
-    expect(told.code).toBe(1);
+    expect(report.checks.rights?.found).toBe(`${USER} may not ${verb} ${shown} in ${NAMESPACE}`);
+    expect(report.checks.rights?.fix).toContain('Role');
+    expect(report.code).toBe(1);
   });
 
   test('is checked in all namespaces when the instance works in all namespaces', async () => {
     allowAllBut(null, null);
-    const told = await ask({ flags: ['--cluster-namespace', '*'] });
-    expect(told.checks.rights?.found).toContain(
+    const report = await ask({ flags: ['--cluster-namespace', '*'] });
+    expect(report.checks.rights?.found).toContain(
       'list, watch openstackclusters.infrastructure.cluster.x-k8s.io in all namespaces',
     );
-    expect(told.checks.rights?.found).toContain('secrets in all namespaces');
-    expect(told.checks.rights?.found).not.toContain('services');
+    expect(report.checks.rights?.found).toContain('secrets in all namespaces');
+    expect(report.checks.rights?.found).not.toContain('services');
   });
 });
 
 describe('an API server', () => {
   test('that is down is the only problem, and the doctor skips the other checks', async () => {
     await management.api.stop();
-    const told = await ask();
-    expect(problems(told)).toEqual(['api']);
-    expect(told.checks.api).toMatchObject({
+    const report = await ask();
+    expect(problems(report)).toEqual(['api']);
+    expect(report.checks.api).toMatchObject({
       found: expect.stringContaining('ECONNREFUSED'),
       fix: expect.stringContaining('Nothing listens there'),
     });
-    expect(told.checks.rights).toMatchObject({ result: 'skipped', found: 'not checked, because of login' });
+    expect(report.checks.rights).toMatchObject({ result: 'skipped', found: 'not checked, because of login' });
   });
 
   test('that never answers fails the check within the time limit', async () => {
     management.api.faults.inject({ path: /^\/version/ }, { kind: 'hang' });
     const begin = performance.now();
-    const told = await ask();
+    const report = await ask();
     expect(performance.now() - begin).toBeLessThan(60_000);
-    expect(problems(told)).toEqual(['api']);
-    expect(told.checks.api?.found).toContain('does not answer');
+    expect(problems(report)).toEqual(['api']);
+    expect(report.checks.api?.found).toContain('does not answer');
   });
 
   test('with a certificate of another authority is not trusted', async () => {
@@ -185,29 +185,29 @@ describe('an API server', () => {
         found.replace(/[A-Za-z0-9+/=]{40,}/, other),
       ),
     );
-    const told = await ask();
-    expect(problems(told)).toEqual(['api']);
-    expect(told.checks.api?.fix).toContain('certificate-authority');
+    const report = await ask();
+    expect(problems(report)).toEqual(['api']);
+    expect(report.checks.api?.fix).toContain('certificate-authority');
   });
 
   test('that rejects the token is reported, with the credential to renew', async () => {
     management.api.tokens.delete(TOKEN);
-    const told = await ask();
-    expect(problems(told)).toEqual(['login']);
-    expect(told.checks.api).toMatchObject({ result: 'ok' });
-    expect(told.checks.login).toMatchObject({
+    const report = await ask();
+    expect(problems(report)).toEqual(['login']);
+    expect(report.checks.api).toMatchObject({ result: 'ok' });
+    expect(report.checks.login).toMatchObject({
       found: expect.stringMatching(/refuses user .* \(401\)$/),
       fix: expect.stringContaining('Renew'),
     });
-    expect(told.text).not.toContain(TOKEN);
+    expect(report.text).not.toContain(TOKEN);
   });
 
   test('that treats the request as anonymous is reported as missing credentials', async () => {
     const text = management.api.kubeconfig(USER);
     writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, '"username": null'));
-    const told = await ask();
-    expect(problems(told)).toEqual(['login']);
-    expect(told.checks.login?.found).toContain('system:anonymous');
+    const report = await ask();
+    expect(problems(report)).toEqual(['login']);
+    expect(report.checks.login?.found).toContain('system:anonymous');
   });
 
   test.each([
@@ -240,9 +240,9 @@ describe('the definition of OpenStackClusters', () => {
     await management.stop();
     management = await Management.start({ withoutDefinitions: true });
     kubeconfig = management.instance(NODE).environment.KUBECONFIG as string;
-    const told = await ask();
-    expect(problems(told)).toEqual(['crd']);
-    expect(told.checks.crd?.found).toContain('is not installed');
+    const report = await ask();
+    expect(problems(report)).toEqual(['crd']);
+    expect(report.checks.crd?.found).toContain('is not installed');
   });
 });
 
@@ -270,19 +270,19 @@ describe('credentials', () => {
     ['not a kubeconfig', 'a: b'],
   ])('in a file that is %s are a problem, and the file is not quoted', async (_what, text) => {
     writeFileSync(kubeconfig, text);
-    const told = await ask();
-    expect(problems(told)).toEqual(['credentials']);
-    expect(told.checks.credentials?.found).toContain(kubeconfig);
-    expect(told.text).not.toContain('abcdef-secret');
+    const report = await ask();
+    expect(problems(report)).toEqual(['credentials']);
+    expect(report.checks.credentials?.found).toContain(kubeconfig);
+    expect(report.text).not.toContain('abcdef-secret');
   });
 
   test('with a missing token file are a problem that names the file', async () => {
     const tokenFile = join(management.directory, 'no-such-token');
     const text = management.api.kubeconfig(USER);
     writeFileSync(kubeconfig, text.replace(/"?token"?: ?"?[\w-]+"?/, `"tokenFile": "${tokenFile}"`));
-    const told = await ask();
-    expect(problems(told)).toEqual(['credentials']);
-    expect(told.checks.credentials?.found).toContain(tokenFile);
+    const report = await ask();
+    expect(problems(report)).toEqual(['credentials']);
+    expect(report.checks.credentials?.found).toContain(tokenFile);
   });
 });
 
@@ -309,15 +309,15 @@ describe('another instance', () => {
       management.api.store.update({ ...kind, metadata, spec: spec() });
     }, 300);
     try {
-      const told = await ask({ patienceMs: 20_000 });
-      expect(told.checks['node-name']).toMatchObject({
+      const report = await ask({ patienceMs: 20_000 });
+      expect(report.checks['node-name']).toMatchObject({
         result: 'problem',
         found: expect.stringContaining(
           `another isthmus on this host uses this name too: ${NODE}/0123 renews`,
         ),
         fix: expect.stringContaining('Let one of them run'),
       });
-      expect(told.code).toBe(1);
+      expect(report.code).toBe(1);
     } finally {
       clearInterval(timer);
     }
@@ -325,11 +325,11 @@ describe('another instance', () => {
 
   test('that has just crashed is no problem', async () => {
     held();
-    const told = await ask({ patienceMs: 600 });
-    expect(told.checks['node-name']).toMatchObject({
+    const report = await ask({ patienceMs: 600 });
+    expect(report.checks['node-name']).toMatchObject({
       result: 'ok',
       found: expect.stringMatching(/^\S+: its Lease was held by \S+\/0123, .* seems to have ended$/),
     });
-    expect(told.code).toBe(0);
+    expect(report.code).toBe(0);
   });
 });

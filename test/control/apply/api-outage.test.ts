@@ -31,6 +31,7 @@ describe('an API that is unreachable at the start', () => {
     await site.api.start();
     await site.published('alpha-net-1');
     await site.untilWell(isthmus);
+    await until('it is ready', async () => (await isthmus.get('/readyz')).status === 200);
     await serves();
   });
 });

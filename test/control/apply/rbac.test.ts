@@ -89,9 +89,9 @@ describe('without the right to', () => {
       const running = await start(verb, resource);
       await site.problem(running, forbidden(verb, resource));
       await logged(verb, resource);
-      // An instance is ready when it has read everything once and has held its Lease. Secrets are only for kubeconfigs.
+      // An instance is ready when it has read everything once and may publish. Secrets are only for kubeconfigs.
       const isRead = verb !== 'list' || resource === 'secrets';
-      const isAble = isRead && (resource !== 'leases' || verb === 'watch');
+      const isAble = isRead && !['services', 'endpointslices', 'leases'].includes(resource);
       await expect.poll(async () => (await running.get('/readyz')).status).toBe(isAble ? 200 : 503);
       if (resource !== 'openstackclusters') {
         // Clients that connect are served, whatever cannot be written.

@@ -1,6 +1,6 @@
 // Ready means able: an instance is ready when it has read the Kubernetes API once and the first health checks are in. After that it stays
 // ready. A successor takes over only when it is ready by the same rule.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -26,11 +26,14 @@ const ready = (isthmus: Isthmus) =>
   until('it is ready', async () => (await isthmus.get('/readyz')).status === 200);
 const ALL_PASSED = [
   '[+]listener ok',
+  '[+]netns-directory ok',
   '[+]openstackclusters ok',
   '[+]services ok',
   '[+]endpointslices ok',
   '[+]leases ok',
+  '[+]rights ok',
   '[+]first-health-checks ok',
+  '[+]published-clusters ok',
   '[+]lease ok',
   '[+]shutdown ok',
   '[+]handover ok',
@@ -45,11 +48,14 @@ test('an instance that never reached the API is not ready, and becomes ready whe
     .poll(() => readyz(isthmus))
     .toEqual([
       '[+]listener ok',
+      '[+]netns-directory ok',
       expect.stringMatching(/^\[-]openstackclusters failed: .*ECONNREFUSED/),
       expect.stringMatching(/^\[-]services failed: .*ECONNREFUSED/),
       expect.stringMatching(/^\[-]endpointslices failed: .*ECONNREFUSED/),
       expect.stringMatching(/^\[-]leases failed: .*ECONNREFUSED/),
+      expect.stringMatching(/^\[-]rights failed: .*ECONNREFUSED/),
       '[-]first-health-checks failed: not every backend was checked yet',
+      '[-]published-clusters failed: not every backend was checked yet',
       expect.stringMatching(/^\[-]lease failed: /),
       '[+]shutdown ok',
       '[+]handover ok',
@@ -86,7 +92,10 @@ describe('without the right to list', () => {
       await isthmus.start(...FAST);
       const failing = async () => (await readyz(isthmus)).filter((line) => line.startsWith('[-]'));
       await until('the other lists are read', async () =>
-        (await failing()).every((line) => line.includes(`${resource} `) || /first-health|lease /.test(line)),
+        (await failing()).every(
+          (line) =>
+            line.includes(`${resource} `) || /first-health|published-clusters|rights|lease /.test(line),
+        ),
       );
       expect((await isthmus.get('/readyz')).status).toBe(503);
       await expect.poll(async () => (await failing())[0]).toMatch(forbidden('list', resource));
@@ -107,20 +116,77 @@ test('a cluster that is down does not keep an instance from being ready', async 
   ]);
 });
 
-describe('a successor that cannot read the API', () => {
-  async function pair() {
-    const directory = mkdtempSync(join(tmpdir(), 'isthmus-ready-'));
-    cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
-    site.add(site.clusters.alpha);
-    const old = await site.instance(NODE, '--handover', directory);
-    await ready(old);
-    const next = site.management.instance(NODE);
-    return { old, next, start: () => next.start(...FAST, '--handover', directory) };
+/** An instance that hands over, and a successor that is not started yet. */
+async function pair() {
+  const directory = mkdtempSync(join(tmpdir(), 'isthmus-ready-'));
+  cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
+  site.add(site.clusters.alpha);
+  const old = await site.instance(NODE, '--handover', directory);
+  await ready(old);
+  await site.published(`alpha-${NODE}`);
+  const next = site.management.instance(NODE);
+  return {
+    old,
+    next,
+    start: (...flags: readonly string[]) => next.start(...FAST, '--handover', directory, ...flags),
+  };
+}
+
+describe('a successor', () => {
+  /** The old process serves, and its Lease and slice do not change, until `heal` lets the successor take over. */
+  async function waits(
+    { old, next, start }: Awaited<ReturnType<typeof pair>>,
+    flags: readonly string[],
+    expected: RegExp,
+    heal: () => void,
+  ): Promise<void> {
+    const before = site.slice(`alpha-${NODE}`)?.metadata.resourceVersion;
+    const serving = start(...flags);
+    await until('it says why it waits', () =>
+      next.log.some(
+        ({ msg, reason }) => msg.startsWith('not ready: the predecessor') && expected.test(`${reason}`),
+      ),
+    );
+    expect(await site.ask(old, site.clusters.alpha)).toContain('alpha');
+    expect(old.log.some(({ msg }) => msg.startsWith('handed over'))).toBe(false);
+    expect(site.slice(`alpha-${NODE}`)?.metadata.resourceVersion).toBe(before);
+    heal();
+    await serving;
+    await ready(next);
   }
 
+  test('that reaches none of the published clusters does not take over, and does once it reaches one', async () => {
+    const both = await pair();
+    const directory = mkdtempSync(join(tmpdir(), 'isthmus-netns-'));
+    cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
+    const empty = join(directory, 'netns');
+    await waits(
+      both,
+      ['--netns-dir', empty],
+      /published-clusters: this instance publishes alpha, and this process reaches none of them/,
+      () => symlinkSync('/run/netns', empty),
+    );
+  });
+
+  test('without a right to publish does not take over, and does once it is granted', async () => {
+    const both = await pair();
+    site.api.access.set(USER, rules({ verb: 'create', resource: 'endpointslices' }));
+    await waits(both, [], /rights: may not create endpointslices\.discovery\.k8s\.io in magnum-system/, () =>
+      site.api.access.set(USER, rules()),
+    );
+  });
+
+  test('replaces a process whose clusters it does not reach if the operator says so', async () => {
+    const { next, start } = await pair();
+    await start('--netns-dir', '/run/no-such-directory', '--take-over');
+    await until('it withdraws the slice', () => site.slice(`alpha-${NODE}`) === null);
+    await ready(next);
+  });
+});
+
+describe('a successor that cannot read the API', () => {
   test('does not take over, and does once it can', async () => {
     const { old, next, start } = await pair();
-    await site.published(`alpha-${NODE}`);
     const holder = () =>
       (
         site.management.get('coordination.k8s.io/v1', 'Lease', `isthmus-${NODE}`)?.spec as {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mountPlace } from './mount-propagation.ts';
+import { mountPlace } from './mount-place.ts';
 
 const ROOT = '21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw';
 const RUN = '22 21 0:20 / /run rw,nosuid shared:5 - tmpfs tmpfs rw';
@@ -7,19 +7,19 @@ const volume = (propagation: string) =>
   `900 21 0:20 /netns /run/netns ro,nosuid${propagation === '' ? '' : ` ${propagation}`} - tmpfs tmpfs rw`;
 
 test.each<[title: string, lines: string[], expected: object | null]>([
-  ['a host, where it is part of /run', [ROOT, RUN], { isMountPoint: false, propagation: 'shared' }],
-  ['HostToContainer', [ROOT, volume('master:5')], { isMountPoint: true, propagation: 'slave' }],
-  ['Bidirectional', [ROOT, volume('shared:9 master:5')], { isMountPoint: true, propagation: 'shared' }],
-  ['a volume without propagation', [ROOT, volume('')], { isMountPoint: true, propagation: 'private' }],
+  ['a host, where it is part of /run', [ROOT, RUN], { isOfRoot: false, propagation: 'shared' }],
+  ['HostToContainer', [ROOT, volume('master:5')], { isOfRoot: false, propagation: 'slave' }],
+  ['Bidirectional', [ROOT, volume('shared:9 master:5')], { isOfRoot: false, propagation: 'shared' }],
+  ['a volume without propagation', [ROOT, volume('')], { isOfRoot: false, propagation: 'private' }],
   [
     'a mount that hides another',
     [ROOT, volume('master:5'), volume('')],
-    { isMountPoint: true, propagation: 'private' },
+    { isOfRoot: false, propagation: 'private' },
   ],
   [
     'another place that begins alike',
     [ROOT, '23 21 0:9 / /run/netns-old rw - tmpfs t rw'],
-    { isMountPoint: false, propagation: 'shared' },
+    { isOfRoot: true, propagation: 'shared' },
   ],
   ['lines that are none', ['', 'x y z'], null],
 ])('%s', (_title, lines, expected) => {
@@ -42,7 +42,7 @@ test.each<[title: string, lines: string[], lost: boolean]>([
 
 test('a path with a blank is found', () => {
   expect(mountPlace('9 1 0:1 / /a\\040b rw master:3 - tmpfs t rw', '/a b')).toEqual({
-    isMountPoint: true,
+    isOfRoot: false,
     propagation: 'slave',
     lostReadOnly: false,
   });

@@ -2,8 +2,8 @@
 // it. Pure.
 
 export interface MountPlace {
-  /** The directory is itself a mount point: in a container, a volume. */
-  readonly isMountPoint: boolean;
+  /** No other mount than that of the root covers it. In a container, such a directory shows nothing of the host. */
+  readonly isOfRoot: boolean;
   /** `private`: mounts that the host makes later never appear here. */
   readonly propagation: 'shared' | 'slave' | 'private';
   /**
@@ -35,8 +35,12 @@ export function mountPlace(mountinfo: string, path: string): MountPlace | null {
   }
   if (best === null) return null;
   const has = (kind: string) => best.options.some((option) => option.startsWith(`${kind}:`));
-  const propagation = has('shared') ? 'shared' : has('master') ? 'slave' : 'private';
-  return { isMountPoint: best.point === path, propagation, lostReadOnly: hidesReadOnly && !best.readOnly };
+  const followsHost = has('master') ? 'slave' : 'private';
+  return {
+    isOfRoot: best.point === '/',
+    propagation: has('shared') ? 'shared' : followsHost,
+    lostReadOnly: hidesReadOnly && !best.readOnly,
+  };
 }
 
 const isBelow = (path: string, place: string): boolean =>
