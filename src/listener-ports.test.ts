@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ListenerPorts } from './listener-ports.ts';
 import type { ListenerSpec } from './proxy/engine.ts';
 import type { PortOutcome, PortRoute, Route } from './routing/route-table.ts';
@@ -19,17 +19,17 @@ const portRoute = (
   route,
 });
 
-/** An engine in which ports are only numbers. */
+/** An engine that opens no sockets: its ports are only numbers. */
 class FakeEngine {
   readonly specs = new Map<number, ListenerSpec>();
-  /** By port: the code with which it cannot be opened. */
+  /** By port: the error code with which it fails to open. */
   readonly errors = new Map<number, string>();
   attempts = 0;
 
   async openListener(spec: ListenerSpec) {
     this.attempts += 1;
     await Promise.resolve();
-    // A descriptor is its port's number here.
+    // In this engine the descriptor of a socket is the number of its port.
     if (spec.fd !== undefined) return this.#opened(spec, spec.fd);
     const code = this.specs.has(spec.port) ? 'EADDRINUSE' : this.errors.get(spec.port);
     if (code !== undefined) throw Object.assign(new Error(`listen ${code}`), { code });
@@ -57,7 +57,8 @@ let engine: FakeEngine;
 let reports: Record<string, PortOutcome>[];
 let routes: Map<string, () => Route>;
 let ports: ListenerPorts;
-let handed: Map<string, number>;
+/** By name: the sockets that the predecessor handed over. */
+let handedOver: Map<string, number>;
 
 function make(range: { from: number; to: number } | null, retryMs = 60_000): void {
   ports = new ListenerPorts({
@@ -72,9 +73,9 @@ function make(range: { from: number; to: number } | null, retryMs = 60_000): voi
     },
     report: (outcomes) => reports.push(Object.fromEntries(outcomes)),
     inherited: (name, _range, except) => {
-      const fd = handed.get(name);
+      const fd = handedOver.get(name);
       if (fd !== undefined && except.has(fd)) return undefined;
-      handed.delete(name);
+      handedOver.delete(name);
       return fd;
     },
   });
@@ -83,10 +84,11 @@ beforeEach(() => {
   engine = new FakeEngine();
   reports = [];
   routes = new Map();
-  handed = new Map();
+  handedOver = new Map();
   make({ from: 100, to: 103 });
 });
-/** All passes that are due are done. */
+afterEach(() => void vi.useRealTimers());
+/** Resolves when all passes that are due are done. */
 const settled = async () => {
   for (let i = 0; i < 50; i += 1) await Promise.resolve();
   await new Promise((resolve) => setImmediate(resolve));
@@ -97,7 +99,7 @@ const want = async (...wanted: PortRoute[]) => {
 };
 const isOpen = (port: number) => ({ kind: 'open', port });
 
-test('each gets a port of its own, on the address of --listen, and is decided before anything is read', async () => {
+test('each listener gets its own port on the address of --listen, and its policy decides before the first byte', async () => {
   await want(portRoute('a'), portRoute('b'));
   expect(engine.open).toEqual({ 'listener:ns/a': 100, 'listener:ns/b': 101 });
   expect(engine.specs.get(100)).toMatchObject({ host: HOST, mode: 'immediate' });
@@ -109,8 +111,8 @@ test('a listener gets its previous port back although other listeners exist', as
   expect(engine.open).toEqual({ 'listener:ns/b': 100, 'listener:ns/a': 101, 'listener:ns/c': 103 });
 });
 
-test('the socket that a predecessor handed over goes before everything else, once', async () => {
-  handed.set('listener:ns/b', 102);
+test('a socket that the predecessor handed over is used first, and only once', async () => {
+  handedOver.set('listener:ns/b', 102);
   await want(portRoute('a', 101), portRoute('b', 101));
   await ports.settled();
   expect(engine.open).toEqual({ 'listener:ns/a': 101, 'listener:ns/b': 102 });
@@ -120,41 +122,41 @@ test('the socket that a predecessor handed over goes before everything else, onc
 });
 
 test.each([
-  ['out of the range', 99],
-  ['busy', 101],
-])('one that is %s is replaced by a free one', async (_title, preferred) => {
+  ['is outside the range', 99],
+  ['is busy', 101],
+])('a listener whose previous port %s gets a free port', async (_title, preferred) => {
   engine.errors.set(101, 'EADDRINUSE');
   await want(portRoute('a', preferred));
   expect(reports).toEqual([{ 'ns/a': isOpen(100) }]);
 });
 
-test('two that had the same port before: the first by name has it', async () => {
+test('of two listeners with the same previous port, the first by name gets it', async () => {
   await want(portRoute('a', 102), portRoute('b', 102));
   expect(engine.open).toEqual({ 'listener:ns/a': 102, 'listener:ns/b': 100 });
 });
 
-test('a route that changes never closes its port, and is followed', async () => {
+test('a port stays open when its route changes, and uses the new route at once', async () => {
   await want(portRoute('a', null, routeTo('10.0.0.5')));
   const spec = engine.specs.get(100);
   ports.want([portRoute('a', 103, routeTo('10.0.0.6'))], []);
-  expect(routes.get('0')?.().backends[0]?.address).toBe('10.0.0.6'); // at once
+  expect(routes.get('0')?.().backends[0]?.address).toBe('10.0.0.6'); // before the next pass
   await settled();
   expect(engine.specs.get(100)).toBe(spec);
   expect(engine.attempts).toBe(1);
-  expect(reports).toHaveLength(1); // nothing new to say
+  expect(reports).toHaveLength(1); // the outcome is unchanged
 });
 
-test('one that is not wanted any more is closed, told, and its port is free for the next', async () => {
+test('a listener that is no longer wanted is closed and reported, and the next one can get its port', async () => {
   await want(portRoute('a'), portRoute('b'));
   await want(portRoute('b'));
   expect(engine.open).toEqual({ 'listener:ns/b': 101 });
   expect(reports.at(-1)).toEqual({ 'ns/b': isOpen(101) });
-  expect(routes.get('0')?.().backends).toHaveLength(1); // for those that were let in before
+  expect(routes.get('0')?.().backends).toHaveLength(1); // for connections that were accepted earlier
   await want(portRoute('b'), portRoute('c'));
   expect(reports.at(-1)).toEqual({ 'ns/b': isOpen(101), 'ns/c': isOpen(100) });
 });
 
-test('a full range: who is there stays, the others are told in a sentence, and get the next that is free', async () => {
+test('when the range is full, open ports stay and each further listener gets a reason until a port is free', async () => {
   engine.errors.set(102, 'EADDRINUSE');
   await want(...['a', 'b', 'c', 'd'].map((name) => portRoute(name)));
   expect(engine.open).toEqual({ 'listener:ns/a': 100, 'listener:ns/b': 101, 'listener:ns/c': 103 });
@@ -167,7 +169,7 @@ test('a full range: who is there stays, the others are told in a sentence, and g
   expect(reports.at(-1)?.['ns/d']).toEqual(isOpen(100));
 });
 
-test('a port that slices of a listener may still name is given to no other listener', async () => {
+test('a port that slices of a listener may still name goes to no other listener', async () => {
   ports.want([portRoute('a'), portRoute('b', 102), portRoute('c')], [100, 102, 9000]);
   await settled();
   expect(engine.open).toEqual({ 'listener:ns/a': 101, 'listener:ns/b': 102, 'listener:ns/c': 103 });
@@ -184,34 +186,38 @@ test('a port that slices of a listener may still name is given to no other liste
   expect(reports.at(-1)?.['ns/d']).toEqual(isOpen(102));
 });
 
-test('nor is it taken over from a predecessor, where it was that of another under the same name', async () => {
-  handed.set('listener:ns/a', 100).set('listener:ns/b', 102).set('listener:ns/c', 103);
+test('a socket of the predecessor is not used for a listener that did not have its port before', async () => {
+  handedOver.set('listener:ns/a', 100).set('listener:ns/b', 102).set('listener:ns/c', 103);
   ports.want([portRoute('a'), portRoute('b', 102), portRoute('c', 101)], [100, 101, 102]);
   await settled();
   expect(engine.open).toEqual({ 'listener:ns/b': 102, 'listener:ns/c': 103 });
   expect(Array.from(engine.specs.values(), ({ fd }) => fd)).toEqual([102, 103]);
 });
 
-test('what could not be opened is tried again after a while', async () => {
-  make({ from: 100, to: 100 }, 5);
+test('a port that failed to open is tried again after the retry time, until it is open', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  make({ from: 100, to: 100 }, 5000);
   engine.errors.set(100, 'EADDRINUSE');
   await want(portRoute('a'));
   expect(reports).toEqual([{ 'ns/a': expect.objectContaining({ kind: 'failed' }) }]);
+  vi.advanceTimersByTime(4999);
+  await settled();
+  expect(engine.attempts).toBe(1);
   engine.errors.clear();
-  await expect.poll(() => reports.at(-1)?.['ns/a']).toEqual(isOpen(100));
-  const { attempts } = engine;
-  await new Promise((resolve) => setTimeout(resolve, 30));
-  expect(engine.attempts).toBe(attempts); // all is well: nothing is tried any more
+  vi.advanceTimersByTime(1);
+  await settled();
+  expect(reports.at(-1)?.['ns/a']).toEqual(isOpen(100));
+  expect(vi.getTimerCount()).toBe(0);
 });
 
-test('an error that every port would meet is told at once, and not looked for on all of them', async () => {
+test('an error that is not about one port is reported after the first attempt', async () => {
   for (let port = 100; port <= 103; port += 1) engine.errors.set(port, 'EMFILE');
   await want(portRoute('a'));
   expect(reports).toEqual([{ 'ns/a': { kind: 'failed', reason: 'port 100 cannot be opened (EMFILE)' } }]);
   expect(engine.attempts).toBe(1);
 });
 
-test('without a range there is a reason for everybody, and nothing is tried', async () => {
+test('without a port range every listener gets a reason, and no port is tried', async () => {
   make(null);
   await want(portRoute('a', 100));
   expect(reports).toEqual([
@@ -225,8 +231,8 @@ test('without a range there is a reason for everybody, and nothing is tried', as
   expect(engine.attempts).toBe(0);
 });
 
-describe('what comes while a port is being opened', () => {
-  test('is looked at afterwards, and only the last of it', async () => {
+describe('while a port is being opened', () => {
+  test('changes wait for the end of the pass, and only the last one counts', async () => {
     ports.want([portRoute('a', null, routeTo('10.0.0.5'))], []);
     ports.want([portRoute('a', null, routeTo('10.0.0.6')), portRoute('b')], []);
     ports.want([portRoute('a', null, routeTo('10.0.0.7'))], []);
@@ -235,7 +241,7 @@ describe('what comes while a port is being opened', () => {
     expect(routes.get('0')?.().backends[0]?.address).toBe('10.0.0.7');
   });
 
-  test('a stop ends it: nothing more is opened or told', async () => {
+  test('a stop ends the pass: no further port is opened or reported', async () => {
     ports.want([portRoute('a'), portRoute('b')], []);
     await ports.stop();
     await want(portRoute('c'));
@@ -244,7 +250,7 @@ describe('what comes while a port is being opened', () => {
   });
 });
 
-test('nothing is said where nothing is wanted', async () => {
+test('without wanted listeners there is no report', async () => {
   await want();
   expect(reports).toEqual([]);
 });

@@ -20,6 +20,14 @@ export interface ListenerPortsOptions {
   readonly inherited?: (name: string, range: PortRange, except: ReadonlySet<number>) => number | undefined;
 }
 
+/** The ports of one pass. */
+interface Pass {
+  readonly range: PortRange;
+  readonly taken: Set<number>;
+  /** Ports that failed to open in this pass: in use by another program, or not permitted. */
+  readonly busy: Set<number>;
+}
+
 interface OpenPort {
   readonly listener: Listener;
   /** Decides connections. After the listener closes, it still decides those accepted earlier. */
@@ -27,7 +35,7 @@ interface OpenPort {
 }
 
 export class ListenerPorts {
-  readonly #deps: ListenerPortsOptions;
+  readonly #options: ListenerPortsOptions;
   readonly #open = new Map<string, OpenPort>();
   #wanted: readonly PortRoute[] = [];
   #held: ReadonlySet<number> = new Set();
@@ -37,8 +45,8 @@ export class ListenerPorts {
   #retry: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(deps: ListenerPortsOptions) {
-    this.#deps = deps;
+  constructor(options: ListenerPortsOptions) {
+    this.#options = options;
   }
 
   /** The outcomes of the last pass, by name. */
@@ -86,7 +94,7 @@ export class ListenerPorts {
       if (this.#stopped) return;
       if (this.#again) this.#work();
       else if ([...this.#outcomes.values()].some(({ kind }) => kind === 'failed'))
-        this.#retry = setTimeout(() => this.#work(), this.#deps.retryMs);
+        this.#retry = setTimeout(() => this.#work(), this.#options.retryMs);
     });
   }
 
@@ -110,61 +118,50 @@ export class ListenerPorts {
     }
     if (this.#stopped || isEqual(this.#outcomes, outcomes)) return;
     this.#outcomes = outcomes;
-    this.#deps.report(outcomes);
+    this.#options.report(outcomes);
   }
 
   /** Returns the failures, by name. Listeners that had a port before choose first, because their clients still use it. */
   async #openMissing(missing: readonly PortRoute[]): Promise<ReadonlyMap<string, string>> {
-    const { range } = this.#deps;
+    const { range } = this.#options;
+    if (range === null) {
+      const reason = 'this instance has no ports for TCP listeners: --listener-ports is empty';
+      return new Map(missing.map(({ name }) => [name, reason]));
+    }
     const failures = new Map<string, string>();
     const taken = new Set(Array.from(this.#open.values(), ({ listener }) => listener.port));
-    /** Ports that failed to open in this pass: in use by another program, or not permitted. */
-    const busy = new Set<number>();
+    const pass = { range, taken, busy: new Set<number>() };
     const others: PortRoute[] = [];
     for (const request of missing) {
-      if (range === null)
-        failures.set(request.name, 'this instance has no ports for TCP listeners: --listener-ports is empty');
-      else if (await this.#tookInherited(request, range, taken, busy)) continue;
-      else if (!(await this.#tookPreferred(request, range, taken, busy))) others.push(request);
+      if (await this.#tookInherited(request, pass)) continue;
+      if (!(await this.#tookPreferred(request, pass))) others.push(request);
     }
-    if (range === null) return failures;
     for (const request of others) {
-      const failure = await this.#openAny(request, range, taken, busy);
+      const failure = await this.#openAny(request, pass);
       if (failure !== null) failures.set(request.name, failure);
     }
     return failures;
   }
 
-  async #tookInherited(
-    request: PortRoute,
-    range: PortRange,
-    taken: Set<number>,
-    busy: Set<number>,
-  ): Promise<boolean> {
+  async #tookInherited(request: PortRoute, pass: Pass): Promise<boolean> {
     const except = new Set(this.#held);
     if (request.preferredPort !== null) except.delete(request.preferredPort);
-    const fd = this.#deps.inherited?.(listenerKey(request.name), range, except);
-    return fd !== undefined && (await this.#tryPort(request, 0, taken, busy, fd)) === null;
+    const fd = this.#options.inherited?.(listenerKey(request.name), pass.range, except);
+    return fd !== undefined && (await this.#tryPort(request, 0, pass, fd)) === null;
   }
 
-  async #tookPreferred(
-    request: PortRoute,
-    { from, to }: PortRange,
-    taken: Set<number>,
-    busy: Set<number>,
-  ): Promise<boolean> {
+  async #tookPreferred(request: PortRoute, pass: Pass): Promise<boolean> {
     const port = request.preferredPort;
-    if (port === null || port < from || port > to || taken.has(port) || busy.has(port)) return false;
-    return (await this.#tryPort(request, port, taken, busy)) === null;
+    const { range, taken, busy } = pass;
+    if (port === null || port < range.from || port > range.to || taken.has(port) || busy.has(port))
+      return false;
+    return (await this.#tryPort(request, port, pass)) === null;
   }
 
   /** Returns null when a port is open, otherwise the failure. */
-  async #openAny(
-    request: PortRoute,
-    { from, to }: PortRange,
-    taken: Set<number>,
-    busy: Set<number>,
-  ): Promise<string | null> {
+  async #openAny(request: PortRoute, pass: Pass): Promise<string | null> {
+    const { taken, busy } = pass;
+    const { from, to } = pass.range;
     let held = 0;
     for (let port = from; port <= to && !this.#stopped; port += 1) {
       if (taken.has(port) || busy.has(port)) continue;
@@ -172,7 +169,7 @@ export class ListenerPorts {
         held += 1;
         continue;
       }
-      const error = await this.#tryPort(request, port, taken, busy);
+      const error = await this.#tryPort(request, port, pass);
       if (error === null) return null;
       // Any other error would hit every port.
       if (error !== 'EADDRINUSE' && error !== 'EACCES') return `port ${port} cannot be opened (${error})`;
@@ -186,11 +183,10 @@ export class ListenerPorts {
   async #tryPort(
     request: PortRoute,
     port: number,
-    taken: Set<number>,
-    busy: Set<number>,
+    { taken, busy }: Pass,
     fd?: number,
   ): Promise<string | null> {
-    const { engine, host, policyOf } = this.#deps;
+    const { engine, host, policyOf } = this.#options;
     if (this.#stopped) return 'ECANCELED';
     const holder: { route: Route } = { route: request.route };
     const spec: ListenerSpec = {

@@ -88,7 +88,7 @@ struct Flow {
 struct Dial {
   std::shared_ptr<const Answer> answer;
   std::size_t next = 0;
-  bool tried = false;         // false: the limits of pending dials ruled out every candidate so far
+  bool tried = false;         // true: at least one candidate was dialled
   std::int64_t started_ns = 0;
   Target* pending = nullptr;  // the target whose pending_dials counts this dial
   std::unique_ptr<Choice> choice;  // only with a pool

@@ -233,7 +233,7 @@ LoadRef Engine::LoadOf(const std::string& key) {
   const auto found = loads_.find(key);
   if (found != loads_.end()) return found->second;
   if (loads_.size() >= most_loads_) {
-    // Only this thread reuses an entry that only the map holds, so removing it here is safe.
+    // No other thread can take an entry that only the map refers to, so removing it here is safe.
     std::erase_if(loads_, [](const auto& entry) { return entry.second->references.load(std::memory_order_acquire) == 1; });
     most_loads_ = std::max(most_loads_, 2 * loads_.size());
   }

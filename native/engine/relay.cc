@@ -82,7 +82,7 @@ void Worker::Bound(Flow& flow, const Side& from, const Side& to) {
 }
 
 bool Worker::Widen(Flow& flow, const Side& from, const Side& to) {
-  // Reads the counter before Enter() writes to it: all threads share it, and without a free place a bulk flow asks in every turn.
+  // Read before writing: all threads share the counter, and a bulk flow without a place tries in every turn.
   const bool may_be_free = shared_.wide_flows.load(std::memory_order_relaxed) < kMostWideFlows;
   if (!flow.splicing || !may_be_free || !Enter(shared_.wide_flows, kMostWideFlows)) return false;
   SetQueues(flow, Queues::kWide, from, to);

@@ -8,12 +8,12 @@ test.each<[args: string[], expected: object]>([
   [['--json', 'alpha'], { endpoint: HERE, json: true, words: ['alpha'] }],
   [['alpha', '--admin', '1'], { endpoint: { host: undefined, port: 1 }, words: ['alpha'] }],
   [['--admin=127.0.0.1:1', 'alpha'], { endpoint: { host: '127.0.0.1', port: 1 } }],
-])('%j', (args, expected) => {
+])('the arguments %j are read', (args, expected) => {
   expect(adminArguments(args, {}, { words: 1 })).toMatchObject({ kind: 'read', ...expected });
 });
 
 test.each([[[]], [['a', 'b']], [['a', '--admin']], [['a', '--what']], [['a', '--admin=1', '--admin=2']]])(
-  '%j is a usage error',
+  'the arguments %j are a usage error',
   (args) => {
     expect(adminArguments(args, {}, { words: 1 })).toEqual({ kind: 'usage' });
   },

@@ -21,14 +21,14 @@ describe('the flags of process 1 of this container are settings of a command tha
     expect(at(line('/usr/local/bin/node', SCRIPT, 'run', ...args))).toEqual(expected);
   });
 
-  test('also if the two commands name the program by different links', () => {
+  test('are taken also if the two commands name the program by different links', () => {
     const realPath = (path: string) => (path === '/bin/isthmus' ? SCRIPT : path);
     const text = line('/usr/local/bin/node', '/bin/isthmus', 'run', '--max-pending-dials=64');
     expect(at(text, { realPath })).toEqual(SETTINGS);
   });
 });
 
-describe('nothing is taken', () => {
+describe('no setting is taken', () => {
   test.each<[from: string, commandLine: string | null]>([
     ['from an init of the host', line('/sbin/init')],
     ['from systemd with arguments', line('/lib/systemd/systemd', '--system', 'run', '--threads=2')],

@@ -9,13 +9,13 @@ test.each<
   [[], ENVIRONMENT, '/run/a', false],
   [['--handover', '/run/b'], ENVIRONMENT, '/run/b', false],
   [['--with-environment', '--handover=/run/b'], {}, '/run/b', true],
-])('%j', (args, environment, directory, takesEnvironment) => {
+])('isthmus reload reads %j', (args, environment, directory, takesEnvironment) => {
   expect(reloadArguments(args, environment)).toEqual({
     directory,
     environment: takesEnvironment ? environment : null,
   });
 });
 
-test.each([[[]], [['--handover']], [['--what']], [['word']]])('%j is a problem', (args) => {
+test.each([[[]], [['--handover']], [['--what']], [['word']]])('isthmus reload rejects %j', (args) => {
   expect(reloadArguments(args, {})).toEqual({ problem: expect.any(String) });
 });

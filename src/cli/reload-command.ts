@@ -3,10 +3,9 @@ import { connect } from 'node:net';
 import { meetingPath } from '../lifecycle/handover-directory.ts';
 import { type FromPredecessor, fromPredecessor, messageLine } from '../lifecycle/handover-messages.ts';
 import { readLines } from '../lifecycle/line-reader.ts';
+import type { Environment } from '../lifecycle/settings-environment.ts';
 import { settingsOf } from '../lifecycle/settings-environment.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ReloadQuestion {
   readonly directory: string;

@@ -3,7 +3,7 @@
 import { containerSettings } from './container-settings.ts';
 import { readSettingsFile, SETTINGS_FILE } from './settings-file.ts';
 
-export interface ServiceSettings {
+export interface SettingsInUse {
   readonly settings: Readonly<Record<string, string>>;
   /** Where they come from, as the doctor names it. */
   readonly sources: readonly string[];
@@ -14,7 +14,7 @@ export interface ServiceSettings {
 export function serviceSettings(
   file = readSettingsFile(),
   container: Readonly<Record<string, string>> = containerSettings(),
-): ServiceSettings {
+): SettingsInUse {
   const sources: string[] = [];
   const [variables, flags] = [Object.keys(file.settings), Object.keys(container)];
   if (variables.length > 0) sources.push(`the settings of ${SETTINGS_FILE} (${variables.join(', ')})`);

@@ -1,12 +1,12 @@
 // `isthmus status` and `isthmus explain <cluster>`: request a page from the admin port of a running proxy and print it.
+
+import type { Environment } from '../lifecycle/settings-environment.ts';
 import { explanationText } from '../telemetry/status/explain-text.ts';
 import type { Explanation } from '../telemetry/status/explanation.ts';
 import { statusText } from '../telemetry/status/status-text.ts';
 import { adminArguments } from './admin-arguments.ts';
 import { adminCommand, askAdmin, requestStatus } from './admin-client.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export function showStatus(args: readonly string[], environment: Environment): Promise<ExitCode> {
   const usage = 'isthmus status takes --admin <addr:port> and --json, nothing else';

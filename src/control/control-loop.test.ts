@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
@@ -24,7 +23,10 @@ const cluster = (name: string): ClusterReading => ({
 const netnsEntry = { name: `qdhcp-${ID}`, path: `/run/netns/qdhcp-${ID}`, identity: '7' };
 
 let running: ControlLoop | null = null;
-afterEach(async () => running?.stop());
+afterEach(async () => {
+  vi.useRealTimers();
+  await running?.stop();
+});
 
 function harness(intervalMs = 60_000) {
   const log: string[] = [];
@@ -221,6 +223,7 @@ describe('a control loop', () => {
   });
 
   test('does nothing before it is started or after it was stopped', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const { loop, state, flip } = harness(5);
     loop.trigger('backend-up');
     await turned();
@@ -230,8 +233,10 @@ describe('a control loop', () => {
     await loop.stop();
     const looks = state.looks;
     loop.trigger('backend-up');
-    await sleep(20);
+    vi.advanceTimersByTime(60_000);
+    await turned();
     expect(state.looks).toBe(looks);
+    expect(vi.getTimerCount()).toBe(0);
     expect(state.stopped).toBe(true);
   });
 });

@@ -86,7 +86,7 @@ const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
 };
 
 export class ControlLoop {
-  readonly #dependencies: ControlLoopOptions;
+  readonly #options: ControlLoopOptions;
   #world: World | null = null;
   #desired: TurnResult | null = null;
   #state: 'new' | 'starting' | 'running' | 'stopped' = 'new';
@@ -97,20 +97,20 @@ export class ControlLoop {
   #turnEndedMs = Number.NEGATIVE_INFINITY;
   #turnTookMs = 0;
 
-  constructor(dependencies: ControlLoopOptions) {
-    this.#dependencies = dependencies;
+  constructor(options: ControlLoopOptions) {
+    this.#options = options;
   }
 
   /** Starts the source and resolves after the first turn. Rejects only if the source cannot start. */
   async start(): Promise<void> {
     if (this.#state !== 'new') throw new Error('a control loop starts once');
     this.#state = 'starting';
-    await this.#dependencies.source.start(() => this.trigger('source'));
+    await this.#options.source.start(() => this.trigger('source'));
     // `stop` can run during the await; TypeScript still narrows the state to 'starting'.
     if ((this.#state as string) === 'stopped') return;
     this.#state = 'running';
     this.#turn();
-    this.#ticker = setInterval(() => this.#tick(), this.#dependencies.intervalMs);
+    this.#ticker = setInterval(() => this.#tick(), this.#options.intervalMs);
   }
 
   /** All triggers until the next round of the event loop, or until the wait ends, share one turn. */
@@ -158,21 +158,21 @@ export class ControlLoop {
     this.#later = null;
     this.#ticker = null;
     this.#pending = null;
-    await this.#dependencies.source.stop();
+    await this.#options.source.stop();
   }
 
   #tick(): void {
     try {
-      this.#dependencies.netns.rescan();
+      this.#options.netns.rescan();
     } catch (error) {
-      this.#dependencies.onTurnError(error);
+      this.#options.onTurnError(error);
     }
     this.trigger('tick');
   }
 
   #turn(): void {
-    const { source, netns, health, listeners, publisher, ports } = this.#dependencies;
-    const { settings, cache, worldSettings, publish, onTurn, onTurnError } = this.#dependencies;
+    const { source, netns, health, listeners, publisher, ports } = this.#options;
+    const { settings, cache, worldSettings, publish, onTurn, onTurnError } = this.#options;
     const startedMs = performance.now();
     try {
       const world = worldOf(

@@ -16,11 +16,11 @@ export class HealthGroups {
   readonly #servers: HealthMonitor;
   readonly #machines: HealthMonitor;
 
-  constructor(deps: HealthMonitorOptions) {
-    this.#servers = new HealthMonitor(deps);
+  constructor(options: HealthMonitorOptions) {
+    this.#servers = new HealthMonitor(options);
     this.#machines = new HealthMonitor({
-      ...deps,
-      settings: { ...deps.settings, maxConcurrent: MACHINES_AT_ONCE },
+      ...options,
+      settings: { ...options.settings, maxConcurrent: MACHINES_AT_ONCE },
     });
   }
 

@@ -1,5 +1,5 @@
-// The interface of one probe of one backend inside its netns. Implementations: tcp-probe.ts (the default, of which the backend's
-// program sees nothing) and tls-probe.ts.
+// The interface of one probe of one backend inside its netns. Implementations: tcp-probe.ts (the default; the program of
+// the backend does not notice it) and tls-probe.ts.
 import type { DialTarget } from '../netns/dial.ts';
 
 /** The target of a probe, as plain data. */

@@ -12,16 +12,21 @@ import type { Verdict } from './verdict.ts';
  * A settled target that is down gets no fast probes, because on most nodes most targets are down. Its second success is still
  * probed 200 ms after the first. A fresh target gets fast probes, because a netns appears before its devices and addresses.
  */
-type Pace = Pick<HealthSettings, 'intervalMs' | 'fastIntervalMs' | 'maxProbesPerSecond'>;
+type ProbePace = Pick<HealthSettings, 'intervalMs' | 'fastIntervalMs' | 'maxProbesPerSecond'>;
 
 const JITTER = 0.1;
 
 /** The plain interval, stretched to keep this many targets below the rate. */
-export function stretchedIntervalMs(pace: Pace, targets: number): number {
+export function stretchedIntervalMs(pace: ProbePace, targets: number): number {
   return Math.max(pace.intervalMs, (targets / pace.maxProbesPerSecond) * 1000);
 }
 
-export function delayAfterProbeMs(verdict: Verdict, pace: Pace, targets: number, chance: number): number {
+export function delayAfterProbeMs(
+  verdict: Verdict,
+  pace: ProbePace,
+  targets: number,
+  chance: number,
+): number {
   const settledMs = stretchedIntervalMs(pace, targets);
   const doublings = isUndecided(verdict) ? 0 : verdict.agreeing - 1;
   const delayMs = Math.min(settledMs, pace.fastIntervalMs * 2 ** doublings);

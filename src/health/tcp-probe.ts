@@ -4,7 +4,7 @@ import type { NativeAddon, NativeProber } from '../netns/native.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
 
-interface Running {
+interface RunningProbe {
   readonly ended: (outcome: ProbeOutcome) => void;
   canceled: boolean;
 }
@@ -12,7 +12,7 @@ interface Running {
 /** A program that hangs behind its listening socket passes this check until its accept queue is full. `--health tls` detects it. */
 export class TcpProbe implements Probe {
   readonly #prober: NativeProber;
-  readonly #running: (Running | null)[];
+  readonly #running: (RunningProbe | null)[];
   readonly #free: number[];
 
   /** At most `maxConcurrent` probes may run. Starting one more is a bug in the caller, and throws. */
@@ -31,7 +31,7 @@ export class TcpProbe implements Probe {
   start({ netns, address, port }: ProbeTarget, ended: (outcome: ProbeOutcome) => void): () => void {
     const place = this.#free.pop();
     if (place === undefined) throw new Error(`${this.#running.length} probes are under way already`);
-    const running: Running = { ended, canceled: false };
+    const running: RunningProbe = { ended, canceled: false };
     this.#running[place] = running;
     this.#prober.start(place, netns?.path ?? null, netns?.identity ?? null, address, port);
     return () => {

@@ -17,11 +17,9 @@ export function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
 /** The result of `work`, or a rejection with the signal's reason when the signal aborts. For external work that may never end. */
 export async function untilAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop);
-  });
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener('abort', stop);
   try {
     return await Promise.race([work, aborted]);
   } finally {

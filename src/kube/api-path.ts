@@ -45,10 +45,16 @@ export interface PathParts {
 
 const NOTHING: PathParts = { resource: null, namespace: null, name: null, subresource: null };
 
+/** Parts before the resource: `/api/<version>`, `/apis/<group>/<version>`. */
+const PREFIX_PARTS = new Map([
+  ['api', 2],
+  ['apis', 3],
+]);
+
 /** All fields are null if the path is not a resource: discovery, /readyz. */
 export function pathParts(path: string): PathParts {
   const parts = path.split('/').slice(1).map(decodedPart);
-  const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : [];
+  const rest = parts.slice(PREFIX_PARTS.get(parts[0] ?? '') ?? parts.length);
   if (rest[0] === undefined) return NOTHING;
   // `namespaces/x/services` is a resource in a namespace; `namespaces/x` and `namespaces/x/finalize` are the namespace itself.
   if (rest[0] === 'namespaces' && rest[2] !== undefined && rest[2] !== 'finalize' && rest[2] !== 'status') {

@@ -180,14 +180,11 @@ export class HttpKubeClient implements KubeClient {
 
   /** Registers a running call, until the returned function is called. */
   #begin(): () => void {
-    let end = () => {};
-    const running = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    this.#running.add(running);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#running.add(promise);
     return () => {
-      this.#running.delete(running);
-      end();
+      this.#running.delete(promise);
+      resolve();
     };
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { fakeError } from '../../test/kube/fake-collection.ts';
 import type { KubeClient } from './kube-client.ts';
-import { collectionPath, type ServedVersion, servedVersion } from './served-version.ts';
+import { type ServedVersion, servedPath, servedVersion } from './served-version.ts';
 
 const KNOWN = ['v1beta2', 'v1beta1', 'v1alpha7'];
 
@@ -83,6 +83,8 @@ describe('the version to use', () => {
 });
 
 test('the path of a collection covers one namespace or all namespaces', () => {
-  expect(collectionPath('x.io', 'v1', 'things', 'a')).toBe('/apis/x.io/v1/namespaces/a/things');
-  expect(collectionPath('x.io', 'v1', 'things', null)).toBe('/apis/x.io/v1/things');
+  const found = { kind: 'served', version: 'v1' } as const;
+  const things = { group: 'x.io', resource: 'things', known: ['v1'] };
+  expect(servedPath(found, things, 'a')).toBe('/apis/x.io/v1/namespaces/a/things');
+  expect(servedPath(found, things, null)).toBe('/apis/x.io/v1/things');
 });

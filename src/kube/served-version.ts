@@ -46,14 +46,21 @@ export async function servedVersion(question: ServedVersionQuestion): Promise<Se
   return { kind: 'not-installed' };
 }
 
-/** The path of the collection, in one namespace or in all namespaces (null). */
-export function collectionPath(
-  group: string,
-  version: string,
-  resource: string,
+/** The path of the collection, in one namespace or in all namespaces (null). Throws KubeError if no readable version is served. */
+export function servedPath(
+  found: ServedVersion,
+  { group, resource, known }: Pick<ServedVersionQuestion, 'group' | 'resource' | 'known'>,
   namespace: string | null,
 ): string {
-  return resourcePath({ group, version, resource, ...(namespace === null ? {} : { namespace }) });
+  if (found.kind === 'served') {
+    const { version } = found;
+    return resourcePath({ group, version, resource, ...(namespace === null ? {} : { namespace }) });
+  }
+  const detail =
+    found.kind === 'not-installed'
+      ? `the CRD ${resource}.${group} is not installed`
+      : `the server serves only ${found.versions.join(', ')}; this program reads ${known.join(', ')}`;
+  throw new KubeError({ code: 'not-found', verb: 'list', path: `/apis/${group}`, detail });
 }
 
 const MAX_VERSIONS = 20;

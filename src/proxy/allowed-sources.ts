@@ -25,8 +25,9 @@ function listOf(networks: readonly string[]): BlockList {
     const [address = '', bits, ...rest] = network.split('/');
     const family = isIP(address);
     const most = family === 6 ? 128 : 32;
-    const length = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : most + 1;
-    if (family === 0 || length > most || rest.length > 0) continue;
+    const length = Number(bits ?? most);
+    const isNumber = bits === undefined || /^\d{1,3}$/.test(bits);
+    if (family === 0 || !isNumber || length > most || rest.length > 0) continue;
     list.addSubnet(address, length, family === 6 ? 'ipv6' : 'ipv4');
   }
   return list;

@@ -22,16 +22,16 @@ interface Answers {
 }
 
 export class PortPolicy implements Policy {
-  readonly #deps: PortPolicyOptions;
+  readonly #options: PortPolicyOptions;
   readonly #sources = new AllowedSources();
   #answers: Answers | null = null;
 
-  constructor(deps: PortPolicyOptions) {
-    this.#deps = deps;
+  constructor(options: PortPolicyOptions) {
+    this.#options = options;
   }
 
   decide(question: Question): Decision {
-    const route = this.#deps.route();
+    const route = this.#options.route();
     if (this.#answers?.route !== route) this.#answers = this.#answersOf(route);
     const { routed, notAllowed } = this.#answers;
     return route.pool === undefined || this.#sources.allows(route.pool, question.client.address)
@@ -40,11 +40,11 @@ export class PortPolicy implements Policy {
   }
 
   dialFailed(backend: Backend, error: string): void {
-    this.#deps.onDialFailed(backend, error);
+    this.#options.onDialFailed(backend, error);
   }
 
   ended(report: ConnectionReport): void {
-    this.#deps.onEnded(new ConnectionEnding(report, report.note instanceof PortNote ? report.note : null));
+    this.#options.onEnded(new ConnectionEnding(report, report.note instanceof PortNote ? report.note : null));
   }
 
   #answersOf(route: Route): Answers {
@@ -61,7 +61,7 @@ export class PortPolicy implements Policy {
               balance: 'least-connections',
               skipBytes: 0,
               farewell: null,
-              share: { key: shareKey(route), limit: this.#deps.maxConnections, group: slotGroup(route) },
+              share: { key: shareKey(route), limit: this.#options.maxConnections, group: slotGroup(route) },
               note: new PortNote(route, null),
             },
     };

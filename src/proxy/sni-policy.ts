@@ -40,12 +40,12 @@ interface Prepared extends PreparedAnswer {
 }
 
 export class SniPolicy implements Policy {
-  readonly #deps: SniPolicyOptions;
+  readonly #options: SniPolicyOptions;
   readonly #sources = new AllowedSources();
   #prepared: ReadonlyMap<string, Prepared> = new Map();
 
-  constructor(deps: SniPolicyOptions) {
-    this.#deps = deps;
+  constructor(options: SniPolicyOptions) {
+    this.#options = options;
   }
 
   decide(question: Question): Decision {
@@ -64,14 +64,14 @@ export class SniPolicy implements Policy {
       case 'invalid':
         return refuse(note, hello.reason, null);
       case 'no-server-name': {
-        const route = this.#deps.routes().defaultRoute;
+        const route = this.#options.routes().defaultRoute;
         return route === null
           ? refuse(note, 'no-server-name', 'unrecognized_name')
           : this.#admitted(note, route, question, skipBytes);
       }
       case 'server-name': {
         note.serverName = hello.serverName;
-        const route = this.#deps.routes().byServerName.get(hello.serverName);
+        const route = this.#options.routes().byServerName.get(hello.serverName);
         return route === undefined
           ? refuse(note, 'unknown-server-name', 'unrecognized_name')
           : this.#admitted(note, route, question, skipBytes);
@@ -85,8 +85,8 @@ export class SniPolicy implements Policy {
    */
   prepared(): ReadonlyMap<string, PreparedAnswer> {
     const prepared = new Map<string, Prepared>();
-    if (this.#deps.trustedProxies !== null) return prepared;
-    for (const [name, route] of this.#deps.routes().byServerName) {
+    if (this.#options.trustedProxies !== null) return prepared;
+    for (const [name, route] of this.#options.routes().byServerName) {
       const known = this.#prepared.get(name);
       const answer = known !== undefined && isEqual(known.route, route) ? known : this.#prepare(name, route);
       if (answer !== null) prepared.set(name, answer);
@@ -96,17 +96,17 @@ export class SniPolicy implements Policy {
   }
 
   dialFailed(backend: Backend, error: string): void {
-    this.#deps.onDialFailed(backend, error);
+    this.#options.onDialFailed(backend, error);
   }
 
   ended(report: ConnectionReport): void {
     const note = report.note instanceof ConnectionNote ? report.note : null;
-    this.#deps.onEnded(new ConnectionEnding(report, note));
+    this.#options.onEnded(new ConnectionEnding(report, note));
   }
 
   /** Returns null as soon as it is known where the hello starts. */
   #readProxyHeader(question: Question, note: ConnectionNote): Decision | null {
-    const { trustedProxies } = this.#deps;
+    const { trustedProxies } = this.#options;
     if (trustedProxies === null || !isAmong(trustedProxies, question.client.address)) {
       note.headerBytes = 0;
       return null;
@@ -153,7 +153,7 @@ export class SniPolicy implements Policy {
       ...(route.pool !== undefined && { balance: 'least-connections' }),
       skipBytes,
       farewell: alertRecord('internal_error'),
-      share: { key: shareKey(route), limit: this.#deps.maxConnectionsPerCluster, group: slotGroup(route) },
+      share: { key: shareKey(route), limit: this.#options.maxConnectionsPerCluster, group: slotGroup(route) },
       note,
     };
   }

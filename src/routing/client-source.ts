@@ -1,4 +1,4 @@
-// Maps a client address to its source, the unit by which per-source shares count connections. Pure.
+// Maps a client address to its source: the address, or its /64 for IPv6. Eviction counts connections by source. Pure.
 import { isIPv6 } from 'node:net';
 
 /** An IPv4 address, or the /64 of an IPv6 address, because a client can choose any address in its /64. */

@@ -149,7 +149,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     expect(read([`${where}=${value}`])).toEqual({ problems: [{ where, value, wanted: cidrs(bad) }] });
   });
 
-  test('--resource-tags names everything that is wrong with it', () => {
+  test('--resource-tags names every problem of its value', () => {
     const where = '--resource-tags';
     const result = read([`${where}=team,isthmus.dev/x=y,a b=c,ok=1,v=-,ok=2`]);
     expect(problemsOf(result)).toEqual([
@@ -172,7 +172,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     );
   });
 
-  test('--ignored-selector-labels names everything that is wrong with it', () => {
+  test('--ignored-selector-labels names every problem of its value', () => {
     const where = '--ignored-selector-labels';
     expect(problemsOf(read([`${where}=ok,a b,,ok`]))).toEqual([
       { where, value: null, wanted: expect.stringMatching(/^the key "a b" cannot be used: use 1 to/) },
@@ -181,7 +181,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     ]);
   });
 
-  test('--netns-prefixes names everything that is wrong with it', () => {
+  test('--netns-prefixes names every problem of its value', () => {
     const where = '--netns-prefixes';
     const bad = ['tenant', '', '-', '../x-', 'a/b-', 'a b-', '.hidden-', `${'x'.repeat(64)}-`];
     expect(problemsOf(read([`${where}=${['ok-', ...bad, 'ok-'].join(',')}`]))).toEqual([
@@ -198,7 +198,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     const where = '--node-selector';
     const problem = (wanted: unknown) => ({ where, value: null, wanted });
 
-    test('names everything that is wrong with it', () => {
+    test('names every problem of its value', () => {
       const text =
         '[{"key":"a","operator":"Near"},{"key":"b c","operator":"In"},{"key":"d","operator":"Gt","values":["x"]}]';
       expect(problemsOf(read([where, text]))).toEqual([
@@ -215,11 +215,11 @@ describe('a value that is not valid is one problem with its flag, itself and wha
       ['no JSON', 'zone=a', /^this is not JSON \(.*\)\. Use a list such as \[\{"key"/],
       ['an object', '{"matchExpressions":[]}', /^the selector is an object: expected a list$/],
       ['null', 'null', /^the selector is null: expected a list$/],
-    ])('that is %s is none', (_, text, wanted) =>
+    ])('that is %s is not valid', (_, text, wanted) =>
       expect(problemsOf(read([where, text]))).toEqual([problem(expect.stringMatching(wanted))]),
     );
 
-    test.each(['', ' ', '[]'])('%j is every node', (text) =>
+    test.each(['', ' ', '[]'])('with the value %j selects every node', (text) =>
       expect(configOf(read([`${where}=${text}`])).nodeSelector).toBeNull(),
     );
 
@@ -607,7 +607,7 @@ test('all problems come at once, with nothing hidden behind the first', () => {
 });
 
 describe('problems as text', () => {
-  test('one', () => {
+  test('one problem is shown with its value and the wanted form', () => {
     const problem = { where: '--admin', value: 'a "b"', wanted: 'a port' };
     expect(formatProblems([problem])).toBe(
       'One problem with the configuration:\n  --admin: "a \\"b\\"" is not valid. Use a port\n\n' +
@@ -615,7 +615,7 @@ describe('problems as text', () => {
     );
   });
 
-  test('many, with and without a value; control characters cannot move the cursor', () => {
+  test('several problems are listed, and control characters in a value cannot move the cursor', () => {
     const text = formatProblems([
       { where: '--interval', value: null, wanted: 'a value is missing' },
       { where: '--health', value: '\u001b[2J', wanted: 'one of tcp, tls' },

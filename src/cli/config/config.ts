@@ -1,8 +1,9 @@
 // Derives the configuration of `isthmus run` from the table of flags, and reads it once, before the program opens anything: flags, then
 // environment, then defaults. It reports all problems together, each with its flag or variable, its value, and what is expected.
 import { isIPv4 } from 'node:net';
+import type { Environment } from '../../lifecycle/settings-environment.ts';
 import { environmentName, FLAG_NAMES, FLAGS, type Flag, type FlagName } from './flags.ts';
-import { type Environment, filled, fromVariable, type Given, type Machine } from './legacy-environment.ts';
+import { filled, fromVariable, type Given, type Machine } from './legacy-environment.ts';
 import { nearest } from './nearest.ts';
 import type { Endpoint } from './values.ts';
 

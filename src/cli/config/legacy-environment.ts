@@ -1,7 +1,6 @@
 // Reads the variables of magnum-cluster-api-proxy, which isthmus replaces, and the usual variables in Kubernetes. They apply only if
 // neither the flag nor its own variable is set. A value that the old proxy read differently causes a warning.
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../../lifecycle/settings-environment.ts';
 
 export interface Given {
   /** The flag or variable, as the user wrote it. */

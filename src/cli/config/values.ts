@@ -17,13 +17,6 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** A Pod of a DaemonSet, and the version of the template that it was made from. */
-export interface DaemonSetPod {
-  /** `<namespace>/<name>` */
-  readonly name: string;
-  readonly generation: number;
-}
-
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 export function duration(minMs: number, maxMs: number): Reader<number> {
@@ -133,7 +126,7 @@ export const hostName: Reader<string> = (text) =>
   /^[\x21-\x7e]{1,253}$/.test(text) ? { value: text } : { wanted: "a host's name, at most 253 letters" };
 
 /** An empty generation means that the cluster does not set the label: the Pod then has no DaemonSet to name. */
-export const daemonSetPod: Reader<DaemonSetPod | null> = (text) => {
+export const daemonSetPod: Reader<{ readonly name: string; readonly generation: number } | null> = (text) => {
   const [, name, generation] = /^([a-z0-9.-]{1,63}\/[a-z0-9.-]{1,253}):(\d{0,15})$/.exec(text) ?? [];
   if (name === undefined) return { wanted: '<namespace>/<name>:<generation>, for example isthmus/isthmus:7' };
   return { value: generation === '' ? null : { name, generation: Number(generation) } };

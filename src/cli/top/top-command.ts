@@ -1,6 +1,7 @@
 // `isthmus top`: polls the admin port of a running proxy and shows its activity on the terminal until a key or a signal ends it. It
 // keeps trying while the proxy does not answer. In a pipe, or with --once or --json, it prints one result over one interval.
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Environment } from '../../lifecycle/settings-environment.ts';
 import type { StatusView } from '../../telemetry/status/status.ts';
 import { type AdminArguments, adminArguments } from '../admin-arguments.ts';
 import { adminCommand, requestStatus, silenceText } from '../admin-client.ts';
@@ -11,7 +12,6 @@ import { plainText, topScreen } from './top-screen.ts';
 import { TopTerminal } from './top-terminal.ts';
 import { topView } from './top-view.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
 type TopArguments = AdminArguments<{ readonly interval: number; readonly sort: TopSort }>;
 type Asked = Extract<TopArguments, { kind: 'read' }>;
 

@@ -58,7 +58,7 @@ test.each<[TopSort, string[]]>([
   ['bytes', ['beta', 'alpha', 'alpha:ssh', 'gamma']],
   ['name', ['alpha', 'alpha:ssh', 'beta', 'gamma']],
   ['state', ['gamma', 'beta', 'alpha', 'alpha:ssh']],
-])('by %s', (sort, order) => {
+])('the rows can be sorted by %s', (sort, order) => {
   expect(names(screen({ sort }))).toEqual(order);
 });
 

@@ -1,7 +1,7 @@
 // Renders one screen of `isthmus top` from two answers of /status, the terminal size and the sort order. Pure. The lines fit the width
 // and the height of the terminal. Control characters in objects are replaced, so no object can move the cursor.
 import type { StatusView } from '../../telemetry/status/status.ts';
-import { wrapped } from '../../telemetry/status/wrapped-text.ts';
+import { counted, wrapped } from '../../telemetry/status/wrapped-text.ts';
 import { sortedRows, type TopSort } from './top-order.ts';
 import { type TopRow, type TopView, topView } from './top-view.ts';
 
@@ -256,8 +256,6 @@ function cut(text: string, width: number): string {
 
 /** Escape sequences begin with a control character. */
 const printable = (text: string): string => text.replace(/\p{Cc}|\p{Cf}/gu, '?');
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 const UNITS = ['', 'k', 'M', 'G', 'T', 'P', 'E'] as const;
 

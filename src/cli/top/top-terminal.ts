@@ -30,20 +30,20 @@ const CODES: Readonly<Record<Tone, string | null>> = {
 };
 
 export class TopTerminal {
-  readonly #deps: TopTerminalOptions;
+  readonly #options: TopTerminalOptions;
   #taken = false;
   readonly #read = (chunk: Buffer | string): void => {
     // Removes escape sequences: arrow keys and unrequested terminal reports.
-    for (const key of stripVTControlCharacters(String(chunk))) this.#deps.onKey(key);
+    for (const key of stripVTControlCharacters(String(chunk))) this.#options.onKey(key);
   };
   readonly #giveBack = (): void => this.close();
 
-  constructor(deps: TopTerminalOptions) {
-    this.#deps = deps;
+  constructor(options: TopTerminalOptions) {
+    this.#options = options;
   }
 
   open(): void {
-    const { input, output, onResize, onGone } = this.#deps;
+    const { input, output, onResize, onGone } = this.#options;
     this.#taken = true;
     // Restores the terminal even when an exception ends the process: writes to a terminal are synchronous.
     process.once('exit', this.#giveBack);
@@ -60,13 +60,13 @@ export class TopTerminal {
 
   /** 80 by 24 if the terminal does not report its size. */
   get size(): { readonly columns: number; readonly rows: number } {
-    const { columns, rows } = this.#deps.output;
+    const { columns, rows } = this.#options.output;
     return { columns: columns || 80, rows: rows || 24 };
   }
 
   /** Skips the frame while a slow terminal has unwritten output. */
   draw(lines: readonly TopLine[]): void {
-    const { output, colours } = this.#deps;
+    const { output, colours } = this.#options;
     if (!this.#taken || output.writableNeedDrain) return;
     const text = lines.map((line) => `${line.map((span) => painted(span, colours)).join('')}\x1b[K`);
     output.write(`\x1b[H${text.join('\r\n')}\x1b[J`);
@@ -75,7 +75,7 @@ export class TopTerminal {
   close(): void {
     if (!this.#taken) return;
     this.#taken = false;
-    const { input, output, onResize, onGone } = this.#deps;
+    const { input, output, onResize, onGone } = this.#options;
     process.off('exit', this.#giveBack);
     output.off('resize', onResize);
     if (input !== null) {

@@ -43,7 +43,7 @@ export interface ApplierOptions {
 }
 
 interface Failure {
-  /** The back-off applies only to the same attempt (`attemptOf`). */
+  /** The back-off delays only a retry of the same attempt (`attemptOf`). */
   readonly attempt: string;
   readonly times: number;
   readonly retryAtMs: number;
@@ -63,15 +63,15 @@ const OVERTAKEN_MS = 1000;
 const LAST_OVERTAKEN_MS = 30_000;
 
 export class Applier {
-  readonly #deps: ApplierOptions;
+  readonly #options: ApplierOptions;
   readonly #inFlight = new Map<string, Promise<void>>();
   readonly #failures = new Map<string, Failure>();
   readonly #abort = new AbortController();
   #waiting: readonly Action[] = [];
   #planned: ReadonlySet<string> = new Set();
 
-  constructor(deps: ApplierOptions) {
-    this.#deps = deps;
+  constructor(options: ApplierOptions) {
+    this.#options = options;
   }
 
   /** Replaces planned actions that have not started. Requests in flight continue. */
@@ -99,7 +99,8 @@ export class Applier {
   retryAtMs(): number | null {
     let at: number | null = null;
     for (const [key, { retryAtMs }] of this.#failures)
-      if (this.#planned.has(key) && retryAtMs > this.#deps.now()) at = Math.min(at ?? retryAtMs, retryAtMs);
+      if (this.#planned.has(key) && retryAtMs > this.#options.now())
+        at = Math.min(at ?? retryAtMs, retryAtMs);
     return at;
   }
 
@@ -120,7 +121,7 @@ export class Applier {
 
   #start(): void {
     const left: Action[] = [];
-    const mayPublish = this.#deps.mayPublish?.() ?? true;
+    const mayPublish = this.#options.mayPublish?.() ?? true;
     for (const action of this.#waiting) {
       const key = actionKey(action);
       if (this.#abort.signal.aborted) break;
@@ -137,7 +138,7 @@ export class Applier {
 
   #mustWait(key: string, action: Action): boolean {
     const failure = this.#failures.get(key);
-    if (failure === undefined || failure.retryAtMs <= this.#deps.now()) return false;
+    if (failure === undefined || failure.retryAtMs <= this.#options.now()) return false;
     return failure.attempt === attemptOf(action, failure.error === null);
   }
 
@@ -157,12 +158,12 @@ export class Applier {
     );
     this.#inFlight.delete(key);
     if (outcome === null) return;
-    this.#deps.onOutcome(outcome);
+    this.#options.onOutcome(outcome);
     this.#start();
   }
 
   #failed(key: string, action: Action, error: KubeError): WriteOutcome {
-    const now = this.#deps.now();
+    const now = this.#options.now();
     // A missing object was deleted by another writer. On create, not-found means a missing namespace, which is a normal failure.
     const overtaken =
       error.code === 'conflict' ||
@@ -179,21 +180,21 @@ export class Applier {
     const longest = isWithdrawal(action) ? LAST_WITHDRAWAL_RETRY_MS : LAST_RETRY_MS;
     const backOff = Math.min(longest, FIRST_RETRY_MS * 2 ** Math.min(times - 1, 20));
     // Jitter between 50 and 100 %: instances that failed together must not retry together.
-    const retryInMs = Math.max(error.retryAfterMs ?? 0, backOff * (0.5 + this.#deps.random() / 2));
+    const retryInMs = Math.max(error.retryAfterMs ?? 0, backOff * (0.5 + this.#options.random() / 2));
     this.#failures.set(key, { attempt, times, retryAtMs: now + retryInMs, error });
     return { kind: 'failed', action, error, retryInMs };
   }
 
-  /** Drops old failures. An object that still has a planned action would have been retried since. */
+  /** Drops old failures. If the object still had a planned action, it would have been retried by now. */
   #forgetOld(): void {
-    const now = this.#deps.now();
+    const now = this.#options.now();
     for (const [key, { retryAtMs }] of this.#failures)
       if (now > retryAtMs + 2 * LAST_RETRY_MS) this.#failures.delete(key);
   }
 
   /** Returns whether the object in the API changed. */
   async #request(action: Action): Promise<boolean> {
-    const { client, written } = this.#deps;
+    const { client, written } = this.#options;
     const { signal } = this.#abort;
     const { resource, namespace, name } = action;
     const path = resourcePath({ ...GROUPS[resource], resource, namespace, name });
@@ -236,10 +237,10 @@ export class Applier {
       }
       case 'kubeconfig': {
         const { server, annotate } = action;
-        const write = await writeKubeconfigServer(client, path, server, annotate, signal);
+        const write = await writeKubeconfigServer(client, { path, server, annotate, signal });
         const key = `${namespace}/${name}`;
         written.secrets.record(key, write.secret, write.replaced);
-        this.#deps.onFinding(key, write.finding);
+        this.#options.onFinding(key, write.finding);
         return write.changed;
       }
       case 'status': {
@@ -259,7 +260,7 @@ export class Applier {
   }
 
   #record(resource: Resource, name: string, answer: Answer | null, replaced: string | null): void {
-    const { services, slices } = this.#deps.written;
+    const { services, slices } = this.#options.written;
     if (resource === 'services')
       services.record(name, answer === null ? null : observedService(answer), replaced);
     if (resource === 'endpointslices')

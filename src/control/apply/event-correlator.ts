@@ -24,7 +24,7 @@ export type EventDecision =
 export interface EventCorrelatorSettings {
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Milliseconds since the epoch, for the time stamps in Events. */
+  /** Milliseconds since the epoch, for the timestamps in Events. */
   readonly wallClock: () => number;
   readonly instance: string;
   /** Hexadecimal digits that make each Event name unique. */

@@ -23,15 +23,15 @@ const MAX_PAUSE_MS = 60_000;
 const REQUEST_MS = 10_000;
 
 export class EventWriter {
-  readonly #deps: EventWriterOptions;
+  readonly #options: EventWriterOptions;
   readonly #correlator: EventCorrelator;
   readonly #waiting: StatusEvent[] = [];
   readonly #abort = new AbortController();
   #writing: Promise<void> | null = null;
 
-  constructor(deps: EventWriterOptions) {
-    this.#deps = deps;
-    this.#correlator = new EventCorrelator({ ...deps, wallClock: deps.wallNow });
+  constructor(options: EventWriterOptions) {
+    this.#options = options;
+    this.#correlator = new EventCorrelator({ ...options, wallClock: options.wallNow });
   }
 
   enqueue(events: readonly StatusEvent[]): void {
@@ -49,11 +49,11 @@ export class EventWriter {
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
       let pauseMs = PACE_MS;
       try {
-        if (await this.#write(event)) this.#deps.onProblem(null);
+        if (await this.#write(event)) this.#options.onProblem(null);
       } catch (error) {
         if (this.#abort.signal.aborted) break;
         if (!(error instanceof KubeError)) throw error;
-        this.#deps.onProblem(error);
+        this.#options.onProblem(error);
         pauseMs = Math.min(Math.max(PACE_MS, error.retryAfterMs ?? 0), MAX_PAUSE_MS);
       }
       await abortableSleep(pauseMs, this.#abort.signal);
@@ -65,7 +65,7 @@ export class EventWriter {
     const decision = this.#correlator.decide(event);
     if (decision.kind === 'drop') return false;
     if (decision.kind === 'create') return this.#create(decision.body);
-    const { client } = this.#deps;
+    const { client } = this.#options;
     const { namespace, name, body, instead } = decision;
     const path = resourcePath({ group: '', version: 'v1', resource: 'events', namespace, name });
     try {
@@ -80,7 +80,7 @@ export class EventWriter {
   async #create(body: EventObjectBody): Promise<boolean> {
     const { namespace = '' } = body.metadata;
     const path = resourcePath({ group: '', version: 'v1', resource: 'events', namespace });
-    await this.#deps.client.request({ method: 'POST', path, body, ...this.#limits() });
+    await this.#options.client.request({ method: 'POST', path, body, ...this.#limits() });
     return true;
   }
 

@@ -31,14 +31,19 @@ const CLUSTER_API_TYPE = 'cluster.x-k8s.io/secret';
 const KEY = 'value';
 const REQUEST_MS = 10_000;
 
+interface ServerChange {
+  /** Of the Secret. */
+  readonly path: string;
+  readonly server: string;
+  readonly annotate: boolean;
+  readonly signal: AbortSignal;
+}
+
 export async function writeKubeconfigServer(
   client: Requester,
-  path: string,
-  server: string,
-  annotate: boolean,
-  signal?: AbortSignal,
+  { path, server, annotate, signal }: ServerChange,
 ): Promise<KubeconfigWrite> {
-  const request = { path, timeoutMs: REQUEST_MS, ...(signal === undefined ? {} : { signal }) };
+  const request = { path, timeoutMs: REQUEST_MS, signal };
   const secret = objectIn(await client.request<SecretObject>({ method: 'GET', ...request }), 'get', path);
   const version = secret.metadata.resourceVersion ?? '';
   const unchanged = (finding: Omit<KubeconfigFinding, 'resourceVersion'>): KubeconfigWrite => ({

@@ -56,5 +56,5 @@ const MESSAGES: Readonly<Record<Action['kind'], string>> = {
   status: 'status written',
 };
 
-/** Patches are logged at level debug: while magnum-cluster-api-proxy runs too, each slice gets a new time stamp every ten seconds. */
+/** Patches are logged at level debug: while magnum-cluster-api-proxy runs too, each slice gets a new timestamp every ten seconds. */
 const levelOf = ({ kind }: Action): LogLevel => (kind === 'patch' || kind === 'status' ? 'debug' : 'info');

@@ -18,7 +18,7 @@ import { isMemberUndecided, type MachineIndex, type PoolMember, poolMembers } fr
 import type { Publication } from './publication.ts';
 
 export interface PlacedListener {
-  /** null for a listener that is being withdrawn, because the status shows it no longer. */
+  /** null for a listener that is being withdrawn, for which the status has no entry. */
   readonly status: ListenerStatus | null;
   readonly members: readonly PoolMember[];
   /** Its server names on the shared port; null: clients use none. */

@@ -113,7 +113,7 @@ export function namedListeners({ listeners: { listeners, departing } }: World): 
   return named;
 }
 
-/** Advertised ports without those that are open for their listener now: an open port is in use anyway. */
+/** Advertised ports whose listener has not opened them. An open port needs no reservation. */
 function heldPorts(ports: readonly PortRoute[], { listeners, ports: outcomes }: World): number[] {
   const held = new Set(listeners.advertised.keys());
   for (const { name } of ports) {

@@ -243,7 +243,6 @@ function recordedClaimant(
   reading: ClusterReading | undefined,
   lastKnown: ReadonlyMap<string, ClusterFacts>,
 ): Claimant {
-  if (kind === 'listener') return listenerClaimant({ key, createdAtMs: Number.POSITIVE_INFINITY }, false);
   if (reading !== undefined) return clusterClaimant(reading, lastKnown);
   return { ...listenerClaimant({ key, createdAtMs: Number.POSITIVE_INFINITY }, false), kind };
 }

@@ -4,7 +4,7 @@
 //
 // | first              | because                                                                               |
 // | a valid object     | a cluster that was never valid, or a listener without a cluster, cannot use the name  |
-// | in --namespace     | only the operator's own services write there                                          |
+// | in --namespace     | no tenant can write there                                                             |
 // | the older object   | the API server sets the creation time                                                 |
 // | a cluster          | a listener can use another name                                                       |
 // | the smaller key    | an arbitrary order, but the same on all instances                                     |

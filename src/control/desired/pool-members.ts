@@ -2,15 +2,15 @@
 // paths are probed, including those to Ignored members. Routes contain only Ready members. Pure.
 
 import type { ProbeTarget } from '../../health/probe.ts';
-import { settledError, type TargetHealth } from '../../health/target-health.ts';
+import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry } from '../../netns/netns-snapshot.ts';
-import { endpointText } from '../../routing/endpoint.ts';
 import { type Backend, backendKey } from '../../routing/route-table.ts';
 import { byText } from '../objects/text-order.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
 import type { MachineFacts } from '../sources/machine.ts';
 import { type PoolSelection, poolMembership } from '../sources/pool-membership.ts';
 import type { MemberState, MemberStatus } from './listener-status.ts';
+import { failureOf, placeOf } from './state-reason.ts';
 
 export interface PoolMember {
   readonly status: MemberStatus;
@@ -167,16 +167,10 @@ const MAX_FAILURES = 4;
 
 function failureReason(paths: readonly BackendPath[], health: ReadonlyMap<string, TargetHealth>): string {
   if (paths.length === 0) return 'no netns on this host reaches it';
-  const failures = paths.slice(0, MAX_FAILURES).map((path) => `${placeOf(path)} ${failureOf(path, health)}`);
+  const failures = paths
+    .slice(0, MAX_FAILURES)
+    .map((path) => `${placeOf(path)} ${failureOf(health.get(path.backend.key))}`);
   return `does not answer: ${failures.join(', ')}`;
-}
-
-const placeOf = ({ backend, netnsName }: BackendPath): string => `${endpointText(backend)} in ${netnsName}`;
-
-function failureOf({ backend: { key } }: BackendPath, health: ReadonlyMap<string, TargetHealth>): string {
-  const probe = health.get(key)?.lastProbe ?? null;
-  if (probe === null) return '(not checked yet)';
-  return probe.error === null ? '(coming up)' : `(${settledError(probe.error)})`;
 }
 
 /** Machines by cluster. A site has thousands of machines, so a lookup must not scan them all. */
@@ -186,14 +180,8 @@ export interface MachineIndex {
 }
 
 export function machineIndex(machines: readonly MachineFacts[]): MachineIndex {
-  const byCluster = new Map<string, MachineFacts[]>();
-  for (const machine of machines) {
-    if (machine.cluster === '') continue;
-    const key = `${machine.namespace}/${machine.cluster}`;
-    const list = byCluster.get(key);
-    if (list === undefined) byCluster.set(key, [machine]);
-    else list.push(machine);
-  }
+  const owned = machines.filter(({ cluster }) => cluster !== '');
+  const byCluster = Map.groupBy(owned, ({ namespace, cluster }) => `${namespace}/${cluster}`);
   for (const list of byCluster.values()) list.sort((a, b) => byText(a.name, b.name));
   return { of: (namespace, cluster) => byCluster.get(`${namespace}/${cluster}`) ?? [] };
 }

@@ -1,7 +1,7 @@
 // The reasons in the cluster status: why a cluster is in its state, and what would change that. They contain no times, so
 // an unchanged World gives an unchanged status.
 
-import { settledError } from '../../health/target-health.ts';
+import { settledError, type TargetHealth } from '../../health/target-health.ts';
 import { endpointText } from '../../routing/endpoint.ts';
 import type { ClusterFacts } from '../sources/cluster-source.ts';
 import { isOvnNetns, type NetnsIndex } from '../world/netns-index.ts';
@@ -44,16 +44,15 @@ export function keptRouteReason(reason: string, candidates: readonly ClusterCand
 function failures(candidates: readonly ClusterCandidate[]): string {
   return candidates
     .filter((candidate) => !isUp(candidate))
-    .map((candidate) => `${placeOf(candidate)} ${failureOf(candidate)}`)
+    .map((candidate) => `${placeOf(candidate)} ${failureOf(candidate.health)}`)
     .join(', ');
 }
 
-function failureOf({ health }: ClusterCandidate): string {
+export function failureOf(health: TargetHealth | null | undefined): string {
   if (health?.lastProbe == null) return '(not checked yet)';
   // The probe passed, but not often enough to count as up.
   return health.lastProbe.error === null ? '(coming up)' : `(${settledError(health.lastProbe.error)})`;
 }
 
-function placeOf({ backend: { address, port }, netnsName }: ClusterCandidate): string {
-  return `${endpointText({ address, port })} in ${netnsName}`;
-}
+export const placeOf = ({ backend, netnsName }: Pick<ClusterCandidate, 'backend' | 'netnsName'>): string =>
+  `${endpointText(backend)} in ${netnsName}`;

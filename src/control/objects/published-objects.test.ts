@@ -120,7 +120,7 @@ describe('the slice of a cluster and an instance', () => {
   });
 
   test('of mode timestamp throws without a timestamp, because old instances would crash on it', () => {
-    expect(() => endpointSliceOf({ ...slice, mode: 'timestamp' })).toThrow('needs a time stamp');
+    expect(() => endpointSliceOf({ ...slice, mode: 'timestamp' })).toThrow('needs a timestamp');
   });
 
   test('of mode lease has no timestamp even if one is given', () => {

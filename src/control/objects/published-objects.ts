@@ -151,7 +151,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
   // Old instances do not support listeners, so the slice of a listener never needs their labels.
   const mode = marks === null ? facts.mode : 'lease';
   if (mode === 'timestamp' && timestamp === null)
-    throw new Error('a slice of mode timestamp needs a time stamp: old instances crash without it');
+    throw new Error('a slice of mode timestamp needs a timestamp: old instances crash without it');
   const { labels, annotations } = taggedMetadata(facts.tags, {
     [OWNER_TAG]: cluster,
     [INSTANCE_LABEL]: instance,

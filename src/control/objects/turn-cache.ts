@@ -6,8 +6,8 @@ interface Known {
   readonly result: unknown;
 }
 
-/** A loop instead of `every`: a turn compares thousands of inputs. */
-function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+/** Whether two lists have the same items, by reference. A loop instead of `every`: a turn compares thousands of inputs. */
+export function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;
   return true;
@@ -23,7 +23,7 @@ export class TurnCache {
   /** `compute(...inputs)`, or the result of the last call if that had the same inputs. */
   last<A extends readonly unknown[], T>(compute: (...inputs: A) => T, ...inputs: A): T {
     const known = this.#last.get(compute);
-    if (known !== undefined && isSame(known.inputs, inputs)) return known.result as T;
+    if (known !== undefined && isSameList(known.inputs, inputs)) return known.result as T;
     const result = compute(...inputs);
     this.#last.set(compute, { inputs, result });
     return result;
@@ -41,7 +41,7 @@ export class TurnCache {
       this.#each.set(compute, calls);
     }
     const known = calls.get(item);
-    if (known !== undefined && isSame(known.inputs, inputs)) return known.result as T;
+    if (known !== undefined && isSameList(known.inputs, inputs)) return known.result as T;
     const result = compute(item, ...inputs);
     calls.set(item, { inputs, result });
     return result;

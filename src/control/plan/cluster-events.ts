@@ -16,15 +16,10 @@ import type { EventDraft, EventReason, EventRules, StatusChange } from './status
 function stateEvent({ status, was, isStarting, instance }: StatusChange<ClusterStatus>): EventDraft | null {
   const { state, reason } = status;
   switch (state) {
-    case 'serving':
-      return isStarting
-        ? null
-        : {
-            type: 'Normal',
-            reason: 'Proxied',
-            message: `served by ${instance}: ${reason}`,
-            shared: false,
-          };
+    case 'serving': {
+      const message = `served by ${instance}: ${reason}`;
+      return isStarting ? null : { type: 'Normal', reason: 'Proxied', message, shared: false };
+    }
     case 'unhealthy':
     case 'no-netns':
       if (was?.state !== 'serving') return null;

@@ -4,7 +4,7 @@
 // | object                                      | is deleted when                                   | breaker |
 // | slice of a dead instance                    | its Lease expired, and this instance has its turn | no      |
 // | Lease of a dead instance                    | the instance has no slice any more                | no      |
-// | slice of magnum-cluster-api-proxy           | its time stamp expired; in turn                   | no      |
+// | slice of magnum-cluster-api-proxy           | its timestamp expired; in turn                    | no      |
 // | Service of a cluster that is not proxied    | no slice uses it; in turn                         | no      |
 // | own slice of a deleted cluster or listener  | at once                                           | yes     |
 // | Service of a deleted cluster or listener    | no slice uses it; in turn                         | yes     |

@@ -162,7 +162,7 @@ describe('with incomplete information', () => {
     expect(api.secrets.get(SECRET)?.server).toBe(PROXIED);
   });
 
-  test('a time stamp is renewed ten seconds after it was written, for any number of turns in between', () => {
+  test('a timestamp is renewed ten seconds after it was written, for any number of turns in between', () => {
     const beside = () => {
       const kube = api.seenBy({}, { mode: 'timestamp' });
       const plan = diff(kube, desiredWith([publication('prod')]), {
@@ -186,7 +186,7 @@ describe('with incomplete information', () => {
     expect(beside().actions).toMatchObject([{ kind: 'patch', resource: 'endpointslices' }]);
   });
 
-  test('a jump of the wall clock causes one write per time stamp and no other write', () => {
+  test('a jump of the wall clock causes one write per timestamp and no other write', () => {
     const at = (wallMs: number) => {
       const kube = { ...api.seenBy({}, { mode: 'timestamp' }), wallMs };
       const plan = diff(kube, desiredWith([publication('prod')]), {

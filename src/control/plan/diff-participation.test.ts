@@ -122,7 +122,7 @@ describe('withdrawal and deletion of orphans ignore the selector', () => {
     expect(api.secrets.get(SECRET)?.server).toBe(DIRECT);
   });
 
-  test('orphans of a dead instance and of a vanished cluster are collected', () => {
+  test('orphans of a dead instance and of a vanished cluster are deleted', () => {
     up();
     const mine = api.slices.get('prod-net-1');
     api.slices.clear();

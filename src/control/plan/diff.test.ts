@@ -309,7 +309,7 @@ describe('a plan', () => {
       expect(api.services.get('prod')?.metadata?.labels).toMatchObject({ [OWNER_TAG]: 'prod' });
     });
 
-    test('slices carry a time stamp that is renewed every ten seconds, and lose it when the last one is gone', () => {
+    test('slices carry a timestamp that is renewed every ten seconds, and lose it when the last one is gone', () => {
       settle(beside, [publication('prod')]);
       const stamp = () => api.slices.get('prod-net-1')?.metadata?.annotations?.[TIMESTAMP_ANNOTATION];
       const first = stamp();
@@ -326,7 +326,7 @@ describe('a plan', () => {
       ]);
     });
 
-    test('its slices stay while it is alive, and are deleted when their time stamps no longer change', () => {
+    test('its slices stay while it is alive, and are deleted when their timestamps no longer change', () => {
       settle(() => api.seenBy({}), [publication('prod')]);
       api.put('slices', upstreamSlice('prod', 'net-9'));
       expect(kinds(planned(beside(), [publication('prod')]))).not.toContain(

@@ -143,42 +143,33 @@ function conditionsOf(
   { state, reason, detail, service, nameConflict }: ListenerStatus,
   publication: PublicationStatus | null,
 ): readonly [Condition, Condition, Condition] {
-  const shown = conditionText({ reason, detail }).slice(0, MAX_MESSAGE);
-  const accepted: Condition =
-    state === 'invalid'
-      ? { type: 'Accepted', status: 'False', reason: 'Invalid', message: reason.slice(0, MAX_MESSAGE) }
-      : { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'the spec is valid' };
+  const shown = bounded(conditionText({ reason, detail }));
   const instances = publication?.readyInstances ?? 0;
-  const isProgrammed = publication?.service === 'ours';
-  const problem = publication?.problem ?? null;
+  const served = `served by ${instances} ${instances === 1 ? 'instance' : 'instances'}; ${shown}`;
+  const conflict = nameConflict === undefined ? '' : `: ${nameConflict}`;
+  const missing = publication?.problem ?? `it has no Service: ${reason}`;
+  const whyMissing = publication?.service === 'foreign' ? 'ServiceConflict' : 'NoService';
   return [
-    accepted,
-    isProgrammed
-      ? {
-          type: 'Programmed',
-          status: 'True',
-          reason: 'Programmed',
-          message: `Service ${service}${nameConflict === undefined ? '' : `: ${nameConflict}`}`.slice(
-            0,
-            MAX_MESSAGE,
-          ),
-        }
-      : {
-          type: 'Programmed',
-          status: 'False',
-          reason: publication?.service === 'foreign' ? 'ServiceConflict' : 'NoService',
-          message: (problem ?? `it has no Service: ${reason}`).slice(0, MAX_MESSAGE),
-        },
+    state === 'invalid'
+      ? condition('Accepted', 'False', 'Invalid', bounded(reason))
+      : condition('Accepted', 'True', 'Accepted', 'the spec is valid'),
+    publication?.service === 'ours'
+      ? condition('Programmed', 'True', 'Programmed', bounded(`Service ${service}${conflict}`))
+      : condition('Programmed', 'False', whyMissing, bounded(missing)),
     instances > 0
-      ? {
-          type: 'Ready',
-          status: 'True',
-          reason: 'Serving',
-          message: `served by ${instances} ${instances === 1 ? 'instance' : 'instances'}; ${shown}`,
-        }
-      : { type: 'Ready', status: 'False', reason: NOT_READY[state], message: shown },
+      ? condition('Ready', 'True', 'Serving', served)
+      : condition('Ready', 'False', NOT_READY[state], shown),
   ];
 }
+
+const condition = (
+  type: Condition['type'],
+  status: Condition['status'],
+  reason: string,
+  message: string,
+): Condition => ({ type, status, reason, message });
+
+const bounded = (text: string): string => text.slice(0, MAX_MESSAGE);
 
 /** Whether the status needs no write. Ignores `observedBy` and the fields of other writers, which the patch keeps. */
 function isSame({ observedBy: _, ...wanted }: Status, found: ListenerObject['status']): boolean {

@@ -126,7 +126,8 @@ function publicationPlan(
   const settled = cache.part(newSettledPlans);
   const known = settled.get(publication);
   if (known?.inputs.every((input, i) => input === inputs[i])) return known.plan;
-  const plan = newPlan(publication, secret, slices, kube, context.settings, memory);
+  const { settings } = context;
+  const plan = newPlan({ publication, secret, slices, kube, settings, memory });
   if (isSettled(plan)) settled.set(publication, { plan, inputs });
   return plan;
 }
@@ -135,15 +136,17 @@ function publicationPlan(
 const isSettled = ({ actions, terminating, waiting, lookAgainAtMs }: PublicationPlan): boolean =>
   actions.length === 0 && terminating === null && waiting === null && lookAgainAtMs === null;
 
-function newPlan(
-  publication: Publication,
+interface PlanQuestion {
+  readonly publication: Publication;
   /** The kubeconfig Secret, `<namespace>/<name>`. */
-  secret: string,
-  slices: readonly OwnedSlice[],
-  kube: KubeWorld,
-  settings: SliceSettings,
-  memory: Waits,
-): PublicationPlan {
+  readonly secret: string;
+  readonly slices: readonly OwnedSlice[];
+  readonly kube: KubeWorld;
+  readonly settings: SliceSettings;
+  readonly memory: Waits;
+}
+
+function newPlan({ publication, secret, slices, kube, settings, memory }: PlanQuestion): PublicationPlan {
   const own = slices.filter(({ instance }) => instance === kube.self.instance);
   const service = servicePlan(publication, kube, settings);
   const { terminatingSince } = memory;

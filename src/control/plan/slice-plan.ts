@@ -44,12 +44,12 @@ const REFRESH_MS = 10_000;
 /** The problem while this instance creates no new slice. An existing slice stays and is kept up to date. */
 const LAPSED = 'not published: our Lease is not renewed, so the other instances would delete the slice again';
 
-type Endpoint = Extract<Self['endpoint'], { readonly address: string }>;
+type SliceEndpoint = Extract<Self['endpoint'], { readonly address: string }>;
 
 type Wanted =
   | { readonly kind: 'absent'; readonly why: string }
   | { readonly kind: 'as-it-is' }
-  | { readonly kind: 'ready' | 'terminating'; readonly endpoint: Endpoint };
+  | { readonly kind: 'ready' | 'terminating'; readonly endpoint: SliceEndpoint };
 
 export interface SliceQuestion {
   readonly publication: Publication;
@@ -69,7 +69,7 @@ export function slicePlan(question: SliceQuestion): SlicePlan {
   const [found, ...extra] = own;
   const wanted = wantedState(publication.want, serviceUsable, kube.self);
   const step = found === undefined ? newSlice(question, wanted) : knownSlice(question, found, wanted);
-  // A second slice exists if the plain name was in use at one time and free at another.
+  // A second slice exists if the plain name was in use when one slice was created and free when the other was.
   const actions = extra.map((slice) =>
     removal(slice, settings.namespace, 'this instance has a second slice'),
   );
@@ -137,7 +137,7 @@ function terminatingSlice(question: SliceQuestion, found: OwnedSlice): Step {
 function changedSlice(
   question: SliceQuestion,
   found: OwnedSlice,
-  endpoint: Endpoint,
+  endpoint: SliceEndpoint,
   terminating: boolean,
 ): Step {
   const { publication, kube, settings } = question;
@@ -174,7 +174,7 @@ function whyLeaving(want: Publication['want'], { self: { draining, participation
   return want === 'leaving' ? 'no longer proxied' : participation.reason;
 }
 
-/** When to renew the time stamp (monotonic). It counts from the last renewal, so that turns in between do not delay it. */
+/** When to renew the timestamp (monotonic). It counts from the last renewal, so that turns in between do not delay it. */
 function refreshAt(wanted: EndpointSliceObject, { nowMs, wallMs }: KubeWorld): number {
   const writtenMs = parseTimestamp(wanted.metadata?.annotations?.[TIMESTAMP_ANNOTATION] ?? '') ?? wallMs;
   return nowMs + Math.min(REFRESH_MS, Math.max(0, writtenMs + REFRESH_MS - wallMs));
@@ -189,7 +189,7 @@ export function removal({ name, cluster, object }: RemovableSlice, namespace: st
 
 function wantedSlice(
   { publication, kube, settings: { namespace, tags } }: SliceQuestion,
-  endpoint: Endpoint,
+  endpoint: SliceEndpoint,
   found: OwnedSlice | null,
   terminating: boolean,
 ): EndpointSliceObject {
@@ -223,7 +223,7 @@ function portOf({ listener }: Publication, shared: number, found: OwnedSlice | n
 }
 
 /**
- * Keeps the existing time stamp while it is fresh, to avoid a write. A time stamp in the future, after the clock was
+ * Keeps the existing timestamp while it is fresh, to avoid a write. A timestamp in the future, after the clock was
  * set back, is stale too.
  */
 function freshTimestamp(written: string | null, wallMs: number): string {

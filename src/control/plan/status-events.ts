@@ -1,5 +1,6 @@
 // Detects the changes between two turns that become Kubernetes Events. Clusters and additional listeners share this mechanism; their
 // rules are in cluster-events.ts and listener-events.ts. Pure.
+import { isSameList } from '../objects/turn-cache.ts';
 
 export type EventReason =
   | 'Proxied'
@@ -115,9 +116,6 @@ export function statusEvents<S extends Status>(
   }
   return { events, memory: { statuses, byKey: next, starting, startedAtMs } };
 }
-
-const isSameList = <T>(a: readonly T[], b: readonly T[]): boolean =>
-  a.length === b.length && a.every((item, i) => item === b[i]);
 
 const isNewState = ({ status: { state, reason }, was }: StatusChange<Status>): boolean =>
   was?.state !== state || (state === 'invalid' && was.reason !== reason);

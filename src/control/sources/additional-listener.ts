@@ -210,20 +210,6 @@ export function selectorDigest(selector: unknown): string {
     .slice(0, 16);
 }
 
-/** True if no field that affects a decision differs. */
-export function sameListenerReading(a: ListenerReading, b: ListenerReading): boolean {
-  return JSON.stringify(comparable(a)) === JSON.stringify(comparable(b));
-}
-
-function comparable({ definition, ...rest }: ListenerReading): unknown {
-  if (definition === null) return rest;
-  const { selection, ...plain } = definition;
-  const requirements = [selection.members, selection.known].map(({ requirements }) =>
-    requirements?.map(({ key, operator, values }) => [key, operator, [...values]]),
-  );
-  return { ...rest, plain, requirements };
-}
-
 /**
  * A range of addresses (`192.0.2.0/24`) in canonical form; null if the text is not a range. Bits after the prefix may be set and are
  * ignored, as in Kubernetes.

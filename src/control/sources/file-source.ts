@@ -2,6 +2,7 @@
 // affects no other file: its last valid content stays in use until the file is repaired or deleted.
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../objects/problem.ts';
 import type { ReadyCheck } from '../objects/ready-check.ts';
 import { byText } from '../objects/text-order.ts';
@@ -14,12 +15,7 @@ import {
   type ManifestLimits,
   type ManifestReading,
 } from './manifest-reading.ts';
-import {
-  type FileContent,
-  isSameSnapshot,
-  type ManifestSnapshot,
-  mergedSnapshot,
-} from './manifest-snapshot.ts';
+import { type FileContent, type ManifestSnapshot, mergedSnapshot } from './manifest-snapshot.ts';
 import { eventLoopYielder } from './yield-to-event-loop.ts';
 
 export interface FileSourceOptions {
@@ -184,9 +180,9 @@ export class FileSource implements ClusterSource {
       const kept = this.#files.size > 0 ? '; the last valid content stays in use' : '';
       problems.push({ origin: directory, reason: `${(error as Error).message}${kept}` });
     }
-    const before = JSON.stringify(this.#directoryProblems);
+    const isSame = !changed && isDeepStrictEqual(problems, this.#directoryProblems);
     this.#directoryProblems = problems;
-    if (changed || JSON.stringify(problems) !== before) this.#renew();
+    if (!isSame) this.#renew();
     this.#schedule(again);
   }
 
@@ -202,8 +198,12 @@ export class FileSource implements ClusterSource {
     const { directory } = this.#options;
     const settings = { ignoredLabels: new Set<string>(), ...this.#options.settings };
     const known = this.#files.get(name);
-    const stamp = known?.stamp ?? null;
-    const look = await lookAtManifest(directory, name, stamp, this.#skipsYoung, settings, this.#limits);
+    const look = await lookAtManifest({
+      ...{ directory, name, settings },
+      knownStamp: known?.stamp ?? null,
+      skipYoung: this.#skipsYoung,
+      limits: this.#limits,
+    });
     switch (look.kind) {
       case 'unchanged':
         return 'same';
@@ -217,7 +217,8 @@ export class FileSource implements ClusterSource {
 
   #renew(): void {
     const next = mergedSnapshot(this.#files, this.#listed, this.#directoryProblems);
-    if (isSameSnapshot(next, this.#snapshot)) return;
+    // A touched file, or a file that stays unreadable, usually produces an equal snapshot.
+    if (isDeepStrictEqual(next, this.#snapshot)) return;
     this.#snapshot = next;
     this.#onChange();
   }

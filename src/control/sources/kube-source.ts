@@ -2,9 +2,8 @@
 // last readings and reports a problem. An invalid object affects only its own reading.
 
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { KubeError } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
-import { collectionPath, servedVersion } from '../../kube/served-version.ts';
+import { servedPath, servedVersion } from '../../kube/served-version.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
 import type { Problem } from '../objects/problem.ts';
@@ -31,17 +30,17 @@ const RESOURCE = 'openstackclusters';
 const READABLE = [...KNOWN_VERSIONS].reverse();
 
 export class KubeSource implements ClusterSource {
-  readonly #deps: KubeSourceOptions;
+  readonly #options: KubeSourceOptions;
   readonly #reflector: Reflector<ClusterReading>;
   #onChange: () => void = () => {};
   #version: string | null = null;
   #from: ReflectorSnapshot<ClusterReading> | null = null;
   #snapshot: SourceSnapshot = Object.freeze({ complete: false, clusters: [], problems: [] });
 
-  constructor(deps: KubeSourceOptions) {
-    this.#deps = deps;
+  constructor(options: KubeSourceOptions) {
+    this.#options = options;
     this.#reflector = new Reflector<ClusterReading>({
-      client: deps.client,
+      client: options.client,
       path: () => this.#path(),
       project: (object) => this.#read(object),
       onChange: () => this.#onChange(),
@@ -78,27 +77,11 @@ export class KubeSource implements ClusterSource {
   }
 
   async #path(): Promise<string> {
-    const { client, namespace } = this.#deps;
-    const found = await servedVersion({
-      client,
-      group: OPENSTACK_CLUSTER_GROUP,
-      resource: RESOURCE,
-      known: READABLE,
-    });
-    if (found.kind === 'served') {
-      this.#version = found.version;
-      return collectionPath(OPENSTACK_CLUSTER_GROUP, found.version, RESOURCE, namespace);
-    }
-    const detail =
-      found.kind === 'not-installed'
-        ? `the CRD ${RESOURCE}.${OPENSTACK_CLUSTER_GROUP} is not installed`
-        : `the server serves only ${found.versions.join(', ')}; this program reads ${KNOWN_VERSIONS.join(', ')}`;
-    throw new KubeError({
-      code: 'not-found',
-      verb: 'list',
-      path: `/apis/${OPENSTACK_CLUSTER_GROUP}`,
-      detail,
-    });
+    const { client, namespace } = this.#options;
+    const wanted = { group: OPENSTACK_CLUSTER_GROUP, resource: RESOURCE };
+    const found = await servedVersion({ client, ...wanted, known: READABLE });
+    if (found.kind === 'served') this.#version = found.version;
+    return servedPath(found, { ...wanted, known: KNOWN_VERSIONS }, namespace);
   }
 
   #read(object: KubeObject): ClusterReading {
@@ -107,7 +90,7 @@ export class KubeSource implements ClusterSource {
     const { namespace, name } = object.metadata;
     const origin = `OpenStackCluster ${namespace}/${name}`;
     const whole = { ...object, apiVersion, kind: object.kind ?? OPENSTACK_CLUSTER_KIND };
-    return readOpenStackCluster(whole, origin, this.#deps.settings);
+    return readOpenStackCluster(whole, origin, this.#options.settings);
   }
 
   #sourceSnapshot({

@@ -1,10 +1,10 @@
 // Reads AdditionalListeners and the Machines that they select from the Kubernetes API. Machines are watched only while a listener exists.
 // If the CustomResourceDefinition is not installed, there are no listeners. Any other read failure is reported, keeps the last known
 // state, and affects only listeners.
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { KubeError } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
-import { collectionPath, servedVersion } from '../../kube/served-version.ts';
+import { servedPath, servedVersion } from '../../kube/served-version.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
 import type { Problem } from '../objects/problem.ts';
@@ -16,10 +16,9 @@ import {
   type ListenerReading,
   type ListenerReadingSettings,
   readAdditionalListener,
-  sameListenerReading,
 } from './additional-listener.ts';
 import { ABSENT_RETRY_MS, type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
-import { MACHINE_GROUP, MACHINE_VERSIONS, type MachineFacts, readMachine, sameMachine } from './machine.ts';
+import { MACHINE_GROUP, MACHINE_VERSIONS, type MachineFacts, readMachine } from './machine.ts';
 
 export interface ListenerSourceOptions {
   readonly client: KubeClient;
@@ -52,7 +51,7 @@ interface Followed<T> {
 }
 
 export class ListenerSource {
-  readonly #deps: ListenerSourceOptions;
+  readonly #options: ListenerSourceOptions;
   readonly #now: () => number;
   #listeners: Followed<ListenerReading>;
   #machines: Followed<MachineFacts> | null = null;
@@ -64,9 +63,9 @@ export class ListenerSource {
   #reportTimer: NodeJS.Timeout | null = null;
   #stopped = false;
 
-  constructor(deps: ListenerSourceOptions) {
-    this.#deps = deps;
-    this.#now = deps.now ?? (() => performance.now());
+  constructor(options: ListenerSourceOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
     this.#listeners = this.#followedListeners();
   }
 
@@ -103,9 +102,8 @@ export class ListenerSource {
       project: (object: KubeObject, version: string) => {
         const { namespace = '', name } = object.metadata;
         const whole = { ...object, apiVersion: object.apiVersion ?? `${LISTENER_GROUP}/${version}` };
-        return readAdditionalListener(whole, `${LISTENER_KIND} ${namespace}/${name}`, this.#deps.settings);
+        return readAdditionalListener(whole, `${LISTENER_KIND} ${namespace}/${name}`, this.#options.settings);
       },
-      equal: sameListenerReading,
       onChange: () => {
         this.#followMachines();
         this.#changed();
@@ -149,7 +147,6 @@ export class ListenerSource {
     }
     this.#machines = this.#followed(MACHINE_GROUP, MACHINES, MACHINE_VERSIONS, {
       project: readMachine,
-      equal: sameMachine,
       onChange: () => this.#changed(),
     });
     this.#machines.reflector.start();
@@ -161,7 +158,7 @@ export class ListenerSource {
     const report = () => {
       this.#reportTimer = null;
       this.#reportedAtMs = performance.now();
-      this.#deps.onChange();
+      this.#options.onChange();
     };
     if (waitMs <= 0) report();
     else this.#reportTimer = setTimeout(report, waitMs);
@@ -173,12 +170,11 @@ export class ListenerSource {
     known: readonly string[],
     how: {
       readonly project: (object: KubeObject, version: string) => T;
-      readonly equal: (a: T, b: T) => boolean;
       readonly onChange: () => void;
       readonly onAbsent?: () => void;
     },
   ): Followed<T> {
-    const { client, namespace } = this.#deps;
+    const { client, namespace } = this.#options;
     let version = known[0] ?? '';
     const followed: Followed<T> = {
       absentSinceMs: null,
@@ -189,18 +185,12 @@ export class ListenerSource {
           followed.absentSinceMs =
             found.kind === 'not-installed' ? (followed.absentSinceMs ?? this.#now()) : null;
           if (followed.absentSinceMs !== null) how.onAbsent?.();
-          if (found.kind === 'served') {
-            version = found.version;
-            return collectionPath(group, version, resource, namespace);
-          }
-          const detail =
-            found.kind === 'not-installed'
-              ? `the CRD ${resource}.${group} is not installed`
-              : `the server serves only ${found.versions.join(', ')}; this program reads ${known.join(', ')}`;
-          throw new KubeError({ code: 'not-found', verb: 'list', path: `/apis/${group}`, detail });
+          if (found.kind === 'served') version = found.version;
+          return servedPath(found, { group, resource, known }, namespace);
         },
         project: (object) => how.project(object, version),
-        equal: how.equal,
+        // Controllers write to a Machine often, but rarely change the facts in its projection.
+        equal: isDeepStrictEqual,
         onChange: how.onChange,
         maxAbsentBackoffMs: ABSENT_RETRY_MS,
       }),

@@ -55,21 +55,6 @@ export function readMachine(object: unknown): MachineFacts {
   });
 }
 
-/** Compares only the facts: controllers write to a Machine often, but rarely change these fields. */
-export function sameMachine(a: MachineFacts, b: MachineFacts): boolean {
-  const keys = Object.keys(a.labels);
-  return (
-    a.key === b.key &&
-    a.cluster === b.cluster &&
-    a.leaving === b.leaving &&
-    a.addressProblem === b.addressProblem &&
-    a.addresses.length === b.addresses.length &&
-    a.addresses.every((address, i) => address === b.addresses[i]) &&
-    keys.length === Object.keys(b.labels).length &&
-    keys.every((key) => Object.hasOwn(b.labels, key) && a.labels[key] === b.labels[key])
-  );
-}
-
 function readLabels(object: unknown): Labels {
   const metadata = isRecord(object) ? object.metadata : null;
   const labels = isRecord(metadata) ? metadata.labels : null;

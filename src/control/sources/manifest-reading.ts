@@ -53,19 +53,28 @@ export type ManifestLook =
 
 /**
  * A file that changed less than this time ago may be half written, and truncated YAML is often valid with less content. Two writes
- * within this time may also have the same time stamp (the kernel's tick is 4 to 10 ms; the rest is margin).
+ * within this time may also have the same timestamp (the kernel's tick is 4 to 10 ms; the rest is margin).
  */
 const REST_MS = 50;
 
-export async function lookAtManifest(
-  directory: string,
-  name: string,
-  knownStamp: string | null,
+export interface ManifestQuestion {
+  readonly directory: string;
+  readonly name: string;
+  readonly knownStamp: string | null;
   /** Skip a file that changed within REST_MS: a late read is better than half a file. False in the first scan, which cannot wait. */
-  skipYoung: boolean,
-  settings: ManifestSettings,
-  limits: ManifestLimits,
-): Promise<ManifestLook> {
+  readonly skipYoung: boolean;
+  readonly settings: ManifestSettings;
+  readonly limits: ManifestLimits;
+}
+
+export async function lookAtManifest({
+  directory,
+  name,
+  knownStamp,
+  skipYoung,
+  settings,
+  limits,
+}: ManifestQuestion): Promise<ManifestLook> {
   const path = join(directory, name);
   const unreadable = (stamp: string | null, reason: string): ManifestLook => ({
     kind: 'read',

@@ -3,11 +3,9 @@
 
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
-import { sameListenerReading } from './additional-listener.ts';
 import { keyOf, originOf } from './cluster-reading.ts';
 import type { SourceSnapshot } from './cluster-source.ts';
 import type { ListenerSnapshot } from './listener-snapshot.ts';
-import { sameMachine } from './machine.ts';
 import type { Found, ManifestContents } from './manifest-reading.ts';
 
 export interface FileContent {
@@ -72,17 +70,6 @@ export function mergedSnapshot(
   };
 }
 
-/** A touched file, or a file that stays unreadable, usually produces an equal snapshot. */
-export function isSameSnapshot(a: ManifestSnapshot, b: ManifestSnapshot): boolean {
-  return (
-    JSON.stringify(a.clusters) === JSON.stringify(b.clusters) &&
-    a.listeners.complete === b.listeners.complete &&
-    a.listeners.machinesKnown === b.listeners.machinesKnown &&
-    sameList(a.listeners.listeners, b.listeners.listeners, sameListenerReading) &&
-    sameList(a.listeners.machines, b.listeners.machines, sameMachine)
-  );
-}
-
 /** The first item of each key, sorted by key. Every further item becomes a problem. */
 function firstOfEach<T>(
   items: readonly T[],
@@ -101,8 +88,4 @@ function firstOfEach<T>(
     }
   }
   return [...byKey.values()].sort((a, b) => byText(keyOf(a), keyOf(b)));
-}
-
-function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
-  return a.length === b.length && a.every((x, i) => same(x, b[i] as T));
 }

@@ -6,7 +6,10 @@ import type { PersistentMap } from '../../kube/persistent-map.ts';
 export interface WatchProgress {
   /** How many lists the watch has begun so far. */
   listsBegun(): number;
-  /** Whether the watch has reached this version (null: unknown). The version existed when `listsBegun` was read. */
+  /**
+   * Whether the watch has reached this version (null: unknown).
+   * `listsBegun`: the number of lists that had begun when the server already had this version.
+   */
   hasReached(version: string | null, listsBegun: number): boolean;
 }
 

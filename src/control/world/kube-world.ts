@@ -10,7 +10,7 @@ import type { SliceIndex } from '../objects/slice-index.ts';
 import type { PublicationSnapshot } from '../sources/publication-source.ts';
 
 export interface KubeWorld {
-  /** `nowMs` is monotonic. `wallMs` is the wall clock, for time stamps that are written to objects. */
+  /** `nowMs` is monotonic. `wallMs` is the wall clock, for timestamps that are written to objects. */
   readonly nowMs: number;
   readonly wallMs: number;
   /** All first lists have arrived. Nothing is written before that, because a missing object may not have been listed yet. */

@@ -2,7 +2,7 @@
 // may still use it until our slice names the new entry point and all nodes have had time to see that. It stays open for that long. Pure.
 
 import type { ListenerDefinition } from '../sources/additional-listener.ts';
-import type { KubeWorld } from './kube-world.ts';
+import { type SliceUse, sinceLastSlice } from './last-slice.ts';
 
 export interface PreviousEntry {
   readonly protocol: ListenerDefinition['protocol'];
@@ -17,13 +17,11 @@ export function previousEntries(
   now: Protocols,
   before: Protocols,
   known: ReadonlyMap<string, PreviousEntry>,
-  kube: KubeWorld | null,
-  departureMs: number,
+  use: SliceUse | null,
 ): ReadonlyMap<string, PreviousEntry> {
   const entries = new Map<string, PreviousEntry>();
-  // Without a Kubernetes API nothing is published, so no slice sends clients to the previous entry point.
-  if (kube === null) return entries;
-  const { nowMs } = kube;
+  if (use === null) return entries;
+  const { nowMs } = use.kube;
   for (const [key, protocol] of now) {
     const was = before.get(key);
     if (was !== undefined && was !== protocol) {
@@ -32,8 +30,8 @@ export function previousEntries(
     }
     const entry = known.get(key);
     if (entry === undefined) continue;
-    const sinceMs = leadsTo(key, entry.protocol, kube) ? nowMs : entry.sinceMs;
-    if (nowMs - sinceMs < departureMs) entries.set(key, { ...entry, sinceMs });
+    const sinceMs = sinceLastSlice(entry.sinceMs, leadsTo(key, entry.protocol, use), use);
+    if (sinceMs !== null) entries.set(key, { ...entry, sinceMs });
   }
   return entries;
 }
@@ -45,15 +43,13 @@ export function previousEntries(
 function leadsTo(
   key: string,
   protocol: ListenerDefinition['protocol'],
-  { slices, self }: KubeWorld,
+  { ownSlices, kube }: SliceUse,
 ): boolean {
-  const { instance, endpoint } = self;
-  for (const list of slices.ours.values())
-    for (const slice of list) {
-      if (slice.listener !== key || slice.instance !== instance) continue;
-      if ('reason' in endpoint) return true;
-      const isShared = slice.object.ports?.[0]?.port === endpoint.port;
-      if (isShared === (protocol === 'TLS')) return true;
-    }
-  return false;
+  const { endpoint } = kube.self;
+  return ownSlices.some(({ listener, object }) => {
+    if (listener !== key) return false;
+    if ('reason' in endpoint) return true;
+    const isShared = object.ports?.[0]?.port === endpoint.port;
+    return isShared === (protocol === 'TLS');
+  });
 }

@@ -9,7 +9,13 @@ import type { ListenerDefinition, ListenerReading } from '../sources/additional-
 import { ABSENT_RETRY_MS, type ListenerSnapshot } from '../sources/listener-snapshot.ts';
 import type { MachineFacts } from '../sources/machine.ts';
 import type { KubeWorld } from './kube-world.ts';
-import { type AdvertisedPorts, advertisedPorts } from './listener-advertised-ports.ts';
+import {
+  type AdvertisedPorts,
+  advertisedPorts,
+  listenerSliceUse,
+  type SliceUse,
+  sinceLastSlice,
+} from './last-slice.ts';
 import { type PreviousEntry, previousEntries } from './listener-previous-entry.ts';
 import { MASS_DELETE, type MassDeleteAnswer, massDelete } from './mass-delete-breaker.ts';
 
@@ -69,7 +75,9 @@ export function listenerWorld(
   const missing = missingListeners(snapshot, present, previous);
   const breaker = breakerOf(missing, kube, previous, allowMassDelete);
   const { withdrawn, kept } = withdrawals(missing, breaker);
-  const departing = departures(withdrawn, present, kube, previous, departureMs);
+  // Without a Kubernetes API nothing is published, so no slice sends clients to a listener.
+  const use = kube && listenerSliceUse(kube, departureMs);
+  const departing = departures(withdrawn, present, previous, use);
   const listeners = [...present.values(), ...kept];
   const servicesWithoutKind = listenerServicesWithoutKind(snapshot, records, kube, previous);
   return Object.freeze({
@@ -80,10 +88,9 @@ export function listenerWorld(
       protocolsOf(listeners, departing),
       protocolsOf(previous?.listeners ?? [], previous?.departing ?? new Map()),
       previous?.previousEntries ?? new Map(),
-      kube,
-      departureMs,
+      use,
     ),
-    advertised: advertisedPorts(kube, previous?.advertised ?? new Map(), departureMs),
+    advertised: advertisedPorts(previous?.advertised ?? new Map(), use),
     ...machinesOf(snapshot, previous, listeners.length + departing.size > 0),
     machinesProblem: snapshot.machinesProblem,
     problems: breaker.trip
@@ -139,7 +146,10 @@ function missingListeners(
   };
 }
 
-/** Only listeners that vanish from the list count. An explicit deletion is not a mistake. */
+/**
+ * Only listeners that vanish from the list in one turn count, as after a wrong or empty list. Explicit deletions are not a mistake, and the
+ * watch reports them one by one. So listeners have no window of several turns, as clusters have in cluster-vanishing.ts.
+ */
 function breakerOf(
   { vanished }: MissingListeners,
   kube: KubeWorld | null,
@@ -282,26 +292,20 @@ const settled = (
 function departures(
   withdrawn: readonly EffectiveListener[],
   present: ReadonlyMap<string, EffectiveListener>,
-  kube: KubeWorld | null,
   previous: ListenerWorld | null,
-  departureMs: number,
+  use: SliceUse | null,
 ): ReadonlyMap<string, ListenerDeparture> {
   const departing = new Map<string, ListenerDeparture>();
-  if (kube === null) return departing;
-  const { nowMs } = kube;
+  if (use === null) return departing;
+  const { nowMs } = use.kube;
   for (const listener of withdrawn)
     if (listener.definition !== null) departing.set(listener.reading.key, { listener, sinceMs: nowMs });
   for (const [key, { listener, sinceMs }] of previous?.departing ?? []) {
     if (present.has(key) || departing.has(key)) continue;
     // While the slice cannot be deleted, the port stays open, because kube-proxy still sends clients to it.
-    const since = hasOwnSlice(key, kube) ? nowMs : sinceMs;
-    if (nowMs - since < departureMs) departing.set(key, { listener, sinceMs: since });
+    const isInUse = use.ownSlices.some((slice) => slice.listener === key);
+    const since = sinceLastSlice(sinceMs, isInUse, use);
+    if (since !== null) departing.set(key, { listener, sinceMs: since });
   }
   return departing;
-}
-
-function hasOwnSlice(key: string, { slices, self: { instance } }: KubeWorld): boolean {
-  for (const list of slices.ours.values())
-    for (const slice of list) if (slice.listener === key && slice.instance === instance) return true;
-  return false;
 }

@@ -56,14 +56,8 @@ function byNetworkId<T extends { readonly name: string }>(
   entries: readonly T[],
   prefixes: readonly string[],
 ): ReadonlyMap<string, readonly T[]> {
-  const byId = new Map<string, T[]>();
-  for (const entry of entries) {
-    if (!isNetworkNetns(entry.name, prefixes)) continue;
-    const id = idIn(entry.name);
-    const known = byId.get(id);
-    if (known === undefined) byId.set(id, [entry]);
-    else known.push(entry);
-  }
+  const ofNetworks = entries.filter(({ name }) => isNetworkNetns(name, prefixes));
+  const byId = Map.groupBy(ofNetworks, ({ name }) => idIn(name));
   const rankOf = ({ name }: T): number => prefixes.indexOf(prefixIn(name));
   for (const found of byId.values()) found.sort((a, b) => rankOf(a) - rankOf(b) || byText(a.name, b.name));
   return byId;

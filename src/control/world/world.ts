@@ -5,11 +5,13 @@ import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
 import type { PortOutcome } from '../../routing/route-table.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
+import { isSameList } from '../objects/turn-cache.ts';
 import { factsStillHold, keyOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
 import { type ListenerSnapshot, NO_LISTENERS } from '../sources/listener-snapshot.ts';
 import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
 import type { KubeWorld } from './kube-world.ts';
+import { sinceLastSlice } from './last-slice.ts';
 import { type ListenerWorld, listenerWorld } from './listener-world.ts';
 
 export interface Observed {
@@ -174,8 +176,7 @@ function knownNetns(now: NetnsSnapshot, before: readonly NetnsEntry[]): readonly
 
 /** Returns the previous list if its items are identical, so that values derived from it stay valid. */
 function sameOr<T>(before: readonly T[] | undefined, now: readonly T[]): readonly T[] {
-  const same = before?.length === now.length && now.every((item, i) => item === before[i]);
-  return same ? before : Object.freeze(now);
+  return before !== undefined && isSameList(before, now) ? before : Object.freeze(now);
 }
 
 /** Clusters that are no longer proxied, until their withdrawal is finished. A deleted cluster needs no withdrawal. */
@@ -194,8 +195,10 @@ function departures(
     if (facts === undefined) continue;
     // While the slice cannot be deleted, the route stays, because kube-proxy still sends clients here.
     const isNew = before === undefined || previous.lastKnown.has(reading.key);
-    const sinceMs = isNew || hasOwnSlice(facts.name, kube) ? kube.nowMs : before.sinceMs;
-    if (isNew || kube.nowMs - sinceMs < departureMs) departing.set(reading.key, { facts, sinceMs });
+    const sinceMs = isNew
+      ? kube.nowMs
+      : sinceLastSlice(before.sinceMs, hasOwnSlice(facts.name, kube), { kube, departureMs });
+    if (sinceMs !== null) departing.set(reading.key, { facts, sinceMs });
   }
   return departing;
 }

@@ -1,12 +1,7 @@
 // The endpoint and identity for the API server, always from the current files: other programs rotate tokens, certificates and the
 // kubeconfig itself at run time. If a file is unreadable, the previous credentials stay in use.
-import {
-  type ApiEndpoint,
-  type ApiIdentity,
-  endpointTls,
-  isSameTls,
-  type TlsFacts,
-} from '../http/api-endpoint.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { type ApiEndpoint, type ApiIdentity, endpointTls, type TlsFacts } from '../http/api-endpoint.ts';
 import { type ExecCredential, ExecPlugin } from './exec-plugin.ts';
 import { FollowedFiles } from './followed-files.ts';
 import { type KubeAccess, kubeAccess, type RareAccess, type Source } from './kubeconfig.ts';
@@ -61,8 +56,8 @@ export class Credentials {
   }
 
   /** Throws KubeconfigError: at the start, an unreadable file is a configuration error. Later, it counts as an unfinished rotation. */
-  static async open(deps: CredentialsOptions): Promise<Credentials> {
-    const credentials = new Credentials(deps);
+  static async open(options: CredentialsOptions): Promise<Credentials> {
+    const credentials = new Credentials(options);
     await credentials.#look(false);
     return credentials;
   }
@@ -155,7 +150,7 @@ export class Credentials {
       before?.facts != null &&
       known?.server === server &&
       known.compression === compression &&
-      isSameTls(before.facts, facts)
+      isDeepStrictEqual(before.facts, facts)
     )
       return known;
     return { server, tls: server.startsWith('http:') ? null : endpointTls(facts), compression, agent: null };

@@ -25,20 +25,20 @@ const MAX_OUTPUT = 1024 * 1024;
 const EXPIRY_MARGIN_MS = 10_000;
 
 export class ExecPlugin {
-  readonly #deps: ExecPluginOptions;
+  readonly #options: ExecPluginOptions;
   #credential: ExecCredential | null = null;
   #expiresAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(deps: ExecPluginOptions) {
-    this.#deps = deps;
+  constructor(options: ExecPluginOptions) {
+    this.#options = options;
   }
 
   /** Must not be called again before it has resolved. */
   async credential(force: boolean): Promise<ExecCredential> {
-    const { wallClock = Date.now } = this.#deps;
+    const { wallClock = Date.now } = this.#options;
     if (!force && this.#credential !== null && wallClock() < this.#expiresAtMs - EXPIRY_MARGIN_MS)
       return this.#credential;
-    const status = statusOf(this.#deps.access, await this.#run());
+    const status = statusOf(this.#options.access, await this.#run());
     const expires =
       typeof status.expirationTimestamp === 'string' ? Date.parse(status.expirationTimestamp) : Number.NaN;
     this.#expiresAtMs = Number.isNaN(expires) ? Number.POSITIVE_INFINITY : expires;
@@ -48,7 +48,7 @@ export class ExecPlugin {
     if (token !== null && !/^[\x21-\x7e]+$/.test(token))
       throw new KubeconfigError(
         'malformed',
-        `the plugin ${this.#deps.access.command} printed an invalid token`,
+        `the plugin ${this.#options.access.command} printed an invalid token`,
       );
     const pem = (name: string) => (text(name) === null ? null : Buffer.from(text(name) as string));
     this.#credential = {
@@ -60,7 +60,7 @@ export class ExecPlugin {
   }
 
   #run(): Promise<string> {
-    const { access, environment, timeoutMs = TIMEOUT_MS } = this.#deps;
+    const { access, environment, timeoutMs = TIMEOUT_MS } = this.#options;
     const info = { kind: 'ExecCredential', apiVersion: access.apiVersion, spec: { interactive: false } };
     const env = { ...environment, KUBERNETES_EXEC_INFO: JSON.stringify(info), ...access.env };
     return new Promise((resolve, reject) => {

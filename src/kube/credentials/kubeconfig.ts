@@ -57,17 +57,16 @@ interface Entry {
 export function kubeAccess(documents: readonly KubeconfigDocument[]): KubeAccess {
   for (const { path, content } of documents)
     if (!isRecord(content)) throw malformed(path, 'it is not a kubeconfig: expected an object');
-  const origin = documents.map(({ path }) => path).join(', ');
   const current = documents
     .map(({ content }) => (content as Record<string, unknown>)['current-context'])
     .find((name) => typeof name === 'string' && name !== '');
-  if (typeof current !== 'string') throw malformed(origin, 'current-context is not set');
-  const context = entryOf(documents, 'contexts', 'context', current, origin);
+  if (typeof current !== 'string') throw malformed(originOf(documents), 'current-context is not set');
+  const context = entryOf(documents, 'context', current);
   const clusterName = textIn(context, 'cluster');
   if (clusterName === null) throw malformed(context.path, `context "${current}" names no cluster`);
-  const cluster = entryOf(documents, 'clusters', 'cluster', clusterName, origin);
+  const cluster = entryOf(documents, 'cluster', clusterName);
   const userName = textIn(context, 'user');
-  const user = userName === null ? ANONYMOUS : entryOf(documents, 'users', 'user', userName, origin);
+  const user = userName === null ? ANONYMOUS : entryOf(documents, 'user', userName);
   return {
     ...clusterAccess(cluster, clusterName),
     ...userAccess(user, userName),
@@ -109,15 +108,11 @@ function userAccess(user: Entry, name: string | null) {
   const token = tokenIn(user);
   const username = textIn(user, 'username');
   const basic = username === null ? null : `${username}:${textIn(user, 'password') ?? ''}`;
-  const methods = [
-    token === null ? null : token.kind === 'file' ? `the token in ${token.path}` : 'its token',
-    cert === null
-      ? null
-      : cert.kind === 'file'
-        ? `the client certificate ${cert.path}`
-        : 'its client certificate',
-    token !== null || basic === null ? null : 'its password',
-  ].filter((method) => method !== null);
+  const methods = [];
+  if (token !== null) methods.push(token.kind === 'file' ? `the token in ${token.path}` : 'its token');
+  if (cert !== null)
+    methods.push(cert.kind === 'file' ? `the client certificate ${cert.path}` : 'its client certificate');
+  if (token === null && basic !== null) methods.push('its password');
   const exec = execIn(user, name);
   if (exec !== null) methods.unshift(`the plugin ${exec.command}`);
   if (isRecord(user.fields['auth-provider'])) methods.unshift('an auth-provider');
@@ -196,13 +191,11 @@ function execIn(user: Entry, name: string | null): ExecAccess | null {
 
 function entryOf(
   documents: readonly KubeconfigDocument[],
-  list: string,
-  field: string,
+  field: 'context' | 'cluster' | 'user',
   name: string,
-  origin: string,
 ): Entry {
   for (const { path, content } of documents) {
-    const entries = (content as Record<string, unknown>)[list];
+    const entries = (content as Record<string, unknown>)[`${field}s`];
     if (!Array.isArray(entries)) continue;
     for (const entry of entries) {
       if (!isRecord(entry) || entry.name !== name) continue;
@@ -211,8 +204,11 @@ function entryOf(
       return { fields, path };
     }
   }
-  throw malformed(origin, `there is no ${field} "${name}"`);
+  throw malformed(originOf(documents), `there is no ${field} "${name}"`);
 }
+
+const originOf = (documents: readonly KubeconfigDocument[]): string =>
+  documents.map(({ path }) => path).join(', ');
 
 /** The inline `<field>-data`, or the file that `<field>` names. If both are set, the inline data win. */
 function sourceIn(entry: Entry, field: string): Source | null {

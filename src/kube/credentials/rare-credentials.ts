@@ -1,14 +1,10 @@
 // Rare kinds of access, which client-node implements: auth-providers (such as OIDC) and proxies. Loaded on first use, because
 // client-node costs 85 MB.
+
 import type { Agent, RequestOptions } from 'node:https';
+import { isDeepStrictEqual } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
-import {
-  type ApiEndpoint,
-  type ApiIdentity,
-  endpointTls,
-  isSameTls,
-  type TlsFacts,
-} from '../http/api-endpoint.ts';
+import { type ApiEndpoint, type ApiIdentity, endpointTls, type TlsFacts } from '../http/api-endpoint.ts';
 import type { KubeAccess, RareAccess } from './kubeconfig.ts';
 import { KubeconfigError } from './kubeconfig-error.ts';
 
@@ -38,7 +34,11 @@ export class RareCredentials {
   async current(force: boolean): Promise<ApiIdentity> {
     if (force) this.#config = null;
     let options = await this.#options();
-    if (this.#rare.proxied && this.#made !== null && !isSameTls(this.#made.facts, this.#facts(options))) {
+    if (
+      this.#rare.proxied &&
+      this.#made !== null &&
+      !isDeepStrictEqual(this.#made.facts, this.#facts(options))
+    ) {
       // KubeConfig caches its first proxy agent, with the certificates of that time: create a new KubeConfig.
       this.#config = null;
       options = await this.#options();
@@ -53,7 +53,7 @@ export class RareCredentials {
 
   #endpoint(options: RequestOptions): ApiEndpoint {
     const facts = this.#facts(options);
-    if (this.#made !== null && isSameTls(this.#made.facts, facts)) return this.#made.endpoint;
+    if (this.#made !== null && isDeepStrictEqual(this.#made.facts, facts)) return this.#made.endpoint;
     const { server, compression } = this.#access;
     const tls = server.startsWith('http:') ? null : endpointTls(facts);
     const agent = this.#rare.proxied ? (options.agent as Agent) : null;

@@ -51,16 +51,3 @@ export function endpointTls({ ca, cert, key, serverName, skipVerify }: TlsFacts)
     );
   }
 }
-
-export function isSameTls(a: TlsFacts, b: TlsFacts): boolean {
-  return (
-    a.serverName === b.serverName &&
-    a.skipVerify === b.skipVerify &&
-    sameBytes(a.ca, b.ca) &&
-    sameBytes(a.cert, b.cert) &&
-    sameBytes(a.key, b.key)
-  );
-}
-
-const sameBytes = (a: Buffer | null, b: Buffer | null): boolean =>
-  a === b || (a !== null && b !== null && a.equals(b));

@@ -3,7 +3,7 @@ import { pathParts } from '../api-path.ts';
 import { KubeError, type KubeErrorCode } from '../kube-error.ts';
 import { isRecord } from '../kube-object.ts';
 
-export interface Refusal {
+export interface ApiRefusal {
   readonly verb: string;
   readonly path: string;
   readonly status: number;
@@ -12,7 +12,7 @@ export interface Refusal {
   readonly retryAfter?: string | undefined;
 }
 
-export function refusalError({ verb, path, status, body, retryAfter }: Refusal): KubeError {
+export function refusalError({ verb, path, status, body, retryAfter }: ApiRefusal): KubeError {
   const facts = isRecord(body) ? body : {};
   const reason = typeof facts.reason === 'string' && facts.reason !== '' ? facts.reason : null;
   const details = isRecord(facts.details) ? facts.details : {};

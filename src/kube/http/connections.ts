@@ -68,7 +68,7 @@ export class Connections {
         method,
         path: `${this.#basePath}${path}`,
         headers: headers as Record<string, string | string[]>,
-        agent: isWatch ? this.#watches : isUrgent ? this.#urgent : this.#plain,
+        agent: this.#agent(isWatch, isUrgent),
       };
       const send = this.endpoint.tls === null ? http.request : https.request;
       const request = send(options);
@@ -80,6 +80,11 @@ export class Connections {
       request.once('response', (response) => resolve({ response, reused: request.reusedSocket }));
       request.end(body);
     });
+  }
+
+  #agent(isWatch: boolean, isUrgent: boolean): Agent {
+    if (isWatch) return this.#watches;
+    return isUrgent ? this.#urgent : this.#plain;
   }
 
   /** For a replaced endpoint: closes idle connections. Running requests continue, and their connections close after them. */

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { KubeconfigError } from '../credentials/kubeconfig-error.ts';
-import { KubeError, type KubeErrorCode } from '../kube-error.ts';
+import { KubeError, type KubeErrorCode, type KubeErrorFacts } from '../kube-error.ts';
 import { isRecord, type WatchEvent } from '../kube-object.ts';
 import { refusalError, watchError } from './api-status.ts';
 import type { CallSubject } from './call-limits.ts';
@@ -33,13 +33,7 @@ export async function wholeBody(
     if (length > maxBytes) {
       response.destroy();
       const detail = `the answer is larger than ${maxBytes} bytes`;
-      throw new KubeError({
-        ...subject,
-        code: 'bad-answer',
-        reason: TOO_LARGE,
-        detail,
-        status: response.statusCode ?? null,
-      });
+      throw badAnswer(subject, detail, { reason: TOO_LARGE, status: response.statusCode ?? null });
     }
     parts.push(part);
   }
@@ -55,7 +49,7 @@ export function valueIn(response: IncomingMessage, body: string, subject: CallSu
     // The parser's message quotes the text.
     const type = response.headers['content-type'] ?? 'unknown';
     const detail = `the answer is not JSON: ${body.length} characters of type ${type}`;
-    throw new KubeError({ ...subject, code: 'bad-answer', detail, status: response.statusCode ?? null });
+    throw badAnswer(subject, detail, { status: response.statusCode ?? null });
   }
 }
 
@@ -93,10 +87,15 @@ export async function* watchEvents(
     for (const line of lines.push(chunk)) yield eventIn(line, subject);
   }
   if (lines.pending > 0) {
-    const detail = `the watch ended ${lines.pending} bytes into a line`;
-    throw new KubeError({ ...subject, code: 'bad-answer', status: 200, detail });
+    throw badAnswer(subject, `the watch ended ${lines.pending} bytes into a line`);
   }
 }
+
+const badAnswer = (
+  subject: CallSubject,
+  detail: string,
+  facts: Partial<KubeErrorFacts> = { status: 200 },
+): KubeError => new KubeError({ ...subject, code: 'bad-answer', detail, ...facts });
 
 function eventIn(line: string, subject: CallSubject): WatchEvent {
   let event: unknown = null;
@@ -106,8 +105,7 @@ function eventIn(line: string, subject: CallSubject): WatchEvent {
     // `event` stays null and is rejected below
   }
   if (!isRecord(event) || typeof event.type !== 'string') {
-    const detail = `the watch sent ${line.length} characters that are not an event`;
-    throw new KubeError({ ...subject, code: 'bad-answer', status: 200, detail });
+    throw badAnswer(subject, `the watch sent ${line.length} characters that are not an event`);
   }
   if (event.type === 'ERROR') throw watchError(subject.path, event.object);
   return { type: event.type, object: event.object };
@@ -118,13 +116,7 @@ export function callError(error: unknown, subject: CallSubject): unknown {
   if (error instanceof KubeError) return error;
   if (error instanceof KubeconfigError)
     return new KubeError({ ...subject, code: 'unauthorized', detail: error.message });
-  if (error instanceof LineTooLong)
-    return new KubeError({
-      ...subject,
-      code: 'bad-answer',
-      status: 200,
-      detail: `a line of the watch has ${error.message}`,
-    });
+  if (error instanceof LineTooLong) return badAnswer(subject, `a line of the watch has ${error.message}`);
   if (!(error instanceof Error)) return error;
   const { code } = error as NodeJS.ErrnoException;
   // A proxy's agent throws a plain Error. Any other error without a code is a bug.

@@ -3,7 +3,7 @@
 import { type KubeObject, objectKey, resourceVersionOf } from '../kube-object.ts';
 import { PersistentMap } from '../persistent-map.ts';
 
-interface Held<T> {
+interface Mirrored<T> {
   readonly uid: string | null;
   readonly resourceVersion: string | null;
   readonly value: T;
@@ -15,13 +15,12 @@ export interface MirrorOptions<T> {
   readonly keyOf?: ((object: KubeObject) => string) | undefined;
   /** If two projections are equal, the older one stays. */
   readonly equal?: ((before: T, after: T) => boolean) | undefined;
-  /** A projection threw. */
-  readonly onRejected: (key: string, reason: string) => void;
 }
 
 const uidOf = ({ metadata }: KubeObject): string | null =>
   typeof metadata.uid === 'string' ? metadata.uid : null;
 
+/** Explicit, because equal items are the same objects: a comparison of content would read every object of a list. */
 function isSameMap<V>(
   before: ReadonlyMap<string, V>,
   after: ReadonlyMap<string, V>,
@@ -36,17 +35,17 @@ function isSameMap<V>(
 }
 
 export class Mirror<T> {
-  readonly #deps: MirrorOptions<T>;
-  #held = new Map<string, Held<T>>();
+  readonly #options: MirrorOptions<T>;
+  #held = new Map<string, Mirrored<T>>();
   #rejected = new Map<string, string>();
   readonly #keyOf: (object: KubeObject) => string;
   /** The items at the last call, and the keys that may have changed since then. */
   #items = PersistentMap.empty<T>();
   readonly #touched = new Set<string>();
 
-  constructor(deps: MirrorOptions<T>) {
-    this.#deps = deps;
-    this.#keyOf = deps.keyOf ?? objectKey;
+  constructor(options: MirrorOptions<T>) {
+    this.#options = options;
+    this.#keyOf = options.keyOf ?? objectKey;
   }
 
   /** An immutable snapshot: later changes of the mirror do not affect it. */
@@ -67,7 +66,7 @@ export class Mirror<T> {
     const key = this.#keyOf(object);
     const before = this.#held.get(key);
     this.#touched.add(key);
-    const [held, reason] = this.#projected(object, key, before, true);
+    const [held, reason] = this.#projected(object, before, true);
     const wasRejected = this.#rejected.get(key) ?? null;
     if (held === null) this.#held.delete(key);
     else this.#held.set(key, held);
@@ -91,18 +90,17 @@ export class Mirror<T> {
 
   /** Begins to read a list. `keepSame`: an object with an unchanged version keeps its projection. */
   beginList(keepSame: boolean): MirrorList {
-    const held = new Map<string, Held<T>>();
+    const held = new Map<string, Mirrored<T>>();
     const rejected = new Map<string, string>();
     return {
       add: (object) => {
         const key = this.#keyOf(object);
-        const [next, reason] = this.#projected(object, key, this.#held.get(key), keepSame);
+        const [next, reason] = this.#projected(object, this.#held.get(key), keepSame);
         if (next !== null) held.set(key, next);
         if (reason !== null) rejected.set(key, reason);
       },
       reject: (key, reason) => {
         rejected.set(key, reason);
-        this.#deps.onRejected(key, reason);
       },
       commit: () => {
         const changed =
@@ -118,21 +116,19 @@ export class Mirror<T> {
 
   #projected(
     object: KubeObject,
-    key: string,
-    before: Held<T> | undefined,
+    before: Mirrored<T> | undefined,
     keepSame: boolean,
-  ): readonly [Held<T> | null, string | null] {
+  ): readonly [Mirrored<T> | null, string | null] {
     const [uid, resourceVersion] = [uidOf(object), resourceVersionOf(object)];
     const isSameObject = before !== undefined && before.uid === uid;
     if (keepSame && isSameObject && resourceVersion !== null && before.resourceVersion === resourceVersion)
       return [before, null];
     try {
-      const value = this.#deps.project(object);
-      const isEqual = before !== undefined && this.#deps.equal?.(before.value, value) === true;
+      const value = this.#options.project(object);
+      const isEqual = before !== undefined && this.#options.equal?.(before.value, value) === true;
       return [{ uid, resourceVersion, value: isEqual ? before.value : value }, null];
     } catch (error) {
       const reason = String((error as Error)?.message ?? error).slice(0, 200);
-      this.#deps.onRejected(key, reason);
       // The object exists, although it is invalid. Without its last valid projection it would look deleted.
       return [isSameObject ? { ...before, resourceVersion: null } : null, reason];
     }

@@ -21,12 +21,7 @@ export interface ReflectorSnapshot<T> {
   readonly rejected: ReadonlyMap<string, string>;
 }
 
-export type ReflectorReport =
-  | { readonly kind: 'failed'; readonly problem: ReflectorProblem; readonly retryInMs: number }
-  | { readonly kind: 'rejected'; readonly key: string; readonly reason: string }
-  | { readonly kind: 'callback-threw'; readonly reason: string };
-
-/** An error that is not a KubeError is a bug in a caller's function. It must not end the reflector, so it is reported as a problem. */
+/** An error that is not a KubeError is a bug in a caller's function. It must not end the reflector, so it becomes a problem. */
 export function problemOf(error: unknown): ReflectorProblem {
   if (error instanceof KubeError) return { code: error.code, message: error.message };
   return { code: 'bad-answer', message: String(error) };

@@ -5,12 +5,7 @@ import type { KubeClient, KubeQuery } from '../kube-client.ts';
 import { KubeError } from '../kube-error.ts';
 import { isNumbered, isOlderVersion, type KubeObject, type WatchEvent } from '../kube-object.ts';
 import { Mirror } from './mirror.ts';
-import {
-  problemOf,
-  type ReflectorReport,
-  type ReflectorSnapshot,
-  SnapshotState,
-} from './reflector-snapshot.ts';
+import { problemOf, type ReflectorSnapshot, SnapshotState } from './reflector-snapshot.ts';
 import { watchChange } from './watch-change.ts';
 import { WatchRetry } from './watch-retry.ts';
 import { currentVersion, type Position, takeList, wasTooLarge } from './whole-list.ts';
@@ -30,8 +25,6 @@ export interface ReflectorOptions<T> {
   readonly equal?: (before: T, after: T) => boolean;
   /** Called when the snapshot changes. */
   readonly onChange: () => void;
-  /** For log and metrics. */
-  readonly onReport?: (report: ReflectorReport) => void;
   /** Monotonic. */
   readonly now?: () => number;
   readonly random?: () => number;
@@ -65,7 +58,7 @@ const LIST_METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.
 const WATCH_METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
 export class Reflector<T> {
-  readonly #deps: ReflectorOptions<T>;
+  readonly #options: ReflectorOptions<T>;
   readonly #now: () => number;
   readonly #random: () => number;
   readonly #sleep: NonNullable<ReflectorOptions<T>['sleep']>;
@@ -95,20 +88,15 @@ export class Reflector<T> {
    */
   #mayBeRestored = false;
 
-  constructor(deps: ReflectorOptions<T>) {
-    this.#deps = deps;
-    this.#now = deps.now ?? (() => performance.now());
-    this.#random = deps.random ?? Math.random;
-    this.#sleep = deps.sleep ?? abortableSleep;
-    this.#pageSize = deps.pageSize ?? PAGE_SIZE;
-    const { maxAbsentBackoffMs } = deps;
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    this.#random = options.random ?? Math.random;
+    this.#sleep = options.sleep ?? abortableSleep;
+    this.#pageSize = options.pageSize ?? PAGE_SIZE;
+    const { maxAbsentBackoffMs } = options;
     this.#retry = new WatchRetry({ now: this.#now, random: this.#random, maxAbsentBackoffMs });
-    this.#mirror = new Mirror({
-      project: deps.project,
-      keyOf: deps.keyOf,
-      equal: deps.equal,
-      onRejected: (key, reason) => this.#report({ kind: 'rejected', key, reason }),
-    });
+    this.#mirror = new Mirror({ project: options.project, keyOf: options.keyOf, equal: options.equal });
     this.#state = new SnapshotState({ mirror: this.#mirror, staleSinceMs: this.#now() });
   }
 
@@ -181,11 +169,10 @@ export class Reflector<T> {
     if (this.#now() < this.#relistDueMs) return;
     try {
       await this.#list(signal);
-    } catch (error) {
+    } catch {
       signal.throwIfAborted();
       // The hourly list is only a safety check, so the watch continues from its position.
       this.#relistDueMs = this.#now() + RELIST_RETRY_MS;
-      this.#report({ kind: 'failed', problem: problemOf(error), retryInMs: RELIST_RETRY_MS });
     }
   }
 
@@ -194,8 +181,8 @@ export class Reflector<T> {
     this.#relistWanted = false;
     this.#listedAtMs = this.#now();
     this.#listsBegun += 1;
-    const path = await untilAborted(this.#deps.path(), signal);
-    const { client, metadataOnly } = this.#deps;
+    const path = await untilAborted(this.#options.path(), signal);
+    const { client, metadataOnly } = this.#options;
     const accept = metadataOnly ? LIST_METADATA : 'application/json';
     const question = { client, path, query: this.#selectors(), accept, pageSize: this.#pageSize, signal };
     const list = await takeList(question, this.#mirror, this.#position);
@@ -210,7 +197,7 @@ export class Reflector<T> {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { client, metadataOnly } = this.#deps;
+    const { client, metadataOnly } = this.#options;
     const position = this.#position as Position;
     const seconds = MIN_WATCH_S + Math.floor(this.#random() * (MAX_WATCH_S - MIN_WATCH_S + 1));
     const events = client.watch({
@@ -241,7 +228,7 @@ export class Reflector<T> {
 
   /** Runs in parallel with the watch, and only after the watch is open, so that an overloaded server gets no additional request. */
   async #relistIfRestored({ path, version: known }: Position, signal: AbortSignal): Promise<void> {
-    const { client, metadataOnly } = this.#deps;
+    const { client, metadataOnly } = this.#options;
     const accept = metadataOnly ? LIST_METADATA : 'application/json';
     try {
       const version = await currentVersion({ client, path, query: this.#selectors(), accept, signal });
@@ -253,7 +240,7 @@ export class Reflector<T> {
   }
 
   #selectors(): KubeQuery {
-    const { labelSelector, fieldSelector } = this.#deps;
+    const { labelSelector, fieldSelector } = this.#options;
     return { labelSelector, fieldSelector };
   }
 
@@ -283,7 +270,6 @@ export class Reflector<T> {
     if (!keepsPosition) this.#mustList = true;
     if (problem.code === 'unreachable') this.#mayBeRestored = true;
     if (wasTooLarge(error)) this.#pageSize = Math.max(MIN_PAGE_SIZE, Math.floor(this.#pageSize / 5));
-    this.#report({ kind: 'failed', problem, retryInMs: delayMs });
     this.#state.failed(staleSinceMs, problem);
     this.#ready.resolve();
     this.#notify();
@@ -294,15 +280,7 @@ export class Reflector<T> {
   #notify(): void {
     if (!this.#state.isUnread || this.#stopped) return;
     try {
-      this.#deps.onChange();
-    } catch (error) {
-      this.#report({ kind: 'callback-threw', reason: String(error) });
-    }
-  }
-
-  #report(report: ReflectorReport): void {
-    try {
-      this.#deps.onReport?.(report);
+      this.#options.onChange();
     } catch {
       // A callback that throws must not stop the reflector.
     }

@@ -20,7 +20,7 @@ import { refused } from '../engine-closed.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { OUTCOMES } from './outcomes.ts';
 import { Pools } from './pools.ts';
-import { groupOf, PreparedAnswers } from './prepared-answers.ts';
+import { PreparedAnswers, shareArguments } from './prepared-answers.ts';
 
 const ACCEPT_BACKLOG = 4096; // the kernel caps it at net.core.somaxconn
 const EMPTY = new Uint8Array(0);
@@ -59,14 +59,7 @@ export class NativeEngine implements Engine {
 
   constructor(limits: EngineLimits, addon: NativeAddon, threads: number) {
     this.#engine = addon.createEngine({ ...limits }, threads, {
-      question: (connection, listener, address, port, offset, length, copy) =>
-        this.#ask(
-          connection,
-          listener,
-          address,
-          port,
-          offset < 0 ? (copy ?? EMPTY) : this.#slab.subarray(offset, offset + length),
-        ),
+      question: (...question) => this.#ask(...question),
       dialFailed: (...failure) => this.#dialFailed(...failure),
       ended: (...report) => this.#ended(...report),
       listenerGone: (listener) => this.#listeners.delete(listener),
@@ -164,13 +157,9 @@ export class NativeEngine implements Engine {
     this.#engine.stop();
   }
 
-  #ask(
-    connection: number,
-    listener: number,
-    address: number | string,
-    port: number,
-    bytes: Uint8Array,
-  ): void {
+  #ask(...question: Parameters<NativeEngineHandlers['question']>): void {
+    const [connection, listener, address, port, offset, length, copy] = question;
+    const bytes = offset < 0 ? (copy ?? EMPTY) : this.#slab.subarray(offset, offset + length);
     const spec = this.#specOf(listener);
     let decision: Decision;
     try {
@@ -208,16 +197,14 @@ export class NativeEngine implements Engine {
 
   #route(connection: number, decision: Extract<Decision, { kind: 'candidates' }>): void {
     const { backends, balance, skipBytes, farewell, share } = decision;
-    const shareKey = share?.key ?? null;
-    const shareLimit = share?.limit ?? 0;
-    const group = groupOf(share);
+    const limit = shareArguments(share);
     if (balance === 'least-connections') {
       const { id } = this.#pools.of(backends);
-      this.#engine.answerPool(connection, skipBytes, farewell, shareKey, shareLimit, group, id);
+      this.#engine.answerPool(connection, skipBytes, farewell, ...limit, id);
       return;
     }
     const targets = backends.map((each) => this.#target(each));
-    this.#engine.candidates(connection, skipBytes, farewell, shareKey, shareLimit, group, ...targets);
+    this.#engine.candidates(connection, skipBytes, farewell, ...limit, ...targets);
   }
 
   /** The addon's number for a backend. It is created once, so an answer is only a few numbers. */

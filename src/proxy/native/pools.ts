@@ -3,12 +3,12 @@
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
 
-export interface Pool {
+export interface AddonPool {
   readonly id: number;
   readonly targets: ReadonlySet<number>;
 }
 
-interface Known extends Pool {
+interface Known extends AddonPool {
   /** The number of the first `sweep` call after the last use. */
   usedBefore: number;
 }
@@ -25,7 +25,7 @@ export class Pools {
     this.#targetOf = targetOf;
   }
 
-  of(backends: readonly Backend[]): Pool {
+  of(backends: readonly Backend[]): AddonPool {
     const known = this.#known.get(backends);
     if (known !== undefined) {
       known.usedBefore = this.#sweeps + 1;
@@ -42,7 +42,7 @@ export class Pools {
   }
 
   /** Drops the pools that were not used since the call before the last one. Returns the targets of the remaining pools. */
-  sweep(prepared: ReadonlySet<Pool>): ReadonlySet<number> {
+  sweep(prepared: ReadonlySet<AddonPool>): ReadonlySet<number> {
     const targets = new Set<number>();
     this.#sweeps += 1;
     for (const [backends, pool] of this.#known) {
@@ -57,7 +57,7 @@ export class Pools {
     for (const [backends, pool] of this.#known) if (pool.targets.has(id)) this.#forget(backends, pool);
   }
 
-  #forget(backends: readonly Backend[], { id }: Pool): void {
+  #forget(backends: readonly Backend[], { id }: AddonPool): void {
     this.#known.delete(backends);
     this.#engine.dropPool(id);
   }

@@ -3,18 +3,24 @@
 import type { NativeEngineHandle } from '../../netns/native.ts';
 import type { Backend } from '../../routing/route-table.ts';
 import type { PreparedAnswer, Share } from '../engine.ts';
-import type { Pool, Pools } from './pools.ts';
+import type { AddonPool, Pools } from './pools.ts';
 
 interface Entry {
   readonly tag: number;
   readonly answer: PreparedAnswer;
   readonly targets: readonly number[];
   /** null: the backends are tried in order. */
-  readonly pool: Pool | null;
+  readonly pool: AddonPool | null;
 }
 
-/** The group of a share. By default this is the share alone; the addon needs it explicitly. */
-export const groupOf = (share: Share | null): string | null => share?.group ?? share?.key ?? null;
+/** Key, limit and group of a share, as arguments of the addon. By default the group is the share alone; the addon needs it explicitly. */
+export const shareArguments = (
+  share: Share | null,
+): [key: string | null, limit: number, group: string | null] => [
+  share?.key ?? null,
+  share?.limit ?? 0,
+  share?.group ?? share?.key ?? null,
+];
 
 export class PreparedAnswers {
   readonly #engine: NativeEngineHandle;
@@ -43,8 +49,8 @@ export class PreparedAnswers {
   }
 
   /** The pools of all current tables. */
-  pools(): ReadonlySet<Pool> {
-    const pools = new Set<Pool>();
+  pools(): ReadonlySet<AddonPool> {
+    const pools = new Set<AddonPool>();
     for (const table of this.#tables.values())
       for (const { pool } of table.values()) if (pool !== null) pools.add(pool);
     return pools;
@@ -78,13 +84,7 @@ export class PreparedAnswers {
       return known;
     }
     const { farewell, share } = answer;
-    const tag = this.#engine.prepareAnswer(
-      farewell,
-      share?.key ?? null,
-      share?.limit ?? 0,
-      groupOf(share),
-      ...targets,
-    );
+    const tag = this.#engine.prepareAnswer(farewell, ...shareArguments(share), ...targets);
     this.#byTag.set(tag, answer);
     return { tag, answer, targets, pool: null };
   }
@@ -93,13 +93,7 @@ export class PreparedAnswers {
     const pool = this.#pools.of(answer.backends);
     if (known?.answer === answer && known.pool === pool) return known;
     const { farewell, share } = answer;
-    const tag = this.#engine.preparePool(
-      farewell,
-      share?.key ?? null,
-      share?.limit ?? 0,
-      groupOf(share),
-      pool.id,
-    );
+    const tag = this.#engine.preparePool(farewell, ...shareArguments(share), pool.id);
     this.#byTag.set(tag, answer);
     return { tag, answer, targets: [], pool };
   }

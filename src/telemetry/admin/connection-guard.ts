@@ -27,7 +27,7 @@ export interface ConnectionGuardOptions {
   readonly onEvicted: (sources: readonly string[]) => void;
 }
 
-interface Connection {
+interface AdminConnection {
   readonly socket: Socket;
   readonly source: string;
   readonly deadline: NodeJS.Timeout;
@@ -41,10 +41,10 @@ export class ConnectionGuard {
   readonly #maxConnections: number;
   readonly #maxAnswered: number;
   /** In the order in which they entered their current step: waiting or being answered. */
-  readonly #connections = new Map<Socket, Connection>();
+  readonly #connections = new Map<Socket, AdminConnection>();
   readonly #perSource = new Map<string, number>();
   /** Connections that are not read yet, oldest first. */
-  readonly #unread = new Set<Connection>();
+  readonly #unread = new Set<AdminConnection>();
   #turn: NodeJS.Timeout | null = null;
   #trimming = false;
 
@@ -58,7 +58,7 @@ export class ConnectionGuard {
   opened(socket: Socket, read: () => void): void {
     const deadline = setTimeout(() => socket.destroy(), STEP_MS).unref();
     const source = sourceOf(socket.remoteAddress);
-    const connection: Connection = { socket, source, deadline, read, isAnswered: false };
+    const connection: AdminConnection = { socket, source, deadline, read, isAnswered: false };
     const held = (this.#perSource.get(source) ?? 0) + 1;
     this.#perSource.set(source, held);
     this.#connections.set(socket, connection);
@@ -96,7 +96,7 @@ export class ConnectionGuard {
     if (this.#unread.size > 0) this.#turn = setTimeout(() => this.#readSome(), TURN_MS);
   }
 
-  #closed(connection: Connection): void {
+  #closed(connection: AdminConnection): void {
     const { socket, source, deadline } = connection;
     clearTimeout(deadline);
     this.#connections.delete(socket);
@@ -138,11 +138,11 @@ export class ConnectionGuard {
 }
 
 function chosen(
-  connections: readonly Connection[],
+  connections: readonly AdminConnection[],
   limit: number,
-  weight: (connection: Connection) => number,
-): readonly Connection[] {
-  const held = connections.map((connection): Held & { readonly connection: Connection } => ({
+  weight: (connection: AdminConnection) => number,
+): readonly AdminConnection[] {
+  const held = connections.map((connection): Held & { readonly connection: AdminConnection } => ({
     ...{ source: connection.source, weight: weight(connection), connection },
   }));
   return surplus(held, limit).map(({ connection }) => connection);

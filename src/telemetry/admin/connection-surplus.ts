@@ -7,7 +7,7 @@ export interface Held {
   readonly weight: number;
 }
 
-interface Share<T> {
+interface SourceShare<T> {
   weight: number;
   /** Oldest first. */
   readonly held: T[];
@@ -16,7 +16,7 @@ interface Share<T> {
 
 /** The connections to evict until the total weight is within the limit. `held` is sorted by age, oldest first. */
 export function surplus<T extends Held>(held: readonly T[], limit: number): readonly T[] {
-  const shares = new Map<string, Share<T>>();
+  const shares = new Map<string, SourceShare<T>>();
   let total = 0;
   for (const each of held) {
     const share = shares.get(each.source) ?? { weight: 0, held: [], evicted: 0 };
@@ -39,11 +39,11 @@ export function surplus<T extends Held>(held: readonly T[], limit: number): read
 }
 
 /** Among equal shares the first one wins: its source had the oldest connection. */
-function heaviest<T>(shares: Iterable<Share<T>>): Share<T> {
-  let found: Share<T> | null = null;
+function heaviest<T>(shares: Iterable<SourceShare<T>>): SourceShare<T> {
+  let found: SourceShare<T> | null = null;
   for (const share of shares) {
     const isLeft = share.evicted < share.held.length;
     if (isLeft && (found === null || share.weight > found.weight)) found = share;
   }
-  return found as Share<T>;
+  return found as SourceShare<T>;
 }

@@ -2,7 +2,7 @@
 import type { ReadyCheck } from '../../control/objects/ready-check.ts';
 import type { AdminPage } from './admin-server.ts';
 
-/** These outweigh the other checks, and their failures are whole sentences. */
+/** If one of these fails, /readyz shows only its failure, which is a full sentence. */
 export const SHUTDOWN = 'shutdown';
 export const HANDOVER = 'handover';
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { ClusterState, ClusterStatus } from '../../control/desired/cluster-status.ts';
-import { ClusterLog } from './cluster-log.ts';
 import type { Logger } from './logger.ts';
+import { CLUSTERS, StatusLog } from './status-log.ts';
 
 const cluster = (
   state: ClusterState,
@@ -19,11 +19,11 @@ const cluster = (
 });
 
 let lines: [level: string, fields: unknown, message: string][];
-let log: ClusterLog;
+let log: StatusLog<ClusterStatus>;
 beforeEach(() => {
   lines = [];
   const at = (level: string) => (fields: unknown, message: string) => lines.push([level, fields, message]);
-  log = new ClusterLog({ info: at('info'), warn: at('warn') } as unknown as Logger);
+  log = new StatusLog({ info: at('info'), warn: at('warn') } as unknown as Logger, CLUSTERS);
 });
 
 const facts = (state: ClusterState, was: ClusterState | null, reason: string = state) => ({

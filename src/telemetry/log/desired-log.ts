@@ -1,21 +1,22 @@
 // Logs what changed from one desired state to the next: clusters, additional listeners, problems of the sources. Each problem is
 // logged once when it appears, each origin once when it has recovered.
+import type { ClusterStatus } from '../../control/desired/cluster-status.ts';
 import type { Desired } from '../../control/desired/desired-state.ts';
+import type { ListenerStatus } from '../../control/desired/listener-status.ts';
 import type { Problem } from '../../control/objects/problem.ts';
-import { ClusterLog } from './cluster-log.ts';
-import { ListenerLog } from './listener-log.ts';
 import type { Logger } from './logger.ts';
+import { CLUSTERS, LISTENERS, StatusLog } from './status-log.ts';
 
 export class DesiredLog {
   readonly #logger: Logger;
-  readonly #clusterLog: ClusterLog;
-  readonly #listenerLog: ListenerLog;
+  readonly #clusterLog: StatusLog<ClusterStatus>;
+  readonly #listenerLog: StatusLog<ListenerStatus>;
   #problems: readonly Problem[] = [];
 
   constructor(logger: Logger) {
     this.#logger = logger;
-    this.#clusterLog = new ClusterLog(logger);
-    this.#listenerLog = new ListenerLog(logger);
+    this.#clusterLog = new StatusLog(logger, CLUSTERS);
+    this.#listenerLog = new StatusLog(logger, LISTENERS);
   }
 
   /** `listenersChanged`: false saves the comparison of all listeners. */

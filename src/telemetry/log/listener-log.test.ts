@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ListenerStatus } from '../../control/desired/listener-status.ts';
-import { ListenerLog } from './listener-log.ts';
 import type { Logger } from './logger.ts';
+import { LISTENERS, StatusLog } from './status-log.ts';
 
 const listener = (parts: Partial<ListenerStatus> = {}): ListenerStatus => ({
   ...{ name: 'ssh', namespace: 'ns', cluster: 'kube', protocol: 'TCP', port: 22, targetPort: 22 },
@@ -15,7 +15,7 @@ function lines(...turns: readonly (readonly ListenerStatus[])[]): string[] {
   const written: string[] = [];
   const at = (level: string) => (facts: Record<string, unknown>, message: string) =>
     written.push(`${level}: ${message} (${facts.was ?? '-'} to ${facts.state ?? '-'})`);
-  const log = new ListenerLog({ info: at('info'), warn: at('warn') } as unknown as Logger);
+  const log = new StatusLog({ info: at('info'), warn: at('warn') } as unknown as Logger, LISTENERS);
   for (const turn of turns) log.write(turn);
   return written;
 }

@@ -1,10 +1,10 @@
 // Prometheus' text format, version 0.0.4. A metric is a declaration and a function that returns its samples at a scrape. The counts are
 // plain numbers elsewhere: thousands of connections can end per second, and a scrape comes every 15 seconds.
 
-export type Labels = Readonly<Record<string, string | number>>;
+export type MetricLabels = Readonly<Record<string, string | number>>;
 
 /** The suffix is for the parts of a histogram, such as `_sum`. */
-export type Sample = readonly [value: number, labels?: Labels, suffix?: string];
+export type Sample = readonly [value: number, labels?: MetricLabels, suffix?: string];
 
 export interface Metric {
   readonly name: string;

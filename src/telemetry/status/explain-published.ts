@@ -1,7 +1,7 @@
 // The links of the explanation that are objects in Kubernetes: Service, slice, kubeconfig. Pure.
 
 import type { PublicationStatus } from '../../control/plan/plan.ts';
-import type { Link } from './explanation.ts';
+import { type Link, link } from './explanation.ts';
 import type { ClusterView, StatusView } from './status.ts';
 
 /** `served`: this instance connects clients of the cluster. Otherwise its slice must not be ready. */
@@ -10,12 +10,8 @@ export function publishedLinks(cluster: ClusterView, view: StatusView, served: b
   const { publication, name } = cluster;
   if (publication === undefined) {
     const says = 'this instance publishes nothing for the cluster';
-    return (['service', 'slice', 'kubeconfig'] as const).map((link) => ({
-      link,
-      state: served ? 'unknown' : 'waits',
-      says,
-      next: null,
-    }));
+    const state = served ? 'unknown' : 'waits';
+    return (['service', 'slice', 'kubeconfig'] as const).map((each) => link(each, state, says));
   }
   const takesPart = view.kubernetes.takesPart !== false;
   const service = serviceLink(publication, name, served && takesPart);
@@ -24,23 +20,19 @@ export function publishedLinks(cluster: ClusterView, view: StatusView, served: b
 }
 
 function serviceLink({ service, problem }: PublicationStatus, name: string, served: boolean): Link {
-  const link = 'service';
   switch (service) {
     case 'ours':
-      return { link, state: 'ok', says: `isthmus maintains the Service ${name}`, next: null };
+      return link('service', 'ok', `isthmus maintains the Service ${name}`);
     case 'upstream':
-      return { link, state: 'ok', says: `Service ${name} of magnum-cluster-api-proxy is used`, next: null };
-    case 'foreign':
-      return {
-        link,
-        state: 'broken',
-        says: problem ?? `Service ${name} is not ours`,
-        next: `Rename or remove that Service, or the cluster.`,
-      };
-    case 'absent':
-      return served
-        ? { link, state: 'broken', says: `there is no Service ${name}`, next: WRITE_NEXT }
-        : { link, state: 'waits', says: `there is no Service ${name}`, next: null };
+      return link('service', 'ok', `Service ${name} of magnum-cluster-api-proxy is used`);
+    case 'foreign': {
+      const says = problem ?? `Service ${name} is not ours`;
+      return link('service', 'broken', says, 'Rename or remove that Service, or the cluster.');
+    }
+    case 'absent': {
+      const says = `there is no Service ${name}`;
+      return served ? link('service', 'broken', says, WRITE_NEXT) : link('service', 'waits', says);
+    }
   }
 }
 
@@ -48,73 +40,61 @@ const WRITE_NEXT =
   'It should exist within a second. isthmus status lists failed writes, and isthmus doctor shows the cause.';
 
 function sliceLink(publication: PublicationStatus, view: StatusView, wanted: boolean): Link {
-  const link = 'slice';
   const { slice, readyInstances, problem } = publication;
-  const count = `${readyInstances} ready in all`;
-  if (slice === 'ready' && wanted)
-    return { link, state: 'ok', says: `this instance's slice is ready, ${count}`, next: null };
-  if (view.kubernetes?.takesPart === false)
-    return {
-      link,
-      state: 'apart',
-      says: `this instance's slice is ${slice}, ${count}: this instance does not take part (${view.kubernetes.takesPartBecause})`,
-      next: null,
-    };
-  if (!wanted)
-    return { link, state: 'waits', says: `this instance's slice is ${slice}, ${count}`, next: null };
-  const lease = view.kubernetes?.lease ?? 'not-yet';
-  if (lease === 'lost')
-    return {
-      link,
-      state: 'broken',
-      says: `this instance's slice is ${slice}, ${count}: another process holds the Lease of this node, so this one writes nothing`,
-      next: 'Stop this process if the other is its successor. Two processes on one node each need their own --node-name.',
-    };
-  if (lease === 'not-yet')
-    return {
-      link,
-      state: 'broken',
-      says: `this instance's slice is ${slice}, ${count}: this process does not hold the Lease of its node yet, and writes nothing without it`,
-      next: 'If this does not change, isthmus status shows the answer of the API, and isthmus doctor shows the missing right.',
-    };
-  return {
-    link,
-    state: 'broken',
-    says: `this instance's slice is ${slice}, ${count}${problem === null ? '' : `: ${problem}`}`,
-    next: WRITE_NEXT,
-  };
+  const says = `this instance's slice is ${slice}, ${readyInstances} ready in all`;
+  if (slice === 'ready' && wanted) return link('slice', 'ok', says);
+  if (view.kubernetes?.takesPart === false) {
+    const because = `this instance does not take part (${view.kubernetes.takesPartBecause})`;
+    return link('slice', 'apart', `${says}: ${because}`);
+  }
+  if (!wanted) return link('slice', 'waits', says);
+  switch (view.kubernetes?.lease ?? 'not-yet') {
+    case 'lost':
+      return link(
+        'slice',
+        'broken',
+        `${says}: another process holds the Lease of this node, so this one writes nothing`,
+        'Stop this process if the other is its successor. Two processes on one node each need their own --node-name.',
+      );
+    case 'not-yet':
+      return link(
+        'slice',
+        'broken',
+        `${says}: this process does not hold the Lease of its node yet, and writes nothing without it`,
+        'If this does not change, isthmus status shows the answer of the API, and isthmus doctor shows the missing right.',
+      );
+    case 'held':
+      return link('slice', 'broken', problem === null ? says : `${says}: ${problem}`, WRITE_NEXT);
+  }
 }
 
 function kubeconfigLink(publication: PublicationStatus, name: string, published: boolean): Link {
-  const link = 'kubeconfig';
   const secret = `Secret ${name}-kubeconfig`;
   const { kubeconfig, problem } = publication;
   switch (kubeconfig) {
     case 'proxied':
-      return { link, state: 'ok', says: `${secret} points to the Service`, next: null };
+      return link('kubeconfig', 'ok', `${secret} points to the Service`);
     case 'absent':
-      return {
-        link,
-        state: 'apart',
-        says: `there is no ${secret}`,
-        next: 'The control plane provider creates it. Clients with their own kubeconfig do not need it.',
-      };
+      return link(
+        'kubeconfig',
+        'apart',
+        `there is no ${secret}`,
+        'The control plane provider creates it. Clients with their own kubeconfig do not need it.',
+      );
     case 'left-alone':
-      return {
-        link,
-        state: 'apart',
-        says: problem ?? `${secret} is left alone`,
-        next: `To use the proxy, set its server to https://${name}.<namespace>:6443.`,
-      };
+      return link(
+        'kubeconfig',
+        'apart',
+        problem ?? `${secret} is left alone`,
+        `To use the proxy, set its server to https://${name}.<namespace>:6443.`,
+      );
     case 'direct':
-    case 'unread':
-      return published
-        ? {
-            link,
-            state: 'broken',
-            says: `${kubeconfig === 'unread' ? 'as far as is known, ' : ''}${secret} does not point to the Service yet`,
-            next: `The first instance with a ready slice writes it: run isthmus status there.`,
-          }
-        : { link, state: 'waits', says: `${secret} does not point to the Service`, next: null };
+    case 'unread': {
+      const says = `${secret} does not point to the Service`;
+      if (!published) return link('kubeconfig', 'waits', says);
+      const doubt = kubeconfig === 'unread' ? 'as far as is known, ' : '';
+      const next = 'The first instance with a ready slice writes it: run isthmus status there.';
+      return link('kubeconfig', 'broken', `${doubt}${says} yet`, next);
+    }
   }
 }

@@ -1,8 +1,7 @@
 // The text of an explanation: the answer first, then what to do, then the entire chain. Pure.
 import type { Explanation, LinkState } from './explanation.ts';
-import { wrapped } from './wrapped-text.ts';
+import { PAGE_WIDTH as WIDTH, wrapped } from './wrapped-text.ts';
 
-const WIDTH = 100;
 const MARKS: Readonly<Record<LinkState, string>> = {
   ok: 'ok',
   broken: 'BROKEN',

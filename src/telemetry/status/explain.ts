@@ -2,9 +2,10 @@
 // first broken link comes first. A pure function of the answer of /status.
 import { nearestFew } from '../../cli/config/nearest.ts';
 import type { ClusterState } from '../../control/desired/cluster-status.ts';
+import { endpointText } from '../../routing/endpoint.ts';
 import { pressureNotes } from '../metrics/pressure.ts';
 import { publishedLinks } from './explain-published.ts';
-import type { Explanation, Link, LinkName, LinkState } from './explanation.ts';
+import { type Explanation, type Link, type LinkName, link } from './explanation.ts';
 import { listenerSentence } from './listener-text.ts';
 import type { ClusterView, StatusView } from './status.ts';
 
@@ -35,13 +36,6 @@ export function explain(view: StatusView, asked: string): Explanation {
       .map((listener) => listenerSentence(listener)),
   };
 }
-
-const link = (name: LinkName, state: LinkState, says: string, next: string | null = null): Link => ({
-  link: name,
-  state,
-  says,
-  next,
-});
 
 /** The links from the object to the route. If one is broken, this instance serves no client of the cluster. */
 function ownLinks(cluster: ClusterView, view: StatusView): Link[] {
@@ -109,12 +103,13 @@ function keptNote(state: ClusterState, reason: string): string {
 
 function backendText({ backends }: ClusterView): string {
   return backends
-    .map(({ address, port, netns, up, lastProbe }) => {
-      const where = `${address.includes(':') ? `[${address}]` : address}:${port} in ${netns}`;
+    .map((backend) => {
+      const { netns, up, lastProbe } = backend;
+      const where = `${endpointText(backend)} in ${netns}`;
       if (lastProbe === null) return `${where} ${up ? 'is up' : 'was not checked yet'}`;
       const { ok, error, at, durationMs } = lastProbe;
-      const verdict = up ? 'is up' : ok ? 'is coming up' : 'is down';
-      return `${where} ${verdict} (${ok ? `passed in ${durationMs} ms` : (error ?? 'failed')} at ${at})`;
+      const downText = ok ? 'is coming up' : 'is down';
+      return `${where} ${up ? 'is up' : downText} (${ok ? `passed in ${durationMs} ms` : (error ?? 'failed')} at ${at})`;
     })
     .join('; ');
 }

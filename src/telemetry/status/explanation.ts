@@ -1,4 +1,4 @@
-// The types of an explanation.
+// The parts of an explanation. Pure.
 
 /**
  * `ok`: the link works. `broken`: the link itself is the cause. `waits`: it cannot work before an earlier link does.
@@ -14,6 +14,13 @@ export interface Link {
   /** What to do about it; null if there is nothing to do. */
   readonly next: string | null;
 }
+
+export const link = (name: LinkName, state: LinkState, says: string, next: string | null = null): Link => ({
+  link: name,
+  state,
+  says,
+  next,
+});
 
 export type LinkName =
   | 'object'

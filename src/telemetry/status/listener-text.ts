@@ -1,38 +1,25 @@
 // The text of additional listeners in `isthmus status` and `isthmus explain`, in columns and sentences. Pure.
 import type { ListenerView, MemberView } from './listener-view.ts';
-import { wrapped } from './wrapped-text.ts';
+import { counted, tableLines, PAGE_WIDTH as WIDTH, wrapped } from './wrapped-text.ts';
 
-const WIDTH = 100;
-const NARROWEST = 40;
 /** A listener with more members shows only those that are not ready. */
 const MOST_MEMBERS = 8;
-const TITLES = ['listener', 'cluster', 'state', 'ready'] as const;
 
 export function listenerLines(listeners: readonly ListenerView[]): string[] {
   if (listeners.length === 0) return [];
-  const rows = listeners.map(({ name, cluster, state, counts }) => [
-    name,
-    cluster,
-    state,
-    `${counts.ready}/${counts.ready + counts.notReady}`,
-  ]);
-  const widths = TITLES.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => (row[column] as string).length)),
-  );
-  const head = (cells: readonly string[]) =>
-    `  ${cells.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ')}  `;
-  const lines = [
-    `${listeners.length} ${listeners.length === 1 ? 'listener' : 'listeners'}`,
-    head(TITLES).trimEnd(),
+  const rows = listeners.map((listener) => {
+    const { name, cluster, state, counts } = listener;
+    const ready = `${counts.ready}/${counts.ready + counts.notReady}`;
+    return {
+      cells: [name, cluster, state, ready],
+      sentence: whereText(listener),
+      below: memberLines(listener),
+    };
+  });
+  return [
+    counted(listeners.length, 'listener'),
+    ...tableLines([{ cells: ['listener', 'cluster', 'state', 'ready'] }, ...rows]),
   ];
-  for (const [i, listener] of listeners.entries()) {
-    const start = head(rows[i] as string[]);
-    const isWide = WIDTH - start.length < NARROWEST;
-    if (isWide) lines.push(start.trimEnd(), ...wrapped(`      ${whereText(listener)}`, WIDTH, 6));
-    else lines.push(...wrapped(`${start}${whereText(listener)}`, WIDTH, start.length));
-    lines.push(...memberLines(listener));
-  }
-  return lines;
 }
 
 /** One sentence: name, state, members, and what is wrong. */
@@ -65,7 +52,7 @@ function conditionText({
   if (state !== 'serving') return detail === null ? reason : `${reason}: ${detail}`;
   const where =
     protocol === 'TLS' ? `for ${serverNames[0] ?? 'no server name'}` : `on port ${listenPort ?? 'none'} here`;
-  return `${protocol} ${port} ${where}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;
+  return `${protocol} ${port} ${where}, ${counted(connections, 'connection')}`;
 }
 
 function memberLines({ members, counts }: ListenerView): string[] {

@@ -3,11 +3,7 @@
 import type { KubernetesStatus } from '../../control/apply/kubernetes-status.ts';
 import { listenerLines } from './listener-text.ts';
 import type { ClusterView, StatusView } from './status.ts';
-import { wrapped } from './wrapped-text.ts';
-
-const WIDTH = 100;
-/** A sentence in a narrower column is not readable. */
-const NARROWEST = 40;
+import { counted, tableLines, PAGE_WIDTH as WIDTH, wrapped } from './wrapped-text.ts';
 
 export function statusText(status: StatusView): string {
   const { kubernetes, clusters } = status;
@@ -54,29 +50,18 @@ function kubernetesLines({
 
 function clusterLines(clusters: readonly ClusterView[], isPublished: boolean): string[] {
   if (clusters.length === 0) return [];
-  const rows = clusters.map((cluster) => [
-    cluster.name,
-    cluster.state,
-    ...(isPublished ? [cluster.publication?.slice ?? '-', cluster.publication?.kubeconfig ?? '-'] : []),
-  ]);
-  const titles = isPublished ? ['cluster', 'state', 'slice', 'kubeconfig'] : null;
-  const widths = (titles ?? ['cluster', 'not-proxied']).map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => (row[column] as string).length)),
-  );
-  const head = (cells: readonly string[]) =>
-    `  ${cells.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ')}  `;
-  const lines = titles === null ? [] : [head(titles).trimEnd()];
-  for (const [i, cluster] of clusters.entries()) {
-    const start = head(rows[i] as string[]);
-    // After a long name the sentence starts on its own line.
-    const indent = WIDTH - start.length < NARROWEST ? 6 : start.length;
-    const first =
-      indent === 6 ? [start.trimEnd(), ...wrapped(`      ${whereText(cluster)}`, WIDTH, 6)] : null;
-    lines.push(...(first ?? wrapped(`${start}${whereText(cluster)}`, WIDTH, indent)));
-    const problem = cluster.publication?.problem ?? null;
-    if (problem !== null) lines.push(...wrapped(`    ! ${problem}`, WIDTH, 6));
-  }
-  return lines;
+  const rows = clusters.map((cluster) => {
+    const { name, state, publication } = cluster;
+    const published = isPublished ? [publication?.slice ?? '-', publication?.kubeconfig ?? '-'] : [];
+    const problem = publication?.problem ?? null;
+    return {
+      cells: [name, state, ...published],
+      sentence: whereText(cluster),
+      below: problem === null ? [] : wrapped(`    ! ${problem}`, WIDTH, 6),
+    };
+  });
+  if (!isPublished) return tableLines(rows, ['cluster', 'not-proxied']);
+  return tableLines([{ cells: ['cluster', 'state', 'slice', 'kubeconfig'] }, ...rows]);
 }
 
 function whereText({ state, backend, netns, connections, reason }: ClusterView): string {
@@ -88,5 +73,3 @@ function whereText({ state, backend, netns, connections, reason }: ClusterView):
 /** The first group of an id is enough for a person to distinguish networks. */
 const shortened = (netns: string): string =>
   netns.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, '$1-…');
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
