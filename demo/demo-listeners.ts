@@ -131,7 +131,7 @@ export class ListenerStory {
     const after = await this.#visits(to, 3);
     narrator.check(
       after.every((name) => name === GREEN.name) && (await this.#counts()).ignored === BLUE.length,
-      'now all clients go to green-1, and the blue machines are Ignored: the way back is as fast',
+      'now all clients go to green-1, and the blue machines are Ignored: the switch back is as fast',
     );
   }
 

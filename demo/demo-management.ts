@@ -1,4 +1,4 @@
-// The demo's management cluster: the embedded Kubernetes API over HTTPS, its users, and the objects that Cluster API would create.
+// The demo's management cluster: the in-memory Kubernetes API over HTTPS, its users, and the objects that Cluster API would create.
 // It publishes nothing itself: the demo shows how Isthmus does that.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -307,10 +307,10 @@ export class DemoStory {
     const { problems } = await proxy.status();
     const foreign = `${management.url}/api/v1/namespaces/kube-system/secrets`;
     const status = await statusOf(foreign, management.ca, management.token('isthmus'));
-    const told = problems.map(({ origin, reason }) => `${origin}: ${reason}`).join('; ');
+    const list = problems.map(({ origin, reason }) => `${origin}: ${reason}`).join('; ');
     narrator.check(
       problems.length === 0,
-      `its user has exactly the ${RULES} rules of src/control/objects/needed-rights.ts, and no right is missing${told}`,
+      `its user has exactly the ${RULES} rules of src/control/objects/needed-rights.ts, and no right is missing${list}`,
     );
     narrator.check(
       status === 403,

@@ -48,10 +48,10 @@ async function demo(args: readonly string[]): Promise<number> {
   const run = new DemoRun(forwards);
   try {
     const once = args.includes('--once');
-    const told = run.tell(once).then(() => true);
-    if (!(await Promise.race([told, stopped.then(() => false)]))) {
+    const story = run.tell(once).then(() => true);
+    if (!(await Promise.race([story, stopped.then(() => false)]))) {
       run.fallSilent();
-      told.catch(() => {}); // the interrupted step fails, as expected
+      story.catch(() => {}); // the interrupted step fails, as expected
       say('\nInterrupted before the end.');
       return 130;
     }

@@ -49,7 +49,13 @@ export async function atRest(clusters: number, say: (text: string) => void): Pro
         measured: `${all} (${management.api.openWatches} watches open)`,
         met: all <= 12 + management.api.openWatches,
       },
-      { what: 'of them writes', upstream: written, goal: '≤ 6', measured: String(writes), met: writes <= 6 },
+      {
+        what: 'writes among these calls',
+        upstream: written,
+        goal: '≤ 6',
+        measured: String(writes),
+        met: writes <= 6,
+      },
       {
         what: `memory, CPU idle, ${clusters} clusters`,
         upstream: clusters === 50 ? '186 MB, 7.3 %' : '–',

@@ -64,7 +64,7 @@ export async function fleet(
     renewing = others.filter((instance) => !dead.has(instance));
     const deadFrom = performance.now();
     const left = clusters * (instances - 2);
-    await patiently('their slices are collected', () => management.slices().length === left);
+    await patiently('their slices are deleted', () => management.slices().length === left);
     const collectedMs = performance.now() - deadFrom;
     await new Promise((resolve) => setTimeout(resolve, 12_000));
     const { body } = await isthmus.get('/metrics');
@@ -85,21 +85,21 @@ export async function fleet(
         met: true,
       },
       {
-        what: 'the same: two instances die → their slices are collected',
+        what: 'the same: two instances die → their slices are deleted',
         upstream: '–',
         goal: '30 s + one pass',
         measured: seconds(collectedMs),
         met: null,
       },
       {
-        what: 'the same: p99 of a turn, from the start to the end of the collection',
+        what: 'the same: p99 of a turn, from the start to the last deletion',
         upstream: '–',
         goal: '< 50 ms',
         measured: `≤ ${p99} ms (upper end of its bucket)`,
         met: p99 <= 50,
       },
       {
-        what: 'the same: heap of the control thread after a collection',
+        what: 'the same: heap of the control thread after a garbage collection',
         upstream: '–',
         goal: '< 150 MB',
         measured: `${heap.toFixed(0)} MB; ${rss.toFixed(0)} MB resident in all`,

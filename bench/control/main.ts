@@ -52,16 +52,16 @@ const times = parts
   .join('; ');
 const text = `# The control loop, measured
 
-\`npm run bench -- control\`, each part once, the built program against the embedded management API, tenants in real
-namespaces, default settings. When (UTC), the load of the machine then, and the priority of the benchmark: ${times}.
-The column "measured" is of this run. The column "upstream" is of magnum-cluster-api-proxy 0.38.2 on real Kubernetes 1.35, measured once
-(¹ through DNS, Service and kube-proxy, which are not part of our number here; the end-to-end suite measures with them).
+\`npm run bench -- control\` measures each part once: the built program with default settings, the in-memory management API, and tenants in real
+namespaces. Time of each part (UTC), load average of the machine, and priority of the benchmark: ${times}.
+The column "measured" shows this run. The column "upstream" shows magnum-cluster-api-proxy 0.38.2 on a real Kubernetes 1.35, measured once.
+¹ includes DNS, Service and kube-proxy. The measured value does not include them; the end-to-end suite measures with them.
 
 ${table(all)}
 
-CPU is user and system time of all threads. A turn is timed by the program itself (\`isthmus_control_turn_seconds\`), by the wall clock, while
-the embedded API runs on the same machine: where the load says that it was busy with other work too, that is in it, and
-\`node bench/control/turn.ts\` tells the CPU time of a turn alone.
+CPU is the user and system time of all threads. The program itself measures each turn by the wall clock (\`isthmus_control_turn_seconds\`). The
+in-memory API runs on the same machine. If the load average shows other work, the turn time includes that load.
+\`node bench/control/turn.ts\` measures only the CPU time of a turn.
 
 ${machineText(machineFacts())}.
 `;

@@ -53,7 +53,7 @@ export async function reaction(say: (text: string) => void): Promise<readonly Ro
       await when(slices(TIMES.appear));
     }
 
-    say('the netns is made anew under its name');
+    say('the netns is recreated under its name');
     const recreated: number[] = [];
     for (let i = 0; i < TIMES.recreate; i += 1) {
       await pause();
@@ -93,7 +93,7 @@ export async function reaction(say: (text: string) => void): Promise<readonly Ro
         met: median(revived) <= 2000,
       },
       {
-        what: 'netns made anew → serving again',
+        what: 'netns recreated → serving again',
         upstream: '> 45 s',
         goal: '≤ 2 s',
         measured: spread(recreated),

@@ -47,9 +47,9 @@ const stored = (object: { metadata?: object }, version: number) =>
   );
 
 const keyOf = ({ metadata }: KubeObject) => metadata.name;
-const services = new Mirror({ project: observedService, keyOf, onRejected: fail });
-const slices = new Mirror({ project: observedSlice, keyOf, onRejected: fail });
-const leases = new Mirror({ project: observedLease, keyOf, onRejected: fail });
+const services = new Mirror({ project: observedService, keyOf });
+const slices = new Mirror({ project: observedSlice, keyOf });
+const leases = new Mirror({ project: observedLease, keyOf });
 let version = 0;
 for (const cluster of names) {
   const facts = {
@@ -80,9 +80,8 @@ function sliceOf(cluster: string, instance: string, port = 6443) {
     tags: {},
   });
 }
-function fail(key: string, reason: string): never {
-  throw new Error(`${key}: ${reason}`);
-}
+for (const mirror of [services, slices])
+  for (const [key, reason] of mirror.rejected()) throw new Error(`${key}: ${reason}`);
 
 const readings: ClusterReading[] = names.map((name, i) => ({
   kind: 'proxied',

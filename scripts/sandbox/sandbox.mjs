@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { MissingError, requireTools } from '../setup/problems.mjs';
 
 const SHARED = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
-const WAYS = {
+const MODES = {
   root: SHARED,
   user: ['--user', '--map-root-user', ...SHARED],
 };
@@ -32,7 +32,7 @@ done
 `;
 
 function capabilityProblem(attempts) {
-  const tried = attempts.map(({ way, error }) => `as ${way}: ${error}`).join('; ');
+  const tried = attempts.map(({ mode, error }) => `as ${mode}: ${error}`).join('; ');
   const isRoot = process.getuid() === 0;
   return new MissingError([
     {
@@ -47,15 +47,15 @@ function capabilityProblem(attempts) {
 }
 
 /** Tries each set of unshare arguments and returns the first one that works on this machine. */
-function workingWay() {
+function workingArguments() {
   const attempts = [];
-  for (const way of process.getuid() === 0 ? ['root', 'user'] : ['user']) {
-    const { status, stderr } = spawnSync('unshare', [...WAYS[way], 'sh', '-c', PREPARE], {
+  for (const mode of process.getuid() === 0 ? ['root', 'user'] : ['user']) {
+    const { status, stderr } = spawnSync('unshare', [...MODES[mode], 'sh', '-c', PREPARE], {
       encoding: 'utf8',
       timeout: 20_000,
     });
-    if (status === 0) return WAYS[way];
-    attempts.push({ way, error: (stderr || '').trim().split('\n')[0] || `exit code ${status}` });
+    if (status === 0) return MODES[mode];
+    attempts.push({ mode, error: (stderr || '').trim().split('\n')[0] || `exit code ${status}` });
   }
   throw capabilityProblem(attempts);
 }
@@ -95,7 +95,7 @@ export function leaveWithNpm() {
 /** Throws a MissingError if this machine cannot run a sandbox. */
 export function requireSandbox() {
   requireTools(['unshare', 'mount', 'ip', 'openssl']);
-  workingWay();
+  workingArguments();
 }
 
 /**
@@ -104,10 +104,10 @@ export function requireSandbox() {
  */
 export function runInSandbox(command, args, { cwd, env, onStart = () => {} }) {
   requireTools(['unshare', 'mount', 'ip']);
-  const way = workingWay();
+  const mode = workingArguments();
   return new Promise((resolve, reject) => {
     // The child runs in its own session. Ctrl-C reaches only this process, and the command gets each signal exactly once.
-    const child = spawn('unshare', [...way, 'sh', '-c', INIT, 'isthmus-sandbox', command, ...args], {
+    const child = spawn('unshare', [...mode, 'sh', '-c', INIT, 'isthmus-sandbox', command, ...args], {
       cwd,
       env,
       detached: true,

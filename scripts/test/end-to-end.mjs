@@ -79,11 +79,11 @@ export async function runEndToEnd(args, env, { name: suite, sites, around } = EN
     process.stderr.write(`${code === 0 ? '✓' : '✗'} ${name} took ${inMinutes(Date.now() - from)}\n`);
     return { name, code, logs, failed };
   };
-  const lane = async () => {
+  const runFiles = async () => {
     for (let name = waiting.shift(); name !== undefined && !interrupted; name = waiting.shift())
       outcomes.push(await runFile(name));
   };
-  await Promise.all(Array.from({ length: sitesAtATime(sites) }, lane));
+  await Promise.all(Array.from({ length: sitesAtATime(sites) }, runFiles));
 
   const failed = outcomes.filter(({ code }) => code !== 0);
   const untried = waiting.length === 0 ? '' : `, ${waiting.length} not begun`;
