@@ -14,13 +14,16 @@ const floods = [
   'test/attacks/health-flood.test.ts',
   'test/attacks/hello-flood.test.ts',
   'test/attacks/slots.test.ts',
+  // These two judge what the whole machine does: socket queues, and clients that must be served within seconds.
+  'test/attacks/dark-backends.test.ts',
+  'test/attacks/stalled-readers.test.ts',
 ];
 
 /**
  * Many files wait for seconds, for example until a Lease expires. The other processes use the cores meanwhile. docs/architecture/tests.md
  * says what was measured.
  */
-const SIDE_BY_SIDE = 4;
+const SIDE_BY_SIDE = 6;
 
 // Files of test/ run in a process each: tests count descriptors and threads of their process, and a test that dies by a signal must not
 // end the others. Tests beside the sources do neither: they share a worker for each core, because a new process costs more than most of

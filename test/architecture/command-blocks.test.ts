@@ -117,13 +117,13 @@ test('every command block has a class, and its commands and files exist', () => 
   expect([...byPage.values()].flatMap(problemsOf)).toEqual([]);
 });
 
-test('the pages were read: there are blocks of every class, and commands of Isthmus in them', () => {
+test('the check finds blocks of every class, and commands of Isthmus in them', () => {
   expect(new Set(blocks.map(({ info }) => info))).toEqual(new Set(CLASSES));
   const commands = blocks.flatMap(({ text }) => commandsIn(text));
   expect(commands.filter(({ words }) => isthmusArguments(words) !== null).length).toBeGreaterThan(15);
 });
 
-describe('rejected', () => {
+describe('the check rejects', () => {
   test.each([
     ['a block without a class', '', 'ls', 'the fence is "sh "'],
     ['a class that does not exist', 'runs', 'ls', 'the fence is "sh runs"'],
@@ -162,7 +162,7 @@ describe('rejected', () => {
   });
 });
 
-describe('accepted', () => {
+describe('the check accepts', () => {
   test.each([
     ['a comment and a quoted separator', `echo 'isthmus stat; isthmus x' # isthmus stat`],
     ['a file that a command before it wrote', 'kubectl get x -o yaml > old.yaml\nkubectl apply -f old.yaml'],

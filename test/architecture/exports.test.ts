@@ -1,9 +1,9 @@
-// Dead exports of src/: what no other file imports is not exported, and what only tests import is part of its own file's work.
-// `npm run check` runs this file.
+// The exports of src/: another file imports each of them, and an exported type name means one thing. A value that only tests import must
+// also be used in its own file. `npm run check` runs this file.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -42,7 +42,7 @@ function declared(statement: Node): Export[] {
   return names.map((name) => ({ name, isType }));
 }
 
-/** What a file imports from files of ours, as `<path>#<name>`; the name `*` stands for all names. */
+/** The imports of a file from other files of the repository, as `<path>#<name>`. The name `*` stands for all names. */
 function importsOf(path: string, source: string): string[] {
   const found: string[] = [];
   for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
@@ -84,38 +84,102 @@ function deadExports(sources: Sources): string[] {
   });
 }
 
-test.each<[title: string, sources: Sources, dead: string[]]>([
-  ['a value that no file imports', { 'src/a.ts': 'export const a = 1; a;' }, ['src/a.ts: a']],
-  ['a type that no file names', { 'src/a.ts': 'export interface A {}' }, ['src/a.ts: A']],
-  ['a type in a signature', { 'src/a.ts': 'export type A = 1; type B = A;' }, []],
-  [
-    'a value that only a test uses',
-    { 'src/a.ts': 'export const a = 1;', 'test/b.ts': "import { a } from '../src/a.ts';" },
-    ['src/a.ts: a, which only tests use'],
-  ],
-  [
-    'a value that a test and its own file use',
-    { 'src/a.ts': 'export const a = 1; f(a);', 'src/a.test.ts': "import { a } from './a.ts';" },
-    [],
-  ],
-  [
-    'a value that another file uses',
-    { 'src/a.ts': 'export const a = 1;', 'src/b.ts': "import { a } from './a.ts';" },
-    [],
-  ],
-  ['everything', { 'src/a.ts': 'export const a = 1;', 'src/b.ts': "import * as a from './a.ts';" }, []],
-  ['a computed import', { 'src/a.ts': 'export const a = 1;', 'src/b.ts': "await import('./a.ts');" }, []],
-])('%s', (_title, sources, dead) => {
-  expect(deadExports(sources)).toEqual(dead);
+const TYPE_DECLARATIONS = ['TSInterfaceDeclaration', 'TSTypeAliasDeclaration', 'ClassDeclaration'];
+
+/** Names of exported types that another file of src declares too, exported or not. */
+function ambiguousTypes(sources: Sources): string[] {
+  const places = new Map<string, { path: string; isExported: boolean }[]>();
+  for (const [path, source] of Object.entries(sources)) {
+    if (!isProduct(path)) continue;
+    for (const statement of parseAst(source, { lang: 'ts' }).body as unknown as readonly Node[]) {
+      const isExported = statement.type === 'ExportNamedDeclaration';
+      const declaration = isExported ? statement.declaration : statement;
+      if (!isNode(declaration) || !TYPE_DECLARATIONS.includes(declaration.type)) continue;
+      const name = nameOf(declaration.id);
+      places.set(name, [...(places.get(name) ?? []), { path, isExported }]);
+    }
+  }
+  return [...places].flatMap(([name, declarations]) =>
+    declarations.length > 1 && declarations.some(({ isExported }) => isExported)
+      ? [`${name}: ${declarations.map(({ path }) => path).join(', ')}`]
+      : [],
+  );
+}
+
+describe('a dead export', () => {
+  test.each<[title: string, sources: Sources, dead: string[]]>([
+    ['is a value that no file imports', { 'src/a.ts': 'export const a = 1; a;' }, ['src/a.ts: a']],
+    ['is a type that no file names', { 'src/a.ts': 'export interface A {}' }, ['src/a.ts: A']],
+    ['is not a type in a signature', { 'src/a.ts': 'export type A = 1; type B = A;' }, []],
+    [
+      'is a value that only a test uses',
+      { 'src/a.ts': 'export const a = 1;', 'test/b.ts': "import { a } from '../src/a.ts';" },
+      ['src/a.ts: a, which only tests use'],
+    ],
+    [
+      'is not a value that a test and its own file use',
+      { 'src/a.ts': 'export const a = 1; f(a);', 'src/a.test.ts': "import { a } from './a.ts';" },
+      [],
+    ],
+    [
+      'is not a value that another file uses',
+      { 'src/a.ts': 'export const a = 1;', 'src/b.ts': "import { a } from './a.ts';" },
+      [],
+    ],
+    [
+      'is not a value of a file that another file imports as a whole',
+      { 'src/a.ts': 'export const a = 1;', 'src/b.ts': "import * as a from './a.ts';" },
+      [],
+    ],
+    [
+      'is not a value of a file that another file imports at run time',
+      { 'src/a.ts': 'export const a = 1;', 'src/b.ts': "await import('./a.ts');" },
+      [],
+    ],
+  ])('%s', (_title, sources, dead) => {
+    expect(deadExports(sources)).toEqual(dead);
+  });
 });
 
-test('src has no dead export', () => {
+test.each<[title: string, sources: Sources, ambiguous: string[]]>([
+  [
+    'two exported types of one name are ambiguous',
+    { 'src/a.ts': 'export interface A {}', 'src/b.ts': 'export type A = 1;' },
+    ['A: src/a.ts, src/b.ts'],
+  ],
+  [
+    'a private type with the name of an exported class is ambiguous',
+    { 'src/a.ts': 'export class A {}', 'src/b.ts': 'interface A {}' },
+    ['A: src/a.ts, src/b.ts'],
+  ],
+  [
+    'private types of one name are not ambiguous',
+    { 'src/a.ts': 'interface A {}', 'src/b.ts': 'interface A {}' },
+    [],
+  ],
+  [
+    'a type of a test is not ambiguous',
+    { 'src/a.ts': 'export interface A {}', 'src/a.test.ts': 'interface A {}' },
+    [],
+  ],
+])('%s', (_title, sources, ambiguous) => {
+  expect(ambiguousTypes(sources)).toEqual(ambiguous);
+});
+
+describe('src', () => {
   const paths = ['src', 'test', 'demo', 'bench', 'scripts'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts'))
       .map((path) => join(folder, path)),
   );
   const sources = Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
-  expect(paths.filter(isProduct).length).toBeGreaterThan(200);
-  expect(deadExports(sources)).toEqual([]);
+
+  test('has no dead export', () => {
+    expect(paths.filter(isProduct).length).toBeGreaterThan(200);
+    expect(deadExports(sources)).toEqual([]);
+  });
+
+  test('declares the name of each exported type once', () => {
+    expect(ambiguousTypes(sources)).toEqual([]);
+  });
 });

@@ -1,5 +1,5 @@
-// Walks the imports of src/ and fails on one that goes against the direction of the design: `npm run check` runs this file.
-// The table below is the rule; everything is read off the syntax tree, so neither comments nor strings can mislead it.
+// Reads the imports of src/ and fails on one against the direction of the design. `npm run check` runs this file.
+// The tables below are the rules. The facts come from the syntax tree, so comments and strings do not count.
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
@@ -8,23 +8,34 @@ import { describe, expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 
 interface Allowed {
-  /** Folders or files that may be imported; each may always import its own folder. */
+  /** Folders or files that may be imported. Each folder may also import its own files. */
   readonly anything?: readonly string[];
-  /** Those of which only types may be. */
+  /** Folders or files of which only types may be imported. */
   readonly types?: readonly string[];
 }
 
-/** The names of the log fields: vocabulary that every part that logs may use, and that loads nothing. */
+interface Stage extends Allowed {
+  /** The folders or files of the stage that may send reading requests to Kubernetes. */
+  readonly reads?: readonly string[];
+  /** Those that may send writing requests. */
+  readonly writes?: readonly string[];
+}
+
+/** The names of the log fields: vocabulary for every part that logs. It loads nothing. */
 const LOG_FIELDS = 'telemetry/log/log-fields.ts';
 
 /**
- * The stages of src/control in their order, and what each may import besides the stages before it. A stage never imports a later one,
- * nor the loop. Of the stages only sources and instance can watch Kubernetes; world, desired and plan cannot even ask it.
+ * The stages of src/control in their order, and what each may import besides the stages before it. A stage never imports a later stage
+ * or the loop. Only sources and instance can watch Kubernetes. World, desired and plan send no requests.
  */
-const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
+const STAGES: readonly (readonly [name: string, besides: Stage])[] = [
   ['objects', { anything: ['kube/labels', 'kube/persistent-map.ts'] }],
-  ['sources', { anything: ['kube'] }],
-  ['instance', { anything: ['kube'] }],
+  ['sources', { anything: ['kube'], reads: ['control/sources'] }],
+  // The Lease is renewed where it is watched.
+  [
+    'instance',
+    { anything: ['kube'], reads: ['control/instance'], writes: ['control/instance/instance-lease.ts'] },
+  ],
   ['world', { types: ['health', 'netns', 'routing'] }],
   ['desired', { anything: ['health', 'routing'], types: ['netns'] }],
   ['plan', { anything: ['routing/changes.ts'] }],
@@ -33,6 +44,9 @@ const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
     {
       anything: ['kube/abortable.ts', 'kube/api-path.ts', 'kube/kube-error.ts', 'kube/object-answer.ts'],
       types: ['kube', LOG_FIELDS],
+      // It reads the kubeconfig just before it writes it, and does not keep it.
+      reads: ['control/apply/kubeconfig-write.ts'],
+      writes: ['control/apply'],
     },
   ],
 ];
@@ -42,7 +56,7 @@ const stageRule = ({ anything = [], types = [] }: Allowed, index: number): Allow
   types,
 });
 
-/** By folder or file of src/; the longest that a file lies in is its rule. */
+/** By folder or file of src/. The longest path that contains a file is its rule. */
 const RULES: Readonly<Record<string, Allowed>> = {
   tls: {},
   netns: {},
@@ -50,20 +64,23 @@ const RULES: Readonly<Record<string, Allowed>> = {
   routing: { types: ['netns/netns-ref.ts'] },
   health: { anything: ['netns'] },
   ...Object.fromEntries(STAGES.map(([, besides], index) => [stage(index), stageRule(besides, index)])),
-  // The loop, and the wiring of the publisher: they see every stage, and no stage sees them.
+  // The loop and the wiring of the publisher import every stage, and no stage imports them.
   control: { types: ['health', 'kube', 'netns', 'routing'] },
   proxy: { anything: ['netns', 'routing', 'tls'] },
-  // Under a supervisor, and upgrades: knows sockets and processes, nothing of clusters.
+  // systemd and upgrades: sockets and processes, no clusters.
   lifecycle: { anything: ['netns'], types: [LOG_FIELDS] },
-  // Pure readers of what a flag may say: the words that others are refused with are theirs.
-  'cli/config': { anything: ['control/objects/resource-tags.ts', 'kube/labels'] },
+  // Pure readers of flag values. Other parts show their errors.
+  'cli/config': {
+    anything: ['control/objects/resource-tags.ts', 'kube/labels'],
+    types: ['lifecycle/settings-environment.ts'],
+  },
   telemetry: {
     anything: ['cli/config', 'netns/descriptor.ts', 'routing'],
     types: ['control', 'health', 'proxy'],
   },
-  // The commands ask a process that runs; of the parts they load only what shows the answer.
+  // The commands ask a running process. They load only the parts that show its answer.
   cli: { anything: ['lifecycle', 'routing', 'telemetry/status'], types: ['telemetry'] },
-  // A program of its own: it asks every part whether it could work, and none of them knows it.
+  // A separate program: it checks whether each part could work. No part imports it.
   'cli/doctor': {
     anything: [
       'cli/admin-client.ts',
@@ -78,7 +95,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   },
   'version.ts': {},
   'listener-ports.ts': { anything: ['proxy', 'routing'], types: ['cli/config'] },
-  // The main thread's side: of what runs in the control thread it knows the shape of what is handed over, and loads nothing.
+  // The main thread's side. It imports only types of the control thread's messages.
   'control/settled-result.ts': { anything: ['routing/changes.ts'], types: ['control'] },
   'control-thread/control-changes.ts': { anything: ['routing'], types: ['control'] },
   'control-thread/control-messages.ts': {
@@ -106,7 +123,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
     ],
     types: ['control', 'control-thread', 'lifecycle'],
   },
-  // The control thread's side: it pays for every module once more, so nothing of log, metrics or admin.
+  // The control thread's side. Each module costs memory a second time, so it loads no log, metrics or admin server.
   'control-thread/control-outbox.ts': {
     anything: ['control-thread/control-changes.ts'],
     types: ['control'],
@@ -143,22 +160,22 @@ const RULES: Readonly<Record<string, Allowed>> = {
   },
 };
 
-/** What the rule of a file is filed under; null: it has none. */
+/** The key of the rule for a file; null: there is none. */
 function placeOf(path: string): string | null {
   const places = Object.keys(RULES).filter((place) => isWithin(path, [place]));
   return places.sort((a, b) => b.length - a.length)[0] ?? null;
 }
 
-/** Reading the environment deep inside logic makes settings that no page can list. */
+/** A setting that logic reads from the environment would be missing on the page of flags and variables. */
 const MAY_READ_ENVIRONMENT = ['main.ts', 'control-thread/control-thread.ts', 'netns/native.ts'];
 const MAY_LOAD_ADDONS = ['netns/native.ts'];
-/** Of src/control. The Lease is renewed where it is watched; a kubeconfig is read just before it is written, and never kept. */
-const MAY_ASK_KUBERNETES = ['control/sources', 'control/instance', 'control/apply/kubeconfig-write.ts'];
-const MAY_WRITE_KUBERNETES = ['control/apply', 'control/instance/instance-lease.ts'];
-const isWriting = (method: string): boolean => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method);
+const MAY_READ_KUBERNETES = STAGES.flatMap(([, { reads = [] }]) => reads);
+const MAY_WRITE_KUBERNETES = STAGES.flatMap(([, { writes = [] }]) => writes);
+const isWriting = (method: string | null): boolean =>
+  method !== null && ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method);
 
 interface Import {
-  /** null: computed, so it is unknown. */
+  /** null: computed at run time. */
   readonly specifier: string | null;
   readonly isType: boolean;
 }
@@ -167,8 +184,8 @@ interface Facts {
   readonly imports: readonly Import[];
   readonly readsEnvironment: boolean;
   readonly loadsAddons: boolean;
-  /** HTTP methods that stand in an object as `method`. */
-  readonly methods: readonly string[];
+  /** The values of `method` in object literals; null: computed at run time. */
+  readonly methods: readonly (string | null)[];
 }
 
 /** By path below src/. */
@@ -197,7 +214,7 @@ function factsOf(source: string): Facts {
   const imports: Import[] = [];
   let readsEnvironment = false;
   let loadsAddons = false;
-  const methods: string[] = [];
+  const methods: (string | null)[] = [];
   for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
     switch (node.type) {
       case 'ImportDeclaration':
@@ -238,11 +255,10 @@ function factsOf(source: string): Facts {
           readsEnvironment = true;
         break;
       }
-      case 'Property': {
-        const method = named(node.key, 'method') ? literal(node.value) : null;
-        if (method !== null) methods.push(method);
+      case 'ObjectExpression':
+        for (const { key, value } of node.properties as readonly Node[])
+          if (named(key, 'method')) methods.push(literal(value));
         break;
-      }
       case 'Literal':
         if (literal(node)?.endsWith('.node')) loadsAddons = true;
         break;
@@ -272,7 +288,7 @@ function violations(sources: Sources, dependencies: readonly string[]): string[]
     edges.set(path, targets);
     for (const { specifier, isType } of facts.imports) {
       if (specifier === null) {
-        found.push(`${path} imports what only running it tells`);
+        found.push(`${path} imports a computed path`);
       } else if (!specifier.startsWith('.')) {
         const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
         if (!isBuiltin(specifier) && !dependencies.includes(name))
@@ -288,7 +304,8 @@ function violations(sources: Sources, dependencies: readonly string[]): string[]
       found.push(`${path} reads the environment`);
     if (facts.loadsAddons && !isWithin(path, MAY_LOAD_ADDONS)) found.push(`${path} loads an addon`);
     if (!isWithin(path, ['control'])) continue;
-    if (facts.methods.includes('GET') && !isWithin(path, MAY_ASK_KUBERNETES))
+    if (facts.methods.includes(null)) found.push(`${path} sends a request with a computed method`);
+    if (facts.methods.includes('GET') && !isWithin(path, MAY_READ_KUBERNETES))
       found.push(`${path} reads from Kubernetes`);
     if (facts.methods.some(isWriting) && !isWithin(path, MAY_WRITE_KUBERNETES))
       found.push(`${path} writes to Kubernetes`);
@@ -309,7 +326,7 @@ function edgeProblem(path: string, target: string, isType: boolean, sources: Sou
   return `${place} may not`;
 }
 
-/** Tarjan: the groups of files of which each reaches each other, types included. */
+/** Tarjan's algorithm: groups of files that import each other, directly or not. Type imports count. */
 function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[][] {
   const order = new Map<string, number>();
   const low = new Map<string, number>();
@@ -356,7 +373,7 @@ describe('the program', () => {
     expect(violations(sources, Object.keys(dependencies))).toEqual([]);
   });
 
-  test('was read: every folder that has a rule is there, and its imports were found', () => {
+  test('has a file for every rule, and the test finds its imports', () => {
     const paths = Object.keys(sources).filter((path) => !isTest(path));
     const places = new Set(paths.map((path) => placeOf(path) ?? path));
     expect([...places].sort()).toEqual(Object.keys(RULES).sort());
@@ -368,33 +385,37 @@ describe('the program', () => {
     });
   });
 
-  test('needs every right that it is given', () => {
+  test('uses every permission of the rules', () => {
     const facts = Object.keys(sources)
       .filter((path) => !isTest(path))
       .map((path) => ({ path, ...factsOf(sources[path] as string) }));
     const using = (fact: 'readsEnvironment' | 'loadsAddons') =>
       facts.filter((each) => each[fact]).map(({ path }) => path);
-    const asking = (isMeant: (method: string) => boolean) =>
+    const requesting = (isMeant: (method: string | null) => boolean) =>
       facts.filter(({ methods }) => methods.some(isMeant)).map(({ path }) => path);
     const isUsedIn = (place: string, paths: readonly string[]) =>
       paths.some((path) => isWithin(path, [place]));
     const reading = using('readsEnvironment');
-    const writing = asking(isWriting);
+    const writing = requesting(isWriting);
+    const readingKubernetes = requesting((method) => method === 'GET');
     expect(MAY_READ_ENVIRONMENT.filter((place) => !isUsedIn(place, reading))).toEqual([]);
     expect(MAY_WRITE_KUBERNETES.filter((place) => !isUsedIn(place, writing))).toEqual([]);
     expect(using('loadsAddons')).toEqual(MAY_LOAD_ADDONS);
-    expect(asking((method) => method === 'GET')).toContain('control/apply/kubeconfig-write.ts');
+    // The sources read through src/kube/watch.
+    expect(MAY_READ_KUBERNETES.filter((place) => !isUsedIn(place, readingKubernetes))).toEqual([
+      'control/sources',
+    ]);
   });
 });
 
-/** What stays in a clone, and what of the program it may load; types it may take from all of it. */
+/** Folders that are in a clone only, and the parts of the program that each may load. Types may come from all parts. */
 const AROUND: Readonly<Record<string, readonly string[]>> = {
   demo: ['test/fake-kube-api', 'src/control/objects'],
   'test/fake-kube-api': ['src/control/objects/needed-rights.ts'],
 };
 
 describe.each(Object.keys(AROUND))('%s', (place) => {
-  test('takes from the program no more than its vocabulary', () => {
+  test('loads only the vocabulary of the program', () => {
     const loaded = readdirSync(join(root, place), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !isTest(path))
       .map((path) => join(place, path))
@@ -421,20 +442,32 @@ describe('what one file imports', () => {
       [{ specifier: './a.ts', isType: true }],
     ],
     ['a type among values', `import { type A, b } from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
-    ['what it exports again', `export { a } from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
-    ['all that it exports again', `export * from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
+    [
+      'a value that it exports again',
+      `export { a } from './a.ts';`,
+      [{ specifier: './a.ts', isType: false }],
+    ],
+    ['everything that it exports again', `export * from './a.ts';`, [{ specifier: './a.ts', isType: false }]],
     [
       'a type that it exports again',
       `export type { A } from './a.ts';`,
       [{ specifier: './a.ts', isType: true }],
     ],
-    ['late', `const f = async () => (await import('./a.ts')).a;`, [{ specifier: './a.ts', isType: false }]],
     [
-      'late, by a name it computes',
+      'a value at run time',
+      `const f = async () => (await import('./a.ts')).a;`,
+      [{ specifier: './a.ts', isType: false }],
+    ],
+    [
+      'a computed path at run time',
       `const f = (name: string) => import(name);`,
       [{ specifier: null, isType: false }],
     ],
-    ['a type in place', `let a: import('./a.ts').A | null = null;`, [{ specifier: './a.ts', isType: true }]],
+    [
+      'a type inside an annotation',
+      `let a: import('./a.ts').A | null = null;`,
+      [{ specifier: './a.ts', isType: true }],
+    ],
     ['nothing, in a comment and in a string', `// import './a.ts'\nexport const b = "import './a.ts'";`, []],
     [
       'nothing, with exports of its own',
@@ -476,14 +509,14 @@ describe('what one file imports', () => {
   });
 });
 
-describe('refused', () => {
+describe('the rules reject', () => {
   const value = (path: string) => `import '${path}';`;
   const type = (path: string) => `import type { X } from '${path}'; export type Y = X;`;
   const empty = 'export {};';
 
   test.each<[title: string, sources: Sources, found: string[]]>([
     [
-      'tls that imports anything of ours',
+      'tls that imports another folder',
       { 'tls/a.ts': type('../netns/b.ts'), 'netns/b.ts': empty },
       ['tls/a.ts imports netns/b.ts: tls may not'],
     ],
@@ -493,12 +526,12 @@ describe('refused', () => {
       ['proxy/a.ts imports control/b.ts: proxy may not'],
     ],
     [
-      'proxy that imports control from a folder below, late',
+      'a folder of proxy that imports control at run time',
       { 'proxy/s/a.ts': `export const f = () => import('../../control/b.ts');`, 'control/b.ts': empty },
       ['proxy/s/a.ts imports control/b.ts: proxy may not'],
     ],
     [
-      'control that passes on proxy',
+      'control that exports proxy again',
       { 'control/a.ts': `export * from '../proxy/b.ts';`, 'proxy/b.ts': empty },
       ['control/a.ts imports proxy/b.ts: control may not'],
     ],
@@ -508,7 +541,7 @@ describe('refused', () => {
       ['routing/a.ts imports netns/dial.ts: routing may not'],
     ],
     [
-      'ops that imports more than types of proxy',
+      'telemetry that imports more than types of proxy',
       { 'telemetry/a.ts': value('../proxy/b.ts'), 'proxy/b.ts': empty },
       ['telemetry/a.ts imports proxy/b.ts: only types may be'],
     ],
@@ -518,7 +551,7 @@ describe('refused', () => {
       ['telemetry/a.ts imports app.ts: telemetry may not'],
     ],
     [
-      'app that loads what runs in the control thread',
+      'app that loads a file of the control thread',
       { 'app.ts': type('./control/b.ts') + value('./control/b.ts'), 'control/b.ts': empty },
       ['app.ts imports control/b.ts: only types may be'],
     ],
@@ -550,7 +583,7 @@ describe('refused', () => {
       ['control/apply/a.ts imports control/control-loop.ts: control/apply may not'],
     ],
     [
-      'a plan that could ask Kubernetes',
+      'a plan that imports the Kubernetes client',
       { 'control/plan/a.ts': value('../../kube/kube-client.ts'), 'kube/kube-client.ts': empty },
       ['control/plan/a.ts imports kube/kube-client.ts: control/plan may not'],
     ],
@@ -573,6 +606,11 @@ describe('refused', () => {
       ['control/sources/a.ts writes to Kubernetes', 'control/plan/b.ts reads from Kubernetes'],
     ],
     [
+      'a request with a computed method',
+      { 'control/apply/a.ts': `client.request({ method: isNew ? 'POST' : 'PUT', path });` },
+      ['control/apply/a.ts sends a request with a computed method'],
+    ],
+    [
       'app that imports main',
       { 'app.ts': value('./main.ts'), 'main.ts': empty },
       ['app.ts imports main.ts: app.ts may not'],
@@ -592,11 +630,7 @@ describe('refused', () => {
       { 'tls/a.ts': value('./b.test.ts'), 'tls/b.test.ts': empty },
       ['tls/a.ts imports tls/b.test.ts: a test'],
     ],
-    [
-      'a file that is not there',
-      { 'tls/a.ts': value('./b.ts') },
-      ['tls/a.ts imports tls/b.ts: no such file'],
-    ],
+    ['a missing file', { 'tls/a.ts': value('./b.ts') }, ['tls/a.ts imports tls/b.ts: no such file']],
     ['a development dependency', { 'tls/a.ts': value('vitest') }, ['tls/a.ts imports vitest: no dependency']],
     [
       'a development dependency, by a path and a scope',
@@ -604,9 +638,9 @@ describe('refused', () => {
       ['tls/a.ts imports @types/node: no dependency'],
     ],
     [
-      'an import by a computed name',
+      'an import of a computed path',
       { 'tls/a.ts': 'export const f = (x: string) => import(x);' },
-      ['tls/a.ts imports what only running it tells'],
+      ['tls/a.ts imports a computed path'],
     ],
     [
       'the environment in logic',
@@ -630,7 +664,7 @@ describe('refused', () => {
     ],
     ['a file that imports itself', { 'tls/a.ts': value('./a.ts') }, ['cycle: tls/a.ts']],
     [
-      'two cycles, beside files that are in none',
+      'two cycles beside files without one',
       {
         'tls/a.ts': value('./b.ts'),
         'tls/b.ts': value('./c.ts') + value('./x.ts'),
@@ -648,7 +682,7 @@ describe('refused', () => {
 
   test.each<[title: string, sources: Sources]>([
     [
-      'what the table allows',
+      'the imports of the table',
       {
         'telemetry/a.ts': type('../control/b.ts') + value('../cli/config/c.ts'),
         'control/b.ts': empty,
@@ -683,11 +717,11 @@ describe('refused', () => {
       },
     ],
     [
-      'what Node and the dependencies have',
+      'modules of Node and of the dependencies',
       { 'telemetry/a.ts': type('pino/file') + value('node:fs/promises') },
     ],
-    ['whatever a test imports', { 'tls/a.test.ts': value('../proxy/b.ts'), 'proxy/b.ts': empty }],
-  ])('not: %s', (_title, sources) => {
+    ['any import of a test', { 'tls/a.test.ts': value('../proxy/b.ts'), 'proxy/b.ts': empty }],
+  ])('but not %s', (_title, sources) => {
     expect(violations(sources, ['pino'])).toEqual([]);
   });
 });

@@ -6,9 +6,11 @@ import { expect, test } from 'vitest';
 import { FLAG_NAMES } from '../../src/cli/config/flags.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const UNCLEAR = /\b(whoever|somebody|nobody|fellows?|well again)\b/i;
-/** The Unix user of that name, in an image's passwd file. */
-const UNIX_USER = /nobody:x:65534/;
+const UNCLEAR = /\b([Ww]hoever|[Ss]omebody|[Nn]obody|[Ff]ellows?|[Ww]ell again)\b/;
+/** The Unix user of that name. */
+const UNIX_USER = /nobody:x:65534|\buser nobody\b/;
+/** A name that a test gives to an object, for example `'nobody'` or `"nobody"`. */
+const QUOTED_NAME = /(['"`])[^'"`\s]*\1/g;
 
 const filesBelow = (place: string): string[] =>
   readdirSync(join(root, place), { withFileTypes: true, recursive: true }).flatMap((each) =>
@@ -37,12 +39,12 @@ const found = (paths: readonly string[], isWrong: (line: string, path: string) =
   );
 
 test('every sentence names its subject', () => {
-  const paths = [
-    ...['src', 'native', 'deploy', 'docs'].flatMap(filesBelow),
-    'README.md',
-    'CONTRIBUTING.md',
-  ].filter((path) => !path.endsWith('.svg'));
-  expect(found(paths, (line) => UNCLEAR.test(line) && !UNIX_USER.test(line))).toEqual([]);
+  const folders = ['src', 'native', 'deploy', 'docs', 'test', 'bench', 'demo', 'scripts'];
+  const paths = [...folders.flatMap(filesBelow), 'README.md', 'CONTRIBUTING.md'].filter(
+    (path) => !path.endsWith('.svg') && path !== 'test/architecture/prose.test.ts',
+  );
+  const isUnclear = (line: string) => UNCLEAR.test(line.replaceAll(QUOTED_NAME, '')) && !UNIX_USER.test(line);
+  expect(found(paths, isUnclear)).toEqual([]);
 });
 
 test('every relative link in the docs leads to a file or a heading of this repository', () => {
@@ -83,11 +85,34 @@ test('every metric in docs and deploy exists', () => {
 
 test('every flag in the docs exists', () => {
   const ofOtherCommands =
-    'atomic check force-conflicts help ignore-scripts json once platform reuse-values with-environment';
+    'atomic check force-conflicts grace-period help ignore-scripts json once output platform reuse-values secret set timestamp user with-environment';
   const known = new Set<string>([...FLAG_NAMES, ...ofOtherCommands.split(' ')]);
   const paths = pages().filter((path) => !/^(bench|native|test|CHANGELOG)/.test(path));
   const wrong = found(paths, (line) =>
-    [...line.matchAll(/`--([a-z-]+)`/g)].some(([, flag]) => !known.has(flag!)),
+    [...line.matchAll(/`--([a-z-]+)[ =`]/g)].some(([, flag]) => !known.has(flag!)),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('every log field, status field and chart value that the how-to pages name exists', () => {
+  const sources = [
+    'src/telemetry/log/log-fields.ts',
+    'docs/reference/status.md',
+    'docs/reference/additional-listener.md',
+    'deploy/helm/isthmus/values.yaml',
+    // The fields of Kubernetes that the chart sets.
+    'deploy/helm/isthmus/templates/daemonset.yaml',
+  ];
+  const known = new Set(
+    sources.flatMap((path) => readFileSync(join(root, path), 'utf8').match(/\w+/g) ?? []),
+  );
+  const camelCase = /(?<![\w$-])[a-z]+(?:[A-Z][a-z0-9]*)+/g;
+  const wrong = found(
+    pages().filter((path) => path.startsWith('docs/how-to/')),
+    (line) =>
+      (line.match(/`[^`]*`/g) ?? [])
+        .flatMap((code) => code.match(camelCase) ?? [])
+        .some((name) => !known.has(name)),
   );
   expect(wrong).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// What `perf script` says becomes stacks, and stacks become a picture whose widths are shares.
+// The output of `perf script` becomes stacks, and the stacks become a flame graph. The width of a frame is its share of the samples.
 import { expect, test } from 'vitest';
 import { flameGraph, folded, hottest } from '../../bench/report/flame-graph.ts';
 
@@ -17,18 +17,18 @@ node
 
 `;
 
-test('samples with the same frames are one stack, outermost first, whatever their addresses', () => {
+test('samples with the same frames count as one stack, outermost frame first, at any address', () => {
   expect([...folded(SCRIPT)]).toEqual([
     ['isthmus;isthmus::Worker::Flush;splice_to_socket;tcp_sendmsg', 2],
     ['node;[unknown]', 1],
   ]);
 });
 
-test('the hottest frames are those in which samples ended', () => {
+test('the hottest frames are those in which most samples end', () => {
   expect(hottest(folded(SCRIPT), 1)).toEqual([['tcp_sendmsg', 2 / 3]]);
 });
 
-test('a frame is as wide as its share, and its name is escaped', () => {
+test('the width of a frame is its share of the samples, and its name is escaped', () => {
   const svg = flameGraph(
     new Map([
       ['a<b>', 3],
@@ -41,6 +41,6 @@ test('a frame is as wide as its share, and its name is escaped', () => {
   expect(svg).toMatch(/<title>c: 1 samples, 25\.0 %<\/title><rect x="900\.0"/);
 });
 
-test('nothing sampled is an empty picture, not an error', () => {
+test('a profile without samples gives an empty picture, not an error', () => {
   expect(flameGraph(folded(''), 'nothing')).toContain('</svg>');
 });

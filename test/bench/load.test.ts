@@ -1,4 +1,4 @@
-// The load generator counts what goes wrong in silence, against a backend of ours that does it on purpose.
+// The load generator counts faults that cause no error. A backend of this test produces each fault on purpose.
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
@@ -14,13 +14,13 @@ import { LOAD_CORE, runPinned } from '../../bench/harness/processes.ts';
 const able = ['c++', 'taskset'].every((tool) => spawnSync(tool, ['--version']).status === 0);
 const directory = mkdtempSync(join(tmpdir(), 'bench-load-'));
 const hello = writeHellos(directory, 'classic', [clusterName(0)]);
-/** Where the command of the generator (load/command.h) has the letter of what it asks for. */
+/** The offset of the letter that names the request in a command of the generator (load/command.h). */
 const ASK_AT = 5 + 6 + 4;
 let program = '';
 let server: Server | null = null;
 const sockets = new Set<Socket>();
 
-/** A server that is told of each hello and of all that follows. */
+/** A server that passes each hello and all later data to `onData`. */
 async function serve(onData: (socket: Socket, index: number, data: Buffer) => void): Promise<string> {
   let count = 0;
   server = createServer((socket) => {
@@ -47,8 +47,8 @@ describe.skipIf(!able)('the load generator (needs c++)', () => {
     server?.close();
   });
 
-  describe('of three kept connections', () => {
-    /** Echoes, but what becomes of the second one is ours to say once it has been answered a few times. */
+  describe('of three kept connections it counts', () => {
+    /** Echoes. From the fifth request on, `fate` decides what the second connection gets. Returns the number of broken connections. */
     const broken = async (fate: (socket: Socket, data: Buffer) => void): Promise<number> => {
       let answered = 0;
       const target = await serve((socket, index, data) => {
@@ -60,24 +60,24 @@ describe.skipIf(!able)('the load generator (needs c++)', () => {
       return (await new Load(program).requests(target, hello, timing, 3, { mayBreak: true })).errors;
     };
 
-    test('none is broken when all answer', async () => {
+    test('none as broken if all are answered', async () => {
       expect(await broken((socket, data) => socket.write(data))).toBe(0);
     });
-    test('one that hangs is broken', async () => {
+    test('one that gets no answer as broken', async () => {
       expect(await broken(() => {})).toBe(1);
     });
-    test('one that answers by half is broken', async () => {
+    test('one that gets half an answer as broken', async () => {
       expect(await broken((socket, data) => socket.write(data.subarray(0, 10)))).toBe(1);
     });
-    test('one that ends is broken once', async () => {
+    test('one that the backend ends as broken once', async () => {
       expect(await broken((socket) => socket.end())).toBe(1);
     });
-    test('one that is reset is broken once', async () => {
+    test('one that the backend resets as broken once', async () => {
       expect(await broken((socket) => socket.resetAndDestroy())).toBe(1);
     });
   });
 
-  test('counts arrivals that never found a place, with the time they have waited', async () => {
+  test('counts arrivals that never started, with the time that they waited', async () => {
     const target = await serve(() => {});
     const [rate, seconds, inFlight] = [2000, 1, 50];
     const { stdout } = await runPinned(
@@ -100,17 +100,17 @@ describe.skipIf(!able)('the load generator (needs c++)', () => {
     expect([open, errors]).toEqual([inFlight, 0]);
     expect(latency.count).toBe(inFlight + unbegun);
     expect(lag.count).toBe(latency.count);
-    // Arrivals are drawn from a fixed seed: 2000 of them, give or take three times their root.
+    // Arrivals are random with a fixed seed: 2000 expected, plus or minus three standard deviations.
     expect(Math.abs(latency.count - rate * seconds)).toBeLessThan(3 * Math.sqrt(rate * seconds));
-    // No connection was ever answered: half of them have waited for half of the run, or longer where the machine was late to end it.
+    // No connection got an answer, so half of them waited for at least half of the run. A slow machine ends the run later.
     expect(latency.p50).toBeGreaterThan(0.45e6 * seconds);
   });
 
-  describe('a backend that says 1000 bytes and resets', () => {
+  describe('if a backend shall send 1000 bytes and reset, but', () => {
     const problem = async (fate: (socket: Socket) => void): Promise<string | undefined> => {
       const target = await serve((socket, _, data) => {
         if (isHello(data) && data[ASK_AT] === 'T'.charCodeAt(0)) fate(socket);
-        else socket.destroy(); // the other cases fail, and quickly
+        else socket.destroy(); // lets the other cases fail at once
       });
       const files = ['--hello', hello, '--large-hello', hello, '--unknown-hello', hello];
       const { stdout } = await runPinned(
@@ -122,28 +122,36 @@ describe.skipIf(!able)('the load generator (needs c++)', () => {
       const { cases } = JSON.parse(stdout) as CorrectnessResult;
       return cases.find(({ name }) => name === 'reset by the backend')?.problem;
     };
-    const says = (socket: Socket, bytes: number, then: () => void): void => {
+    const sends = (socket: Socket, bytes: number, then: () => void): void => {
       socket.write('r'.repeat(bytes), then);
     };
 
     test.each<[string, (socket: Socket) => void, string]>([
-      ['arrives so', (socket) => says(socket, 1000, () => socket.resetAndDestroy()), ''],
       [
-        'arrives with an orderly end',
-        (socket) => says(socket, 1000, () => socket.end()),
+        'does exactly that, there is no problem',
+        (socket) => sends(socket, 1000, () => socket.resetAndDestroy()),
+        '',
+      ],
+      [
+        'ends in order, the missing reset is reported',
+        (socket) => sends(socket, 1000, () => socket.end()),
         "the backend's reset arrived as an orderly end",
       ],
       [
-        'arrives without its words',
+        'sends no bytes, the lost bytes are reported',
         (socket) => socket.resetAndDestroy(),
         '1000 of the 1000 bytes before the reset were lost',
       ],
       [
-        'arrives with neither',
-        (socket) => says(socket, 400, () => socket.end()),
+        'sends fewer bytes and ends in order, both are reported',
+        (socket) => sends(socket, 400, () => socket.end()),
         "600 of the 1000 bytes before the reset were lost, and the backend's reset arrived as an orderly end",
       ],
-      ['says too much', (socket) => says(socket, 1001, () => socket.end()), 'more bytes than were sent'],
+      [
+        'sends one byte more, that is reported',
+        (socket) => sends(socket, 1001, () => socket.end()),
+        'more bytes than were sent',
+      ],
     ])('%s', async (_, fate, expected) => {
       expect(await problem(fate)).toBe(expected);
     });

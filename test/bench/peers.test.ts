@@ -1,4 +1,4 @@
-// A peer that does not start, crashes under test or keeps others waiting is told of with its reason, and the run goes on.
+// The report names a peer that does not start or crashes, with the reason. The run continues.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
@@ -12,19 +12,19 @@ import { latency } from '../../bench/scenarios/latency.ts';
 const peer: RunningPeer = { name: 'envoy', target: '127.0.0.1:1', pids: () => [], stop: async () => {} };
 
 test.each<[string, readonly string[], string | null]>([
-  ['all serve', ['serving', 'serving', 'serving'], null],
-  ['some do', ['serving', 'unhealthy', 'unhealthy'], '1 of 3 clusters serve, 2 unhealthy'],
-  ['some are not known yet', ['serving', 'unhealthy'], '1 of 3 clusters serve, 1 unhealthy'],
-  ['none is', [], '0 of 3 clusters serve'],
-])('what is missing of three clusters is counted when %s', (_, states, missing) => {
+  ['all of them serve', ['serving', 'serving', 'serving'], null],
+  ['one serves', ['serving', 'unhealthy', 'unhealthy'], '1 of 3 clusters serve, 2 unhealthy'],
+  ['one is not in the status yet', ['serving', 'unhealthy'], '1 of 3 clusters serve, 1 unhealthy'],
+  ['none is in the status yet', [], '0 of 3 clusters serve'],
+])('the missing part of three clusters is reported when %s', (_, states, missing) => {
   expect(unservedOf({ clusters: states.map((state) => ({ state })) }, 3)).toBe(missing);
 });
 
-test('a thousand clusters have more time to come up', () => {
+test('a thousand clusters have more time to start', () => {
   expect([1, 100, 1000].map(startSeconds)).toEqual([30, 30, 90]);
 });
 
-test('a peer that crashes the correctness test is disqualified with the reason', async () => {
+test('a peer that breaks the correctness test is disqualified with the reason', async () => {
   const site = { directory: mkdtempSync(`${tmpdir()}/bench-peers-`), hellos: () => 'a file' };
   const load = { correctness: () => Promise.reject(new Error('correctness: exit code 2')) };
   expect(await testCorrectness(peer, load, site)).toEqual({
@@ -34,7 +34,7 @@ test('a peer that crashes the correctness test is disqualified with the reason',
   });
 });
 
-test('a scenario that cannot be prepared has failed for all who take part, and ends nothing', async () => {
+test('a scenario that cannot be prepared fails for all participants, and the run continues', async () => {
   const site = { hellos: () => 'a file' } as never;
   const load = { connections: () => Promise.reject(new Error('12 of 20 connections failed')) } as never;
   const participants = [{ name: 'envoy', peer: { start: async () => peer } as never, site }];

@@ -1,4 +1,4 @@
-// The README shows the last result between two marks, and only a whole run is one.
+// The README shows the result of the last complete run between two marks.
 import { describe, expect, test } from 'vitest';
 import { PEER_NAMES } from '../../bench/harness/options.ts';
 import { readmeWith } from '../../bench/report/readme.ts';
@@ -14,7 +14,7 @@ const report = {
   seconds: 1,
 } as unknown as Report;
 
-test('what is between the marks is replaced, the rest stays', () => {
+test('the text between the marks is replaced, and the rest stays', () => {
   const shown = readmeWith(README, report, '| new |')!;
   expect(shown.startsWith('before\n')).toBe(true);
   expect(shown.endsWith('<!-- bench: end -->\nafter\n')).toBe(true);
@@ -44,23 +44,23 @@ describe('a run', () => {
   };
 
   test.each<[string, Partial<Extent>, string | null]>([
-    ['by default is whole, whatever came of it', {}, null],
+    ['with the default options is complete, also with missed goals', {}, null],
     [
-      'of more rounds, for longer, with one more HAProxy is whole',
+      'with more and longer rounds and one more HAProxy is complete',
       { rounds: 11, seconds: 2, peers: [...peers, peer('haproxy-2')] },
       null,
     ],
     [
-      'without the scenario of a goal is not',
+      'without the scenario of a goal is not complete',
       { goals: [goal('aim'), goal('not measured')] },
       "'a goal' was not measured",
     ],
-    ['in which a goal failed is not', { goals: [goal('failed')] }, "'a goal' failed"],
-    ['of fewer rounds is not', { rounds: 3 }, 'fewer than 5 rounds'],
-    ['of shorter rounds is not', { seconds: 0.6 }, 'rounds of less than 1 s'],
-    ['without a peer is not', { peers: peers.slice(0, -1) }, 'envoy took no part'],
+    ['in which a goal failed is not complete', { goals: [goal('failed')] }, "'a goal' failed"],
+    ['with fewer rounds is not complete', { rounds: 3 }, 'fewer than 5 rounds'],
+    ['with shorter rounds is not complete', { seconds: 0.6 }, 'rounds of less than 1 s'],
+    ['without a peer is not complete', { peers: peers.slice(0, -1) }, 'envoy took no part'],
     [
-      'with a peer that was not to be had is not',
+      'with a peer that could not be installed is not complete',
       { peers: [...peers.slice(0, -1), peer('envoy', 'no wheel')] },
       'envoy took no part, or not in everything',
     ],

@@ -1,4 +1,4 @@
-// The tables of a report say what a number is worth: what was disturbed is marked, and what is no merit of a peer has no ratio.
+// The tables of a report show how reliable a number is: disturbed numbers have a mark. Only numbers that depend on a peer have a ratio.
 import { expect, test } from 'vitest';
 import type { Round, ScenarioResult } from '../../bench/harness/runner.ts';
 import { markdown } from '../../bench/report/markdown.ts';
@@ -24,20 +24,20 @@ const shown = (...rounds: Round[]): string => {
   } as unknown as Report);
 };
 
-test('how late the generator itself was is a row of the latencies, without a ratio', () => {
+test('the latency table has a row without ratios for the delay of the generator', () => {
   expect(shown(round())).toContain('| how late the generator itself was, p99, µs | 7.00 | 7.00 | 7.00 |');
 });
 
-test('a number that disturbed rounds are in is marked, and the mark is explained', () => {
+test('a number from disturbed rounds has a mark, and the report explains the mark', () => {
   const text = shown(round('nginx'), round('nginx'), round());
   expect(text).toContain('p50, µs | 100 = **1.00** [1.00, 1.00] | 100 | ~100 = ~**1.00** [1.00, 1.00] |');
   expect(text).toContain('~: more than half');
 });
 
-test('a ratio is as disturbed as its other side', () => {
+test('a ratio has a mark if the other side was disturbed', () => {
   expect(shown(round('haproxy'))).toContain('p50, µs | 100 = ~**1.00** [1.00, 1.00] | ~100 |');
 });
 
-test('rounds that stayed disturbed do not count while the others are half, and nothing is marked', () => {
+test('disturbed rounds do not count if at least half of the rounds were quiet, and no number has a mark', () => {
   expect(shown(round('nginx'), round(), round())).not.toContain('~');
 });

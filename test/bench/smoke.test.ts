@@ -1,4 +1,4 @@
-// The benchmark runs: one short round of one scenario, correctness included. The measured values are not judged here.
+// Runs the benchmark once: a short round of one scenario, with the correctness test. This test does not judge the measured values.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const args = [
 const able = ['c++', 'taskset'].every((tool) => spawnSync(tool, ['--version']).status === 0);
 
 test.skipIf(!able)(
-  'one round of new connections, with the correctness of the native engine (needs c++)',
+  'npm run bench measures one round of new connections and the correctness of the native engine (needs c++)',
   { timeout: 900_000 }, // a bound: it compiles its peers
   () => {
     const results = mkdtempSync(join(tmpdir(), 'bench-smoke-'));

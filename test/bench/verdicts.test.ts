@@ -1,4 +1,4 @@
-// No goal passes by silence: what was asked for is met, missed, not judged or failed, and each of these is told.
+// A requested goal is met, missed, not judged or failed, and the report shows which. No goal passes because a result is missing.
 import { describe, expect, test } from 'vitest';
 import type { Round, ScenarioResult } from '../../bench/harness/runner.ts';
 import { checkOf } from '../../bench/report/check.ts';
@@ -52,19 +52,19 @@ describe('a goal', () => {
       null,
     ],
     [
-      'has failed when our engine failed after a good round',
+      'fails when the native engine failed after a good round',
       result('requests', [BOTH, ...times(4, ALONE)], { 'isthmus-native': '64 kept connections broke' }),
       'failed',
       'isthmus-native: 64 kept connections broke',
     ],
     [
-      'has failed when our engine failed in the last of many rounds',
+      'fails when the native engine failed in the last of many rounds',
       result('requests', [...times(10, BOTH), ALONE], { 'isthmus-native': 'it crashed' }),
       'failed',
       'isthmus-native: it crashed',
     ],
     [
-      'has failed when HAProxy, to which it refers, did',
+      'fails when its reference HAProxy failed',
       result('requests', [BOTH, ...times(4, OURS_ALONE)], { haproxy: 'it crashed' }),
       'failed',
       'haproxy: it crashed',
@@ -76,25 +76,25 @@ describe('a goal', () => {
       null,
     ],
     [
-      'has failed when fewer than half of the rounds have both sides',
+      'fails when fewer than half of the rounds measured both sides',
       result('requests', [BOTH, BOTH, ALONE, OURS_ALONE, ALONE]),
       'failed',
       'isthmus-native and haproxy: measured in 2 of 5 rounds',
     ],
     [
-      'has failed when no peer was measured',
+      'fails when no peer was measured',
       result('requests', times(5, round({}))),
       'failed',
       'isthmus-native and haproxy: measured in 0 of 5 rounds',
     ],
     [
-      'has failed when HAProxy did nothing: to be infinitely better is no result',
+      'fails when HAProxy served nothing: an infinite ratio is no result',
       result('requests', times(5, round({ 'isthmus-native': 130, haproxy: 0 }))),
       'failed',
       'isthmus-native and haproxy: not a number',
     ],
     [
-      'of Isthmus against itself has failed when one of the two did not start',
+      'of Isthmus against itself fails when one of the two did not start',
       result('namespaces', times(5, round({ 'isthmus-native@1': 100 })), {
         'isthmus-native@1000': 'not ready after 90 s',
       }),
@@ -105,7 +105,7 @@ describe('a goal', () => {
     expect(judged(one)).toMatchObject({ verdict, reason });
   });
 
-  test('has failed, with its reason, when our engine never started', () => {
+  test('fails with the reason when the native engine never started', () => {
     const absent = new Map([['isthmus-native', 'ended with 1: no addon']]);
     expect(judged(result('requests', times(5, ALONE)), absent)).toMatchObject({
       verdict: 'failed',
@@ -113,18 +113,18 @@ describe('a goal', () => {
     });
   });
 
-  test('is not measured when its scenario was not requested, and never otherwise', () => {
+  test('is not measured only if its scenario was not requested', () => {
     expect(verdicts([], SCENARIOS).every(({ verdict }) => verdict === 'not measured')).toBe(true);
     const asked = SCENARIOS.map(({ name }) => result(name, times(5, round({}))));
     expect(verdicts(asked, SCENARIOS).every(({ verdict }) => verdict === 'failed')).toBe(true);
   });
 });
 
-describe('the HAProxy that does best', () => {
+describe('the best HAProxy', () => {
   const against = (others: Values): Verdict =>
     judged(result('requests', times(5, round({ 'isthmus-native': 130, haproxy: 100, ...others }))));
 
-  test('is any that took part, one of --haproxy too', () => {
+  test('is one of all participants, including those of --haproxy', () => {
     expect(against({ 'haproxy-pipes': 110, 'haproxy-2': 131, nginx: 200 }).againstBest).toMatchObject({
       peer: 'haproxy-2',
       of: 3,
@@ -132,7 +132,7 @@ describe('the HAProxy that does best', () => {
     });
   });
 
-  test('is named in the verdict where the goal would be missed against it', () => {
+  test('is named in the verdict if the goal is missed against it', () => {
     expect(goalSection([against({ 'haproxy-pipes': 131 })])).toContain(
       '| reaches the aim; not against haproxy-pipes (0.99) |',
     );
@@ -158,7 +158,7 @@ describe('the HAProxy that does best', () => {
 describe('--check', () => {
   const passes = (one: ScenarioResult): boolean => checkOf([judged(one)], []).passes;
 
-  test('passes when what was asked for is met', () => {
+  test('passes when all requested goals are met', () => {
     expect(passes(result('requests', times(5, BOTH)))).toBe(true);
     expect(checkOf(verdicts([], SCENARIOS), [])).toEqual({ lines: [], passes: true });
   });
@@ -169,9 +169,9 @@ describe('--check', () => {
       result('requests', times(5, round({ 'isthmus-native': 99, haproxy: 100 }))),
       /^MISSED small requests\/s: 0\.990, goal 1\.10, by 10\.0 %$/,
     ],
-    ['could not be judged', result('requests', times(5, LOUD)), /^NOT JUDGED small requests\/s/],
+    ['is not judged', result('requests', times(5, LOUD)), /^NOT JUDGED small requests\/s/],
     [
-      'has failed',
+      'failed',
       result('requests', times(5, ALONE), { 'isthmus-native': 'it crashed' }),
       /^FAILED small requests\/s: isthmus-native: it crashed$/,
     ],
@@ -181,7 +181,7 @@ describe('--check', () => {
     expect(check.lines).toEqual([expect.stringMatching(line)]);
   });
 
-  test('does not pass when the native engine is incorrect; the other one is only told of', () => {
+  test('does not pass when the native engine is incorrect, and only reports an incorrect streams engine', () => {
     const incorrect = (peer: string) => checkOf([], [{ peer, cases: [], disqualified: 'integrity: stuck' }]);
     expect(incorrect('isthmus-native')).toEqual({
       lines: ['INCORRECT isthmus-native: integrity: stuck'],
@@ -202,14 +202,18 @@ describe('established connections broken by route changes', () => {
     disturbed,
   });
   test.each<[title: string, rounds: readonly Round[], verdict: Verdict['verdict']]>([
-    ['none in any round reaches the aim', times(5, churn(0)), 'aim'],
+    ['reach the aim if no round has one', times(5, churn(0)), 'aim'],
     [
-      'some in one round of five is a miss, whatever the median',
+      'miss the goal if one round of five has some, at any median',
       [churn(64), ...times(4, churn(0))],
       'missed',
     ],
-    ['and so it is in a disturbed round', [churn(1, ['isthmus-native']), ...times(4, churn(0))], 'missed'],
-    ['none on a disturbed machine is none', times(5, churn(0, ['isthmus-native'])), 'aim'],
+    [
+      'miss the goal also in a disturbed round',
+      [churn(1, ['isthmus-native']), ...times(4, churn(0))],
+      'missed',
+    ],
+    ['reach the aim without one on a disturbed machine too', times(5, churn(0, ['isthmus-native'])), 'aim'],
   ])('%s', (_title, rounds, verdict) => {
     const judgedGoals = verdicts([result('churn', rounds)], SCENARIOS);
     expect(judgedGoals.find(({ title }) => title.startsWith('established connections'))?.verdict).toBe(

@@ -169,8 +169,8 @@ describe('the answer to a mistake', () => {
   });
 
   test('demo explains how to start the demo from a clone', () => {
-    const told = { status: 2, stdout: '', stderr: expect.stringMatching(/git clone .*npm run demo/s) };
-    expect(isthmus('demo')).toMatchObject(told);
-    expect(isthmus('demo', '--once')).toMatchObject(told);
+    const explained = { status: 2, stdout: '', stderr: expect.stringMatching(/git clone .*npm run demo/s) };
+    expect(isthmus('demo')).toMatchObject(explained);
+    expect(isthmus('demo', '--once')).toMatchObject(explained);
   });
 });

@@ -33,7 +33,7 @@ const HELLO = helloFor(NAME);
 const AVOID_MS = 5000;
 
 export function engineBalanceConformance(name: string, create: (limits: EngineLimits) => Engine): void {
-  describe.each(['asked', 'prepared', 'immediate'] as const)(`balance of engine ${name}, %s`, (way) => {
+  describe.each(['asked', 'prepared', 'immediate'] as const)(`balance of engine ${name}, %s`, (mode) => {
     let engine: Engine;
     let listener: Listener;
     let policy: RecordingPolicy;
@@ -44,8 +44,13 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
     const open = async (limits: Partial<EngineLimits> = {}) => {
       engine = create({ ...TEST_LIMITS, maxPendingDials: 200, maxPendingDialsPerBackend: 200, ...limits });
       policy = new RecordingPolicy(() => ({ kind: 'candidates', skipBytes: 0, ...answer }) as Decision);
-      const mode = way === 'immediate' ? 'immediate' : 'hello';
-      listener = await engine.openListener({ name: 'pool', host: '127.0.0.1', port: 0, mode, policy });
+      listener = await engine.openListener({
+        name: 'pool',
+        host: '127.0.0.1',
+        port: 0,
+        mode: mode === 'immediate' ? 'immediate' : 'hello',
+        policy,
+      });
     };
     /** Publishes these backends as equals. */
     const publish = (backends: readonly Backend[]) => {
@@ -56,7 +61,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
         share: null,
         note: 'routed',
       };
-      if (way === 'prepared') listener.prepare(new Map([[NAME, answer]]));
+      if (mode === 'prepared') listener.prepare(new Map([[NAME, answer]]));
     };
     const server = async (host?: string): Promise<TestServer> => {
       const started = await tcpServer((socket) => socket.write('welcome'), host);
@@ -81,9 +86,9 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
     /** How many connections each server has had so far. */
     const counts = () => servers.map(({ sockets }) => sockets.length);
     /** Ends a connection from the backend side, so the test selects which connection ends. */
-    const end = async (far: Socket) => {
+    const end = async (backendSocket: Socket) => {
       const before = policy.reports.length;
-      far.resetAndDestroy();
+      backendSocket.resetAndDestroy();
       await policy.nextReport(before + 1);
     };
     const failuresOf = ({ attempts }: ConnectionReport) => attempts.filter(({ error }) => error !== null);
@@ -103,7 +108,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       expect(counts()).toEqual([2, 2, 2]);
       await Promise.all(Array.from({ length: 60 }, () => served()));
       expect(counts()).toEqual([22, 22, 22]);
-      if (way === 'prepared' && name !== 'streams') expect(policy.questions).toHaveLength(0);
+      if (mode === 'prepared' && name !== 'streams') expect(policy.questions).toHaveLength(0);
     });
 
     test('takes turns while no connection stays open', async () => {
@@ -183,9 +188,9 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       const gone = [await closed(), await closed(), await closed()];
       publish([...gone]);
       for (const round of [1, 2]) {
-        const near = await dial();
-        expect((await readAll(near)).bytes.toString()).toBe('sorry');
-        near.end();
+        const clientSocket = await dial();
+        expect((await readAll(clientSocket)).bytes.toString()).toBe('sorry');
+        clientSocket.end();
         const report = await policy.nextReport(round);
         expect(report.outcome).toBe('dial-failed');
         expect(report.attempts.map(({ backend }) => backend.key).sort()).toEqual(
@@ -199,9 +204,9 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       await serve(3);
       expect(counts()).toEqual([0, 0, 3]);
       publish([]);
-      const near = await dial();
-      expect((await readAll(near)).bytes.toString()).toBe('sorry');
-      near.end();
+      const clientSocket = await dial();
+      expect((await readAll(clientSocket)).bytes.toString()).toBe('sorry');
+      clientSocket.end();
       expect((await policy.nextReport()).outcome).toBe('refused-dials');
     });
 
@@ -209,9 +214,9 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       await engine.close();
       await open({ maxPendingDialsPerBackend: 0 });
       publish(servers.map(backendOf));
-      const near = await dial();
-      expect((await readAll(near)).bytes.toString()).toBe('sorry');
-      near.end();
+      const clientSocket = await dial();
+      expect((await readAll(clientSocket)).bytes.toString()).toBe('sorry');
+      clientSocket.end();
       expect(await policy.nextReport()).toMatchObject({ outcome: 'refused-dials', attempts: [] });
     });
 
@@ -246,7 +251,7 @@ export function engineBalanceConformance(name: string, create: (limits: EngineLi
       publish([stale, ...servers.map(backendOf)]);
       await serve(2);
       expect(counts()).toEqual([2]);
-      await until('it was told', () => policy.dialFailures.includes('ENETNSCHANGED'));
+      await until('the policy receives the failed dial', () => policy.dialFailures.includes('ENETNSCHANGED'));
     });
   });
 }

@@ -42,13 +42,13 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
         ...(fd !== undefined && { fd }),
       });
     /** A connection through the engine that accepts on this port, with both ends. */
-    const established = async (port: number): Promise<{ near: Socket; far: Socket }> => {
-      const near = await tcpClient(port);
-      cleanups.push(() => near.destroy());
-      near.write('hello');
-      const far = await backend.nextSocket();
-      expect((await readBytes(far, 5)).toString()).toBe('hello');
-      return { near, far };
+    const established = async (port: number): Promise<{ clientSocket: Socket; backendSocket: Socket }> => {
+      const clientSocket = await tcpClient(port);
+      cleanups.push(() => clientSocket.destroy());
+      clientSocket.write('hello');
+      const backendSocket = await backend.nextSocket();
+      expect((await readBytes(backendSocket, 5)).toString()).toBe('hello');
+      return { clientSocket, backendSocket };
     };
     const others = async (): Promise<{ server: Server; port: number; fd: number }> => {
       const server = createServer().listen(0, '127.0.0.1');
@@ -80,15 +80,15 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       const [fd] = await handedOver(first.fd);
       await open(after!, fd as number);
       await first.close({ leaveOpen: true });
-      const { near, far } = await established(first.port);
-      near.pause(); // its window closes, and stays closed for longer than the timeout
+      const { clientSocket, backendSocket } = await established(first.port);
+      clientSocket.pause(); // its window closes, and stays closed for longer than the timeout
       let ended = false;
-      far
+      backendSocket
         .on('error', () => {})
         .on('close', () => {
           ended = true;
         });
-      far.write(Buffer.alloc(32 << 20));
+      backendSocket.write(Buffer.alloc(32 << 20));
       expect(await endOfStalledPair(inheritedMs + STALLS_WITHIN_MS)).toBe('ETIMEDOUT');
       expect(ended).toBe(false);
     });
@@ -116,13 +116,13 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       const after = await established(listener.port);
       expect(successor.stats().connections).toBe(1);
       expect(engine.stats().connections).toBe(1);
-      for (const { near, far } of [before, after]) {
-        near.write('on');
-        expect((await readBytes(far, 2)).toString()).toBe('on');
+      for (const { clientSocket, backendSocket } of [before, after]) {
+        clientSocket.write('on');
+        expect((await readBytes(backendSocket, 2)).toString()).toBe('on');
       }
       const drained = engine.drain(60_000);
-      before.near.end();
-      before.far.end();
+      before.clientSocket.end();
+      before.backendSocket.end();
       expect(await drained).toEqual({ finished: 1, reset: 0 });
     });
 
@@ -142,14 +142,14 @@ export function engineInheritedConformance(name: string, create: (limits: Engine
       const outcomes: string[] = [];
       const visitor = async () => {
         while (visiting) {
-          const near = await tcpClient(port);
-          near.write('hello');
+          const clientSocket = await tcpClient(port);
+          clientSocket.write('hello');
           const [answer] = await Promise.race([
-            once(near, 'data'),
-            once(near, 'close').then(() => ['closed']),
+            once(clientSocket, 'data'),
+            once(clientSocket, 'close').then(() => ['closed']),
           ]);
           outcomes.push(String(answer));
-          near.destroy();
+          clientSocket.destroy();
         }
       };
       backend.server.on('connection', (socket: Socket) => socket.pipe(socket));

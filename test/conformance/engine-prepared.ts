@@ -79,11 +79,11 @@ export function enginePreparedConformance(
       return socket;
     };
     const served = async (hello = HELLO, at = backend) => {
-      const near = await client();
-      near.write(hello);
-      const far = await at.nextSocket();
-      expect((await readBytes(far, hello.length)).equals(hello)).toBe(true);
-      return { near, far };
+      const clientSocket = await client();
+      clientSocket.write(hello);
+      const backendSocket = await at.nextSocket();
+      expect((await readBytes(backendSocket, hello.length)).equals(hello)).toBe(true);
+      return { clientSocket, backendSocket };
     };
     const closed = async (): Promise<Backend> => backendOf({ address: '127.0.0.1', port: await freePort() });
     const another = async (): Promise<TestServer> => {
@@ -115,12 +115,12 @@ export function enginePreparedConformance(
     });
 
     test('serves a plain hello, and reports it in full', async () => {
-      const { near, far } = await served();
+      const { clientSocket, backendSocket } = await served();
       expect(policy.questions.length).toBe(unasked ? 0 : 1);
-      near.end('question');
-      expect((await readAll(far)).bytes.toString()).toBe('question');
-      far.end('the answer');
-      expect((await readAll(near)).bytes.toString()).toBe('the answer');
+      clientSocket.end('question');
+      expect((await readAll(backendSocket)).bytes.toString()).toBe('question');
+      backendSocket.end('the answer');
+      expect((await readAll(clientSocket)).bytes.toString()).toBe('the answer');
       const to = backendOf(backend);
       const report = await policy.nextReport();
       // An engine may format the address only on first access.
@@ -140,26 +140,26 @@ export function enginePreparedConformance(
 
     test('serves a hello that arrives in two pieces, cut at any byte', async () => {
       for (let cut = 1; cut < HELLO.length; cut += 9) {
-        const near = await client();
-        near.write(HELLO.subarray(0, cut));
+        const clientSocket = await client();
+        clientSocket.write(HELLO.subarray(0, cut));
         await new Promise((resolve) => setTimeout(resolve, 3));
-        near.write(HELLO.subarray(cut));
-        const far = await backend.nextSocket();
-        expect((await readBytes(far, HELLO.length)).equals(HELLO)).toBe(true);
-        near.resetAndDestroy();
+        clientSocket.write(HELLO.subarray(cut));
+        const backendSocket = await backend.nextSocket();
+        expect((await readBytes(backendSocket, HELLO.length)).equals(HELLO)).toBe(true);
+        clientSocket.resetAndDestroy();
       }
       if (unasked) expect(policy.questions).toEqual([]);
     });
 
     test('serves a hello that arrives byte by byte, and the bytes that follow it', async () => {
-      const near = await client();
+      const clientSocket = await client();
       const bytes = Buffer.concat([HELLO, Buffer.from('early')]);
       for (const byte of bytes) {
-        near.write(Buffer.of(byte));
+        clientSocket.write(Buffer.of(byte));
         await new Promise((resolve) => setImmediate(resolve));
       }
-      const far = await backend.nextSocket();
-      expect((await readBytes(far, bytes.length)).equals(bytes)).toBe(true);
+      const backendSocket = await backend.nextSocket();
+      expect((await readBytes(backendSocket, bytes.length)).equals(bytes)).toBe(true);
     });
 
     test('serves a hello with bytes behind it, in another letter case, or in several records', async () => {
@@ -171,10 +171,10 @@ export function enginePreparedConformance(
 
     test("refuses a hello that the policy refuses, with the policy's answer", async () => {
       for (const bytes of [helloFor('other.magnum-system'), Buffer.from('GET / HTTP/1.1\r\n\r\n')]) {
-        const near = await client();
-        near.write(bytes);
-        expect((await readAll(near)).bytes.toString()).toBe('alert');
-        near.end();
+        const clientSocket = await client();
+        clientSocket.write(bytes);
+        expect((await readAll(clientSocket)).bytes.toString()).toBe('alert');
+        clientSocket.end();
       }
       expect((await policy.nextReport(2)).outcome).toBe('alert-sent');
       expect(policy.reports.map(({ note }) => note)).toEqual(['refused', 'refused']);
@@ -184,26 +184,26 @@ export function enginePreparedConformance(
       await engine.close();
       await open({ helloTimeoutMs: 150 });
       publishOne([backendOf(backend)]);
-      const near = await client();
-      near.write(HELLO.subarray(0, 50));
-      expect((await readAll(near)).bytes.length).toBe(0);
+      const clientSocket = await client();
+      clientSocket.write(HELLO.subarray(0, 50));
+      expect((await readAll(clientSocket)).bytes.length).toBe(0);
       expect((await policy.nextReport()).outcome).toBe('hello-timeout');
     });
 
     test('reports a client that leaves in the middle of its hello', async () => {
-      const near = await client();
-      near.end(HELLO.subarray(0, 50));
-      await readAll(near);
+      const clientSocket = await client();
+      clientSocket.end(HELLO.subarray(0, 50));
+      await readAll(clientSocket);
       expect(await policy.nextReport()).toMatchObject({ outcome: 'client-left', bytesFromClient: 50 });
     });
 
     test('tries the candidates in order, reports a failed dial at once, and lists each attempt', async () => {
       const dead = await closed();
       publishOne([dead, dead, backendOf(backend)]);
-      const { near, far } = await served();
+      const { clientSocket, backendSocket } = await served();
       expect(await policy.nextDialFailures(2)).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
-      near.end();
-      far.end();
+      clientSocket.end();
+      backendSocket.end();
       const report = await policy.nextReport();
       expect(report.attempts.map(({ error }) => error)).toEqual(['ECONNREFUSED', 'ECONNREFUSED', null]);
       expect(report).toMatchObject({ outcome: 'finished', backend: backendOf(backend) });
@@ -212,10 +212,10 @@ export function enginePreparedConformance(
     test('sends the farewell when no candidate can be reached', async () => {
       const dead = await closed();
       publishOne([dead]);
-      const near = await client();
-      near.write(HELLO);
-      expect(await readAll(near)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
-      near.end();
+      const clientSocket = await client();
+      clientSocket.write(HELLO);
+      expect(await readAll(clientSocket)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
+      clientSocket.end();
       expect(await policy.nextReport()).toMatchObject({
         outcome: 'dial-failed',
         note: `to ${dead.key}`,
@@ -237,23 +237,23 @@ export function enginePreparedConformance(
         third.end();
         expect(await policy.nextReport(count)).toMatchObject({ outcome: 'refused-share', note: 'shared' });
       }
-      first.near.resetAndDestroy();
+      first.clientSocket.resetAndDestroy();
       await until('there is room', () => engine.shares().get('demo') === 1);
       const fourth = await served();
-      for (const { near } of [second, fourth]) near.resetAndDestroy();
+      for (const { clientSocket } of [second, fourth]) clientSocket.resetAndDestroy();
       await until('no connection is left', () => engine.shares().size === 0);
     });
 
     test('passes resets on from either side', async () => {
       const one = await served();
-      const farEnd = readAll(one.far);
-      one.near.resetAndDestroy();
-      expect((await farEnd).reset).toBe(true);
+      const backendEnd = readAll(one.backendSocket);
+      one.clientSocket.resetAndDestroy();
+      expect((await backendEnd).reset).toBe(true);
       expect((await policy.nextReport(1)).outcome).toBe('client-reset');
       const two = await served();
-      const nearEnd = readAll(two.near);
-      two.far.resetAndDestroy();
-      expect((await nearEnd).reset).toBe(true);
+      const clientEnd = readAll(two.clientSocket);
+      two.backendSocket.resetAndDestroy();
+      expect((await clientEnd).reset).toBe(true);
       expect((await policy.nextReport(2)).outcome).toBe('backend-reset');
     });
 
@@ -269,11 +269,11 @@ export function enginePreparedConformance(
       // Their reports survive many later tables.
       for (let i = 0; i < 50; i += 1)
         publish([[NAME, answer([backendOf(i % 2 ? moved : backend)], { note: i })]]);
-      for (const { near, far } of [old, fresh]) {
-        near.end('still here');
-        expect((await readAll(far)).bytes.toString()).toBe('still here');
-        far.end();
-        await readAll(near);
+      for (const { clientSocket, backendSocket } of [old, fresh]) {
+        clientSocket.end('still here');
+        expect((await readAll(backendSocket)).bytes.toString()).toBe('still here');
+        backendSocket.end();
+        await readAll(clientSocket);
       }
       refused.end();
       await policy.nextReport(3);
@@ -292,8 +292,8 @@ export function enginePreparedConformance(
       for (let i = 0; i < 30; i += 1) {
         const at = i % 2 === 0 ? two : one;
         publishOne([backendOf(at)], { note: i });
-        const { near } = await served(HELLO, at);
-        near.resetAndDestroy();
+        const { clientSocket } = await served(HELLO, at);
+        clientSocket.resetAndDestroy();
       }
       await policy.nextReport(30);
       expect(policy.reports.map(({ note }) => note).sort((a, b) => Number(a) - Number(b))).toEqual(
@@ -302,8 +302,8 @@ export function enginePreparedConformance(
     });
 
     test('drains its connections, and resets them when the drain time is over', async () => {
-      const { near, far } = await served();
-      const ends = [readAll(near), readAll(far)];
+      const { clientSocket, backendSocket } = await served();
+      const ends = [readAll(clientSocket), readAll(backendSocket)];
       expect(await engine.drain(50)).toEqual({ finished: 0, reset: 1 });
       expect((await Promise.all(ends)).map(({ reset }) => reset)).toEqual([true, true]);
       expect(await policy.nextReport()).toMatchObject({
@@ -313,11 +313,11 @@ export function enginePreparedConformance(
     });
 
     test('accepts a table for a listener that is closed or closing', async () => {
-      const { near, far } = await served();
+      const { clientSocket, backendSocket } = await served();
       await listener.close();
       publishOne([backendOf(backend)], { note: 'too late' });
-      near.write('x');
-      expect((await readBytes(far, 1)).toString()).toBe('x');
+      clientSocket.write('x');
+      expect((await readBytes(backendSocket, 1)).toString()).toBe('x');
     });
 
     test('keeps the handle on a retained netns, and no handle on another netns', async () => {
@@ -327,10 +327,10 @@ export function enginePreparedConformance(
       cleanups.push(() => server.stop());
       const to = backendIn(netns.path);
       const fetched = async () => {
-        const near = await client();
-        near.write(HELLO);
-        const { bytes } = await readAll(near);
-        near.end();
+        const clientSocket = await client();
+        clientSocket.write(HELLO);
+        const { bytes } = await readAll(clientSocket);
+        clientSocket.end();
         return bytes.length;
       };
       publishOne([to]);

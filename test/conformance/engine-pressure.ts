@@ -53,8 +53,8 @@ export function enginePressureConformance(
     const routed = (): Decision => candidates(backendOf(backend));
     const served = async (socket: Socket): Promise<void> => {
       socket.write('hello');
-      const far = await backend.nextSocket();
-      expect((await readBytes(far, 5)).toString()).toBe('hello');
+      const backendSocket = await backend.nextSocket();
+      expect((await readBytes(backendSocket, 5)).toString()).toBe('hello');
     };
 
     test('accepts a newcomer as long as any connection is silent', async () => {

@@ -43,10 +43,10 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       return socket;
     };
     const served = async (listener: Listener, hello: string) => {
-      const near = await say(listener, hello);
-      const far = await backend.nextSocket();
-      expect((await readBytes(far, Buffer.byteLength(hello))).toString()).toBe(hello);
-      return { near, far };
+      const clientSocket = await say(listener, hello);
+      const backendSocket = await backend.nextSocket();
+      expect((await readBytes(backendSocket, Buffer.byteLength(hello))).toString()).toBe(hello);
+      return { clientSocket, backendSocket };
     };
     const counts = () => Object.fromEntries(engine.shares());
 
@@ -59,13 +59,13 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
         await served(listener, 'b'),
       ];
       expect(counts()).toEqual({ a: 2, b: 1 });
-      one.near.resetAndDestroy();
+      one.clientSocket.resetAndDestroy();
       await until('one has gone', () => engine.shares().get('a') === 1);
-      two.near.end();
-      two.far.end();
+      two.clientSocket.end();
+      two.backendSocket.end();
       await until('both have gone', () => !engine.shares().has('a'));
       expect(counts()).toEqual({ b: 1 });
-      other.far.resetAndDestroy();
+      other.backendSocket.resetAndDestroy();
       await until('all have gone', () => engine.shares().size === 0);
     });
 
@@ -84,7 +84,7 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       });
       expect(counts()).toEqual({ a: 1 }); // the end of a refused connection frees no place
       await served(listener, 'b');
-      first.near.resetAndDestroy();
+      first.clientSocket.resetAndDestroy();
       await until('there is room', () => !engine.shares().has('a'));
       await served(listener, 'a');
     });
@@ -98,9 +98,9 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
             farewell: null,
           }) as Decision,
       );
-      const near = await say(await open(policy), 'hello');
-      expect(await readAll(near)).toEqual({ bytes: Buffer.alloc(0), reset: false });
-      near.end();
+      const clientSocket = await say(await open(policy), 'hello');
+      expect(await readAll(clientSocket)).toEqual({ bytes: Buffer.alloc(0), reset: false });
+      clientSocket.end();
       expect((await policy.nextReport()).outcome).toBe('refused-share');
     });
 
@@ -108,12 +108,12 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       let limit = 2;
       const policy = new RecordingPolicy(() => of({ key: 'a', limit }));
       const listener = await open(policy);
-      const { near, far } = await served(listener, 'x');
+      const { clientSocket, backendSocket } = await served(listener, 'x');
       limit = 1;
       const refused = await say(listener, 'x');
       expect((await readAll(refused)).bytes.toString()).toBe('sorry');
-      near.write('still here');
-      expect((await readBytes(far, 10)).toString()).toBe('still here');
+      clientSocket.write('still here');
+      expect((await readBytes(backendSocket, 10)).toString()).toBe('still here');
     });
 
     test('frees the place when no candidate can be reached', async () => {
@@ -121,9 +121,9 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
       const policy = new RecordingPolicy(() => of({ key: 'a', limit: 1 }, gone));
       const listener = await open(policy);
       for (const count of [1, 2]) {
-        const near = await say(listener, 'x');
-        await readAll(near);
-        near.end();
+        const clientSocket = await say(listener, 'x');
+        await readAll(clientSocket);
+        clientSocket.end();
         expect((await policy.nextReport(count)).outcome).toBe('dial-failed');
       }
       expect(counts()).toEqual({});
@@ -138,9 +138,9 @@ export function engineSharesConformance(name: string, create: (limits: EngineLim
         'ü/ß',
         ...Array.from({ length: 150 }, (_, i) => `k${i}`),
       ]) {
-        const { near } = await served(listener, key);
+        const { clientSocket } = await served(listener, key);
         expect([...engine.shares()]).toEqual([[key, 1]]);
-        near.resetAndDestroy();
+        clientSocket.resetAndDestroy();
         await until('it has gone', () => engine.shares().size === 0);
       }
     });

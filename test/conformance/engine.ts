@@ -123,18 +123,18 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
     /** A relayed connection, with both ends. */
     const established = async (policy = new RecordingPolicy(() => candidates(backendOf(backend)))) => {
       const listener = await open(policy);
-      const near = await client(listener);
-      near.write('hello');
-      const far = await backend.nextSocket();
-      expect((await readBytes(far, 5)).toString()).toBe('hello');
-      return { listener, policy, near, far };
+      const clientSocket = await client(listener);
+      clientSocket.write('hello');
+      const backendSocket = await backend.nextSocket();
+      expect((await readBytes(backendSocket, 5)).toString()).toBe('hello');
+      return { listener, policy, clientSocket, backendSocket };
     };
 
     describe('asking', () => {
       test('asks once when the first bytes decide, and replays them exactly once before later bytes', async () => {
-        const { policy, near, far } = await established();
-        near.write('-more');
-        expect((await readBytes(far, 5)).toString()).toBe('-more');
+        const { policy, clientSocket, backendSocket } = await established();
+        clientSocket.write('-more');
+        expect((await readBytes(backendSocket, 5)).toString()).toBe('-more');
         expect(policy.questions).toEqual([{ bytes: 'hello', note: undefined }]);
       });
 
@@ -144,16 +144,16 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
             ? { kind: 'more', minBytes: 10, note: 'waiting' }
             : candidates(backendOf(backend)),
         );
-        const near = await client(await open(policy));
-        near.setNoDelay(true);
-        near.write('a');
+        const clientSocket = await client(await open(policy));
+        clientSocket.setNoDelay(true);
+        clientSocket.write('a');
         await until('it was asked about the first byte', () => policy.questions.length === 1);
         for (const byte of 'bcdefghij') {
-          near.write(byte);
+          clientSocket.write(byte);
           await new Promise((resolve) => setTimeout(resolve, 3));
         }
-        const far = await backend.nextSocket();
-        expect((await readBytes(far, 10)).toString()).toBe('abcdefghij');
+        const backendSocket = await backend.nextSocket();
+        expect((await readBytes(backendSocket, 10)).toString()).toBe('abcdefghij');
         expect(policy.questions).toEqual([
           { bytes: 'a', note: undefined },
           { bytes: 'abcdefghij', note: 'waiting' },
@@ -169,20 +169,20 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
           share: null,
           note: null,
         }));
-        const near = await client(await open(policy));
-        near.end('HEADER:payload');
-        const far = await backend.nextSocket();
-        expect((await readAll(far)).bytes.toString()).toBe('payload');
+        const clientSocket = await client(await open(policy));
+        clientSocket.end('HEADER:payload');
+        const backendSocket = await backend.nextSocket();
+        expect((await readAll(backendSocket)).bytes.toString()).toBe('payload');
       });
 
       test('asks before it reads in immediate mode, so a backend that sends first is relayed', async () => {
         const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
-        const near = await client(await open(policy, { mode: 'immediate' }));
-        const far = await backend.nextSocket();
-        far.write('SSH-2.0-test\r\n');
-        expect((await readBytes(near, 14)).toString()).toBe('SSH-2.0-test\r\n');
-        near.write('SSH-2.0-client\r\n');
-        expect((await readBytes(far, 16)).toString()).toBe('SSH-2.0-client\r\n');
+        const clientSocket = await client(await open(policy, { mode: 'immediate' }));
+        const backendSocket = await backend.nextSocket();
+        backendSocket.write('SSH-2.0-test\r\n');
+        expect((await readBytes(clientSocket, 14)).toString()).toBe('SSH-2.0-test\r\n');
+        clientSocket.write('SSH-2.0-client\r\n');
+        expect((await readBytes(backendSocket, 16)).toString()).toBe('SSH-2.0-client\r\n');
         expect(policy.questions).toEqual([{ bytes: '', note: undefined }]);
       });
 
@@ -211,12 +211,12 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
           bytes: Buffer.from('alert!!'),
           note: 'n',
         }));
-        const near = await client(await open(policy));
-        near.write(Buffer.alloc(200_000, 'x'));
-        const { bytes, reset } = await readAll(near);
+        const clientSocket = await client(await open(policy));
+        clientSocket.write(Buffer.alloc(200_000, 'x'));
+        const { bytes, reset } = await readAll(clientSocket);
         expect(bytes.toString()).toBe('alert!!');
         expect(reset).toBe(false);
-        near.end();
+        clientSocket.end();
         const report = await policy.nextReport();
         expect(report).toMatchObject({
           outcome: 'alert-sent',
@@ -228,19 +228,19 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
 
       test('closes without a byte when the policy decides so', async () => {
         const policy = new RecordingPolicy(() => ({ kind: 'close', note: 'not TLS' }));
-        const near = await client(await open(policy));
-        near.write('GET / HTTP/1.1\r\n\r\n');
-        expect(await readAll(near)).toEqual({ bytes: Buffer.alloc(0), reset: false });
-        near.end();
+        const clientSocket = await client(await open(policy));
+        clientSocket.write('GET / HTTP/1.1\r\n\r\n');
+        expect(await readAll(clientSocket)).toEqual({ bytes: Buffer.alloc(0), reset: false });
+        clientSocket.end();
         expect(await policy.nextReport()).toMatchObject({ outcome: 'closed', note: 'not TLS' });
       });
 
       test('does not wait longer than the linger time for a client that never closes', async () => {
         await withLimits({ lingerMs: 100 });
         const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
-        const near = await client(await open(policy));
-        near.write('hello');
-        await readAll(near);
+        const clientSocket = await client(await open(policy));
+        clientSocket.write('hello');
+        await readAll(clientSocket);
         expect((await policy.nextReport()).outcome).toBe('alert-sent');
       });
     });
@@ -249,10 +249,10 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       test('gives the whole hello one deadline, which single bytes cannot stretch', async () => {
         await withLimits({ helloTimeoutMs: 300 });
         const policy = new RecordingPolicy(() => ({ kind: 'more', minBytes: 1000, note: null }));
-        const near = await client(await open(policy));
-        const drip = setInterval(() => near.writable && near.write('x'), 20);
+        const clientSocket = await client(await open(policy));
+        const drip = setInterval(() => clientSocket.writable && clientSocket.write('x'), 20);
         cleanups.push(() => clearInterval(drip));
-        await readAll(near);
+        await readAll(clientSocket);
         const report = await policy.nextReport();
         expect(report.outcome).toBe('hello-timeout');
         expect(report.durationMs).toBeLessThan(10_000); // at this rate the hello would take 20 s
@@ -261,8 +261,8 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       test('ends a connection that never sends a byte at the same deadline', async () => {
         await withLimits({ helloTimeoutMs: 100 });
         const policy = new RecordingPolicy(() => ({ kind: 'more', minBytes: 1, note: null }));
-        const near = await client(await open(policy));
-        await readAll(near);
+        const clientSocket = await client(await open(policy));
+        await readAll(clientSocket);
         expect(await policy.nextReport()).toMatchObject({ outcome: 'hello-timeout', note: undefined });
         expect(policy.questions).toEqual([]);
       });
@@ -274,9 +274,9 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
           minBytes: bytes.length + 1,
           note: null,
         }));
-        const near = await client(await open(policy));
-        near.write(Buffer.alloc(1001, 'x'));
-        await readAll(near);
+        const clientSocket = await client(await open(policy));
+        clientSocket.write(Buffer.alloc(1001, 'x'));
+        await readAll(clientSocket);
         expect((await policy.nextReport()).outcome).toBe('hello-too-large');
       });
 
@@ -312,9 +312,9 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
           minBytes: bytes.length + 1,
           note: null,
         }));
-        const near = await client(await open(policy));
-        near.write(Buffer.alloc(30_000, 'x'));
-        await readAll(near);
+        const clientSocket = await client(await open(policy));
+        clientSocket.write(Buffer.alloc(30_000, 'x'));
+        await readAll(clientSocket);
         expect((await policy.nextReport()).outcome).toBe('refused-hello-memory');
       });
 
@@ -323,22 +323,22 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         const policy = new RecordingPolicy(({ bytes }) =>
           bytes.length < 1000 ? { kind: 'more', minBytes: 1000, note: null } : candidates(backendOf(backend)),
         );
-        const near = await client(await open(policy));
-        near.end(Buffer.alloc(5000, 'y'));
-        const far = await backend.nextSocket();
-        expect((await readAll(far)).bytes.equals(Buffer.alloc(5000, 'y'))).toBe(true);
-        far.end();
+        const clientSocket = await client(await open(policy));
+        clientSocket.end(Buffer.alloc(5000, 'y'));
+        const backendSocket = await backend.nextSocket();
+        expect((await readAll(backendSocket)).bytes.equals(Buffer.alloc(5000, 'y'))).toBe(true);
+        backendSocket.end();
         expect((await policy.nextReport()).bytesFromClient).toBe(5000);
       });
 
       test('refuses a connection over the bound at once and does not disturb the served ones', async () => {
         await withLimits({ maxConnections: 1 });
-        const { listener, policy, near, far } = await established();
+        const { listener, policy, clientSocket, backendSocket } = await established();
         await tcpClient(listener.port).then(readAll, () => {}); // the reset may be faster than the connect event
         expect(await policy.nextReport()).toMatchObject({ outcome: 'refused-connections', note: undefined });
-        near.write('still here');
-        expect((await readBytes(far, 10)).toString()).toBe('still here');
-        near.resetAndDestroy();
+        clientSocket.write('still here');
+        expect((await readBytes(backendSocket, 10)).toString()).toBe('still here');
+        clientSocket.resetAndDestroy();
         await until('the place is free', () => engine.stats().connections === 0);
         const next = await client(listener);
         next.write('hello');
@@ -371,13 +371,13 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       test('tries the candidates in order and reports each attempt', async () => {
         const dead = await refusedPort();
         const policy = new RecordingPolicy(() => candidates(dead, backendOf(backend)));
-        const near = await client(await open(policy));
-        near.write('hello');
-        const far = await backend.nextSocket();
-        expect((await readBytes(far, 5)).toString()).toBe('hello');
+        const clientSocket = await client(await open(policy));
+        clientSocket.write('hello');
+        const backendSocket = await backend.nextSocket();
+        expect((await readBytes(backendSocket, 5)).toString()).toBe('hello');
         expect(await policy.nextDialFailures(1)).toEqual(['ECONNREFUSED']); // reported before the connection ends
-        near.end();
-        far.end();
+        clientSocket.end();
+        backendSocket.end();
         const report = await policy.nextReport();
         expect(report.attempts.map(({ error }) => error)).toEqual(['ECONNREFUSED', null]);
         expect(report.backend).toEqual(backendOf(backend));
@@ -386,10 +386,10 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       test('sends the farewell when no candidate answers', async () => {
         const policy = new RecordingPolicy(() => candidates({ ...dead }, { ...dead }));
         const dead = await refusedPort();
-        const near = await client(await open(policy));
-        near.write('hello');
-        expect(await readAll(near)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
-        near.end();
+        const clientSocket = await client(await open(policy));
+        clientSocket.write('hello');
+        expect(await readAll(clientSocket)).toEqual({ bytes: Buffer.from('sorry'), reset: false });
+        clientSocket.end();
         const report = await policy.nextReport();
         expect(report).toMatchObject({ outcome: 'dial-failed', backend: null, bytesFromBackend: 0 });
         expect(await policy.nextDialFailures(2)).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
@@ -398,8 +398,8 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       test('reports an invalid address, and tries the next candidate', async () => {
         const nonsense: Backend = { key: 'x', address: 'api.example', port: 1, netns: null };
         const policy = new RecordingPolicy(() => candidates(nonsense, backendOf(backend)));
-        const near = await client(await open(policy));
-        near.write('hello');
+        const clientSocket = await client(await open(policy));
+        clientSocket.write('hello');
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
         expect(await policy.nextDialFailures(1)).toHaveLength(1);
       });
@@ -408,8 +408,8 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
         const netns = { path: '/run/netns/there-is-no-such-netns', identity: 'cookie:1' };
         const lost = { ...backendOf(backend), netns, key: 'lost' };
         const policy = new RecordingPolicy(() => candidates(lost, backendOf(backend)));
-        const near = await client(await open(policy));
-        near.write('hello');
+        const clientSocket = await client(await open(policy));
+        clientSocket.write('hello');
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
         expect(await policy.nextDialFailures(1)).toEqual(['ENOENT']);
       });
@@ -417,11 +417,11 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
 
     describe('relaying', () => {
       test('passes a half-close of the client on and keeps the other direction open', async () => {
-        const { policy, near, far } = await established();
-        near.end('last words');
-        expect((await readAll(far)).bytes.toString()).toBe('last words');
-        far.end('the answer');
-        expect((await readAll(near)).bytes.toString()).toBe('the answer');
+        const { policy, clientSocket, backendSocket } = await established();
+        clientSocket.end('a question');
+        expect((await readAll(backendSocket)).bytes.toString()).toBe('a question');
+        backendSocket.end('the answer');
+        expect((await readAll(clientSocket)).bytes.toString()).toBe('the answer');
         expect(await policy.nextReport()).toMatchObject({
           outcome: 'finished',
           bytesFromClient: 15,
@@ -430,26 +430,26 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       });
 
       test('passes a half-close of the backend on and keeps the other direction open', async () => {
-        const { policy, near, far } = await established();
-        far.end('goodbye');
-        expect((await readAll(near)).bytes.toString()).toBe('goodbye');
-        near.end('thanks');
-        expect((await readAll(far)).bytes.toString()).toBe('thanks');
+        const { policy, clientSocket, backendSocket } = await established();
+        backendSocket.end('goodbye');
+        expect((await readAll(clientSocket)).bytes.toString()).toBe('goodbye');
+        clientSocket.end('thanks');
+        expect((await readAll(backendSocket)).bytes.toString()).toBe('thanks');
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
       test('passes a reset of the client on as a reset', async () => {
-        const { policy, near, far } = await established();
-        const end = readAll(far);
-        near.resetAndDestroy();
+        const { policy, clientSocket, backendSocket } = await established();
+        const end = readAll(backendSocket);
+        clientSocket.resetAndDestroy();
         expect((await end).reset).toBe(true);
         expect((await policy.nextReport()).outcome).toBe('client-reset');
       });
 
       test('passes a reset of the backend on as a reset', async () => {
-        const { policy, near, far } = await established();
-        const end = readAll(near);
-        far.resetAndDestroy();
+        const { policy, clientSocket, backendSocket } = await established();
+        const end = readAll(clientSocket);
+        backendSocket.resetAndDestroy();
         expect((await end).reset).toBe(true);
         expect((await policy.nextReport()).outcome).toBe('backend-reset');
       });
@@ -457,8 +457,9 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       test.each(['client', 'backend'] as const)(
         'passes on a reset that a %s sends after its FIN',
         async (who) => {
-          const { policy, near, far } = await established();
-          const [rude, other] = who === 'client' ? [near, far] : [far, near];
+          const { policy, clientSocket, backendSocket } = await established();
+          const [rude, other] =
+            who === 'client' ? [clientSocket, backendSocket] : [backendSocket, clientSocket];
           rude.end();
           expect((await readAll(other)).reset).toBe(false);
           rude.resetAndDestroy();
@@ -473,28 +474,31 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       );
 
       test('ends when a backend closes while its client is still sending', async () => {
-        const { policy, near, far } = await established();
-        far.end('no more, please');
-        near.write(Buffer.alloc(100_000, 'x'));
-        await readAll(near);
-        const pushing = setInterval(() => near.writable && near.write(Buffer.alloc(10_000, 'x')), 2);
+        const { policy, clientSocket, backendSocket } = await established();
+        backendSocket.end('no more, please');
+        clientSocket.write(Buffer.alloc(100_000, 'x'));
+        await readAll(clientSocket);
+        const pushing = setInterval(
+          () => clientSocket.writable && clientSocket.write(Buffer.alloc(10_000, 'x')),
+          2,
+        );
         cleanups.push(() => clearInterval(pushing));
-        far.destroy(); // unread bytes: the kernel sends a reset
+        backendSocket.destroy(); // unread bytes: the kernel sends a reset
         expect((await policy.nextReport()).outcome).toBe('backend-reset');
         await until('it is not counted any more', () => engine.stats().connections === 0);
       });
 
       test('delivers the bytes that a backend sent before it reset the connection', async () => {
-        const { near, far } = await established();
+        const { clientSocket, backendSocket } = await established();
         const said = Buffer.alloc(100_000, 'w');
-        const end = readAll(near);
-        far.write(said);
+        const end = readAll(clientSocket);
+        backendSocket.write(said);
         // A reset discards bytes that the kernel has not yet delivered, so the test waits for them.
         await until('it is said', () => {
-          const queued = native.tcpState(descriptorOf(far))?.queuedBytes ?? 0;
-          return queued + far.writableLength === 0;
+          const queued = native.tcpState(descriptorOf(backendSocket))?.queuedBytes ?? 0;
+          return queued + backendSocket.writableLength === 0;
         });
-        far.resetAndDestroy();
+        backendSocket.resetAndDestroy();
         const { bytes, reset } = await end;
         expect([bytes.length, reset]).toEqual([said.length, true]);
       });
@@ -502,69 +506,69 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       test('does not treat a stalled reader as a dead peer', async () => {
         const deadPeerTimeoutMs = 1200;
         await withLimits({ deadPeerTimeoutMs });
-        const { policy, near, far } = await established();
-        near.pause();
+        const { policy, clientSocket, backendSocket } = await established();
+        clientSocket.pause();
         const sent = 8 * 1024 * 1024;
-        far.write(Buffer.alloc(sent, 'v'));
+        backendSocket.write(Buffer.alloc(sent, 'v'));
         expect(await endOfStalledPair(deadPeerTimeoutMs + STALLS_WITHIN_MS)).toBe('ETIMEDOUT');
         expect(policy.reports).toEqual([]);
-        far.end();
-        expect((await readAll(near)).bytes.length).toBe(sent);
+        backendSocket.end();
+        expect((await readAll(clientSocket)).bytes.length).toBe(sent);
       });
 
       test('stops reading from a sender whose receiver stalls, and loses no byte when the receiver continues', async () => {
-        const { near, far } = await established();
-        near.pause();
+        const { clientSocket, backendSocket } = await established();
+        clientSocket.pause();
         const chunk = Buffer.alloc(1024 * 1024, 'z');
         let sent = 0;
         let stalled = false;
         // A sender that can write 256 MiB without a pause is being buffered without bound.
         for (let i = 0; i < 256 && !stalled; i += 1) {
           sent += chunk.length;
-          if (!far.write(chunk)) {
+          if (!backendSocket.write(chunk)) {
             stalled = await Promise.race([
-              once(far, 'drain').then(() => false),
+              once(backendSocket, 'drain').then(() => false),
               new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 500)),
             ]);
           }
         }
         expect(stalled).toBe(true);
-        far.end();
-        const { bytes } = await readAll(near);
+        backendSocket.end();
+        const { bytes } = await readAll(clientSocket);
         expect(bytes.length).toBe(sent);
         expect(bytes.every((byte) => byte === 0x7a)).toBe(true);
       });
 
       test('carries a client that sends everything and half-closes before the backend is connected', async () => {
         const policy = new RecordingPolicy(() => candidates(backendOf(backend)));
-        const near = await client(await open(policy));
-        near.end('hello and goodbye');
-        const far = await backend.nextSocket();
-        expect((await readAll(far)).bytes.toString()).toBe('hello and goodbye');
-        far.end('welcome');
-        expect((await readAll(near)).bytes.toString()).toBe('welcome');
+        const clientSocket = await client(await open(policy));
+        clientSocket.end('hello and goodbye');
+        const backendSocket = await backend.nextSocket();
+        expect((await readAll(backendSocket)).bytes.toString()).toBe('hello and goodbye');
+        backendSocket.end('welcome');
+        expect((await readAll(clientSocket)).bytes.toString()).toBe('welcome');
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
       test('does not cut a silent connection', async () => {
         const ms = 600;
         await withLimits({ helloTimeoutMs: ms, connectTimeoutMs: ms, lingerMs: ms });
-        const { listener, near, far } = await established();
+        const { listener, clientSocket, backendSocket } = await established();
         // Each of these two clients connects later and is cut at its own deadline. So every deadline of the first connection has passed.
         for (let i = 0; i < 2; i += 1) await readAll(await client(listener));
-        far.write('an event, at last');
-        expect((await readBytes(near, 17)).toString()).toBe('an event, at last');
+        backendSocket.write('an event, at last');
+        expect((await readBytes(clientSocket, 17)).toString()).toBe('an event, at last');
       });
     });
 
     describe('listeners and shutdown', () => {
       test('opens and closes listeners while their connections go on', async () => {
-        const { listener, near, far } = await established();
+        const { listener, clientSocket, backendSocket } = await established();
         const other = await open(new RecordingPolicy(() => candidates(backendOf(backend))));
         await listener.close();
         await expect(tcpClient(listener.port)).rejects.toThrow();
-        near.write('still here');
-        expect((await readBytes(far, 10)).toString()).toBe('still here');
+        clientSocket.write('still here');
+        expect((await readBytes(backendSocket, 10)).toString()).toBe('still here');
         const second = await client(other);
         second.write('hello');
         expect((await readBytes(await backend.nextSocket(), 5)).toString()).toBe('hello');
@@ -576,29 +580,29 @@ export function engineConformance(name: string, create: (limits: EngineLimits) =
       });
 
       test('drains: it accepts no new connection, waits for the existing ones, and reports the result', async () => {
-        const { listener, policy, near, far } = await established();
+        const { listener, policy, clientSocket, backendSocket } = await established();
         const drained = engine.drain(60_000);
         await expect(tcpClient(listener.port)).rejects.toThrow();
-        near.end('done');
-        await readAll(far);
-        far.end();
+        clientSocket.end('done');
+        await readAll(backendSocket);
+        backendSocket.end();
         expect(await within(30_000, 'the drain', drained)).toEqual({ finished: 1, reset: 0 });
         expect((await policy.nextReport()).outcome).toBe('finished');
       });
 
       test('resets the remaining connections when the drain time is over', async () => {
-        const { policy, near, far } = await established();
-        const [nearEnd, farEnd] = [readAll(near), readAll(far)];
+        const { policy, clientSocket, backendSocket } = await established();
+        const [clientEnd, backendEnd] = [readAll(clientSocket), readAll(backendSocket)];
         expect(await engine.drain(100)).toEqual({ finished: 0, reset: 1 });
-        expect([(await nearEnd).reset, (await farEnd).reset]).toEqual([true, true]);
+        expect([(await clientEnd).reset, (await backendEnd).reset]).toEqual([true, true]);
         expect((await policy.nextReport()).outcome).toBe('drain-expired');
       });
 
       test('ends at once when it is closed while it sends an alert', async () => {
         await withLimits({ lingerMs: 60_000 });
         const policy = new RecordingPolicy(() => ({ kind: 'alert', bytes: Buffer.from('bye'), note: null }));
-        const near = await client(await open(policy));
-        near.write('hello');
+        const clientSocket = await client(await open(policy));
+        clientSocket.write('hello');
         await until('it was asked', () => policy.questions.length === 1);
         await within(30_000, 'close', engine.close());
         expect(engine.stats().connections).toBe(0);

@@ -99,7 +99,7 @@ describe('the control thread', () => {
       await until('it answers', async () => ((await link.health()).atMs ?? 0) >= askedMs);
       const { health } = await link.health();
       expect(health.get(route?.backends[0]?.key ?? '')).toMatchObject({ up: true, lastProbe: { ok: true } });
-      await until('a beat told the turns', () => turnsMs.length > 0);
+      await until('a heartbeat carries turn times', () => turnsMs.length > 0);
       expect(link.stalledSinceMs).toBeNull();
     } finally {
       await server.stop();
@@ -154,7 +154,7 @@ describe('a control thread that', () => {
     open(
       config(),
       `${LISTEN}
-        parentPort.postMessage({ kind: 'log', level: 'warn', facts: {}, message: 'last words' });
+        parentPort.postMessage({ kind: 'log', level: 'warn', facts: {}, message: 'the last line' });
         throw Object.assign(new Error('a bug'), { code: 'EBUG' });
       });`,
     );
@@ -164,7 +164,7 @@ describe('a control thread that', () => {
       message: 'control thread exited unexpectedly: a bug',
       cause: { code: 'EBUG' },
     });
-    expect(log).toEqual(['warn: last words']);
+    expect(log).toEqual(['warn: the last line']);
   });
 
   test('rejects a promise without a handler fails the link', async () => {

@@ -54,7 +54,7 @@ describe('npm run demo', () => {
   }, STORY_MS + 10_000);
   afterAll(() => demo.ended('SIGKILL'));
 
-  test('tells its complete story', () => {
+  test('shows every step of its story, and every check passes', () => {
     expect(demo.output).toMatch(/\d+ checks, all passed/);
     expect(demo.output).not.toContain('✗');
   });

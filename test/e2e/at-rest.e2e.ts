@@ -96,7 +96,7 @@ function tell(who: string, count: number, counts: Counts): void {
   const [calls, written] = [sum(counts).toFixed(0), writes(counts).toFixed(0)];
   rows.push(`| ${who} | ${count} | ${calls} | ${written} |`);
   console.log(
-    `${who}, ${count} clusters: ${calls} calls a minute and instance, ${written} of them writes`,
+    `${who}, ${count} clusters: ${calls} calls per minute and instance, ${written} writes among them`,
     counts,
   );
 }
@@ -161,13 +161,14 @@ describe.runIf(WRITE && upstreamMissing() === null)('magnum-cluster-api-proxy', 
   });
 });
 
-const table = (): string => `# What one instance asks of the Kubernetes API at rest
+const table = (): string => `# Requests of one idle instance to the Kubernetes API
 
-Per minute, from the audit log of a real kube-apiserver (\`ISTHMUS_WRITE_RESULTS=1 npm run test:e2e -- at-rest\`): ${INSTANCES} instances of
-Isthmus, one of magnum-cluster-api-proxy, ${WINDOW_S} s each. Isthmus renews its Lease, and looks two or three times whether AdditionalListener
-is defined, which it is not here; a watch ends and begins anew every 5 to 10 minutes, which may add a call or two.
+Calls per minute and instance, counted in the audit log of a real kube-apiserver for ${WINDOW_S} s
+(\`ISTHMUS_WRITE_RESULTS=1 npm run test:e2e -- at-rest\`): ${INSTANCES} instances of Isthmus, and one of magnum-cluster-api-proxy. Isthmus renews its Lease.
+AdditionalListener is not defined here, and Isthmus checks for it two or three times a minute. Each watch restarts every 5 to 10 minutes, which
+can add one or two calls.
 
-| | clusters | calls | of them writes |
+| | clusters | calls | writes among them |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 `;

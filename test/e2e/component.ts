@@ -36,15 +36,15 @@ const started: LoggedProcess[] = [];
 const newest = (): LoggedProcess[] => [...new Map(started.map((each) => [each.name, each])).values()];
 
 /** Whether a process ended unexpectedly: then the awaited condition cannot come true. */
-export const somebodyHasFallen = (): boolean => newest().some((each) => each.hasFallen);
+export const anyUnexpectedExit = (): boolean => newest().some((each) => each.hasUnexpectedExit);
 
 /** The first text to read after a failed test: processes that ended unexpectedly, and the last log lines of every running Isthmus. */
 export function lastLogLines(count = 12): string {
   const relevant = newest().filter(
-    (each) => each.hasFallen || (each.name.startsWith('isthmus-') && each.running),
+    (each) => each.hasUnexpectedExit || (each.name.startsWith('isthmus-') && each.running),
   );
   return relevant
-    .map((each) => `${each.hasFallen ? `${each.name} HAS ENDED; ` : ''}${each.lastLines(count)}`)
+    .map((each) => `${each.hasUnexpectedExit ? `${each.name} HAS ENDED; ` : ''}${each.lastLines(count)}`)
     .join('\n');
 }
 
@@ -82,7 +82,7 @@ export class LoggedProcess {
   }
 
   /** The process ended, and the test did not stop it. */
-  get hasFallen(): boolean {
+  get hasUnexpectedExit(): boolean {
     return !this.running && !this.#asked;
   }
 

@@ -44,7 +44,7 @@ test('clients are sent to both instances, and never to the instance that cannot 
   expect(site.instance('net-3').served('alpha')).toBe(0);
 });
 
-test('after a crash of one instance its slice is collected, and until then connections to the other succeed', async () => {
+test('after a crash of one instance its slice is deleted, and until then connections to the other succeed', async () => {
   const before = loop.tries.length;
   await site.instance('net-1').stop('SIGKILL');
   const collected = await site.until(

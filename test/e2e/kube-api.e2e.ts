@@ -1,4 +1,4 @@
-// The behaviour suite on a real kube-apiserver with the real garbage collector: the reference for the embedded API.
+// The behaviour suite on a real kube-apiserver with the real garbage collector: the reference for the in-memory API.
 import type { AccessRule } from '../fake-kube-api/http/access.ts';
 import { apiBehaviour } from '../kube-api/behaviour.ts';
 import { definitionsToTry } from '../kube-api/definitions.ts';

@@ -1,4 +1,4 @@
-// The same kubectl commands have the same result on the embedded API as on a real one, because the demo invites users to run kubectl.
+// The same kubectl commands have the same result on the in-memory API as on a real one, because the demo invites users to run kubectl.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ async function startReal(): Promise<Started> {
 }
 
 describe.each([
-  ['the embedded API', startEmbedded],
+  ['the in-memory API', startEmbedded],
   ['a real API server', startReal],
 ])('kubectl on %s', (_title, start) => {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-kubectl-'));
@@ -80,7 +80,7 @@ describe.each([
   beforeAll(async () => {
     api = await start();
     writeFileSync(kubeconfig, api.kubeconfig);
-    // Not `create namespace`: it uses protobuf, which the embedded API does not support.
+    // Not `create namespace`: it uses protobuf, which the in-memory API does not support.
     writeFileSync(manifest, 'apiVersion: v1\nkind: Namespace\nmetadata: {name: magnum-system}\n');
     await kubectl('apply', '-f', manifest);
     await kubectl('apply', '-f', CRDS);

@@ -211,7 +211,7 @@ test('the selector is immutable, and an invalid request is reported in status an
     kubectl('get', 'al', 'web', '-o', 'jsonpath={.status.conditions[?(@.type=="Accepted")].message}');
   await site.until('it says why', async () => (await accepted()).includes('--ignored-selector-labels'));
   const events = () => kubectl('get', 'events', '--field-selector', 'involvedObject.kind=AdditionalListener');
-  await site.until('an Event tells', async () => (await events()).includes('Invalid'));
+  await site.until('an Event reports it', async () => (await events()).includes('Invalid'));
 });
 
 test('deleting the listeners deletes all their objects, and no object of the cluster', async () => {

@@ -37,13 +37,13 @@ async function makeForeignObjects(): Promise<void> {
   const service = {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name: 'somebody', labels: { 'cluster.x-k8s.io/cluster-name': 'somebody' } },
+    metadata: { name: 'unrelated', labels: { 'cluster.x-k8s.io/cluster-name': 'unrelated' } },
     spec: { ports: [{ name: 'https', port: 6443 }] },
   };
   const slice = {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { name: 'somebody-net-1', labels: { 'kubernetes.io/service-name': 'somebody' } },
+    metadata: { name: 'unrelated-net-1', labels: { 'kubernetes.io/service-name': 'unrelated' } },
     addressType: 'IPv4',
     endpoints: [{ addresses: ['10.250.0.99'], conditions: { ready: true } }],
     ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
@@ -123,10 +123,10 @@ test('an etcd restore to before a publication: the cluster is published again, a
   await site.proxiedKubeconfig('gamma');
   await management.deleteCluster('beta');
   await site.until('beta is gone', async () => (await management.service('beta')) === null);
-  const somebody = `/api/v1/namespaces/${NAMESPACE}/services/somebody`;
+  const unrelated = `/api/v1/namespaces/${NAMESPACE}/services/unrelated`;
   for (let round = 0; round < 200; round += 1)
     expectStatus(
-      await management.client.patch(somebody, { metadata: { labels: { round: `${round}` } } }),
+      await management.client.patch(unrelated, { metadata: { labels: { round: `${round}` } } }),
       200,
     );
 
@@ -168,7 +168,7 @@ test('a moved cluster without a status keeps its Service and kubeconfig, and is 
   const { management } = site;
   const kubeconfig = await management.kubeconfig('alpha');
   const uidOf = async () => (await management.service('alpha')).metadata.uid as string;
-  const [uid, foreign] = [await uidOf(), await management.service('somebody')];
+  const [uid, foreign] = [await uidOf(), await management.service('unrelated')];
   await loop.stop();
   for (const each of site.instances.values()) await each.stop('SIGKILL');
   await management.moveCluster('alpha');
@@ -192,5 +192,5 @@ test('a moved cluster without a status keeps its Service and kubeconfig, and is 
   await site.until('both serve', async () => (await management.slices('alpha')).length === 2);
   expect(await uidOf()).toBe(uid);
   expect(await management.kubeconfig('alpha')).toBe(kubeconfig);
-  expect((await management.service('somebody')).metadata.uid).toBe(foreign.metadata.uid);
+  expect((await management.service('unrelated')).metadata.uid).toBe(foreign.metadata.uid);
 });

@@ -10,7 +10,7 @@ const MIGRATION = new URL('../../docs/how-to/migration.md', import.meta.url);
 const missing = upstreamMissing();
 if (missing !== null) console.warn(`NOT TESTED: back to magnum-cluster-api-proxy (${missing})`);
 
-describe.skipIf(missing !== null)('back to magnum-cluster-api-proxy', () => {
+describe.skipIf(missing !== null)('a rollback to magnum-cluster-api-proxy', () => {
   let site: Site;
   let upstream: Upstream | null = null;
   let loop: Loop;

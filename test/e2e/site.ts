@@ -25,7 +25,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';
 import { Client, type ProxyMode } from './client.ts';
-import { lastLogLines, somebodyHasFallen } from './component.ts';
+import { anyUnexpectedExit, lastLogLines } from './component.ts';
 import { type Image, INSTALLED, Instance, type InstanceOptions, type Privileges } from './instance.ts';
 import { Machine, type MachineOptions } from './machine.ts';
 import { ManagementCluster } from './management-cluster.ts';
@@ -203,7 +203,7 @@ export class Site {
     const elapsed = () => performance.now() - started;
     for (;;) {
       if (await condition()) return elapsed() / 1000;
-      if (elapsed() > milliseconds || somebodyHasFallen())
+      if (elapsed() > milliseconds || anyUnexpectedExit())
         throw new Error(`waited ${Math.round(elapsed())} ms until ${what}\n${lastLogLines()}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

@@ -116,7 +116,7 @@ describe.skipIf(missing !== null)('beside magnum-cluster-api-proxy', () => {
     expect(loop.tries.slice(tries).filter(({ ok }) => !ok)).toEqual([]);
   });
 
-  test('after the old proxy stops, Isthmus collects its objects and serves alone', async () => {
+  test('after the old proxy stops, Isthmus deletes its slices and serves alone', async () => {
     await upstream.stop();
     const seconds = await site.until(
       'only our slices are there',

@@ -5,10 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { native } from '../../src/netns/native.ts';
 import { NativeEngine } from '../../src/proxy/native/native-engine.ts';
 import { backendOf, candidates, RecordingPolicy, TEST_LIMITS } from '../conformance/engine.ts';
+import { longForm } from '../support/long-form.ts';
 import { openDescriptors } from '../support/process.ts';
 import { readBytes, type TestServer, tcpClient, tcpServer, until } from '../support/tcp.ts';
 
-const LISTENERS = 2000;
+const LISTENERS = longForm ? 2000 : 400;
 const AT_ONCE = 8;
 
 describe.each([1, 3])('closed listeners, %i threads', (threads) => {
@@ -30,10 +31,10 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
   const open = (policy: RecordingPolicy, mode: 'hello' | 'immediate' = 'hello') =>
     engine.openListener({ name: 'test', host: '127.0.0.1', port: 0, mode, policy });
   const visit = async (port: number): Promise<Socket> => {
-    const near = await tcpClient(port);
-    cleanups.push(() => near.destroy());
-    near.write('hello');
-    return near;
+    const clientSocket = await tcpClient(port);
+    cleanups.push(() => clientSocket.destroy());
+    clientSocket.write('hello');
+    return clientSocket;
   };
   const nothingKnown = () =>
     until('no listener is known', () => {
@@ -50,9 +51,9 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
     const comeAndGo = async (turn: number): Promise<void> => {
       const policy = new RecordingPolicy(() => ({ kind: 'close', note: turn }));
       const listener = await open(policy, turn % 2 === 0 ? 'hello' : 'immediate');
-      const near = await tcpClient(listener.port);
-      near.on('end', () => near.destroy()).resume();
-      if (turn % 2 === 0) near.write('hello');
+      const clientSocket = await tcpClient(listener.port);
+      clientSocket.on('end', () => clientSocket.destroy()).resume();
+      if (turn % 2 === 0) clientSocket.write('hello');
       if (turn % 3 === 0) await policy.nextReport();
       await listener.close();
       expect(await policy.nextReport()).toMatchObject({ outcome: 'closed', note: turn });
@@ -70,9 +71,9 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
     const listener = await open(policy);
     const first = await visit(listener.port);
     const second = await visit(listener.port);
-    for (const far of [await backend.nextSocket(), await backend.nextSocket()]) {
-      expect((await readBytes(far, 5)).toString()).toBe('hello');
-      far.on('end', () => far.end()).resume();
+    for (const backendSocket of [await backend.nextSocket(), await backend.nextSocket()]) {
+      expect((await readBytes(backendSocket, 5)).toString()).toBe('hello');
+      backendSocket.on('end', () => backendSocket.end()).resume();
     }
     await listener.close();
     first.end();
@@ -86,9 +87,9 @@ describe.each([1, 3])('closed listeners, %i threads', (threads) => {
   test('are forgotten at once when they have no connection, and never before they are closed', async () => {
     const policy = new RecordingPolicy(() => ({ kind: 'close', note: null }));
     const [first, second] = [await open(policy), await open(policy)];
-    const near = await visit(first.port);
+    const clientSocket = await visit(first.port);
     await policy.nextReport();
-    near.destroy();
+    clientSocket.destroy();
     expect(engine.knownListeners()).toEqual({ here: 2, inAddon: 2 });
     await first.close();
     await until('one is known', () => engine.knownListeners().here === 1);

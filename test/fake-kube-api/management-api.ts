@@ -1,4 +1,4 @@
-// The embedded management API: a Kubernetes API over HTTPS, in memory, for the demo and for fast tests. The suite in test/kube-api
+// The in-memory management API: a Kubernetes API over HTTPS, in memory, for the demo and for fast tests. The suite in test/kube-api
 // compares it with a real kube-apiserver. All its data is lost when the process ends.
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';

@@ -1,4 +1,4 @@
-// Converts the table of needed rights (control/objects/needed-rights.ts) to rules of the embedded management API.
+// Converts the table of needed rights (control/objects/needed-rights.ts) to rules of the in-memory management API.
 import { neededRights, type RightsSettings } from '../../src/control/objects/needed-rights.ts';
 import type { AccessRule } from './http/access.ts';
 

@@ -83,11 +83,12 @@ describe('the TCP check', () => {
     const before = backend.count('connection');
     const outcomes = await Promise.all(Array.from({ length: 50 }, () => run('10.6.0.1', backend.port)));
     expect(outcomes.every(({ ok }) => ok)).toBe(true);
+    // Until a delayed ACK of the probes would have arrived.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(backend.count('connection') - before).toBeLessThanOrEqual(isHeardAtMost(outcomes));
   });
 
-  test('would be accepted as an ordinary connection: this shows that the tests above can fail', async () => {
+  test('differs from an ordinary connection, which the server accepts: this shows that the tests above can fail', async () => {
     const before = backend.count('connection');
     await connectAndReset(target('10.6.0.1', backend.port));
     await expect.poll(() => backend.count('connection')).toBe(before + 1);
@@ -235,6 +236,7 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     for (let round = 0; round < 200; round++) outcomes.push(await outcomeOf(probe, target()));
     expect(outcomes.filter(({ ok }) => !ok)).toEqual([]);
     probe.close();
+    // Until a delayed ACK of the probes would have arrived.
     await new Promise((resolve) => setTimeout(resolve, 300));
     const heard = backend.count('connection');
     expect(heard).toBeLessThanOrEqual(isHeardAtMost(outcomes));
@@ -248,12 +250,9 @@ describe.skipIf('missing' in go)('a Go server such as kube-apiserver', () => {
     for (let round = 0; round < 50; round++)
       expect(await outcomeOf(probe, target())).toMatchObject({ ok: true });
     await expect.poll(() => backend.count('connection')).toBe(before.connections + 50);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(backend.count('log')).toBe(before.logged);
-  });
-
-  test('logs a connection that closes at once: this shows that the tests above can fail', async () => {
+    // The server logs this connection, as it would have logged the checks before it.
     await connectAndReset(target());
     await expect.poll(() => backend.events.at(-1)?.line ?? '').toContain('TLS handshake error');
+    expect(backend.count('log')).toBe(before.logged + 1);
   });
 });

@@ -144,8 +144,8 @@ export function deletionBehaviour(suite: Suite): void {
     await create('blocking', { ownerReferences: [owner], finalizers: ['example.com/keep'] });
     // The collector must see the dependent before the owner is deleted. It processes events in order: once it has deleted the
     // witness, it has seen the dependent.
-    const nobody = { ...owner, name: 'never-was', uid: '11111111-2222-3333-4444-666666666666' };
-    await create('witness', { ownerReferences: [nobody] });
+    const missing = { ...owner, name: 'never-was', uid: '11111111-2222-3333-4444-666666666666' };
+    await create('witness', { ownerReferences: [missing] });
     await until('it knows', async () => (await suite.client.get(at('witness'))).status === 404);
     expectStatus(await suite.client.delete(path, { propagationPolicy: 'Foreground' }), 200);
     const { body: waiting } = expectStatus(await suite.client.get(path), 200);

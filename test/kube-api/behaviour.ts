@@ -1,5 +1,5 @@
-// The suite that defines the Kubernetes API behaviour we rely on. `npm test` runs it against the embedded management API,
-// `npm run test:e2e` against a real kube-apiserver. If the two differ, the embedded API is wrong.
+// The suite that defines the Kubernetes API behaviour we rely on. `npm test` runs it against the in-memory management API,
+// `npm run test:e2e` against a real kube-apiserver. If the two differ, the in-memory API is wrong.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { KubeObject } from '../fake-kube-api/kube-object.ts';

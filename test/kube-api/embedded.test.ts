@@ -1,4 +1,4 @@
-// Runs the behaviour suite on the embedded management API. management-api.test.ts covers behaviour that a real API server cannot
+// Runs the behaviour suite on the in-memory management API. management-api.test.ts covers behaviour that a real API server cannot
 // show (faults, restarts).
 import { startManagementApi } from '../fake-kube-api/management-api.ts';
 import { selfSigned } from '../support/certificates.ts';

@@ -1,4 +1,4 @@
-// Features of only the embedded API, for tests: faults, restarts, an older state, conversions, thousands of slices.
+// Features of only the in-memory API, for tests: faults, restarts, an older state, conversions, thousands of slices.
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../fake-kube-api/api-error.ts';

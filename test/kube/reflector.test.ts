@@ -102,7 +102,10 @@ describe('a reflector on a real connection', () => {
     collection.put('a', 1);
     const failures: string[] = [];
     const one = reflector({
-      onReport: (report) => report.kind === 'failed' && failures.push(report.problem.code),
+      onChange: () => {
+        const { problem } = one.snapshot();
+        if (problem !== null) failures.push(problem.code);
+      },
     });
     await converged(one);
     const faults: ((response: ServerResponse) => void)[] = [

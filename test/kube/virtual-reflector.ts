@@ -1,11 +1,12 @@
 // A reflector on a fake collection in virtual time: a wait advances only the virtual clock.
 import { Reflector, type ReflectorOptions } from '../../src/kube/watch/reflector.ts';
-import type { ReflectorReport } from '../../src/kube/watch/reflector-snapshot.ts';
+import type { ReflectorProblem } from '../../src/kube/watch/reflector-snapshot.ts';
 import { FakeCollection, turn } from './fake-collection.ts';
 
 export class VirtualReflector<T> {
   readonly api = new FakeCollection();
-  readonly reports: ReflectorReport[] = [];
+  /** The problem of each snapshot that had one. */
+  readonly problems: ReflectorProblem[] = [];
   readonly sleeps: number[] = [];
   readonly reflector: Reflector<T>;
   nowMs = 1_000_000;
@@ -20,8 +21,9 @@ export class VirtualReflector<T> {
       project,
       onChange: () => {
         this.changes++;
+        const { problem } = this.snapshot;
+        if (problem !== null) this.problems.push(problem);
       },
-      onReport: (report) => this.reports.push(report),
       now: () => this.nowMs,
       random: () => 0.5,
       sleep: async (ms, signal) => {

@@ -160,7 +160,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     control.publish({ ports: [portRoute(SSH, routeTo([servers[0]!, servers[2]!]))] });
     await more;
     const { key } = routeTo([servers[1]!]).backends[0]!;
-    await until('the control side is told', () => control.failedDials.includes(key));
+    await until('the control side receives the failed dial', () => control.failedDials.includes(key));
     expect(new Set(seen.slice(-10))).toEqual(new Set(['a', 'c']));
   });
 
@@ -171,11 +171,14 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     const { [SSH]: port } = await control.opened(SSH);
     const { socket } = await greeted(port!);
     control.publish({ ports: [portRoute(SSH, routeTo([b]))] });
-    await until('the next goes to the other', async () => (await greeted(port!)).by === 'b');
+    await until('a new connection reaches the other backend', async () => (await greeted(port!)).by === 'b');
     socket.write('still here');
     expect((await readBytes(socket, 10)).toString()).toBe('still here');
     control.publish({ ports: [] });
-    await until('it is told', () => Object.keys(control.outcomes.at(-1) ?? {}).length === 0);
+    await until(
+      'the outcome of the closed port',
+      () => Object.keys(control.outcomes.at(-1) ?? {}).length === 0,
+    );
     const refused = connect({ port: port!, host: '127.0.0.1' });
     await within(WAIT_MS, 'a refusal', new Promise((resolve) => refused.once('error', resolve)));
     socket.write('even now');
@@ -251,7 +254,7 @@ describe.each(['native', 'streams'])('with the engine %s', (engine) => {
     control = new StandInControl(`--engine=${engine}`, '--listener-ports=');
     await control.app.start();
     control.publish({ ports: [portRoute(SSH, routeTo([]))] });
-    await until('it is told', () => control.outcomes.length > 0);
+    await until('the outcome', () => control.outcomes.length > 0);
     expect(control.outcomes).toEqual([
       { [SSH]: { kind: 'failed', reason: expect.stringContaining('--listener-ports is empty') } },
     ]);

@@ -138,7 +138,7 @@ describe('a return that fails after the entry', () => {
     expect(ended.stderr).toContain('FATAL');
   });
 
-  test('did not happen in the test process', () => {
+  test('does not happen in the test process', () => {
     expect(threadNetns()).toEqual([readlinkSync('/proc/thread-self/ns/net')]);
   });
 });

@@ -55,13 +55,13 @@ describe('descriptors over a unix socket', () => {
   };
 
   test('arrive with their bytes, close-on-exec, and are the same files', async () => {
-    const { near, far } = await pair();
+    const { receiver, sender } = await pair();
     const path = join(tmpdir(), `isthmus-passed-${process.pid}`);
     writeFileSync(path, 'content');
     cleanups.push(() => rmSync(path));
     const file = openSync(path, 'r');
-    expect(native.sendDescriptors(descriptorOf(far), 'names\n', file, file)).toBe(6);
-    const received = native.receiveDescriptors(descriptorOf(near));
+    expect(native.sendDescriptors(descriptorOf(sender), 'names\n', file, file)).toBe(6);
+    const received = native.receiveDescriptors(descriptorOf(receiver));
     expect(received?.bytes.toString()).toBe('names\n');
     const [first = -1, second = -1] = received?.descriptors ?? [];
     closeSync(file);
@@ -75,10 +75,10 @@ describe('descriptors over a unix socket', () => {
   });
 
   test('arrive one message at a time, 253 at most, and nothing leaks', async () => {
-    const { near, far } = await pair();
+    const { receiver, sender } = await pair();
     const before = openDescriptors();
     const send = (text: string, count: number) =>
-      native.sendDescriptors(descriptorOf(far), text, ...Array<number>(count).fill(0));
+      native.sendDescriptors(descriptorOf(sender), text, ...Array<number>(count).fill(0));
     send('a', 253);
     send('b', 2);
     expect(() => send('c', 254)).toThrow(expect.objectContaining({ code: 'EINVAL' }));
@@ -86,31 +86,31 @@ describe('descriptors over a unix socket', () => {
       ['a', 253],
       ['b', 2],
     ] as const) {
-      const received = native.receiveDescriptors(descriptorOf(near));
+      const received = native.receiveDescriptors(descriptorOf(receiver));
       expect(received?.bytes.toString()).toBe(bytes);
       expect(received?.descriptors).toHaveLength(count);
       for (const fd of received?.descriptors ?? []) closeSync(fd);
     }
-    expect(native.receiveDescriptors(descriptorOf(near))).toBeNull();
+    expect(native.receiveDescriptors(descriptorOf(receiver))).toBeNull();
     expect(openDescriptors()).toBe(before);
   });
 
   test('end when the peer closes', async () => {
-    const { near, far } = await pair();
-    far.destroy();
-    await once(far, 'close');
-    expect(native.receiveDescriptors(descriptorOf(near))).toMatchObject({
+    const { receiver, sender } = await pair();
+    sender.destroy();
+    await once(sender, 'close');
+    expect(native.receiveDescriptors(descriptorOf(receiver))).toMatchObject({
       descriptors: [],
       bytes: Buffer.alloc(0),
     });
-    expect(() => native.sendDescriptors(descriptorOf(near), 'x', 0)).toThrow(
+    expect(() => native.sendDescriptors(descriptorOf(receiver), 'x', 0)).toThrow(
       expect.objectContaining({ code: 'EPIPE' }),
     );
   });
 
   test('come with the credentials of the peer', async () => {
-    const { near } = await pair();
-    expect(native.peerOf(descriptorOf(near))).toEqual({ pid: process.pid, uid: process.getuid?.() });
+    const { receiver } = await pair();
+    expect(native.peerOf(descriptorOf(receiver))).toEqual({ pid: process.pid, uid: process.getuid?.() });
   });
 });
 

@@ -198,12 +198,20 @@ describe('the netns directory', () => {
 
   test('reports nothing when nothing changed', async () => {
     add('a');
-    const watched = await start();
+    let scannedMs = 0;
+    const openNetns: typeof native.openNetns = (path) => {
+      scannedMs = performance.now();
+      return native.openNetns(path);
+    };
+    const watched = await start({ addon: { openNetns } });
     expect(changes).toBe(1);
     writeFileSync(join(directory, 'b'), '');
     rmSync(join(directory, 'b'));
+    const eventMs = performance.now();
     for (let round = 0; round < 5; round++) watched.rescan();
-    await new Promise((resolve) => setTimeout(resolve, 650));
+    // The last scan after an event.
+    await expect.poll(() => scannedMs - eventMs, soon).toBeGreaterThanOrEqual(500);
+    await new Promise((resolve) => setImmediate(resolve));
     expect(changes).toBe(1);
   });
 
@@ -296,10 +304,12 @@ describe('the netns directory', () => {
 
   test('reports no change after it is stopped, and nothing keeps running', async () => {
     const watched = await start();
+    const witness = await start({ onChange: () => {} });
     watched.stop();
     add('a');
     watched.rescan();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect.poll(() => names(witness), soon).toEqual(['a']);
+    expect(names(watched)).toEqual([]);
     expect(changes).toBe(1);
   });
 });

@@ -61,7 +61,7 @@ describe('a kubeconfig', () => {
       { times: 1 },
     );
     site.management.rotateKubeconfig('alpha', DIRECT, 'Rmlyc3Q=');
-    await until('our write is on its way', () => late.hits === 1);
+    await until('the write of Isthmus has been sent', () => late.hits === 1);
     site.management.rotateKubeconfig('alpha', DIRECT, 'U2Vjb25k');
     await leadsHere();
     expect(site.management.kubeconfig('alpha')).toContain('client-certificate-data: U2Vjb25k');

@@ -108,7 +108,7 @@ describe('a TCP listener', () => {
       const before = ended();
       answers.push(await ask());
       // Until its end the connection counts for its machine.
-      await until('its end is told', () => ended() > before);
+      await until('its end is reported', () => ended() > before);
     }
     expect(answers.sort()).toEqual([...Array(4).fill('blue'), ...Array(4).fill('green')]);
   });

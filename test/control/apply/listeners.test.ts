@@ -180,7 +180,7 @@ describe('a TLS listener', () => {
     await until('it is refused', () => site.management.conditions('web').Accepted?.status === 'False');
     expect(site.management.conditions('web').Accepted?.message).toContain('--ignored-selector-labels');
     expect(await ask()).toBe('blue');
-    await until('an Event tells', () =>
+    await until('an Event reports it', () =>
       site.api.store
         .list({ apiVersion: 'v1', kind: 'Event', namespace: NAMESPACE })
         .some(

@@ -1,4 +1,4 @@
-// What an operator sees of a running instance: status, explain, metrics and doctor of the built program against the embedded API.
+// What an operator sees of a running instance: status, explain, metrics and doctor of the built program against the in-memory API.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';

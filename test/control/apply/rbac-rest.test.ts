@@ -84,7 +84,7 @@ const start = async (without: string, ...flags: readonly string[]) => {
   allow(without);
   await isthmus.start(...FAST, ...flags);
 };
-const told = async (verb: string, resource: string) => {
+const expectReported = async (verb: string, resource: string) => {
   await site.problem(isthmus, forbidden(verb, resource));
   await until('the log says so', () =>
     isthmus.log.some(
@@ -112,7 +112,7 @@ describe('without the right to', () => {
   test.each(LISTENERS)('%s %s, the problem names it until it is granted', async (verb, resource) => {
     await start(`${verb} ${resource}`);
     site.management.addListener('web', LISTENER);
-    await told(verb, resource);
+    await expectReported(verb, resource);
     allow();
     await site.published('alpha-web-net-1');
     await until('its status says so', () => site.management.conditions('web').Ready?.status === 'True');
@@ -123,7 +123,7 @@ describe('without the right to', () => {
 
   test.each(['list', 'watch'])('%s nodes, the instance takes part and reports it', async (verb) => {
     await start(`${verb} nodes`, '--node-selector', '[{"key":"a","operator":"DoesNotExist"}]');
-    await told(verb, 'nodes');
+    await expectReported(verb, 'nodes');
   });
 
   test('patch Events, a repeated Event appears only in the log', async () => {
@@ -137,7 +137,7 @@ describe('without the right to', () => {
     };
     await flap();
     await flap();
-    await told('patch', 'events');
+    await expectReported('patch', 'events');
   });
 
   test('delete its Lease, the instance still stops normally, and the Lease expires', async () => {

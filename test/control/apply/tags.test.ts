@@ -1,4 +1,4 @@
-// Tags of a cluster and of an instance, with the commands of docs/how-to/tags.md, on the built program and the embedded API.
+// Tags of a cluster and of an instance, with the commands of docs/how-to/tags.md, on the built program and the in-memory API.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Management, NAMESPACE } from '../../support/kubernetes/management.ts';

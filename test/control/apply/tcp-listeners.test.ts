@@ -14,7 +14,11 @@ import { ADDRESS } from '../../support/two-clusters.ts';
 
 const EXAMPLES = new URL('../../../deploy/examples/listeners/', import.meta.url);
 const RANGE = [17_300, 17_305] as const;
-const FLAGS = ['--listener-ports', RANGE.join('-'), '--ignored-selector-labels', 'generation'];
+const FLAGS = [
+  ...['--listener-ports', RANGE.join('-')],
+  ...['--ignored-selector-labels', 'generation'],
+  ...['--interval', '2s'], // a port that failed to open is tried again after this time
+];
 
 /** Name, address, listening port, labels. */
 const MACHINES = [
@@ -170,7 +174,7 @@ describe('a port', () => {
     }
     apply('blue-green.yaml');
     await until(
-      'both are told',
+      'both are reported',
       () => ready('web')?.reason === 'Pending' && ready('web-preview')?.reason === 'Pending',
     );
     // A machine counts as answering only after its first probe.

@@ -1,4 +1,4 @@
-// The source of additional listeners against the embedded API: CRDs that are installed late, machines that are watched only when needed,
+// The source of additional listeners against the in-memory API: CRDs that are installed late, machines that are watched only when needed,
 // missing rights.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -126,7 +126,7 @@ describe('a missing right', () => {
   test('to machines leaves the listeners known and reports the reason', async () => {
     await open([additionalListenerDefinition(), machineDefinition()], without('machines'));
     addListener('ssh');
-    await until('it is told', () => source.snapshot().machinesProblem !== null);
+    await until('the snapshot has the problem', () => source.snapshot().machinesProblem !== null);
     expect(source.snapshot()).toMatchObject({ complete: true, machinesKnown: false });
     expect(source.snapshot().machinesProblem).toMatch(/forbidden: cannot list .*machines/);
     api.access.set(USER, neededRules({ namespace: null, clusterNamespace: null }));

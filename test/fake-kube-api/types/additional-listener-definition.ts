@@ -1,4 +1,4 @@
-// The CustomResourceDefinition of AdditionalListener, read from deploy/crds/: the embedded API and real sites use the same file.
+// The CustomResourceDefinition of AdditionalListener, read from deploy/crds/: the in-memory API and real sites use the same file.
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { KubeObject } from '../kube-object.ts';

@@ -174,7 +174,7 @@ export interface DefinitionChoice<Version extends string> {
   readonly served?: readonly Version[];
   /** Default: v1beta1 if it is served, else the last served version. Without a webhook, other choices lose fields. */
   readonly storage?: Version;
-  /** `Webhook` only for the embedded API, which then calls the function in its `conversions` option. */
+  /** `Webhook` only for the in-memory API, which then calls the function in its `conversions` option. */
   readonly conversion?: 'None' | 'Webhook';
 }
 

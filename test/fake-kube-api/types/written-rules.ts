@@ -1,4 +1,4 @@
-// The CEL rules (x-kubernetes-validations) of Isthmus' own definition, written by hand: the embedded API has no CEL engine. Other
+// The CEL rules (x-kubernetes-validations) of Isthmus' own definition, written by hand: the in-memory API has no CEL engine. Other
 // rules, such as those of CAPO, are not enforced. The behaviour suite compares these rules with a real server.
 import type { FieldProblem } from '../api-error.ts';
 import { equalJson, isMap, type JsonMap } from '../kube-object.ts';

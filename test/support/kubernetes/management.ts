@@ -1,4 +1,4 @@
-// The embedded management API with the objects of a site: namespace, CRDs, kubeconfigs for the instances of a test.
+// The in-memory management API with the objects of a site: namespace, CRDs, kubeconfigs for the instances of a test.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
