@@ -52,7 +52,9 @@ test('a service that is not able in time reports readiness, with the reason in i
   const { notify, log, able, state } = await service(200);
   const ready = await notify.until('ready', ({ fields }) => fields.READY === '1');
   expect(ready.fields.STATUS).toBe('not ready: leases: not listed yet');
-  expect(log).toEqual(['start limit reached: reporting readiness before the instance is ready: leases: not listed yet']);
+  expect(log).toEqual([
+    'start limit reached: reporting readiness before the instance is ready: leases: not listed yet',
+  ]);
   state.notReadyBecause = null;
   able.resolve();
   await notify.until('serving', ({ fields }) => fields.STATUS === 'serving 0 clusters at *:6443');

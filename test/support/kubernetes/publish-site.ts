@@ -119,7 +119,9 @@ export class PublishSite {
   writesOf(node: string): Record<string, number> {
     return Object.fromEntries(
       Object.entries(this.management.requestsOf(node)).filter(
-        ([what]) => /^(create|patch|update|delete) /.test(what) && !/ (leases|events|selfsubjectaccessreviews)$/.test(what),
+        ([what]) =>
+          /^(create|patch|update|delete) /.test(what) &&
+          !/ (leases|events|selfsubjectaccessreviews)$/.test(what),
       ),
     );
   }
