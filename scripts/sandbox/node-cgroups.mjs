@@ -1,9 +1,9 @@
 // Gives a sandbox cgroups of its own in each v1 hierarchy, below those of this process, for tests that run a kubelet. Unlike namespaces
-// and mounts, cgroups do not end with their processes. A watcher outside the sandbox removes them, also after this process was killed.
-import { spawn } from 'node:child_process';
+// and mounts, cgroups do not end with their processes. A process outside the sandbox removes them, also after this one was killed.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MissingError } from '../setup/problems.mjs';
+import { atTheEnd } from './at-the-end.mjs';
 
 const ROOT = '/sys/fs/cgroup';
 /** The v1 hierarchies that kubelet, containerd and runc use. The named one is optional. */
@@ -24,20 +24,19 @@ export function hierarchies(text) {
 
 let made = 0;
 
-/** Ends when its standard input closes, and then removes the cgroups. Processes of a killed sandbox end within moments. */
-const WATCHER = `
-trap '' HUP INT TERM
-read -r _
+/** Removes the cgroups, in at most a minute: processes of a killed sandbox end within moments. */
+const REMOVE = `
 for attempt in $(seq 1 120); do
   left=
   for group in "$@"; do
     [ -d "$group" ] || continue
     find "$group" -depth -type d -exec rmdir {} \\; 2>/dev/null
-    [ -d "$group" ] && left=1
+    [ -d "$group" ] && left=$group
   done
   [ -z "$left" ] && exit 0
   sleep 0.5
 done
+echo "! $left is left behind" >&2
 `;
 
 /** Throws a MissingError on a machine without cgroup v1. */
@@ -53,7 +52,7 @@ export function requireCgroups() {
   ]);
 }
 
-/** Returns the cgroup of each hierarchy, and `close`, which lets the watcher remove them. */
+/** Returns the cgroup of each hierarchy, and `close`, which resolves when they are gone. */
 export function makeCgroups() {
   requireCgroups();
   const paths = hierarchies(readFileSync('/proc/self/cgroup', 'utf8'));
@@ -63,22 +62,8 @@ export function makeCgroups() {
   const groups = Object.fromEntries(
     used.map((each) => [each, join(ROOT, each, paths.get(each) ?? '/', name)]),
   );
-  const watcher = spawn('sh', ['-c', WATCHER, 'isthmus-cgroups', ...Object.values(groups)], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
-  watcher.unref();
-  watcher.stdin.unref?.();
   for (const group of Object.values(groups)) mkdirSync(group);
   for (const setting of groups.cpuset === undefined ? [] : ['cpuset.cpus', 'cpuset.mems'])
     writeFileSync(join(groups.cpuset, setting), readFileSync(join(groups.cpuset, '..', setting)));
-  return {
-    groups,
-    close: () =>
-      new Promise((resolve) => {
-        watcher.ref();
-        watcher.on('exit', resolve);
-        watcher.stdin.end();
-      }),
-  };
+  return { groups, close: atTheEnd(REMOVE, ...Object.values(groups)) };
 }
