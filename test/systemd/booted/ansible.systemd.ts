@@ -103,6 +103,16 @@ async function changes(variables: object = {}, ...flags: readonly string[]): Pro
   return Number(/changed=(\d+)/.exec(stdout)?.[1]);
 }
 
+/** The unit of the old proxy is active, its main process is not stopped by SIGSTOP, and none of these clients was lost. */
+async function oldServes(traffic: Traffic): Promise<void> {
+  expect(await state(OLD)).toEqual({ ActiveState: 'active', UnitFileState: 'enabled' });
+  const { MainPID } = await site.machine.show(OLD, 'MainPID');
+  expect(await site.machine.sh(`cat /proc/${MainPID}/status`)).toMatch(/^State:\t[SRD] /m);
+  await traffic.goesOn(20);
+  await traffic.stop();
+  expect(traffic.problems).toEqual([]);
+}
+
 const state = async (unit: string) => site.machine.show(unit, 'ActiveState', 'UnitFileState');
 
 test.each<[what: string, variables: object, message: string]>([
@@ -158,11 +168,49 @@ test('--check on a host without the package says what would change, and changes 
   expect(ports()).toEqual([OLD_PORT]);
 });
 
-test('the old proxy goes on if the doctor finds a problem', async () => {
+test('the old proxy continues if the doctor finds a problem', async () => {
   const { status, stdout } = await play({ isthmus_old_kubeconfig: '/etc/hostname' });
   expect(status).not.toBe(0);
   expect(stdout).toContain('isthmus doctor found problems, and the old proxy was not stopped');
   expect((await state(OLD)).ActiveState).toBe('active');
+});
+
+test('the old proxy continues if Isthmus serves no cluster, and the role says why', async () => {
+  const traffic = await clients();
+  const { status, stdout } = await play({
+    isthmus_settings: { ISTHMUS_NETNS_DIR: '/run/no-netns' },
+    isthmus_ready_seconds: 10,
+  });
+  expect(status).not.toBe(0);
+  expect(stdout).toMatch(
+    /Isthmus serves no cluster from this host, and the old proxy was not stopped\. alpha is no-netns .*Check ISTHMUS_NETNS_DIR/s,
+  );
+  await oldServes(traffic);
+  expect(ports()).toEqual([OLD_PORT]);
+});
+
+test('the old proxy continues if Isthmus does not serve a cluster that the old one offers from this host', async () => {
+  const traffic = await clients();
+  const { status, stdout } = await play({
+    isthmus_settings: { ISTHMUS_NETNS_DIR: '/run/no-netns' },
+    isthmus_ready_seconds: 10,
+    isthmus_require_serving: false,
+  });
+  expect(status).not.toBe(0);
+  expect(stdout).toContain('The old proxy offers alpha from this host and Isthmus does not');
+  await oldServes(traffic);
+  expect(ports()).toEqual([OLD_PORT]);
+});
+
+test('the old proxy continues, and renews its slices again, if they are not deleted in time', async () => {
+  const traffic = await clients();
+  const { status, stdout } = await play({ isthmus_stale_seconds: 4 });
+  expect(status).not.toBe(0);
+  expect(stdout).toContain(
+    'The old proxy was not stopped, and renews its EndpointSlices again. After 4 s it still offered alpha',
+  );
+  await oldServes(traffic);
+  expect(ports()).toEqual([16_443, OLD_PORT]);
 });
 
 test('the role changes the proxy, and no new connection is lost', async () => {
