@@ -10,7 +10,7 @@ import { FIRST, MACHINE_ADDRESS, Machine, TEST_ADDRESS } from './machine.ts';
 
 /** Every tenant has the same address, as isolated clusters do. */
 export const ADDRESS = '10.0.0.5';
-const NODE = 'net-1';
+export const NODE = 'net-1';
 export const PORT = 6443;
 
 export interface Tenant {
@@ -112,6 +112,12 @@ export class BootedSite {
 
   async mainPid(): Promise<number> {
     return Number((await this.machine.show('isthmus', 'MainPID')).MainPID);
+  }
+
+  /** How often the main process has ended with this exit code since the machine booted. */
+  async exits(code: number): Promise<number> {
+    const ended = new RegExp(`Main process exited, code=exited, status=${code}/`);
+    return (await this.machine.journal()).filter(({ MESSAGE = '' }) => ended.test(MESSAGE)).length;
   }
 
   async untilActive(what: string): Promise<void> {

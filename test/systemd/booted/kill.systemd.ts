@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/tcp.ts';
 import { BootedSite, type Tenant } from './booted-site.ts';
 
+/** The work takes less than 1 s. The clients and the API of this test run on the same processors. A Lease runs out after 30 s. */
+const LEASE_MS = 5000;
+
 let site: BootedSite & { readonly alpha: Tenant };
 beforeAll(async () => {
   site = await BootedSite.serving();
@@ -11,6 +14,27 @@ beforeAll(async () => {
   );
 });
 afterAll(() => site?.stop());
+
+interface Takeover {
+  readonly reason: string;
+  /** From the start of the process. systemd and the journal use the same clock. */
+  readonly afterMs: number;
+}
+
+/** How the main process of the service got the Lease from the process before it. */
+async function takeover(): Promise<Takeover> {
+  const { MainPID, ExecMainStartTimestampMonotonic: startedUs } = await site.machine.show(
+    ...(['isthmus', 'MainPID', 'ExecMainStartTimestampMonotonic'] as const),
+  );
+  const taken = async () =>
+    (await site.machine.journal()).find(
+      ({ _PID, MESSAGE = '' }) => _PID === MainPID && MESSAGE.startsWith('took the Lease over from '),
+    );
+  await until('the journal tells that it took the Lease', async () => (await taken()) !== undefined);
+  const { MESSAGE = '', __MONOTONIC_TIMESTAMP: takenUs } = (await taken()) ?? {};
+  const { reason } = JSON.parse(MESSAGE.slice(MESSAGE.indexOf('{'))) as { reason: string };
+  return { reason, afterMs: Math.round((Number(takenUs) - Number(startedUs)) / 1000) };
+}
 
 test('kill -9 refuses no client: the socket unit keeps the port, and waiting clients are served after the restart', async () => {
   const traffic = await site.load(site.alpha, { residents: 0 });
@@ -21,6 +45,12 @@ test('kill -9 refuses no client: the socket unit keeps the port, and waiting cli
     await site.untilActive('it serves again');
     await traffic.goesOn(20);
     expect((await site.machine.show('isthmus', 'NRestarts')).NRestarts).toBe(String(round));
+    const { reason, afterMs } = await takeover();
+    console.log(
+      `kill ${round}: the next process took the Lease ${afterMs} ms after its start, because it is ${reason}`,
+    );
+    expect(reason).toBe('dead');
+    expect(afterMs).toBeLessThan(LEASE_MS);
   }
   await traffic.stop();
   // A connection that the killed process had accepted ends with it. No connection is refused.

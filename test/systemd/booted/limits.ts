@@ -1,21 +1,8 @@
-// What each directive of isthmus.service forbids, as a script that tries it. Each script runs twice: under the unit, and under the unit
-// without the directive. Only the difference proves that the directive is what stops it.
+// What each directive of isthmus.service forbids. The directives about system calls are in call-limits.ts.
+import { CALLS_TRIED } from './call-limits.ts';
+import { ALL_CAPABILITIES, AS_ROOT, DENIED, done, type Limit } from './limit.ts';
+import { systemCall as call } from './system-call.ts';
 
-export interface Limit {
-  readonly directive: string;
-  readonly tries: string;
-  readonly script: string;
-  readonly forbidden: RegExp;
-  readonly allowed: RegExp;
-  /** Directives that forbid the same. They are absent in both runs. */
-  readonly beside?: readonly string[];
-  /** Without it in its kernel or its container, a machine cannot enforce the directive. */
-  readonly needs?: 'CAP_SYS_RESOURCE' | 'device filter' | 'keyrings';
-}
-
-/** As root without other capabilities: to file permissions it is the owner of the system's files. */
-const AS_ROOT = ['User', 'Group', 'AmbientCapabilities'];
-const ALL_CAPABILITIES = [...AS_ROOT, 'CapabilityBoundingSet'];
 /** Each of them makes systemd set NoNewPrivileges= for a user without privileges. */
 const FILTERS = [
   'LockPersonality',
@@ -32,20 +19,9 @@ const FILTERS = [
   'SystemCallArchitectures',
   'SystemCallFilter',
 ];
-const DENIED = /Operation not permitted|Permission denied/;
-
-/** System calls by number: perl has no names for them. */
-const NUMBERS = {
-  x64: { adjtimex: 159, delete_module: 176, syslog: 103, sethostname: 170, keyctl: 250, mlockall: 151 },
-  arm64: { adjtimex: 171, delete_module: 106, syslog: 116, sethostname: 161, keyctl: 219, mlockall: 230 },
-} as const;
-const numbers = NUMBERS[process.arch as keyof typeof NUMBERS];
-
-const call = (name: keyof typeof numbers, ...args: readonly string[]) =>
-  `perl -e 'my $b = "\\0" x 256; my $name = "isthmus-none"; my $r = syscall(${[numbers[name], ...args].join(', ')}); print $r < 0 ? "failed: $!\\n" : "done\\n"'`;
-const done = (command: string) => `${command} 2>&1 && echo done`;
 
 export const LIMITS_TRIED: readonly Limit[] = [
+  ...CALLS_TRIED,
   { directive: 'User', tries: 'to be root', script: 'id -u', forbidden: /^[1-9]\d*$/, allowed: /^0$/ },
   {
     directive: 'Group',
@@ -96,58 +72,6 @@ export const LIMITS_TRIED: readonly Limit[] = [
     allowed: /^done$/,
   },
   {
-    directive: 'SystemCallFilter',
-    tries: 'to mount',
-    script: done('mount -t tmpfs tmpfs /tmp'),
-    forbidden: /permission denied|not permitted|must be superuser/i,
-    allowed: /^done$/,
-  },
-  {
-    directive: 'SystemCallFilter',
-    tries: 'to change an owner',
-    script: done('touch /tmp/mine && chown $(id -u) /tmp/mine'),
-    forbidden: DENIED,
-    allowed: /^done$/,
-  },
-  {
-    directive: 'SystemCallFilter',
-    tries: 'to change its priority',
-    script: done('renice -n 5 $$'),
-    forbidden: DENIED,
-    allowed: /done$/,
-  },
-  {
-    directive: 'SystemCallFilter',
-    needs: 'keyrings',
-    tries: 'to use keyrings',
-    script: call('keyctl', '0', '-3', '1'),
-    forbidden: DENIED,
-    allowed: /^done$/,
-  },
-  {
-    directive: 'SystemCallFilter',
-    tries: 'to lock its memory',
-    script: call('mlockall', '2'),
-    beside: ALL_CAPABILITIES,
-    forbidden: DENIED,
-    allowed: /^done$/,
-  },
-  {
-    needs: 'keyrings',
-    directive: 'SystemCallErrorNumber',
-    tries: 'to survive a forbidden system call',
-    script: `${call('keyctl', '0', '-3', '1')} 2>&1 || echo killed`,
-    forbidden: /failed: Operation not permitted/,
-    allowed: /killed/,
-  },
-  {
-    directive: 'SystemCallArchitectures',
-    tries: 'to run a program of 32 bits',
-    script: '/opt/exit-42; echo "code $?"',
-    forbidden: /code (159|126)/,
-    allowed: /code 42/,
-  },
-  {
     directive: 'ProtectSystem',
     tries: 'to write to /usr, /etc and /var',
     script:
@@ -181,6 +105,7 @@ export const LIMITS_TRIED: readonly Limit[] = [
   {
     directive: 'DevicePolicy',
     needs: 'device filter',
+    shown: 'closed',
     tries: 'to open a device',
     script: `perl -e 'open(F, "+<", "/dev/probe") ? print "done" : print $!'`,
     beside: [...AS_ROOT, 'PrivateDevices', 'ProtectClock'],
@@ -197,7 +122,7 @@ export const LIMITS_TRIED: readonly Limit[] = [
   {
     directive: 'ProtectClock',
     tries: 'to call adjtimex',
-    script: call('adjtimex', '$b'),
+    script: call('adjtimex', '$zeros'),
     beside: ['SystemCallFilter'],
     forbidden: DENIED,
     allowed: /^done$/,
@@ -303,19 +228,21 @@ export const LIMITS_TRIED: readonly Limit[] = [
     allowed: /^755$/,
   },
   {
-    directive: 'LimitNOFILE',
-    needs: 'CAP_SYS_RESOURCE',
-    tries: 'to open more files than its share',
-    script: 'ulimit -Hn',
-    forbidden: /^131072$/,
-    allowed: /^(?!131072$)\d+$/,
-  },
-  {
     directive: 'OOMScoreAdjust',
     needs: 'CAP_SYS_RESOURCE',
+    shown: '-500',
     tries: 'to be an early victim when memory runs out',
     script: 'cat /proc/self/oom_score_adj',
     forbidden: /^-500$/,
     allowed: /^(?!-500$)-?\d+$/,
+  },
+  {
+    directive: 'TasksMax',
+    needs: 'pids controller',
+    shown: '256',
+    tries: 'to have more than 256 processes',
+    script: 'for i in $(seq 1 300); do sleep 5 & done 2>&1 | grep -c "Cannot fork" ; kill $(jobs -p)',
+    forbidden: /^[1-9]/,
+    allowed: /^0/,
   },
 ];

@@ -49,7 +49,7 @@ test.each([
   const traffic = await site.load(alpha);
   const pid = await site.mainPid();
   const text = await site.install(deb);
-  expect(text).not.toContain('goes on');
+  expect(text).not.toContain('continues to serve');
   expect(await site.mainPid()).not.toBe(pid);
   const { version } = JSON.parse(await site.machine.sh('isthmus status --json')) as { version: string };
   expect(version.endsWith('+next')).toBe(suffix === '+next');
