@@ -31,7 +31,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** A copy of the work tree that an unprivileged user can read: the original may be in a home directory. */
 export const INSTALLED = '/run/isthmus-program';
 /** The manifest's hostPath for the handover socket. */
-const HANDOVER = '/run/isthmus';
+const HANDOVER = '/run/isthmus-pod';
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const SYSTEMD_UID = 64_999;
 
@@ -171,7 +171,7 @@ export class Instance {
     return [command, ...args];
   }
 
-  /** The directory that is /run/isthmus on that node. The kubelet creates it too (DirectoryOrCreate). */
+  /** The directory that is /run/isthmus-pod on that node. The kubelet creates it too (DirectoryOrCreate). */
   #handover(): string {
     const handover = join(this.#directory, 'handover');
     mkdirSync(handover, { recursive: true });

@@ -240,6 +240,15 @@ describe('a release', () => {
     await helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'isthmus-system');
   });
 
+  test('without rights of its own leaves its account behind, and the next release adopts it', async () => {
+    const account = '/api/v1/namespaces/isthmus-system/serviceaccounts/isthmus';
+    for (const create of ['false', 'false', 'true']) {
+      await helm('install', ...release, '--set', `rbac.create=${create}`);
+      await helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'isthmus-system');
+      expectStatus(await client.get(account), create === 'false' ? 200 : 404);
+    }
+  });
+
   test('omits its definitions with crds.install=false, and removes them on uninstall with crds.keep=false', async () => {
     expect(rendered({ crds: { install: false } }, { chart }).map(({ kind }) => kind)).not.toContain(
       'CustomResourceDefinition',

@@ -164,7 +164,7 @@ describe('the Pods', () => {
       rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
     });
     expect(settingsOf(found).environment).toMatchObject({
-      ISTHMUS_HANDOVER: '/run/isthmus',
+      ISTHMUS_HANDOVER: '/run/isthmus-pod',
       ISTHMUS_HANDOVER_DRAIN: '1h',
     });
     expect(podOf(found).terminationGracePeriodSeconds).toBe(3615);
@@ -543,6 +543,7 @@ describe('contradictory values are rejected with an explanation:', () => {
       'the old process waits 120 s',
     ],
     ['the same port twice', { admin: { port: 9581 } }, 'three different ports'],
+    ['a port that listeners get', { listen: { port: 17_000 } }, '17000-17999 contains 17000'],
     ['no service account', { serviceAccount: { create: false } }, 'serviceAccount.name'],
   ])('%s', (_title, values, told) => {
     expect(refusal(values)).toContain(told);
@@ -566,4 +567,21 @@ test('before `helm uninstall` a Job may delete the DaemonSet of its release, and
   expect(rendered({ rbac: { create: false } }, { withHooks: true }).map(({ kind }) => kind)).not.toContain(
     'Job',
   );
+});
+
+test('where no Job can run before `helm uninstall`, the account stays: the Pods withdraw their slices with it', () => {
+  const annotations = (values: Values) => only(rendered(values), 'ServiceAccount').metadata.annotations;
+  const keep = { 'helm.sh/resource-policy': 'keep' };
+  const own = { owner: 'cloud', 'helm.sh/resource-policy': 'delete' };
+  expect(annotations({})).toBeUndefined();
+  expect(annotations({ rbac: { create: false } })).toEqual(keep);
+  expect(
+    annotations({ rbac: { create: false }, serviceAccount: { annotations: { owner: 'cloud' } } }),
+  ).toEqual({
+    owner: 'cloud',
+    ...keep,
+  });
+  expect(annotations({ rbac: { create: false }, serviceAccount: { annotations: own } })).toEqual(own);
+  const existing = { rbac: { create: false }, serviceAccount: { create: false, name: 'site' } };
+  expect(rendered(existing).map(({ kind }) => kind)).not.toContain('ServiceAccount');
 });

@@ -137,7 +137,7 @@ describe('settings', () => {
       if (String(found) !== (FLAGS[flag].fallback ?? '')) differing.push(`${flag} ${found}`);
     }
     // A process has no handover by default, because it needs a directory; a Pod has one.
-    expect(differing).toEqual(['handover /run/isthmus', 'log-format json']);
+    expect(differing).toEqual(['handover /run/isthmus-pod', 'log-format json']);
   });
 });
 

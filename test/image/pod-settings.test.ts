@@ -14,7 +14,7 @@ test('the manifest requests SYS_ADMIN and no other capability', () => {
     readOnlyRoot: true,
     hostNetwork: true,
     netns: { hostPath: '/run/netns', mountPath: '/run/netns', readOnly: true },
-    directories: [{ hostPath: '/run/isthmus', mountPath: '/run/isthmus' }],
+    directories: [{ hostPath: '/run/isthmus-pod', mountPath: '/run/isthmus-pod' }],
   });
 });
 

@@ -141,6 +141,15 @@ httpGet:
 {{- if ne (len ($ports | uniq)) 3 }}
 {{- fail "listen.port, admin.port and health.port must be three different ports" }}
 {{- end }}
+{{- with .Values.listeners.ports }}
+{{- $from := splitList "-" . | first | int }}
+{{- $to := splitList "-" . | last | int }}
+{{- range $port := $ports }}
+{{- if and (le $from $port) (le $port $to) }}
+{{- fail (printf "listeners.ports: %d-%d contains %d, which is listen.port, admin.port or health.port; choose another port or another range" $from $to $port) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if include "isthmus.surges" . }}
 {{- if not (has (.Values.updateStrategy.maxUnavailable | toString) (list "0" "0%")) }}
 {{- fail "updateStrategy: with maxSurge above 0, Kubernetes requires maxUnavailable: 0; set maxSurge: 0 to end the old Pod first" }}
@@ -188,7 +197,7 @@ httpGet:
 {{- end }}
 {{- $names = append $names .name }}
 {{- end }}
-{{- $directories := list (trimSuffix "/" .Values.netnsDirectory) (trimSuffix "/" .Values.handover.hostDirectory) "/run/isthmus" }}
+{{- $directories := list (trimSuffix "/" .Values.netnsDirectory) (trimSuffix "/" .Values.handover.hostDirectory) "/run/isthmus-pod" }}
 {{- range .Values.extraVolumeMounts }}
 {{- if not (has .name $names) }}
 {{- fail (printf "extraVolumeMounts: no extraVolume has the name %q" .name) }}
